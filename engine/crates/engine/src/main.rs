@@ -1,0 +1,38 @@
+//! One binary: `serve` the embedded server, `tape` a workload, be a `worker`, `drive` a server.
+
+mod serve;
+mod tape;
+mod worker;
+mod drive;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cachemark-engine", version, about = "The native half of cachemark")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Serve the memcached protocol from memory
+    Serve(serve::Arguments),
+    /// Write a workload as a tape, or show one
+    Tape(tape::Arguments),
+    /// Be the native client behind the worker protocol (JSON lines on stdin and stdout)
+    Worker(worker::Arguments),
+    /// Load a server from the command line and print what it took
+    Drive(drive::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().verb {
+        Verb::Serve(arguments) => serve::run(arguments),
+        Verb::Tape(arguments) => tape::run(arguments),
+        Verb::Worker(arguments) => worker::run(arguments),
+        Verb::Drive(arguments) => drive::run(arguments),
+    }
+}

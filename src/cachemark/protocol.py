@@ -1,0 +1,247 @@
+"""The worker protocol, version 1: messages ↔ JSON lines.
+
+This table is the protocol. PROTOCOL.md and the JSON Schema are printed from it (`cachemark protocol`).
+A worker reads requests on stdin and writes answers on stdout, one JSON object a line; stderr is its log.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+PROTOCOL_VERSION = 1
+
+Phase = Literal["prefill", "warmup", "measure"]
+Histogram = Annotated[
+    str,
+    Meta(
+        description="HdrHistogram V2, compressed, base64; nanoseconds; bounds 1 ns to 100 s; "
+        "3 significant digits"
+    ),
+]
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """What all messages share: a `type`, and fields that are never renamed within a version."""
+
+
+# ---------------------------------------------------------------------------------- requests
+
+
+class Hello(Message, tag="hello"):
+    """First request: who are you? Answer: `ready` with the fields of a worker, or `unsupported`."""
+
+    protocol: Annotated[int, Meta(description="the version that the caller speaks")] = (
+        PROTOCOL_VERSION
+    )
+
+
+class Prepare(Message, tag="prepare"):
+    """Read the tape, make the clients, open the connections. Answer: `ready`, `unsupported` or `error`."""
+
+    servers: Annotated[
+        list[str],
+        Meta(description="`host:port` or `unix:/path`; several: keys are spread over them"),
+    ]
+    wire: Annotated[str, Meta(description="`text`; later `binary`, `meta`")] = "text"
+    threads: Annotated[int, Meta(ge=1, description="callers that run at the same time")] = 1
+    connections: Annotated[
+        int, Meta(ge=1, description="connections in all, a multiple of `threads`")
+    ] = 1
+    depth: Annotated[
+        int, Meta(ge=1, description="operations outstanding on each connection at most")
+    ] = 1
+    tape: Annotated[str, Meta(description="path of the tape, see docs/tape.md")]
+    segment: Annotated[
+        tuple[int, int], Meta(description="[i, n]: this worker plays share i of n")
+    ] = (0, 1)
+    timeout_ms: Annotated[
+        int, Meta(ge=1, description="an operation or connect that takes longer is a `timeout`")
+    ] = 1000
+    options: Annotated[
+        dict[str, str], Meta(description="of this client only; an unknown one is `unsupported`")
+    ] = {}
+
+
+class Run(Message, tag="run"):
+    """Play the tape from its start. Answers: `progress` each second, then one `done` or `error`.
+
+    It ends after `ops` operations (of all lanes together) or `duration_ms`, whichever comes first, or at a `stop`.
+    Prefill has neither: it stores each key of this worker's share once.
+    """
+
+    phase: Phase
+    start_unix_ns: Annotated[
+        int, Meta(description="planned start, ns since the epoch; 0 or past: at once")
+    ] = 0
+    ops: Annotated[int | None, Meta(description="end after this many operations")] = None
+    duration_ms: Annotated[int | None, Meta(description="end after this long")] = None
+
+
+class Stop(Message, tag="stop"):
+    """End the run that is going on; its `done` follows as usual."""
+
+
+class Bye(Message, tag="bye"):
+    """Close the connections and exit with status 0; no answer. The end of stdin means the same."""
+
+
+# ----------------------------------------------------------------------------------- answers
+
+
+class Ready(Message, tag="ready"):
+    """Answer to `hello` (with every field) and to `prepare` (with none)."""
+
+    protocol: int = PROTOCOL_VERSION
+    client: Annotated[str, Meta(description="the client's id, such as `python/pymemcache`")] = ""
+    library: Annotated[str, Meta(description="the library under test")] = ""
+    library_version: str = ""
+    language: str = ""
+    runtime: Annotated[str, Meta(description="such as `CPython 3.11.7`")] = ""
+    capabilities: Annotated[
+        list[str],
+        Meta(
+            description="wires (`text`), operation kinds (`get`, `set_noreply` …), and of "
+            "`threads`, `pipeline`, `open_loop`, `unix`"
+        ),
+    ] = []
+
+
+class Progress(Message, tag="progress"):
+    """Sent about once a second during a run."""
+
+    ops: Annotated[Count, Meta(description="operations completed since the run began")]
+    errors: Count = 0
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """What one kind of operation came to. attempts = ok + all errors + wrong_values."""
+
+    attempts: Annotated[Count, Meta(description="operations begun")]
+    ok: Annotated[Count, Meta(description="completed with a right, definite answer")]
+    hits: Annotated[Count, Meta(description="keys found (reads, touch, delete)")] = 0
+    misses: Annotated[Count, Meta(description="keys not found; a miss is an answer, not an error")] = 0
+    not_stored: Annotated[Count, Meta(description="`add` or `replace` refused")] = 0
+    wrong_values: Annotated[
+        Count, Meta(description="operations whose reply failed verification")
+    ] = 0
+    errors: Annotated[
+        dict[str, Count],
+        Meta(
+            description="by kind: `timeout`, `connection`, `server`, `client`, `protocol`"
+        ),
+    ] = {}
+    keys: Annotated[Count, Meta(description="keys named in the `ok` operations")] = 0
+    value_bytes: Annotated[Count, Meta(description="value bytes read or written by them")] = 0
+    key_bytes: Annotated[Count, Meta(description="key bytes named by them")] = 0
+    busy_ns: Annotated[
+        Count,
+        Meta(description="sum over the `ok` operations of the time inside the library's call"),
+    ] = 0
+    response: Annotated[
+        Histogram | None,
+        Meta(description="complete − intended start; a timeout counts as long as it lasted"),
+    ] = None
+    service: Annotated[Histogram | None, Meta(description="complete − actual send")] = None
+
+
+class Done(Message, tag="done"):
+    """The end of a run."""
+
+    phase: Phase
+    elapsed_ns: Annotated[
+        Count,
+        Meta(
+            description="window's start to the last reply; after noreply operations each "
+            "connection is ended by a command that is answered"
+        ),
+    ]
+    send_elapsed_ns: Annotated[
+        Count, Meta(description="window's start to the return of the last send or call")
+    ]
+    operations: Annotated[dict[str, Operation], Meta(description="by kind")]
+    lag: Annotated[
+        Histogram | None, Meta(description="open loop: actual send − intended start")
+    ] = None
+    max_in_flight: Annotated[Count, Meta(description="most operations outstanding at once")] = 0
+    bound: Annotated[
+        Count,
+        Meta(description="open loop: operations that were due and had to wait for a connection"),
+    ] = 0
+    unsent: Annotated[
+        Count, Meta(description="open loop: due in the window, never sent before the end")
+    ] = 0
+    reconnects: Count = 0
+    cpu_user_ns: Annotated[Count, Meta(description="this process, during the run")] = 0
+    cpu_system_ns: Count = 0
+    barriers: Annotated[
+        Count,
+        Meta(description="answered commands sent to end noreply operations (`version`, not a get)"),
+    ] = 0
+
+
+class Unsupported(Message, tag="unsupported"):
+    """An answer to any request: this worker cannot do that, and never could."""
+
+    reason: str
+    remedy: Annotated[str, Meta(description="what would make it work; may be empty")] = ""
+
+
+class Failure(Message, tag="error"):
+    """An answer to any request: it failed."""
+
+    kind: Annotated[
+        str,
+        Meta(
+            description="`connect`, `timeout`, `connection`, `server`, `client`, `protocol`, `tape`, "
+            "`internal`"
+        ),
+    ]
+    text: str
+    definite: Annotated[
+        bool, Meta(description="surely nothing was done (a timeout is not definite)")
+    ] = True
+
+
+Request = Hello | Prepare | Run | Stop | Bye
+Answer = Ready | Progress | Done | Unsupported | Failure
+
+REQUESTS: tuple[type[Message], ...] = (Hello, Prepare, Run, Stop, Bye)
+ANSWERS: tuple[type[Message], ...] = (Ready, Progress, Done, Unsupported, Failure)
+
+_encoder = msgspec.json.Encoder()
+_request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_answer_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+
+
+class ProtocolError(Exception):
+    """A line that is no message of this protocol; the text says what was wrong with it."""
+
+
+def encode(message: Message) -> bytes:
+    """Return the message as one JSON line, newline included."""
+    return _encoder.encode(message) + b"\n"
+
+
+def decode_request(line: bytes) -> Request:
+    """Read one request. Raises ProtocolError."""
+    try:
+        return _request_decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(f"not a request: {error}: {_excerpt(line)}") from error
+
+
+def decode_answer(line: bytes) -> Answer:
+    """Read one answer. Raises ProtocolError."""
+    try:
+        return _answer_decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(f"not an answer: {error}: {_excerpt(line)}") from error
+
+
+def _excerpt(line: bytes) -> str:
+    text = line.decode("utf-8", "replace").strip()
+    return repr(text if len(text) <= 120 else text[:120] + "…")
