@@ -123,16 +123,16 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     attempts: Annotated[Count, Meta(description="operations begun")]
     ok: Annotated[Count, Meta(description="completed with a right, definite answer")]
     hits: Annotated[Count, Meta(description="keys found (reads, touch, delete)")] = 0
-    misses: Annotated[Count, Meta(description="keys not found; a miss is an answer, not an error")] = 0
+    misses: Annotated[
+        Count, Meta(description="keys not found; a miss is an answer, not an error")
+    ] = 0
     not_stored: Annotated[Count, Meta(description="`add` or `replace` refused")] = 0
     wrong_values: Annotated[
         Count, Meta(description="operations whose reply failed verification")
     ] = 0
     errors: Annotated[
         dict[str, Count],
-        Meta(
-            description="by kind: `timeout`, `connection`, `server`, `client`, `protocol`"
-        ),
+        Meta(description="by kind: `timeout`, `connection`, `server`, `client`, `protocol`"),
     ] = {}
     keys: Annotated[Count, Meta(description="keys named in the `ok` operations")] = 0
     value_bytes: Annotated[Count, Meta(description="value bytes read or written by them")] = 0

@@ -1,0 +1,31 @@
+"""Errors that a user can mend: one sentence with the place, one with the remedy."""
+
+from __future__ import annotations
+
+
+class UsageError(Exception):
+    """Bad input. The CLI prints it as one message and exits with status 2.
+
+    `text` names the place and what is wrong there; `remedy` says what to do, and may be empty.
+    """
+
+    def __init__(self, text: str, remedy: str = "") -> None:
+        super().__init__(text)
+        self.text = text
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.text}\n  {self.remedy}" if self.remedy else self.text
+
+
+class TrialError(Exception):
+    """A trial that failed: the server or a worker did not do its part. It becomes an outcome, never a crash."""
+
+    def __init__(self, text: str, remedy: str = "") -> None:
+        super().__init__(text)
+        self.text = text
+        self.remedy = remedy
+
+
+class UnsupportedError(TrialError):
+    """A trial that cannot run here: a missing package, or a client that cannot do what the cell asks."""

@@ -1,0 +1,225 @@
+"""Experiments: frozen values that say what is compared; TOML in.
+
+An experiment is a grid, clients × servers × workloads × loads, played in `blocks` repetitions. An error names
+the file, the line and the remedy.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from cachemark.errors import UsageError
+
+Positive = Annotated[int, Meta(ge=1)]
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class Frozen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A value read from a TOML table; an unknown key is an error."""
+
+
+class Keys(Frozen):
+    """The key table and how keys are drawn from it."""
+
+    count: Positive = 10_000
+    distribution: Annotated[str, Meta(pattern=r"^(sequential|uniform|constant|zipf:[0-9.]+)$")] = (
+        "uniform"
+    )
+    length: Annotated[str, Meta(pattern=r"^[0-9]+(\.\.[0-9]+)?$")] = "20"
+    pattern: str | None = None
+
+
+class Values(Frozen):
+    """The values: bytes each, `100` or `100..1000` (uniform, a function of the key)."""
+
+    size: Annotated[str, Meta(pattern=r"^[0-9]+(\.\.[0-9]+)?$")] = "100"
+    compressibility: Annotated[float, Meta(ge=0, le=1)] = 0.0
+
+
+class Workload(Frozen):
+    """What is done: a mix of operation kinds over keys and values."""
+
+    name: Name
+    mix: Annotated[dict[str, Annotated[float, Meta(gt=0)]], Meta(min_length=1)]
+    keys: Keys = Keys()
+    values: Values = Values()
+    run: Annotated[int, Meta(ge=1, le=65535, description="keys in each mget or mset")] = 10
+    prefill: Annotated[float, Meta(ge=0, le=1, description="fraction of keys stored first")] = 1.0
+    exptime_s: Annotated[int, Meta(ge=0)] = 0
+    records: Annotated[int, Meta(ge=1, description="operations on the tape of a closed loop")] = (
+        100_000
+    )
+    fill_percent: Annotated[
+        float | None,
+        Meta(
+            gt=0, lt=100, description="stop when the server's `bytes` reach this part of its limit"
+        ),
+    ] = None
+    ops: Annotated[int | None, Meta(ge=1, description="measure this many, not for a time")] = None
+
+
+class Load(Frozen):
+    """How hard it is done."""
+
+    name: Name
+    schedule: Literal["closed", "uniform", "poisson"] = "closed"
+    rate: Annotated[float | None, Meta(gt=0, description="operations per second, all together")] = (
+        None
+    )
+    processes: Positive = 1
+    threads: Positive = 1
+    connections: Annotated[
+        int | None, Meta(ge=1, description="per process; as many as threads")
+    ] = None
+    depth: Positive = 1
+
+
+class Timing(Frozen):
+    """How long each part of a trial lasts."""
+
+    warmup_ms: Annotated[int, Meta(ge=0)] = 500
+    measure_ms: Positive = 1000
+    timeout_ms: Positive = 1000
+
+
+class Placement(Frozen):
+    """CPU sets such as `0-1,3`; `auto` splits the machine in two halves; `none` leaves it to the kernel."""
+
+    server: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
+    worker: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
+
+
+class Experiment(Frozen):
+    """The grid of trials and the question that it answers."""
+
+    name: Name
+    question: str
+    clients: Annotated[list[str], Meta(min_length=1)]
+    servers: Annotated[list[str], Meta(min_length=1)]
+    workloads: Annotated[list[Workload], Meta(min_length=1)]
+    loads: Annotated[list[Load], Meta(min_length=1)]
+    analysis: str = ""
+    seed: Annotated[int, Meta(ge=0, lt=2**63)] = 1
+    blocks: Positive = 5
+    margin_percent: Annotated[float, Meta(ge=0)] = 2.0
+    timing: Timing = Timing()
+    placement: Placement = Placement()
+
+
+def parse(text: str, where: str) -> Experiment:
+    """Read an experiment from TOML text; `where` is the file's name for messages. Raises UsageError."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{where}: not TOML: {error}") from error
+    try:
+        experiment = msgspec.convert(document, Experiment)
+    except msgspec.ValidationError as error:
+        raise _located(error, text, where) from error
+    check(experiment, where)
+    return experiment
+
+
+def load(path: Path) -> Experiment:
+    """Read an experiment file. Raises UsageError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from error
+    return parse(text, str(path))
+
+
+def check(experiment: Experiment, where: str) -> None:
+    """Refuse what the types cannot: names used twice, a rate without a schedule. Raises UsageError."""
+    for what, names in (
+        ("workload", [w.name for w in experiment.workloads]),
+        ("load", [a.name for a in experiment.loads]),
+        ("client", experiment.clients),
+        ("server", experiment.servers),
+    ):
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise UsageError(f"{where}: {what} {twice[0]!r} stands there twice", "give it once")
+    for load_ in experiment.loads:
+        _check_load(load_, where)
+
+
+def _check_load(load_: Load, where: str) -> None:
+    place = f"{where}: load {load_.name!r}"
+    if load_.schedule == "closed" and load_.rate is not None:
+        raise UsageError(
+            f"{place}: a closed loop has no rate",
+            'set schedule = "uniform" or "poisson", or leave the rate out',
+        )
+    if load_.schedule != "closed" and load_.rate is None:
+        raise UsageError(
+            f"{place}: schedule {load_.schedule!r} needs a rate", "add rate = operations per second"
+        )
+    if load_.connections is not None and load_.connections % load_.threads:
+        raise UsageError(
+            f"{place}: {load_.connections} connections cannot be shared by {load_.threads} threads",
+            "make connections a multiple of threads",
+        )
+
+
+# msgspec names a place as `$.workloads[0].keys.count`, or `$.workloads[...]` inside a mapping.
+_PLACE = re.compile(r" - at `\$?(?:key in )?(?P<path>[^`]*)`$")
+_UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
+
+
+def _located(error: msgspec.ValidationError, text: str, where: str) -> UsageError:
+    message = str(error)
+    found = _PLACE.search(message)
+    path = found["path"].lstrip(".") if found else ""
+    what = message[: found.start()] if found else message
+    unknown = _UNKNOWN.search(message)
+    if unknown:
+        path = f"{path}.{unknown['field']}".lstrip(".")
+        what = "no such setting"
+    line = _line_of(path, text)
+    place = f"{where}:{line}" if line else where
+    return UsageError(f"{place}: {path or 'experiment'}: {what}", _remedy(path, bool(unknown)))
+
+
+def _remedy(path: str, unknown: bool) -> str:
+    if not unknown:
+        return ""
+    types: dict[str, type[Frozen]] = {
+        "workloads": Workload,
+        "loads": Load,
+        "keys": Keys,
+        "values": Values,
+        "timing": Timing,
+        "placement": Placement,
+    }
+    parts = [re.sub(r"\[.*", "", part) for part in path.split(".")]
+    owner = types.get(parts[-2], Experiment) if len(parts) > 1 else Experiment
+    known = ", ".join(field.name for field in msgspec.structs.fields(owner))
+    return f"known settings there: {known}"
+
+
+def _line_of(path: str, text: str) -> int | None:
+    """The line of a setting: walk the file, follow table headers, and find the key."""
+    parts = [part for part in re.split(r"[.\[\]]+", path) if part and part != "..."]
+    names = [part for part in parts if not part.isdigit()]
+    if not names:
+        return None
+    index = next((int(part) for part in parts if part.isdigit()), 0)
+    seen = -1
+    best: int | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if re.match(rf"\[\[\s*{re.escape(names[0])}\s*\]\]", stripped):
+            seen += 1
+            if seen == index:
+                best = number
+        inside = seen in (-1, index)
+        if inside and re.search(rf"(^|[\[{{,.\s]){re.escape(names[-1])}\s*(=|\])", stripped):
+            return number
+    return best

@@ -1,0 +1,123 @@
+"""What a trial yields: one frozen value, one JSON line."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from cachemark.experiment import Load, Timing, Workload
+from cachemark.protocol import Done, Ready
+
+OUTCOME_FORMAT = 1
+
+State = Literal["measured", "unsupported", "failed"]
+Verdict = Literal["VALID", "INVALID", "OVERLOAD", "NON_STATIONARY"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of an outcome; readers ignore fields they do not know."""
+
+
+class Cell(Record):
+    """What is compared: one client, server, workload and load."""
+
+    client: str
+    server: str
+    workload: str
+    load: str
+
+
+class Trial(Record):
+    """One run of one cell: its place in the plan."""
+
+    index: int
+    block: int
+    cell: Cell
+    tape_seed: int
+
+
+class ServerFacts(Record):
+    """The server of a trial, as it ran."""
+
+    kind: str
+    version: str
+    command: list[str]
+    address: str
+    cpus: str = ""
+
+
+class ServerUse(Record):
+    """What the server spent in the measured window, from /proc; None for a server that is not ours."""
+
+    cpu_ns: int
+    rss_before_bytes: int
+    rss_after_bytes: int
+    rss_peak_bytes: int
+    threads: int
+
+
+class HostNoise(Record):
+    """What disturbed the measured window, from /proc: deltas over the window."""
+
+    steal_percent: float = 0.0
+    foreign_cpu_percent: float = 0.0
+    load_1min: float = 0.0
+
+
+class TapeFacts(Record):
+    """Which tape was played."""
+
+    seed: int
+    sha256: str
+    ops: int
+    keys: int
+    period_ns: int
+    arguments: list[str]
+
+
+class Outcome(Record):
+    """A trial and all that came of it."""
+
+    format: int = OUTCOME_FORMAT
+    run: str
+    trial: Trial
+    workload: Workload
+    load: Load
+    timing: Timing
+    state: State
+    reason: str = ""
+    remedy: str = ""
+    verdict: Verdict | None = None
+    reasons: list[str] = []
+    notes: list[str] = []
+    started_at: str = ""
+    wall_ms: int = 0
+    worker: Ready | None = None
+    worker_command: list[str] = []
+    worker_cpus: str = ""
+    server: ServerFacts | None = None
+    tape: TapeFacts | None = None
+    prefill: Done | None = None
+    warmup: Done | None = None
+    measure: Done | None = None
+    stats_before: dict[str, str] = {}
+    stats_after: dict[str, str] = {}
+    server_use: ServerUse | None = None
+    noise: HostNoise | None = None
+    host: str = ""
+    log: str = ""
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Outcome)
+
+
+def to_line(outcome: Outcome) -> bytes:
+    """Return the outcome as one JSON line, newline included."""
+    return _encoder.encode(outcome) + b"\n"
+
+
+def from_line(line: bytes) -> Outcome:
+    """Read one outcome. Raises msgspec.MsgspecError."""
+    return _decoder.decode(line)
