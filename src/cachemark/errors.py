@@ -19,7 +19,7 @@ class UsageError(Exception):
 
 
 class TrialError(Exception):
-    """A trial that failed: the server or a worker did not do its part. It becomes an outcome, never a crash."""
+    """A trial that failed: the server or a worker did not do its part. It becomes an outcome."""
 
     def __init__(self, text: str, remedy: str = "") -> None:
         super().__init__(text)
@@ -28,4 +28,4 @@ class TrialError(Exception):
 
 
 class UnsupportedError(TrialError):
-    """A trial that cannot run here: a missing package, or a client that cannot do what the cell asks."""
+    """A trial that cannot run here: a package is missing, or the client cannot do that."""

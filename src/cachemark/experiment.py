@@ -1,7 +1,7 @@
 """Experiments: frozen values that say what is compared; TOML in.
 
-An experiment is a grid, clients × servers × workloads × loads, played in `blocks` repetitions. An error names
-the file, the line and the remedy.
+An experiment is a grid, clients × servers × workloads × loads, played in `blocks` repetitions.
+An error names the file, the line and the remedy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A value read from a TOML table; an unknown key is an error."""
 
 
-class Keys(Frozen):
+class Keys(Frozen, frozen=True, kw_only=True):
     """The key table and how keys are drawn from it."""
 
     count: Positive = 10_000
@@ -35,15 +35,19 @@ class Keys(Frozen):
     pattern: str | None = None
 
 
-class Values(Frozen):
+class Values(Frozen, frozen=True, kw_only=True):
     """The values: bytes each, `100` or `100..1000` (uniform, a function of the key)."""
 
     size: Annotated[str, Meta(pattern=r"^[0-9]+(\.\.[0-9]+)?$")] = "100"
     compressibility: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
-class Workload(Frozen):
-    """What is done: a mix of operation kinds over keys and values."""
+class Workload(Frozen, frozen=True, kw_only=True):
+    """What is done: a mix of operation kinds over keys and values.
+
+    The measured window ends after `timing.measure_ms`; with `ops` after that many operations
+    instead; with `fill_percent` when the server's `bytes` reach that part of its limit.
+    """
 
     name: Name
     mix: Annotated[dict[str, Annotated[float, Meta(gt=0)]], Meta(min_length=1)]
@@ -55,32 +59,27 @@ class Workload(Frozen):
     records: Annotated[int, Meta(ge=1, description="operations on the tape of a closed loop")] = (
         100_000
     )
-    fill_percent: Annotated[
-        float | None,
-        Meta(
-            gt=0, lt=100, description="stop when the server's `bytes` reach this part of its limit"
-        ),
-    ] = None
-    ops: Annotated[int | None, Meta(ge=1, description="measure this many, not for a time")] = None
+    fill_percent: Annotated[float, Meta(gt=0, lt=100)] | None = None
+    ops: Positive | None = None
 
 
-class Load(Frozen):
-    """How hard it is done."""
+class Load(Frozen, frozen=True, kw_only=True):
+    """How hard it is done.
+
+    `rate` is in operations per second of all processes together; `connections` are per process and
+    by default as many as `threads`; `depth` is outstanding operations per connection.
+    """
 
     name: Name
     schedule: Literal["closed", "uniform", "poisson"] = "closed"
-    rate: Annotated[float | None, Meta(gt=0, description="operations per second, all together")] = (
-        None
-    )
+    rate: Annotated[float, Meta(gt=0)] | None = None
     processes: Positive = 1
     threads: Positive = 1
-    connections: Annotated[
-        int | None, Meta(ge=1, description="per process; as many as threads")
-    ] = None
+    connections: Positive | None = None
     depth: Positive = 1
 
 
-class Timing(Frozen):
+class Timing(Frozen, frozen=True, kw_only=True):
     """How long each part of a trial lasts."""
 
     warmup_ms: Annotated[int, Meta(ge=0)] = 500
@@ -88,14 +87,14 @@ class Timing(Frozen):
     timeout_ms: Positive = 1000
 
 
-class Placement(Frozen):
-    """CPU sets such as `0-1,3`; `auto` splits the machine in two halves; `none` leaves it to the kernel."""
+class Placement(Frozen, frozen=True, kw_only=True):
+    """CPU sets such as `0-1,3`; `auto`: half the machine each; `none`: the kernel decides."""
 
     server: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
     worker: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
 
 
-class Experiment(Frozen):
+class Experiment(Frozen, frozen=True, kw_only=True):
     """The grid of trials and the question that it answers."""
 
     name: Name
@@ -105,7 +104,7 @@ class Experiment(Frozen):
     workloads: Annotated[list[Workload], Meta(min_length=1)]
     loads: Annotated[list[Load], Meta(min_length=1)]
     analysis: str = ""
-    seed: Annotated[int, Meta(ge=0, lt=2**63)] = 1
+    seed: Annotated[int, Meta(ge=0, le=2**53)] = 1
     blocks: Positive = 5
     margin_percent: Annotated[float, Meta(ge=0)] = 2.0
     timing: Timing = Timing()
@@ -113,7 +112,7 @@ class Experiment(Frozen):
 
 
 def parse(text: str, where: str) -> Experiment:
-    """Read an experiment from TOML text; `where` is the file's name for messages. Raises UsageError."""
+    """Read an experiment from TOML text; `where` names the file in messages. Raises UsageError."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -136,7 +135,7 @@ def load(path: Path) -> Experiment:
 
 
 def check(experiment: Experiment, where: str) -> None:
-    """Refuse what the types cannot: names used twice, a rate without a schedule. Raises UsageError."""
+    """Refuse what types cannot: names used twice, a rate without a schedule. Raises UsageError."""
     for what, names in (
         ("workload", [w.name for w in experiment.workloads]),
         ("load", [a.name for a in experiment.loads]),

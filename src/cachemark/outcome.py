@@ -19,7 +19,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A part of an outcome; readers ignore fields they do not know."""
 
 
-class Cell(Record):
+class Cell(Record, frozen=True, kw_only=True):
     """What is compared: one client, server, workload and load."""
 
     client: str
@@ -28,7 +28,7 @@ class Cell(Record):
     load: str
 
 
-class Trial(Record):
+class Trial(Record, frozen=True, kw_only=True):
     """One run of one cell: its place in the plan."""
 
     index: int
@@ -37,7 +37,7 @@ class Trial(Record):
     tape_seed: int
 
 
-class ServerFacts(Record):
+class ServerFacts(Record, frozen=True, kw_only=True):
     """The server of a trial, as it ran."""
 
     kind: str
@@ -47,8 +47,8 @@ class ServerFacts(Record):
     cpus: str = ""
 
 
-class ServerUse(Record):
-    """What the server spent in the measured window, from /proc; None for a server that is not ours."""
+class ServerUse(Record, frozen=True, kw_only=True):
+    """What the server spent in the measured window, from /proc; absent for a remote one."""
 
     cpu_ns: int
     rss_before_bytes: int
@@ -57,7 +57,7 @@ class ServerUse(Record):
     threads: int
 
 
-class HostNoise(Record):
+class HostNoise(Record, frozen=True, kw_only=True):
     """What disturbed the measured window, from /proc: deltas over the window."""
 
     steal_percent: float = 0.0
@@ -65,7 +65,7 @@ class HostNoise(Record):
     load_1min: float = 0.0
 
 
-class TapeFacts(Record):
+class TapeFacts(Record, frozen=True, kw_only=True):
     """Which tape was played."""
 
     seed: int
@@ -76,7 +76,7 @@ class TapeFacts(Record):
     arguments: list[str]
 
 
-class Outcome(Record):
+class Outcome(Record, frozen=True, kw_only=True):
     """A trial and all that came of it."""
 
     format: int = OUTCOME_FORMAT

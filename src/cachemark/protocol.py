@@ -1,7 +1,7 @@
 """The worker protocol, version 1: messages ↔ JSON lines.
 
-This table is the protocol. PROTOCOL.md and the JSON Schema are printed from it (`cachemark protocol`).
-A worker reads requests on stdin and writes answers on stdout, one JSON object a line; stderr is its log.
+This table is the protocol: PROTOCOL.md and the JSON Schema are printed from it. A worker reads
+requests on stdin and writes answers on stdout, one JSON object a line; stderr is its log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 # ---------------------------------------------------------------------------------- requests
 
 
-class Hello(Message, tag="hello"):
+class Hello(Message, frozen=True, kw_only=True, tag="hello"):
     """First request: who are you? Answer: `ready` with the fields of a worker, or `unsupported`."""
 
     protocol: Annotated[int, Meta(description="the version that the caller speaks")] = (
@@ -39,8 +39,11 @@ class Hello(Message, tag="hello"):
     )
 
 
-class Prepare(Message, tag="prepare"):
-    """Read the tape, make the clients, open the connections. Answer: `ready`, `unsupported` or `error`."""
+class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
+    """Read the tape, make the clients, open the connections.
+
+    Answer: `ready`, `unsupported` or `error`.
+    """
 
     servers: Annotated[
         list[str],
@@ -66,11 +69,11 @@ class Prepare(Message, tag="prepare"):
     ] = {}
 
 
-class Run(Message, tag="run"):
+class Run(Message, frozen=True, kw_only=True, tag="run"):
     """Play the tape from its start. Answers: `progress` each second, then one `done` or `error`.
 
-    It ends after `ops` operations (of all lanes together) or `duration_ms`, whichever comes first, or at a `stop`.
-    Prefill has neither: it stores each key of this worker's share once.
+    It ends after `ops` operations (of all lanes together) or `duration_ms`, whichever comes
+    first, or at a `stop`. Prefill has neither: it stores each key of this worker's share once.
     """
 
     phase: Phase
@@ -81,18 +84,18 @@ class Run(Message, tag="run"):
     duration_ms: Annotated[int | None, Meta(description="end after this long")] = None
 
 
-class Stop(Message, tag="stop"):
+class Stop(Message, frozen=True, kw_only=True, tag="stop"):
     """End the run that is going on; its `done` follows as usual."""
 
 
-class Bye(Message, tag="bye"):
+class Bye(Message, frozen=True, kw_only=True, tag="bye"):
     """Close the connections and exit with status 0; no answer. The end of stdin means the same."""
 
 
 # ----------------------------------------------------------------------------------- answers
 
 
-class Ready(Message, tag="ready"):
+class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     """Answer to `hello` (with every field) and to `prepare` (with none)."""
 
     protocol: int = PROTOCOL_VERSION
@@ -110,7 +113,7 @@ class Ready(Message, tag="ready"):
     ] = []
 
 
-class Progress(Message, tag="progress"):
+class Progress(Message, frozen=True, kw_only=True, tag="progress"):
     """Sent about once a second during a run."""
 
     ops: Annotated[Count, Meta(description="operations completed since the run began")]
@@ -148,7 +151,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     service: Annotated[Histogram | None, Meta(description="complete − actual send")] = None
 
 
-class Done(Message, tag="done"):
+class Done(Message, frozen=True, kw_only=True, tag="done"):
     """The end of a run."""
 
     phase: Phase
@@ -183,21 +186,21 @@ class Done(Message, tag="done"):
     ] = 0
 
 
-class Unsupported(Message, tag="unsupported"):
+class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):
     """An answer to any request: this worker cannot do that, and never could."""
 
     reason: str
     remedy: Annotated[str, Meta(description="what would make it work; may be empty")] = ""
 
 
-class Failure(Message, tag="error"):
+class Failure(Message, frozen=True, kw_only=True, tag="error"):
     """An answer to any request: it failed."""
 
     kind: Annotated[
         str,
         Meta(
-            description="`connect`, `timeout`, `connection`, `server`, `client`, `protocol`, `tape`, "
-            "`internal`"
+            description="`connect`, `timeout`, `connection`, `server`, `client`, `protocol`, "
+            "`tape`, `internal`"
         ),
     ]
     text: str
