@@ -47,6 +47,7 @@ class Workload(Frozen, frozen=True, kw_only=True):
 
     The measured window ends after `timing.measure_ms`; with `ops` after that many operations
     instead; with `fill_percent` when the server's `bytes` reach that part of its limit.
+    `loads` names the loads that it is played with, if not all.
     """
 
     name: Name
@@ -61,6 +62,7 @@ class Workload(Frozen, frozen=True, kw_only=True):
     )
     fill_percent: Annotated[float, Meta(gt=0, lt=100)] | None = None
     ops: Positive | None = None
+    loads: list[str] | None = None
 
 
 class Load(Frozen, frozen=True, kw_only=True):
@@ -80,11 +82,17 @@ class Load(Frozen, frozen=True, kw_only=True):
 
 
 class Timing(Frozen, frozen=True, kw_only=True):
-    """How long each part of a trial lasts."""
+    """How long each part of a trial lasts.
+
+    An operation that takes longer than `timeout_ms` is an error; a worker that is not ready after
+    `ready_ms`, or says nothing for `silence_ms` during a run, is given up.
+    """
 
     warmup_ms: Annotated[int, Meta(ge=0)] = 500
     measure_ms: Positive = 1000
     timeout_ms: Positive = 1000
+    ready_ms: Positive = 30_000
+    silence_ms: Positive = 15_000
 
 
 class Placement(Frozen, frozen=True, kw_only=True):
@@ -147,6 +155,14 @@ def check(experiment: Experiment, where: str) -> None:
             raise UsageError(f"{where}: {what} {twice[0]!r} stands there twice", "give it once")
     for load_ in experiment.loads:
         _check_load(load_, where)
+    known = {load_.name for load_ in experiment.loads}
+    for workload in experiment.workloads:
+        unknown = sorted(set(workload.loads or []) - known)
+        if unknown:
+            raise UsageError(
+                f"{where}: workload {workload.name!r}: no load {unknown[0]!r}",
+                f"known loads: {', '.join(sorted(known))}",
+            )
 
 
 def _check_load(load_: Load, where: str) -> None:

@@ -1,0 +1,59 @@
+"""The command line: one verb = one file. Imported late, so that `--help` stays quick."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import cyclopts
+from rich.console import Console
+
+from cachemark import __version__
+from cachemark.errors import TrialError, UsageError
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+app = cyclopts.App(
+    name="cachemark",
+    help="Measures memcached clients and servers, every language under one definition of the work.",
+    version=__version__,
+    version_flags=["--version"],
+    help_format="plaintext",
+)
+for _verb in ("run", "report", "suites", "clients", "servers", "doctor", "protocol"):
+    app.command(f"cachemark.cli.{_verb}:{_verb}", name=_verb)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a verb and exit: 0 done, 1 the run failed, 2 bad input, 130 interrupted."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(_status(sys.argv[1:] if arguments is None else arguments))
+
+
+def _status(arguments: list[str]) -> int:
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        status = app(arguments, exit_on_error=False, print_error=False, result_action=[])
+    except cyclopts.CycloptsError as error:
+        errors.print(f"cachemark: {error}", markup=False)
+        errors.print("  `cachemark --help` and `cachemark VERB --help` list what there is")
+        return USAGE
+    except UsageError as error:
+        errors.print(f"cachemark: {error}", markup=False)
+        return USAGE
+    except TrialError as error:
+        errors.print(f"cachemark: {error.text}", markup=False)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; stderr must not complain at exit either.
+        sys.stdout = None
+        return OK
+    return status if isinstance(status, int) else OK
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    # A campaign's context managers stop servers and workers on the way out.
+    raise KeyboardInterrupt

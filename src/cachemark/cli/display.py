@@ -1,0 +1,161 @@
+"""How a campaign shows itself: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from cachemark.campaign import Display
+from cachemark.outcome import Outcome, Trial
+
+
+@contextmanager
+def make_display(console: Console) -> Iterator[Display]:
+    """A live display on a terminal, plain lines otherwise."""
+    if not console.is_terminal:
+        yield PlainDisplay(console)
+        return
+    progress = Progress(
+        TextColumn("trial {task.fields[number]} of {task.total}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[what]}"),
+        console=console,
+        transient=True,
+    )
+    with progress:
+        yield LiveDisplay(progress)
+
+
+class Clock:
+    """Time left, from the trials that this session has ended."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._first: int | None = None
+        self.total = 0
+        self.number = 0
+
+    def begins(self, number: int, total: int) -> None:
+        """Trial `number` of `total` begins."""
+        self._first = number if self._first is None else self._first
+        self.number, self.total = number, total
+
+    def left(self) -> str:
+        """Such as `1:42 left`; empty until a trial has ended."""
+        ended = self.number - (self._first or 0)
+        if ended < 1:
+            return ""
+        each_s = (time.monotonic() - self._began) / ended
+        seconds = round(each_s * (self.total - self.number + 1))
+        return f"{seconds // 60}:{seconds % 60:02} left"
+
+
+class Rate:
+    """Operations per second since the last reading; a new phase counts from zero again."""
+
+    def __init__(self) -> None:
+        self._ops = 0
+        self._at = time.monotonic()
+
+    def reading(self, ops: int) -> float | None:
+        """The rate, or None at the start of a phase."""
+        now = time.monotonic()
+        before, at = self._ops, self._at
+        self._ops, self._at = ops, now
+        if ops < before or now <= at:
+            return None
+        return (ops - before) / (now - at)
+
+    def restart(self) -> None:
+        """A new trial begins."""
+        self._ops, self._at = 0, time.monotonic()
+
+
+class LiveDisplay:
+    """One line that is drawn again: trial k of n, time left, operations per second."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._clock = Clock()
+        self._rate = Rate()
+        self._task = progress.add_task("", total=None, number=0, left="", rate="", what="")
+
+    def begins(self, trial: Trial, number: int, total: int) -> None:
+        """A trial begins."""
+        self._clock.begins(number, total)
+        self._rate.restart()
+        self._progress.update(
+            self._task,
+            total=total,
+            completed=number - 1,
+            number=number,
+            left=self._clock.left(),
+            rate="",
+            what=name_of(trial),
+        )
+
+    def ops(self, ops: int) -> None:
+        """Operations so far."""
+        rate = self._rate.reading(ops)
+        if rate is not None:
+            self._progress.update(self._task, rate=f"{rate:,.0f} ops/s")
+
+    def ends(self, outcome: Outcome) -> None:
+        """A trial has ended: only what went wrong is worth a line that stays."""
+        if trouble := trouble_of(outcome):
+            self._progress.console.print(trouble, markup=False, highlight=False, soft_wrap=True)
+
+
+class PlainDisplay:
+    """One line per trial, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._clock = Clock()
+
+    def begins(self, trial: Trial, number: int, total: int) -> None:
+        """A trial begins."""
+        del trial
+        self._clock.begins(number, total)
+
+    def ops(self, ops: int) -> None:
+        """Operations so far: the line at the end tells the rate."""
+
+    def ends(self, outcome: Outcome) -> None:
+        """A trial has ended."""
+        left = self._clock.left()
+        head = f"trial {self._clock.number} of {self._clock.total}"
+        line = trouble_of(outcome) or f"{name_of(outcome.trial)}: {rate_of(outcome)}"
+        text = f"{head}: {line}" + (f" ({left})" if left else "")
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def name_of(trial: Trial) -> str:
+    """A trial's cell in one line."""
+    cell = trial.cell
+    return f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
+
+
+def rate_of(outcome: Outcome) -> str:
+    """What a measured trial came to, in one phrase."""
+    if outcome.measure is None or not outcome.measure.elapsed_ns:
+        return "nothing measured"
+    ok = sum(op.ok for op in outcome.measure.operations.values())
+    return f"{ok / outcome.measure.elapsed_ns * 1e9:,.0f} ops/s"
+
+
+def trouble_of(outcome: Outcome) -> str:
+    """What went wrong with a trial, or the empty string."""
+    name = name_of(outcome.trial)
+    if outcome.state != "measured":
+        remedy = f" ({outcome.remedy})" if outcome.remedy else ""
+        return f"{name}: {outcome.state}: {outcome.reason}{remedy}"
+    if outcome.verdict != "VALID":
+        return f"{name}: {outcome.verdict}: {'; '.join(outcome.reasons)}"
+    return ""

@@ -1,0 +1,20 @@
+"""`cachemark protocol`: the worker protocol as a document or as a JSON Schema, from its table."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cachemark.protocol_docs import document, schema
+
+
+def protocol(
+    *,
+    json_schema: Annotated[
+        bool, Parameter(name="--schema", negative="", help="the JSON Schema instead")
+    ] = False,
+) -> None:
+    """Print PROTOCOL.md, for people who write a worker."""
+    sys.stdout.write(schema() if json_schema else document())

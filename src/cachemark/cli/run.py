@@ -1,0 +1,133 @@
+"""`cachemark run`: run an experiment, print its table, keep its outcomes."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+
+from cachemark import host, process, suites
+from cachemark.campaign import Parties, run_campaign
+from cachemark.cli.display import make_display
+from cachemark.cli.overrides import Overrides, apply
+from cachemark.clients import parse_client, registry
+from cachemark.errors import UsageError
+from cachemark.experiment import Experiment
+from cachemark.outcome import Outcome
+from cachemark.plan import plan
+from cachemark.report import render
+from cachemark.servers import parse_spec
+from cachemark.store import Run, create, latest, open_run
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Where a run is kept, and which one goes on."""
+
+    out: Annotated[Path, Parameter(help="folder of all runs")] = Path("results")
+    resume: Annotated[
+        bool, Parameter(negative="", help="go on with a run (its id, or the latest)")
+    ] = False
+
+
+def run(
+    experiment: Annotated[str | None, Parameter(help="a suite's name, or a TOML file")] = None,
+    *,
+    overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
+    kept: Annotated[Kept | None, Parameter(name="*")] = None,
+    dry_run: Annotated[bool, Parameter(negative="", help="print the plan and stop")] = False,
+) -> int:
+    """Run a suite or an experiment file, and print its table.
+
+    The exit status is 1 when a trial failed or a cell has no valid trial.
+    """
+    kept = kept or Kept()
+    overrides = overrides or Overrides()
+    if kept.resume:
+        return _resume(experiment, kept, overrides)
+    if experiment is None:
+        raise UsageError("run what?", "name a suite or a TOML file; `cachemark suites` lists them")
+    planned = apply(suites.find(experiment, quick=overrides.quick), overrides)
+    parties = _parties(planned)
+    if dry_run:
+        _print_plan(planned)
+        return 0
+    made = create(
+        kept.out, planned, seed=planned.seed, host=host.facts(), command=shlex.join(sys.argv)
+    )
+    return _campaign(made, planned, parties)
+
+
+def _resume(name: str | None, kept: Kept, overrides: Overrides) -> int:
+    if overrides != Overrides():
+        raise UsageError(
+            "--resume goes on with a run as it was planned", "leave the other options out"
+        )
+    found = open_run(name, kept.out) if name else latest(kept.out)
+    planned = found.header.experiment
+    return _campaign(found, planned, _parties(planned))
+
+
+def _parties(experiment: Experiment) -> Parties:
+    """Everything the experiment names, known before anything runs. Raises UsageError."""
+    engine = process.binary_path()
+    known = registry(engine)
+    return Parties(
+        clients={text: parse_client(text, known) for text in experiment.clients},
+        servers={text: parse_spec(text) for text in experiment.servers},
+        engine=engine,
+    )
+
+
+def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
+    console = Console(stderr=True)
+    total = len(plan(experiment))
+    console.print(
+        f"{experiment.name}: {total} trials, {experiment.blocks} blocks, "
+        f"seed {experiment.seed}, kept in {run_.folder}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    try:
+        with run_, make_display(console) as display:
+            outcomes = run_campaign(run_, experiment, parties, display)
+    except KeyboardInterrupt:
+        console.print(
+            f"interrupted: {len(run_.done())} of {total} trials are kept; "
+            f"go on with: cachemark run --resume {run_.id}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise
+    _write_reports(run_)
+    print(render("table", run_, Console().width))
+    print(f"outcomes {run_.folder / 'outcomes.jsonl'} · report {run_.folder / 'report.md'}")
+    return _status(outcomes)
+
+
+def _write_reports(run_: Run) -> None:
+    (run_.folder / "report.md").write_text(render("markdown", run_, None), encoding="utf-8")
+
+
+def _status(outcomes: list[Outcome]) -> int:
+    """1 when a trial failed, nothing was measured, or a measured cell has no valid trial."""
+    measured = [outcome for outcome in outcomes if outcome.state == "measured"]
+    good = {msgspec.json.encode(o.trial.cell) for o in measured if o.verdict != "INVALID"}
+    cells = {msgspec.json.encode(outcome.trial.cell) for outcome in measured}
+    failed = any(outcome.state == "failed" for outcome in outcomes)
+    return 1 if failed or not measured or cells - good else 0
+
+
+def _print_plan(experiment: Experiment) -> None:
+    for trial in plan(experiment):
+        cell = trial.cell
+        print(
+            f"{trial.index + 1:4} block {trial.block + 1}  {cell.client}  {cell.server}  "
+            f"{cell.workload}  {cell.load}  tape seed {trial.tape_seed}"
+        )

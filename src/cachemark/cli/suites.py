@@ -1,0 +1,22 @@
+"""`cachemark suites`: the experiments that are shipped, and the question each answers."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from cachemark import suites as shipped
+from cachemark.plan import cells
+
+
+def suites() -> None:
+    """List the suites."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("suite", "question", "cells", "blocks"):
+        table.add_column(column, justify="right" if column in ("cells", "blocks") else "left")
+    for name in shipped.names():
+        experiment = shipped.find(name)
+        table.add_row(
+            name, experiment.question, str(len(cells(experiment))), str(experiment.blocks)
+        )
+    Console().print(table)

@@ -1,0 +1,165 @@
+"""The clients that can be measured: the registry that the workers' folders declare.
+
+Each folder of workers has a `worker.toml`: how each runtime is started, and which clients it has.
+A client's id is `runtime/name`, such as `python/pymemcache`; the native client is `native`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from cachemark.errors import UsageError
+
+NATIVE = "native"
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """A client, and the command that starts its worker."""
+
+    id: str
+    library: str
+    language: str
+    command: list[str]
+    api: str = "sync"
+    home: str = ""
+    note: str = ""
+    needs: str = ""
+    setup: str = ""
+
+    def missing(self) -> str:
+        """Why it cannot be started here, or the empty string."""
+        if self.needs and not Path(self.needs).exists():
+            return f"{self.id}: {Path(self.needs).name} of its runtime is not set up"
+        program = self.command[0]
+        if shutil.which(program) is None:
+            return f"{self.id}: {program} is not on this machine"
+        return ""
+
+
+class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A client as an experiment names it: `id`, `id?option=value&…`, or `command:PROGRAM ARGS`."""
+
+    text: str
+    client: Client
+    options: dict[str, str] = {}
+
+
+class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    command: list[str]
+    needs: str = ""
+    setup: str = ""
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    library: str
+    runtimes: list[str]
+    home: str = ""
+    api: str = "sync"
+    note: str = ""
+
+
+class _WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    language: str
+    runtime: dict[str, _Runtime]
+    client: list[_Entry]
+
+
+def workers_folder() -> Path:
+    """Where the workers are: CACHEMARK_WORKERS, the checkout, or the installed package's data."""
+    named = os.environ.get("CACHEMARK_WORKERS")
+    here = Path(__file__).resolve().parent
+    places = [Path(named)] if named else [here.parent.parent / "workers", here / "_workers"]
+    for place in places:
+        if place.is_dir():
+            return place
+    raise UsageError(
+        f"no folder of workers at {places[0]}", "set CACHEMARK_WORKERS to the folder `workers`"
+    )
+
+
+def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
+    """Every client by id; `engine` is the path of cachemark-engine. Raises UsageError."""
+    native = Client(
+        id=NATIVE,
+        library="cachemark-engine",
+        language="rust",
+        command=[engine, "worker"],
+        api="event loop",
+        note="pipelines, open loop, any number of connections",
+    )
+    clients = [native]
+    for path in sorted((folder or workers_folder()).glob("*/worker.toml")):
+        clients += _read(path)
+    return {client.id: client for client in clients}
+
+
+def _read(path: Path) -> list[Client]:
+    try:
+        declared = msgspec.toml.decode(path.read_bytes(), type=_WorkerFile)
+    except (OSError, msgspec.MsgspecError, ValueError) as error:
+        raise UsageError(f"{path}: {error}", "see CONTRIBUTING.md, `Add a client`") from error
+    return [
+        _client(path.parent, declared, entry, name)
+        for entry in declared.client
+        for name in entry.runtimes
+        if name in declared.runtime
+    ]
+
+
+def _client(folder: Path, declared: _WorkerFile, entry: _Entry, runtime_name: str) -> Client:
+    runtime = declared.runtime[runtime_name]
+    return Client(
+        id=f"{runtime_name}/{entry.name}" if entry.name else runtime_name,
+        library=entry.library,
+        language=declared.language,
+        command=[
+            part.replace("{client}", entry.name) if "{" in part else _placed(folder, part)
+            for part in runtime.command
+        ],
+        api=entry.api,
+        home=entry.home,
+        note=entry.note,
+        needs=str(folder / runtime.needs) if runtime.needs else "",
+        setup=runtime.setup,
+    )
+
+
+def _placed(folder: Path, part: str) -> str:
+    """A word of a command: a path inside the folder is made absolute, anything else stays."""
+    inside = folder / part
+    return str(inside) if "/" in part or inside.exists() else part
+
+
+def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
+    """Read a client as an experiment names it. Raises UsageError with the nearest known one."""
+    if text.startswith("command:"):
+        words = shlex.split(text.removeprefix("command:"))
+        if not words:
+            raise UsageError(f"client {text!r}: no command", 'write command:"PROGRAM ARGS"')
+        own = Client(id=text, library=words[0], language="", command=words)
+        return ClientSpec(text=text, client=own)
+    name, _, tail = text.partition("?")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1, 0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(
+            f"no client {name!r}", f"{hint}`cachemark clients` lists {len(known)} of them"
+        )
+    return ClientSpec(text=text, client=known[name], options=_options(text, tail))
+
+
+def _options(text: str, tail: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for pair in filter(None, tail.split("&")):
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"client {text!r}: {pair!r} is no option", "write option=value")
+        options[key] = value
+    return options

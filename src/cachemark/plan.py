@@ -1,0 +1,58 @@
+"""Experiment → trials. Pure: the same experiment and seed give the same plan."""
+
+from __future__ import annotations
+
+import random
+
+from cachemark.experiment import Experiment, Load, Workload
+from cachemark.outcome import Cell, Trial
+
+# Each block plays tapes of its own; a stride keeps the blocks of neighbouring seeds apart.
+_SEED_STRIDE = 1_000_003
+
+
+def cells(experiment: Experiment) -> list[Cell]:
+    """Every combination of the grid, in the order of the experiment."""
+    return [
+        Cell(client=client, server=server, workload=workload.name, load=load.name)
+        for workload in experiment.workloads
+        for load in loads_of(experiment, workload)
+        for server in experiment.servers
+        for client in experiment.clients
+    ]
+
+
+def loads_of(experiment: Experiment, workload: Workload) -> list[Load]:
+    """The loads that a workload is played with."""
+    return [
+        load for load in experiment.loads if workload.loads is None or load.name in workload.loads
+    ]
+
+
+def plan(experiment: Experiment) -> list[Trial]:
+    """Randomised blocks: each block plays every cell once, in an order of its own.
+
+    Drift of the machine then falls on all cells alike (randomised multiple interleaved trials,
+    Abedi & Brecht, ICPE 2017). Within a block all clients play the same tape.
+    """
+    order = random.Random(experiment.seed)
+    trials: list[Trial] = []
+    for block in range(experiment.blocks):
+        shuffled = cells(experiment)
+        order.shuffle(shuffled)
+        seed = (experiment.seed * _SEED_STRIDE + block) % 2**53
+        trials += [
+            Trial(index=len(trials) + offset, block=block, cell=cell, tape_seed=seed)
+            for offset, cell in enumerate(shuffled)
+        ]
+    return trials
+
+
+def workload_of(experiment: Experiment, cell: Cell) -> Workload:
+    """The workload that a cell names."""
+    return next(w for w in experiment.workloads if w.name == cell.workload)
+
+
+def load_of(experiment: Experiment, cell: Cell) -> Load:
+    """The load that a cell names."""
+    return next(load for load in experiment.loads if load.name == cell.load)

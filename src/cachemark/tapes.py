@@ -1,0 +1,90 @@
+"""Tapes for trials: the engine writes them, each once for all clients of a block."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from cachemark.errors import UsageError
+from cachemark.experiment import Load, Timing, Workload
+from cachemark.outcome import TapeFacts
+
+
+class Tape(msgspec.Struct, frozen=True, kw_only=True):
+    """A tape on disk and the facts about it."""
+
+    path: Path
+    facts: TapeFacts
+
+
+class _Written(msgspec.Struct, frozen=True, kw_only=True):
+    sha256: str
+    ops: int
+    keys: int
+    period_ns: int
+
+
+class TapeShelf:
+    """The tapes in use, in a folder of their own; those of an earlier block are thrown away."""
+
+    def __init__(self, engine: str, folder: Path) -> None:
+        self._engine = engine
+        self._folder = folder
+        self._tapes: dict[tuple[str, ...], Tape] = {}
+        self._seed: int | None = None
+
+    def get(self, workload: Workload, load: Load, timing: Timing, seed: int) -> Tape:
+        """The tape of a cell and seed, written if it is not there. Raises UsageError."""
+        if seed != self._seed:
+            self._clear()
+            self._seed = seed
+        words = arguments(workload, load, timing, seed)
+        found = self._tapes.get(tuple(words))
+        if found is None:
+            found = self._write(words, seed)
+            self._tapes[tuple(words)] = found
+        return found
+
+    def _write(self, words: list[str], seed: int) -> Tape:
+        path = self._folder / f"{len(self._tapes)}-{seed}.tape"
+        command = [self._engine, "tape", "write", "--out", str(path), *words]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise UsageError(
+                f"the tape cannot be written: {ended.stderr.strip()}",
+                f"the command was: {' '.join(command[1:])}",
+            )
+        written = msgspec.json.decode(ended.stdout, type=_Written)
+        facts = TapeFacts(
+            seed=seed,
+            sha256=written.sha256,
+            ops=written.ops,
+            keys=written.keys,
+            period_ns=written.period_ns,
+            arguments=words,
+        )
+        return Tape(path=path, facts=facts)
+
+    def _clear(self) -> None:
+        for tape in self._tapes.values():
+            tape.path.unlink(missing_ok=True)
+        self._tapes.clear()
+
+
+def arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list[str]:
+    """The engine's arguments that make a cell's workload and schedule concrete. Pure."""
+    keys, values = workload.keys, workload.values
+    words = ["--seed", str(seed), "--keys", str(keys.count), "--distribution", keys.distribution]
+    words += ["--key-pattern", keys.pattern] if keys.pattern else ["--key-length", keys.length]
+    words += ["--size", values.size, "--compressibility", f"{values.compressibility:g}"]
+    words += ["--mix", ",".join(f"{kind}={weight:g}" for kind, weight in workload.mix.items())]
+    words += ["--run", str(workload.run), "--prefill", f"{workload.prefill:g}"]
+    words += ["--exptime", str(workload.exptime_s)]
+    if load.schedule == "closed" or load.rate is None:
+        return [*words, "--ops", str(workload.records)]
+    duration = f"{timing.measure_ms}ms"
+    return [
+        *words, "--schedule", load.schedule, "--rate", f"{load.rate:.17g}", "--duration", duration
+    ]  # fmt: skip

@@ -1,0 +1,235 @@
+"""One trial: fresh server, fresh workers, prefill, warm-up, measure; an outcome whatever happens."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from cachemark.clients import ClientSpec
+from cachemark.errors import TrialError, UnsupportedError
+from cachemark.experiment import Load, Timing, Workload
+from cachemark.fleet import Fleet, Watch
+from cachemark.host import NoiseProbe
+from cachemark.outcome import HostNoise, Outcome, ServerFacts, ServerUse, Trial
+from cachemark.protocol import Done, Phase, Prepare, Ready, Run
+from cachemark.servers import RunningServer, ServerSpec, running
+from cachemark.tapes import Tape
+from cachemark.verdict import judge
+
+# A fill asks the server how full it is this often; more would be load of its own.
+_FILL_POLL_S = 0.02
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a trial needs to know."""
+
+    run: str
+    trial: Trial
+    client: ClientSpec
+    server: ServerSpec
+    workload: Workload
+    load: Load
+    timing: Timing
+    tape: Tape
+    server_cpus: str
+    worker_cpus: str
+
+
+class _Notes:
+    """What is known of a trial so far; a failure half-way still leaves it for the outcome."""
+
+    def __init__(self) -> None:
+        self.worker: Ready | None = None
+        self.server: ServerFacts | None = None
+        self.phases: dict[Phase, Done] = {}
+        self.before: dict[str, str] = {}
+        self.after: dict[str, str] = {}
+        self.use: ServerUse | None = None
+        self.noise: HostNoise | None = None
+        self.notes: list[str] = []
+        self.log = ""
+
+
+def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
+    """Run one trial. Never raises for what a server or a worker did: that is in the outcome."""
+    began = time.monotonic()
+    started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    notes = _Notes()
+    blank = Outcome(
+        run=setting.run,
+        trial=setting.trial,
+        workload=setting.workload,
+        load=setting.load,
+        timing=setting.timing,
+        state="failed",
+        started_at=started_at,
+        worker_command=setting.client.client.command,
+        worker_cpus=setting.worker_cpus,
+        tape=setting.tape.facts,
+    )
+    try:
+        _play(setting, notes, progress)
+    except UnsupportedError as error:
+        blank = msgspec.structs.replace(
+            blank, state="unsupported", reason=error.text, remedy=error.remedy
+        )
+    except TrialError as error:
+        blank = msgspec.structs.replace(blank, reason=error.text, remedy=error.remedy)
+    else:
+        blank = _judged(blank, setting, notes)
+    return msgspec.structs.replace(
+        blank,
+        wall_ms=round((time.monotonic() - began) * 1e3),
+        worker=notes.worker,
+        server=notes.server,
+        prefill=notes.phases.get("prefill"),
+        warmup=notes.phases.get("warmup"),
+        measure=notes.phases.get("measure"),
+        stats_before=notes.before,
+        stats_after=notes.after,
+        server_use=notes.use,
+        noise=notes.noise,
+        log=notes.log[-4000:],
+    )
+
+
+def _judged(blank: Outcome, setting: Setting, notes: _Notes) -> Outcome:
+    judgement = judge(
+        notes.phases["measure"],
+        workload=setting.workload,
+        load=setting.load,
+        before=notes.before,
+        after=notes.after,
+        shared_server=setting.server.kind == "remote",
+    )
+    return msgspec.structs.replace(
+        blank,
+        state="measured",
+        verdict=judgement.verdict,
+        reasons=judgement.reasons,
+        notes=[*notes.notes, *judgement.notes],
+    )
+
+
+def _play(setting: Setting, notes: _Notes, progress: Callable[[int], None]) -> None:
+    client = setting.client.client
+    missing = client.missing()
+    if missing:
+        raise UnsupportedError(missing, client.setup)
+    with running(setting.server, cpus=setting.server_cpus) as server:
+        notes.server = server.facts
+        fleet = Fleet(
+            client.command, setting.load.processes, cpus=setting.worker_cpus, name=client.id
+        )
+        with fleet:
+            try:
+                _phases(setting, notes, server, fleet, progress)
+            finally:
+                notes.log = fleet.log_tail()
+
+
+def _phases(
+    setting: Setting,
+    notes: _Notes,
+    server: RunningServer,
+    fleet: Fleet,
+    progress: Callable[[int], None],
+) -> None:
+    timing = setting.timing
+    ready_s = timing.ready_ms / 1e3
+    notes.worker = fleet.hello(ready_s)
+    fleet.prepare(_prepare(setting, notes, server), ready_s)
+    watch = Watch(progress=progress, stop_when=_never, silence_s=timing.silence_ms / 1e3)
+    if setting.workload.prefill > 0:
+        notes.phases["prefill"] = _stored(fleet.run(Run(phase="prefill"), watch))
+    if timing.warmup_ms and setting.workload.fill_percent is None:
+        notes.phases["warmup"] = fleet.run(Run(phase="warmup", duration_ms=timing.warmup_ms), watch)
+    _measure(setting, notes, server, fleet, watch)
+    fleet.bye()
+
+
+def _prepare(setting: Setting, notes: _Notes, server: RunningServer) -> Prepare:
+    load, ready = setting.load, notes.worker
+    threads, connections = load.threads, load.connections or load.threads
+    if threads > 1 and ready is not None and "threads" not in ready.capabilities:
+        notes.notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
+        threads = 1
+    return Prepare(
+        servers=server.addresses,
+        threads=threads,
+        connections=connections,
+        depth=load.depth,
+        tape=str(setting.tape.path),
+        timeout_ms=setting.timing.timeout_ms,
+        options=setting.client.options,
+    )
+
+
+def _measure(
+    setting: Setting, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
+) -> None:
+    workload = setting.workload
+    if workload.fill_percent is not None:
+        watch = msgspec.structs.replace(watch, stop_when=_Fill(server, workload.fill_percent))
+    timed = workload.ops is None and workload.fill_percent is None
+    request = Run(
+        phase="measure",
+        ops=workload.ops,
+        duration_ms=setting.timing.measure_ms if timed else None,
+    )
+    noise = NoiseProbe()
+    own = [worker.pid for worker in fleet.workers] + ([server.pid] if server.pid else [])
+    notes.before = server.stats()
+    use = server.use()
+    noise.start(own)
+    notes.phases["measure"] = fleet.run(request, watch)
+    notes.noise = noise.stop()
+    used = server.use()
+    notes.after = server.stats()
+    if use is not None and used is not None:
+        notes.use = ServerUse(
+            cpu_ns=used.cpu_ns - use.cpu_ns,
+            rss_before_bytes=use.rss_bytes,
+            rss_after_bytes=used.rss_bytes,
+            rss_peak_bytes=used.rss_peak_bytes,
+            threads=used.threads,
+        )
+
+
+def _stored(prefill: Done) -> Done:
+    """A window over keys that were never stored would measure misses: refuse it."""
+    failed = sum(op.attempts - op.ok for op in prefill.operations.values())
+    if failed:
+        raise TrialError(
+            f"{failed} keys could not be stored before the window",
+            "smaller values, or a server with a larger item limit",
+        )
+    return prefill
+
+
+def _never() -> bool:
+    return False
+
+
+class _Fill:
+    """True once the server's `bytes` have reached a part of its limit."""
+
+    def __init__(self, server: RunningServer, percent: float) -> None:
+        self._server = server
+        self._percent = percent
+        self._asked = 0.0
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if now - self._asked < _FILL_POLL_S:
+            return False
+        self._asked = now
+        stats = self._server.stats()
+        try:
+            held, limit = int(stats["bytes"]), int(stats["limit_maxbytes"])
+        except (KeyError, ValueError) as error:
+            raise UnsupportedError("the server tells no bytes and limit_maxbytes") from error
+        return 100 * held >= self._percent * limit

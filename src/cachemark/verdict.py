@@ -1,0 +1,190 @@
+"""Is this trial valid? Pure rules over what the client counted and what the server counted.
+
+INVALID: the figures cannot be trusted, so none is shown. OVERLOAD: an open loop whose server or
+client could not keep up; its response times grow with the window and have no steady state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from cachemark import histogram
+from cachemark.experiment import Load, Workload
+from cachemark.outcome import Verdict
+from cachemark.protocol import Done, Operation
+
+# An open loop that did less of its plan than this did not hold its schedule.
+_LEAST_ACHIEVED = 0.99
+# The generator's own delay may be this much of what it reports, or this long.
+_LAG_SHARE = 0.05
+_LAG_FLOOR_NS = 100_000
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict, the reasons for it, and what a reader should know besides."""
+
+    verdict: Verdict
+    reasons: list[str]
+    notes: list[str]
+
+
+class Counter(msgspec.Struct, frozen=True, kw_only=True):
+    """A counter of the server's `stats` and what each kind of operation adds to it."""
+
+    name: str
+    verbs: frozenset[str]
+    of: Callable[[Operation], int]
+
+
+def _keys(operation: Operation) -> int:
+    return operation.keys
+
+
+def _hits(operation: Operation) -> int:
+    return operation.hits
+
+
+def _misses(operation: Operation) -> int:
+    return operation.misses
+
+
+_READS = frozenset({"get", "gets", "mget"})
+COUNTERS = (
+    Counter(name="cmd_get", verbs=_READS, of=_keys),
+    Counter(name="get_hits", verbs=_READS, of=_hits),
+    Counter(name="get_misses", verbs=_READS, of=_misses),
+    Counter(name="cmd_set", verbs=frozenset({"set", "add", "replace", "mset"}), of=_keys),
+    Counter(name="delete_hits", verbs=frozenset({"delete"}), of=_hits),
+    Counter(name="delete_misses", verbs=frozenset({"delete"}), of=_misses),
+    Counter(name="cmd_touch", verbs=frozenset({"touch", "gat"}), of=_keys),
+)
+# A delete without a reply is counted by the server as a hit or a miss; the client cannot know which.
+_UNTOLD = frozenset({"delete_noreply"})
+
+
+def judge(
+    measure: Done,
+    *,
+    workload: Workload,
+    load: Load,
+    before: dict[str, str],
+    after: dict[str, str],
+    shared_server: bool = False,
+) -> Judgement:
+    """Judge the measured window of one trial.
+
+    `before` and `after` are the server's `stats` round the window; `shared_server`: others may use
+    it too, so counts beyond ours are noted, not held against the trial.
+    """
+    reasons = [*_own_counts(measure), *_window(measure)]
+    surplus, deficit = _conservation(measure, workload, before, after)
+    reasons += deficit
+    notes = surplus if shared_server else []
+    reasons += [] if shared_server else surplus
+    reasons += _generator(measure) if load.schedule != "closed" else []
+    evicted = _delta(before, after, "evictions")
+    if evicted:
+        notes = [*notes, f"the server evicted {evicted} items in the window"]
+    if reasons:
+        return Judgement(verdict="INVALID", reasons=reasons, notes=notes)
+    overload = _overload(measure) if load.schedule != "closed" else []
+    if overload:
+        return Judgement(verdict="OVERLOAD", reasons=overload, notes=notes)
+    return Judgement(verdict="VALID", reasons=[], notes=notes)
+
+
+def _own_counts(measure: Done) -> list[str]:
+    reasons: list[str] = []
+    for kind, op in measure.operations.items():
+        accounted = op.ok + sum(op.errors.values()) + op.wrong_values
+        if op.attempts != accounted:
+            reasons.append(f"{kind}: {op.attempts} attempts but {accounted} accounted for")
+        if op.wrong_values:
+            reasons.append(f"{kind}: {op.wrong_values} replies with a wrong value")
+    return reasons
+
+
+def _window(measure: Done) -> list[str]:
+    if not sum(op.ok for op in measure.operations.values()):
+        return ["not one operation succeeded in the window"]
+    if not measure.elapsed_ns:
+        return ["the window has no length"]
+    return []
+
+
+def _conservation(
+    measure: Done, workload: Workload, before: dict[str, str], after: dict[str, str]
+) -> tuple[list[str], list[str]]:
+    """Where the server counted more than the client, and where it counted less."""
+    surplus: list[str] = []
+    deficit: list[str] = []
+    if any(op.attempts for kind, op in measure.operations.items() if kind in _UNTOLD):
+        return surplus, deficit
+    for counter in COUNTERS:
+        told = _delta(before, after, counter.name)
+        if told is None:
+            continue
+        least, most = _expected(measure, workload, counter)
+        text = f"the server's {counter.name} rose by {told}, the client counted {least}"
+        if told > most:
+            surplus.append(text)
+        elif told < least:
+            deficit.append(text)
+    return surplus, deficit
+
+
+def _expected(measure: Done, workload: Workload, counter: Counter) -> tuple[int, int]:
+    """What a counter must have risen by: exact, or a range where operations failed.
+
+    A failed operation may or may not have reached the server.
+    """
+    least = unsure = 0
+    for kind, op in measure.operations.items():
+        verb = kind.removesuffix("_noreply")
+        if verb in counter.verbs:
+            least += counter.of(op)
+            keys_each = workload.run if verb in ("mget", "mset") else 1
+            unsure += (op.attempts - op.ok) * keys_each
+    return least, least + unsure
+
+
+def _delta(before: dict[str, str], after: dict[str, str], name: str) -> int | None:
+    if name not in before or name not in after:
+        return None
+    try:
+        return int(after[name]) - int(before[name])
+    except ValueError:
+        return None
+
+
+def _generator(measure: Done) -> list[str]:
+    """The client's own delay must be small beside what it reports."""
+    if measure.lag is None:
+        return ["an open loop without a record of its send lag"]
+    lag_ns = histogram.decode(measure.lag).percentile(99.9)
+    responses = [
+        histogram.decode(op.response).percentile(99.9)
+        for op in measure.operations.values()
+        if op.response
+    ]
+    limit_ns = max(_LAG_FLOOR_NS, _LAG_SHARE * max(responses, default=0))
+    # Waiting for a connection is the target's delay, not the generator's: it is told as overload.
+    if lag_ns > limit_ns and not measure.bound:
+        return [
+            f"the client sent late: send lag p99.9 {lag_ns / 1e3:.0f} µs, "
+            f"allowed {limit_ns / 1e3:.0f} µs"
+        ]
+    return []
+
+
+def _overload(measure: Done) -> list[str]:
+    due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
+    done = sum(op.ok for op in measure.operations.values())
+    reasons: list[str] = []
+    if due and done / due < _LEAST_ACHIEVED:
+        reasons.append(f"only {done} of {due} due operations were done")
+    if measure.bound:
+        reasons.append(f"{measure.bound} operations were due and had to wait for a connection")
+    return reasons
