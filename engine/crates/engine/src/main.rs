@@ -1,9 +1,11 @@
 //! One binary: `serve` the embedded server, `tape` a workload, be a `worker`, `drive` a server.
 
+mod drive;
 mod serve;
 mod tape;
+mod units;
 mod worker;
-mod drive;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -35,4 +37,10 @@ fn main() -> ExitCode {
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(arguments),
     }
+}
+
+/// One line on stderr and the exit code for bad input.
+fn fail(error: String) -> ExitCode {
+    eprintln!("cachemark-engine: {error}");
+    ExitCode::from(2)
 }

@@ -1,11 +1,126 @@
-//! The verb `tape`.
+//! The verb `tape`: write a workload as a tape, or show one.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+
+use cachemark_tape::{Tape, generate};
+use clap::Subcommand;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::workload::WorkloadArguments;
+use crate::{fail, units};
 
 #[derive(clap::Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Write a tape
+    Write(Box<WriteArguments>),
+    /// Print a tape's header and first records
+    Show(ShowArguments),
+}
+
+#[derive(clap::Args)]
+struct WriteArguments {
+    /// The file to write
+    #[arg(long)]
+    out: PathBuf,
+    #[command(flatten)]
+    workload: WorkloadArguments,
+    /// Length of an open loop's schedule (30s)
+    #[arg(long, value_parser = units::duration)]
+    duration: Option<Duration>,
+}
+
+#[derive(clap::Args)]
+struct ShowArguments {
+    file: PathBuf,
+    /// How many records to print
+    #[arg(long, default_value_t = 10)]
+    first: u64,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "tape")]
+struct Written<'a> {
+    path: &'a Path,
+    keys: u32,
+    ops: u64,
+    period_ns: u64,
+    file_bytes: u64,
+    sha256: String,
+}
 
 /// Runs the verb; the exit code is the process's own.
-pub fn run(_arguments: Arguments) -> ExitCode {
-    ExitCode::FAILURE
+pub fn run(arguments: Arguments) -> ExitCode {
+    let done = match arguments.action {
+        Action::Write(arguments) => write(&arguments),
+        Action::Show(arguments) => show(&arguments),
+    };
+    done.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+fn write(arguments: &WriteArguments) -> Result<(), String> {
+    let schedule = arguments.workload.schedule(arguments.duration).map_err(|e| e.to_string())?;
+    let bytes = generate(&arguments.workload.workload(), &schedule, arguments.workload.seed)
+        .map_err(|error| error.to_string())?;
+    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    save(&arguments.out, &bytes)?;
+    let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;
+    let written = Written {
+        path: &arguments.out,
+        keys: tape.key_count(),
+        ops: tape.op_count(),
+        period_ns: tape.period_ns(),
+        file_bytes: tape.file_bytes(),
+        sha256,
+    };
+    println!("{}", serde_json::to_string(&written).expect("plain values"));
+    Ok(())
+}
+
+/// Written under another name and renamed, so that a killed writer leaves no half tape.
+fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside = PathBuf::from(beside);
+    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+        // The first error is the one to tell; a temporary file that is not there is no second.
+        let _ = fs::remove_file(&beside);
+        format!("--out {}: cannot be written: {error}", path.display())
+    })
+}
+
+fn show(arguments: &ShowArguments) -> Result<(), String> {
+    let place = |error| format!("{}: {error}", arguments.file.display());
+    let tape = Tape::open(&arguments.file).map_err(place)?;
+    println!("keys        {}", tape.key_count());
+    println!("prefilled   {}", tape.prefill_count());
+    println!("operations  {}", tape.op_count());
+    println!("pool        {} bytes", tape.pool().len());
+    println!("seed        {}", tape.seed());
+    println!("verified    {}", if tape.verifies() { "yes" } else { "no" });
+    match tape.is_open_loop() {
+        true => println!("schedule    open loop, {} ns a pass", tape.period_ns()),
+        false => println!("schedule    closed loop"),
+    }
+    for j in 0..arguments.first.min(tape.op_count()) {
+        let op = tape.op(j);
+        let keys: Vec<_> = tape.run(&op).map(|k| String::from_utf8_lossy(tape.key(k))).collect();
+        let due = if tape.is_open_loop() {
+            format!(" due {} ns", tape.due_ns(j))
+        } else {
+            String::new()
+        };
+        let kind = op.verb.kind(op.noreply);
+        println!("{j:>10}  {kind:<15} {} bytes{due}  {}", op.length, keys.join(" "));
+    }
+    Ok(())
 }

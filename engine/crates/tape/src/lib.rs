@@ -1,1 +1,17 @@
-//! tape
+//! Tapes: a workload made concrete, the exact list of operations that every client plays.
+//!
+//! `format` owns the bytes (docs/tape.md), `reader` opens them safely, `workload` says what is
+//! wanted, `generate` makes the bytes of it. Nothing here does I/O but opening a file.
+
+mod format;
+mod generate;
+mod keys;
+mod reader;
+mod workload;
+
+pub use format::{FLAG_NOREPLY, Op, Verb};
+pub use generate::generate;
+pub use reader::{Lane, RunKeys, Tape, TapeError};
+pub use workload::{
+    Distribution, Kind, KeyShape, Schedule, Span, Workload, WorkloadError, parse_mix,
+};

@@ -1,0 +1,101 @@
+//! Numbers with units, as people type them: `10k`, `64m`, `500ms`.
+
+use std::time::Duration;
+
+/// A count or a rate: decimal suffixes, `10k` is 10,000.
+pub fn count(text: &str) -> Result<f64, String> {
+    let (number, factor) = match text.trim().char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1e3),
+        Some((at, 'm' | 'M')) => (&text[..at], 1e6),
+        Some((at, 'g' | 'G')) => (&text[..at], 1e9),
+        _ => (text, 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value * factor),
+        _ => Err(format!("{text:?} is no number: write 1000, 10k or 1.5M")),
+    }
+}
+
+/// A whole count that is at least 1.
+pub fn whole(text: &str) -> Result<u64, String> {
+    let value = count(text)?;
+    if value < 1.0 || value.fract() != 0.0 || value > 9e15 {
+        return Err(format!("{text:?}: a whole number of at least 1 is needed"));
+    }
+    Ok(value as u64)
+}
+
+/// A rate per second, above 0.
+pub fn rate(text: &str) -> Result<f64, String> {
+    match count(text)? {
+        value if value > 0.0 => Ok(value),
+        _ => Err(format!("{text:?}: a rate must be above 0")),
+    }
+}
+
+/// A size in bytes: binary suffixes, `64m` is 64 MiB.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let trimmed = text.trim();
+    let (number, factor) = match trimmed.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&trimmed[..at], 1 << 10),
+        Some((at, 'm' | 'M')) => (&trimmed[..at], 1 << 20),
+        Some((at, 'g' | 'G')) => (&trimmed[..at], 1 << 30),
+        _ => (trimmed, 1),
+    };
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|value| value.checked_mul(factor))
+        .filter(|value| *value > 0)
+        .ok_or_else(|| format!("{text:?} is no size: write 1048576, 512k, 64m or 1g"))
+}
+
+/// A duration: `ns`, `us`, `ms`, `s` or `m`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let trimmed = text.trim();
+    let at = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
+    let seconds = match &trimmed[at..] {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        _ => return Err(format!("{text:?}: say the unit, as in 500ms, 30s or 2m")),
+    };
+    match trimmed[..at].parse::<f64>() {
+        Ok(value) if value.is_finite() && (0.0..1e9).contains(&(value * seconds)) => {
+            Ok(Duration::from_secs_f64(value * seconds))
+        }
+        _ => Err(format!("{text:?} is no duration: write 500ms, 30s or 2m")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_type_units() {
+        assert_eq!(count("10k"), Ok(10_000.0));
+        assert_eq!(count("1.5M"), Ok(1_500_000.0));
+        assert_eq!(whole("1k"), Ok(1000));
+        assert_eq!(bytes("64m"), Ok(64 << 20));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "-1", "k", "1.5.2", "nan", "inf"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+        assert!(whole("0").is_err());
+        assert!(whole("0.5").is_err());
+        assert!(rate("0").is_err());
+        assert!(bytes("99999999999999g").is_err());
+        assert!(bytes("0").is_err());
+        for text in ["30", "1h", "-1s", "s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The arguments that describe a workload; the verbs `tape` and `drive` share them.
+
+use std::time::Duration;
+
+use cachemark_tape::{
+    Distribution, KeyShape, Kind, Schedule, Span, Workload, WorkloadError, parse_mix,
+};
+use clap::ValueEnum;
+
+use crate::units;
+
+#[derive(Clone, Debug)]
+struct Mix(Vec<Kind>);
+
+fn mix(text: &str) -> Result<Mix, WorkloadError> {
+    parse_mix(text).map(Mix)
+}
+
+fn run_length(text: &str) -> Result<u16, String> {
+    u16::try_from(units::whole(text)?).map_err(|_| format!("{text}: at most 65535 keys in a run"))
+}
+
+fn key_count(text: &str) -> Result<u32, String> {
+    u32::try_from(units::whole(text)?).map_err(|_| format!("{text}: at most 4,294,967,295 keys"))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleName {
+    /// The next operation follows the answer to the one before
+    Closed,
+    /// Equal gaps
+    Uniform,
+    /// Exponential gaps
+    Poisson,
+}
+
+/// What is done: keys, values, mix.
+#[derive(clap::Args, Debug)]
+pub struct WorkloadArguments {
+    /// Number of keys (10k, 1M)
+    #[arg(long, default_value = "10k", value_parser = key_count)]
+    keys: u32,
+    /// How keys are drawn: sequential, uniform, constant or zipf:EXPONENT
+    #[arg(long, default_value = "uniform")]
+    distribution: Distribution,
+    /// Characters of a key: 20 or 16..40
+    #[arg(long, default_value = "20", conflicts_with = "key_pattern")]
+    key_length: Span,
+    /// A text for keys with {index}, {index:08} or {hex:10} in it
+    #[arg(long)]
+    key_pattern: Option<String>,
+    /// Bytes of a value: 100 or 100..1000
+    #[arg(long, default_value = "100")]
+    size: Span,
+    /// The part of the values that compression can remove, 0 to 1
+    #[arg(long, default_value_t = 0.0)]
+    compressibility: f64,
+    /// Operations and their weights: get=9,set=1; also gets mget add replace delete touch gat
+    /// version mset, and set_noreply and the like
+    #[arg(long, default_value = "get=9,set=1", value_parser = mix)]
+    mix: Mix,
+    /// Keys in each mget or mset
+    #[arg(long, default_value = "10", value_parser = run_length)]
+    run: u16,
+    /// The part of the keys that is stored first, 0 to 1
+    #[arg(long, default_value_t = 1.0)]
+    prefill: f64,
+    /// Expiry time of what is stored, in seconds; 0 is never
+    #[arg(long, default_value_t = 0)]
+    exptime: u32,
+    /// Records on the tape of a closed loop
+    #[arg(long, default_value = "100k", value_parser = units::whole)]
+    ops: u64,
+    /// When operations are due
+    #[arg(long, value_enum)]
+    schedule: Option<ScheduleName>,
+    /// Operations per second of an open loop (10k)
+    #[arg(long, value_parser = units::rate, allow_negative_numbers = true)]
+    rate: Option<f64>,
+    /// The same seed gives the same tape
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl WorkloadArguments {
+    pub fn workload(&self) -> Workload {
+        let shape = match &self.key_pattern {
+            Some(pattern) => KeyShape::Pattern(pattern.clone()),
+            None => KeyShape::Length(self.key_length),
+        };
+        Workload {
+            keys: self.keys,
+            distribution: self.distribution,
+            shape,
+            size: self.size,
+            compressibility: self.compressibility,
+            mix: self.mix.0.clone(),
+            run: self.run,
+            prefill: self.prefill,
+            exptime_s: self.exptime,
+        }
+    }
+
+    /// The schedule; a rate alone means Poisson arrivals.
+    pub fn schedule(&self, duration: Option<Duration>) -> Result<Schedule, WorkloadError> {
+        let name = match (self.schedule, self.rate) {
+            (Some(name), _) => name,
+            (None, Some(_)) => ScheduleName::Poisson,
+            (None, None) => ScheduleName::Closed,
+        };
+        let refuse = |text: &str| Err(WorkloadError(text.to_owned()));
+        match (name, self.rate, duration) {
+            (ScheduleName::Closed, None, _) => Ok(Schedule::Closed { ops: self.ops }),
+            (ScheduleName::Closed, Some(_), _) => {
+                refuse("--rate: a closed loop has no rate; --schedule uniform or poisson has")
+            }
+            (_, None, _) => refuse("an open loop needs --rate"),
+            (_, _, None) => refuse("an open loop needs --duration"),
+            (name, Some(rate), Some(duration)) => {
+                let duration_ns = duration.as_nanos() as u64;
+                Ok(if name == ScheduleName::Uniform {
+                    Schedule::Uniform { rate, duration_ns }
+                } else {
+                    Schedule::Poisson { rate, duration_ns }
+                })
+            }
+        }
+    }
+}

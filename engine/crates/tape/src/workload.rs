@@ -1,0 +1,202 @@
+//! What is wanted of a tape: keys, values, mix and schedule, read from short texts.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::format::{KEY_BYTES_MAX, Verb};
+
+/// A workload that cannot be made, with the remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadError(pub String);
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WorkloadError {}
+
+pub(crate) fn bad<T>(text: impl Into<String>) -> Result<T, WorkloadError> {
+    Err(WorkloadError(text.into()))
+}
+
+/// How keys are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    Sequential,
+    Uniform,
+    Constant,
+    /// True Zipf over ranks 1..=keys with this exponent.
+    Zipf(f64),
+}
+
+impl FromStr for Distribution {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, WorkloadError> {
+        match text.split_once(':').unwrap_or((text, "")) {
+            ("sequential", "") => Ok(Distribution::Sequential),
+            ("uniform", "") => Ok(Distribution::Uniform),
+            ("constant", "") => Ok(Distribution::Constant),
+            ("zipf", exponent) => match exponent.parse::<f64>() {
+                Ok(s) if s.is_finite() && s >= 0.0 => Ok(Distribution::Zipf(s)),
+                _ => bad(format!("zipf:{exponent}: write an exponent of 0 or more: zipf:0.99")),
+            },
+            _ => bad(format!(
+                "no key distribution {text:?}: sequential, uniform, constant or zipf:EXPONENT"
+            )),
+        }
+    }
+}
+
+/// A range of whole numbers, both ends included: `100` or `100..1000`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub low: u32,
+    pub high: u32,
+}
+
+impl FromStr for Span {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, WorkloadError> {
+        let (low, high) = text.split_once("..").unwrap_or((text, text));
+        match (low.parse(), high.parse()) {
+            (Ok(low), Ok(high)) if low <= high => Ok(Span { low, high }),
+            _ => bad(format!("{text:?} is no range: write 100 or 100..1000")),
+        }
+    }
+}
+
+/// What keys look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyShape {
+    /// So many characters, a function of the key.
+    Length(Span),
+    /// A text with `{index}`, `{index:08}` or `{hex:10}` in it.
+    Pattern(String),
+}
+
+/// One kind of operation and its share of the mix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kind {
+    pub verb: Verb,
+    pub noreply: bool,
+    pub weight: f64,
+}
+
+/// Read a mix such as `get=9,set_noreply=1`.
+pub fn parse_mix(text: &str) -> Result<Vec<Kind>, WorkloadError> {
+    let kinds: Vec<Kind> = text.split(',').map(parse_kind).collect::<Result<_, _>>()?;
+    for (index, kind) in kinds.iter().enumerate() {
+        if kinds[..index].iter().any(|k| (k.verb, k.noreply) == (kind.verb, kind.noreply)) {
+            return bad(format!("mix: {} stands there twice", kind.verb.kind(kind.noreply)));
+        }
+    }
+    Ok(kinds)
+}
+
+fn parse_kind(text: &str) -> Result<Kind, WorkloadError> {
+    let (name, weight) = text.trim().split_once('=').unwrap_or((text.trim(), "1"));
+    let (verb_name, noreply) = match name.strip_suffix("_noreply") {
+        Some(verb) => (verb, true),
+        None => (name, false),
+    };
+    let Some(verb) = Verb::ALL.into_iter().find(|verb| verb.name() == verb_name) else {
+        let known: Vec<_> = Verb::ALL.iter().map(|verb| verb.name()).collect();
+        return bad(format!("mix: no operation {name:?}: {}", known.join(", ")));
+    };
+    if noreply && !verb.may_be_noreply() {
+        return bad(format!("mix: {verb_name} always has a reply"));
+    }
+    match weight.parse::<f64>() {
+        Ok(weight) if weight.is_finite() && weight > 0.0 => Ok(Kind {
+            verb,
+            noreply,
+            weight,
+        }),
+        _ => bad(format!("mix: {name}={weight}: the weight must be above 0")),
+    }
+}
+
+/// A workload: what is done to which keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    pub keys: u32,
+    pub distribution: Distribution,
+    pub shape: KeyShape,
+    /// Value sizes in bytes, a function of the key.
+    pub size: Span,
+    /// The part of the values that compression can remove, 0 to 1.
+    pub compressibility: f64,
+    pub mix: Vec<Kind>,
+    /// Keys in each mget or mset.
+    pub run: u16,
+    /// The part of the keys that is stored before anything is timed, 0 to 1.
+    pub prefill: f64,
+    pub exptime_s: u32,
+}
+
+/// When operations are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Schedule {
+    /// As soon as the one before is done; so many records.
+    Closed { ops: u64 },
+    /// At equal gaps, `rate` per second.
+    Uniform { rate: f64, duration_ns: u64 },
+    /// Poisson arrivals, `rate` per second on average.
+    Poisson { rate: f64, duration_ns: u64 },
+}
+
+/// The largest tape that is made: a guard against a slip of the keyboard.
+const OPS_MAX: f64 = 4e9;
+
+impl Workload {
+    /// Refuse what cannot be made, and say what could.
+    pub fn check(&self) -> Result<(), WorkloadError> {
+        if self.keys == 0 {
+            return bad("--keys 0: at least one key is needed");
+        }
+        if !(0.0..=1.0).contains(&self.compressibility) {
+            return bad("--compressibility must be between 0 and 1");
+        }
+        if !(0.0..=1.0).contains(&self.prefill) {
+            return bad("--prefill must be between 0 and 1");
+        }
+        if self.run == 0 {
+            return bad("--run 0: an mget or mset has at least one key");
+        }
+        if self.mix.is_empty() {
+            return bad("--mix names no operation");
+        }
+        if let KeyShape::Length(span) = &self.shape
+            && (span.low == 0 || span.high as usize > KEY_BYTES_MAX)
+        {
+            return bad(format!("--key-length: 1 to {KEY_BYTES_MAX} characters"));
+        }
+        Ok(())
+    }
+}
+
+impl Schedule {
+    pub fn check(&self) -> Result<(), WorkloadError> {
+        match *self {
+            Schedule::Closed { ops } => {
+                if ops == 0 || ops as f64 > OPS_MAX {
+                    return bad(format!("--ops {ops}: 1 to {OPS_MAX:e}"));
+                }
+            }
+            Schedule::Uniform { rate, duration_ns } | Schedule::Poisson { rate, duration_ns } => {
+                if !(rate.is_finite() && rate > 0.0) {
+                    return bad(format!("--rate {rate}: it must be above 0"));
+                }
+                let ops = rate * duration_ns as f64 / 1e9;
+                if !(1.0..=OPS_MAX).contains(&ops) {
+                    return bad(format!("--rate × --duration makes {ops} operations: 1 to 4e9"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
