@@ -1,6 +1,8 @@
 //! One binary: `serve` the embedded server, `tape` a workload, be a `worker`, `drive` a server.
 
 mod drive;
+mod drive_table;
+mod messages;
 mod serve;
 mod tape;
 mod units;

@@ -1,11 +1,222 @@
-//! The verb `worker`.
+//! The verb `worker`: the native client behind the worker protocol.
+//!
+//! One thread reads requests, one plays them; a run's own threads do the measuring and never write.
 
+use std::io::{self, BufRead, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use cachemark_load::{Address, Client, Configuration, Control, Limits, PrepareError};
+use cachemark_tape::{Tape, Verb};
+
+use crate::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
 
 #[derive(clap::Args)]
 pub struct Arguments {}
 
+/// Progress is told this often during a run.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
 /// Runs the verb; the exit code is the process's own.
 pub fn run(_arguments: Arguments) -> ExitCode {
-    ExitCode::FAILURE
+    let (sender, requests) = channel();
+    thread::spawn(move || read_requests(&sender));
+    let mut worker = Worker {
+        requests,
+        client: None,
+    };
+    worker.serve();
+    ExitCode::SUCCESS
+}
+
+/// A line that is no request is passed on as its error.
+type Incoming = Result<Request, String>;
+
+fn read_requests(sender: &Sender<Incoming>) {
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { return };
+        let request = serde_json::from_str(&line).map_err(|error| error.to_string());
+        if sender.send(request).is_err() {
+            return;
+        }
+    }
+}
+
+struct Worker {
+    requests: Receiver<Incoming>,
+    client: Option<Client>,
+}
+
+impl Worker {
+    /// Answer requests until `bye` or the end of stdin.
+    fn serve(&mut self) {
+        while let Ok(request) = self.requests.recv() {
+            let answer = match request {
+                Ok(Request::Hello {}) => Answer::Ready(hello()),
+                Ok(Request::Prepare(prepare)) => self.prepare(&prepare),
+                Ok(Request::Run(run)) => match self.run(&run) {
+                    Some(answer) => answer,
+                    None => return,
+                },
+                Ok(Request::Stop {}) => continue,
+                Ok(Request::Bye {}) => return,
+                Err(text) => failure("protocol", text, true),
+            };
+            tell(&answer);
+        }
+    }
+
+    fn prepare(&mut self, prepare: &Prepare) -> Answer {
+        if let Some(answer) = unsupported(prepare) {
+            return answer;
+        }
+        self.client = None;
+        let tape = match Tape::open(Path::new(&prepare.tape)) {
+            Ok(tape) => Arc::new(tape),
+            Err(error) => return failure("tape", error.to_string(), true),
+        };
+        let address = match Address::parse(&prepare.servers[0]) {
+            Ok(address) => address,
+            Err(text) => return failure("connect", text, true),
+        };
+        let configuration = Configuration {
+            address,
+            threads: prepare.threads,
+            connections: prepare.connections,
+            depth: prepare.depth,
+            segment: prepare.segment,
+            timeout: Duration::from_millis(prepare.timeout_ms),
+        };
+        match Client::prepare(configuration, tape) {
+            Ok(client) => {
+                self.client = Some(client);
+                Answer::Ready(Ready::default())
+            }
+            Err(PrepareError::Usage(text)) => failure("protocol", text, true),
+            Err(error) => failure("connect", error.to_string(), true),
+        }
+    }
+
+    /// Play a phase; `None` when the caller left in the middle of it.
+    fn run(&mut self, run: &Run) -> Option<Answer> {
+        let Some(client) = self.client.as_mut() else {
+            return Some(failure("protocol", "run before prepare".to_owned(), true));
+        };
+        let control = Control::default();
+        let requests = &self.requests;
+        thread::scope(|scope| {
+            let (ended, end) = channel();
+            let handle = control.clone();
+            let playing = scope.spawn(move || {
+                let session = client.run(limits(run), &handle);
+                // The receiver is gone only when the caller is, and then nobody needs it.
+                let _ = ended.send(());
+                session
+            });
+            let left = attend(requests, &end, &control);
+            let session = playing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            match session {
+                _ if left => None,
+                Ok(session) => Some(Answer::Done(Box::new(Done::new(run.phase, &session)))),
+                Err(error) => Some(failure("internal", error.to_string(), false)),
+            }
+        })
+    }
+}
+
+/// Tell progress and heed `stop` until the run has ended; true when the caller left.
+fn attend(requests: &Receiver<Incoming>, end: &Receiver<()>, control: &Control) -> bool {
+    let mut waited = Duration::ZERO;
+    let step = Duration::from_millis(10);
+    loop {
+        match end.recv_timeout(step) {
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => return false,
+        }
+        waited += step;
+        if waited >= PROGRESS_EVERY {
+            waited = Duration::ZERO;
+            let (ops, errors) = control.progress();
+            tell(&Answer::Progress { ops, errors });
+        }
+        match requests.try_recv() {
+            Ok(Ok(Request::Stop {})) => control.stop(),
+            Ok(Ok(Request::Bye {})) | Err(std::sync::mpsc::TryRecvError::Disconnected) => {
+                control.stop();
+                return true;
+            }
+            Ok(Ok(_)) => tell(&failure("protocol", "a run is going on".to_owned(), true)),
+            Ok(Err(text)) => tell(&failure("protocol", text, true)),
+            Err(std::sync::mpsc::TryRecvError::Empty) => {}
+        }
+    }
+}
+
+fn hello() -> Ready {
+    let kinds = Verb::ALL.into_iter().flat_map(|verb| {
+        let quiet = verb.may_be_noreply().then(|| verb.kind(true));
+        std::iter::once(verb.kind(false)).chain(quiet)
+    });
+    let mut capabilities = vec!["text", "threads", "pipeline", "open_loop", "unix"];
+    capabilities.extend(kinds);
+    Ready {
+        client: Some("native"),
+        library: Some("cachemark-engine"),
+        library_version: Some(env!("CARGO_PKG_VERSION")),
+        language: Some("rust"),
+        runtime: Some("native".to_owned()),
+        capabilities,
+    }
+}
+
+fn unsupported(prepare: &Prepare) -> Option<Answer> {
+    let refuse = |reason: String, remedy: &str| {
+        Some(Answer::Unsupported {
+            reason,
+            remedy: remedy.to_owned(),
+        })
+    };
+    if prepare.wire != "text" {
+        return refuse(format!("no wire {:?}", prepare.wire), "use the text protocol");
+    }
+    if prepare.servers.len() != 1 {
+        let count = prepare.servers.len();
+        return refuse(format!("{count} servers: keys are not spread"), "name one server");
+    }
+    if let Some(option) = prepare.options.keys().next() {
+        return refuse(format!("no option {option:?}"), "the native client has none");
+    }
+    None
+}
+
+fn limits(run: &Run) -> Limits {
+    if run.phase == Phase::Prefill {
+        return Limits::Prefill;
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Limits::Play {
+        start_in_ns: run.start_unix_ns.saturating_sub(now.as_nanos() as u64),
+        ops: run.ops,
+        duration_ns: run.duration_ms.map(|ms| ms * 1_000_000),
+    }
+}
+
+fn failure(kind: &'static str, text: String, definite: bool) -> Answer {
+    Answer::Error {
+        kind,
+        text,
+        definite,
+    }
+}
+
+fn tell(answer: &Answer) {
+    let mut line = serde_json::to_vec(answer).expect("plain values");
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    // A caller that is gone is noticed at the end of stdin; there is nobody to tell.
+    let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }

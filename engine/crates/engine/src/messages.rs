@@ -1,0 +1,175 @@
+//! The worker protocol's messages, as PROTOCOL.md has them.
+
+use std::collections::BTreeMap;
+
+use cachemark_load::{Failure, KindTally, Session, encode_histogram};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    Prefill,
+    Warmup,
+    Measure,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Prepare {
+    pub servers: Vec<String>,
+    #[serde(default = "text")]
+    pub wire: String,
+    #[serde(default = "one")]
+    pub threads: usize,
+    #[serde(default = "one")]
+    pub connections: usize,
+    #[serde(default = "one")]
+    pub depth: usize,
+    pub tape: String,
+    #[serde(default = "whole")]
+    pub segment: (u64, u64),
+    #[serde(default = "second")]
+    pub timeout_ms: u64,
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    pub phase: Phase,
+    #[serde(default)]
+    pub start_unix_ns: u64,
+    #[serde(default)]
+    pub ops: Option<u64>,
+    #[serde(default)]
+    pub duration_ms: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Request {
+    Hello {},
+    Prepare(Box<Prepare>),
+    Run(Run),
+    Stop {},
+    Bye {},
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct Ready {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Answer {
+    Ready(Ready),
+    Progress { ops: u64, errors: u64 },
+    Done(Box<Done>),
+    Unsupported { reason: String, remedy: String },
+    Error { kind: &'static str, text: String, definite: bool },
+}
+
+#[derive(Debug, Serialize)]
+pub struct Done {
+    pub phase: Phase,
+    pub elapsed_ns: u64,
+    pub send_elapsed_ns: u64,
+    pub operations: BTreeMap<&'static str, Operation>,
+    pub lag: Option<String>,
+    pub max_in_flight: u64,
+    pub bound: u64,
+    pub unsent: u64,
+    pub reconnects: u64,
+    pub cpu_user_ns: u64,
+    pub cpu_system_ns: u64,
+    pub barriers: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Operation {
+    pub attempts: u64,
+    pub ok: u64,
+    pub hits: u64,
+    pub misses: u64,
+    pub not_stored: u64,
+    pub wrong_values: u64,
+    pub errors: BTreeMap<&'static str, u64>,
+    pub keys: u64,
+    pub value_bytes: u64,
+    pub key_bytes: u64,
+    pub busy_ns: u64,
+    pub response: Option<String>,
+    pub service: Option<String>,
+}
+
+impl Done {
+    /// The message that says what a phase came to.
+    pub fn new(phase: Phase, session: &Session) -> Done {
+        let tally = &session.tally;
+        Done {
+            phase,
+            elapsed_ns: session.elapsed_ns,
+            send_elapsed_ns: session.send_elapsed_ns,
+            operations: tally.kinds().map(|(name, kind)| (name, Operation::new(kind))).collect(),
+            lag: encode_histogram(&tally.lag),
+            max_in_flight: tally.max_in_flight,
+            bound: tally.bound,
+            unsent: tally.unsent,
+            reconnects: tally.reconnects,
+            cpu_user_ns: session.cpu_user_ns,
+            cpu_system_ns: session.cpu_system_ns,
+            barriers: tally.barriers,
+        }
+    }
+}
+
+impl Operation {
+    fn new(kind: &KindTally) -> Operation {
+        let counted = Failure::ALL.into_iter().zip(kind.errors);
+        Operation {
+            attempts: kind.attempts,
+            ok: kind.ok,
+            hits: kind.hits,
+            misses: kind.misses,
+            not_stored: kind.not_stored,
+            wrong_values: kind.wrong_values,
+            errors: counted
+                .filter(|(_, count)| *count > 0)
+                .map(|(failure, count)| (failure.name(), count))
+                .collect(),
+            keys: kind.keys,
+            value_bytes: kind.value_bytes,
+            key_bytes: kind.key_bytes,
+            busy_ns: kind.busy_ns,
+            response: encode_histogram(&kind.response),
+            service: encode_histogram(&kind.service),
+        }
+    }
+}
+
+fn text() -> String {
+    "text".to_owned()
+}
+
+fn one() -> usize {
+    1
+}
+
+fn whole() -> (u64, u64) {
+    (0, 1)
+}
+
+fn second() -> u64 {
+    1000
+}

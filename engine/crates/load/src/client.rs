@@ -1,0 +1,249 @@
+//! The native client as a whole: threads, their sockets, and the phases of a trial.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use cachemark_tape::{Lane, Tape};
+
+use crate::clock::now_ns;
+use crate::event_loop::{EventLoop, Shared, Sockets};
+use crate::player::{Player, Share, Window};
+use crate::socket::{Address, Stream};
+use crate::tally::Tally;
+
+/// How the client is set up.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    pub address: Address,
+    pub threads: usize,
+    /// In all; a multiple of `threads`.
+    pub connections: usize,
+    pub depth: usize,
+    /// This client plays share `segment.0` of `segment.1`.
+    pub segment: (u64, u64),
+    pub timeout: Duration,
+}
+
+/// Why a client cannot be made.
+#[derive(Debug)]
+pub enum PrepareError {
+    /// What was asked for makes no sense.
+    Usage(String),
+    Connect(Address, io::Error),
+}
+
+impl fmt::Display for PrepareError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PrepareError::Usage(text) => out.write_str(text),
+            PrepareError::Connect(address, error) => write!(out, "{address}: {error}"),
+        }
+    }
+}
+
+/// What one phase plays, and how long.
+#[derive(Clone, Copy, Debug)]
+pub enum Limits {
+    Prefill,
+    Play {
+        start_in_ns: u64,
+        ops: Option<u64>,
+        duration_ns: Option<u64>,
+    },
+}
+
+/// A handle to a run that is going on.
+#[derive(Clone, Default)]
+pub struct Control {
+    shared: Arc<Shared>,
+}
+
+impl Control {
+    /// End the run; it drains what is outstanding.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Operations that succeeded and that failed so far.
+    pub fn progress(&self) -> (u64, u64) {
+        let shared = &self.shared;
+        (shared.ok.load(Ordering::Relaxed), shared.failed.load(Ordering::Relaxed))
+    }
+}
+
+/// What a phase came to.
+pub struct Session {
+    pub tally: Tally,
+    pub elapsed_ns: u64,
+    pub send_elapsed_ns: u64,
+    pub cpu_user_ns: u64,
+    pub cpu_system_ns: u64,
+}
+
+/// A client with its connections open.
+pub struct Client {
+    configuration: Configuration,
+    tape: Arc<Tape>,
+    sockets: Vec<Sockets>,
+}
+
+/// Threads need a moment to be there before a window begins.
+const START_AHEAD_NS: u64 = 1_000_000;
+/// "For ever", short enough that sums of instants do not overflow.
+const FAR_NS: u64 = u64::MAX / 4;
+
+impl Client {
+    /// Open all connections.
+    pub fn prepare(configuration: Configuration, tape: Arc<Tape>) -> Result<Client, PrepareError> {
+        let Configuration { threads, connections, depth, segment, .. } = configuration;
+        let usage = |text: String| Err(PrepareError::Usage(text));
+        if threads == 0 || connections == 0 || depth == 0 {
+            return usage("threads, connections and depth must be at least 1".to_owned());
+        }
+        if connections % threads != 0 {
+            return usage(format!("{connections} connections cannot be shared by {threads} threads"));
+        }
+        if segment.0 >= segment.1 {
+            return usage(format!("there is no segment {} of {}", segment.0, segment.1));
+        }
+        let sockets = (0..threads)
+            .map(|_| open(&configuration, connections / threads))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Client {
+            configuration,
+            tape,
+            sockets,
+        })
+    }
+
+    /// Play one phase on all threads; blocks until it is over and drained.
+    pub fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
+        let window = self.window(limits);
+        let before = cpu_times();
+        let tape = Arc::clone(&self.tape);
+        let players = self.play(&tape, limits, window, control)?;
+        let after = cpu_times();
+        let mut tally = Tally::new(&tape);
+        let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);
+        for player in &players {
+            tally.add(&player.tally);
+            let (elapsed, sent) = player.elapsed_ns();
+            elapsed_ns = elapsed_ns.max(elapsed);
+            send_elapsed_ns = send_elapsed_ns.max(sent);
+        }
+        Ok(Session {
+            tally,
+            elapsed_ns,
+            send_elapsed_ns,
+            cpu_user_ns: after.0 - before.0,
+            cpu_system_ns: after.1 - before.1,
+        })
+    }
+
+    fn window(&self, limits: Limits) -> Window {
+        let (start_in_ns, duration_ns) = match limits {
+            Limits::Prefill => (START_AHEAD_NS, None),
+            Limits::Play {
+                start_in_ns,
+                duration_ns,
+                ..
+            } => (start_in_ns.max(START_AHEAD_NS), duration_ns),
+        };
+        let start_ns = now_ns() + start_in_ns;
+        Window {
+            start_ns,
+            end_ns: start_ns + duration_ns.unwrap_or(FAR_NS),
+            timeout_ns: self.configuration.timeout.as_nanos() as u64,
+        }
+    }
+
+    fn play<'tape>(
+        &mut self,
+        tape: &'tape Tape,
+        limits: Limits,
+        window: Window,
+        control: &Control,
+    ) -> io::Result<Vec<Player<'tape>>> {
+        let configuration = &self.configuration;
+        let shared = &*control.shared;
+        // Everything outstanding at the window's end is answered or timed out by then.
+        let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
+        thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .sockets
+                .iter_mut()
+                .enumerate()
+                .map(|(number, sockets)| {
+                    let share = share_of(limits, configuration, number, tape);
+                    scope.spawn(move || {
+                        let count = sockets.len();
+                        let player = Player::new(tape, share, window, count, configuration.depth);
+                        wait_until(window.start_ns);
+                        EventLoop::new(player, sockets, shared, drain_end_ns).run()
+                    })
+                })
+                .collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(join).collect()
+        })
+    }
+}
+
+fn open(configuration: &Configuration, count: usize) -> Result<Sockets, PrepareError> {
+    let address = &configuration.address;
+    let lost = |error| PrepareError::Connect(address.clone(), error);
+    let streams = (0..count)
+        .map(|_| Stream::connect(address, configuration.timeout))
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(lost)?;
+    Sockets::new(streams, address.clone()).map_err(lost)
+}
+
+/// Which records thread `number` plays: one rule for threads and for whole clients.
+fn share_of(limits: Limits, configuration: &Configuration, number: usize, tape: &Tape) -> Share {
+    let threads = configuration.threads as u64;
+    let (segment, segments) = configuration.segment;
+    let lane = segment * threads + number as u64;
+    let lanes = segments * threads;
+    match limits {
+        Limits::Prefill => Share::Prefill {
+            first: lane,
+            stride: lanes,
+        },
+        Limits::Play { ops, .. } => Share::Lane {
+            lane: Lane::new(lane, lanes, tape.op_count()),
+            ops: ops.map_or(u64::MAX, |ops| {
+                ops / threads + u64::from((number as u64) < ops % threads)
+            }),
+        },
+    }
+}
+
+fn wait_until(start_ns: u64) {
+    let spin_ns = 200_000;
+    let left = start_ns.saturating_sub(now_ns());
+    if left > spin_ns {
+        thread::sleep(Duration::from_nanos(left - spin_ns));
+    }
+    while now_ns() < start_ns {
+        std::hint::spin_loop();
+    }
+}
+
+/// CPU time of this process so far, user and system, in ns.
+fn cpu_times() -> (u64, u64) {
+    // SAFETY: getrusage fills the struct that it is given; all zeros is a valid rusage.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    (ns(usage.ru_utime), ns(usage.ru_stime))
+}

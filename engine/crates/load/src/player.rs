@@ -1,0 +1,317 @@
+//! One caller's decisions: which operation goes out when, and on which connection. No I/O.
+
+use std::collections::VecDeque;
+
+use cachemark_protocol::reply::Violation;
+use cachemark_tape::{Lane, Op, Tape, Verb};
+
+use crate::connection::{Connection, Pending};
+use crate::tally::{Failure, Tally};
+
+/// When a window begins and what ends it.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    pub start_ns: u64,
+    /// No operation begins, or is due, at or after this instant.
+    pub end_ns: u64,
+    pub timeout_ns: u64,
+}
+
+/// What of the tape a player plays.
+#[derive(Clone, Copy, Debug)]
+pub enum Share {
+    /// Each of its keys once, stored with a reply.
+    Prefill { first: u64, stride: u64 },
+    /// The records of a lane, at most so many of them.
+    Lane { lane: Option<Lane>, ops: u64 },
+}
+
+/// A player: a share of the tape, its connections and what it records.
+pub struct Player<'tape> {
+    tape: &'tape Tape,
+    share: Share,
+    window: Window,
+    depth: usize,
+    connections: Vec<Connection>,
+    up: Vec<bool>,
+    /// Open loop: operations that are due and wait for a connection with room.
+    queue: VecDeque<(Op, u64)>,
+    next_connection: usize,
+    in_flight: u64,
+    stopped: bool,
+    /// The instant of the last reply, and of the last send.
+    last_reply_ns: u64,
+    last_send_ns: u64,
+    pub tally: Tally,
+}
+
+impl<'tape> Player<'tape> {
+    /// A player with fresh connections, all of them up.
+    pub fn new(
+        tape: &'tape Tape,
+        share: Share,
+        window: Window,
+        connections: usize,
+        depth: usize,
+    ) -> Player<'tape> {
+        Player {
+            tape,
+            share,
+            window,
+            depth,
+            connections: (0..connections).map(|_| Connection::new(depth)).collect(),
+            up: vec![true; connections],
+            queue: VecDeque::with_capacity(1024),
+            next_connection: 0,
+            in_flight: 0,
+            stopped: false,
+            last_reply_ns: window.start_ns,
+            last_send_ns: window.start_ns,
+            tally: Tally::new(tape),
+        }
+    }
+
+    pub fn timeout_ns(&self) -> u64 {
+        self.window.timeout_ns
+    }
+
+    /// No operation begins after this.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// When the window's last reply came, and its last operation left, in ns from its start.
+    pub fn elapsed_ns(&self) -> (u64, u64) {
+        let start = self.window.start_ns;
+        (self.last_reply_ns.max(self.last_send_ns) - start, self.last_send_ns - start)
+    }
+
+    /// Hand out operations: in a closed loop to each connection with room, in an open loop those
+    /// that are due. Call it whenever time has passed or a reply has come.
+    pub fn issue(&mut self, now_ns: u64) {
+        if matches!(self.share, Share::Lane { .. }) && self.tape.is_open_loop() {
+            self.issue_due(now_ns);
+        } else {
+            self.issue_closed(now_ns);
+        }
+        self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight);
+    }
+
+    fn issue_closed(&mut self, now_ns: u64) {
+        for c in 0..self.connections.len() {
+            while self.up[c] && self.connections[c].in_flight() < self.depth {
+                if self.stopped || now_ns >= self.window.end_ns {
+                    return;
+                }
+                let Some(op) = self.take() else { return };
+                self.connections[c].send(Pending::closed(op), self.tape);
+                self.in_flight += 1;
+            }
+        }
+    }
+
+    fn issue_due(&mut self, now_ns: u64) {
+        while let Some((op, due_ns)) = self.due(now_ns) {
+            let waits = !self.queue.is_empty() || self.with_room().is_none();
+            self.tally.bound += u64::from(waits);
+            self.queue.push_back((op, due_ns));
+            self.send_queued();
+        }
+        self.send_queued();
+    }
+
+    fn send_queued(&mut self) {
+        while let Some((op, due_ns)) = self.queue.front().copied() {
+            let Some(c) = self.with_room() else { return };
+            self.queue.pop_front();
+            self.connections[c].send(Pending::open(op, due_ns), self.tape);
+            self.next_connection = (c + 1) % self.connections.len();
+            self.in_flight += 1;
+        }
+    }
+
+    /// The next connection in turn that has room.
+    fn with_room(&self) -> Option<usize> {
+        let count = self.connections.len();
+        (0..count)
+            .map(|step| (self.next_connection + step) % count)
+            .find(|c| self.up[*c] && self.connections[*c].in_flight() < self.depth)
+    }
+
+    /// The next operation if it is due by now, and the instant it was due at.
+    fn due(&mut self, now_ns: u64) -> Option<(Op, u64)> {
+        let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= now_ns)?;
+        self.take().map(|op| (op, due_ns))
+    }
+
+    /// Open loop: when the next operation is due; `None` when there is none left.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        let Share::Lane { lane: Some(lane), ops } = &self.share else {
+            return None;
+        };
+        if *ops == 0 || self.stopped || !self.tape.is_open_loop() {
+            return None;
+        }
+        let (j, pass) = lane.peek();
+        let due_ns = self.window.start_ns + pass * self.tape.period_ns() + self.tape.due_ns(j);
+        (due_ns < self.window.end_ns).then_some(due_ns)
+    }
+
+    fn take(&mut self) -> Option<Op> {
+        match &mut self.share {
+            Share::Prefill { first, stride } => {
+                let k = *first;
+                if k >= u64::from(self.tape.prefill_count()) {
+                    return None;
+                }
+                *first += *stride;
+                Some(Op {
+                    verb: Verb::Set,
+                    noreply: false,
+                    run: 1,
+                    key: k as u32,
+                    length: self.tape.value_length(k as u32),
+                    exptime_s: self.tape.exptime_s(),
+                })
+            }
+            Share::Lane { lane, ops } => {
+                let lane = lane.as_mut().filter(|_| *ops > 0)?;
+                *ops -= 1;
+                Some(self.tape.op(lane.step().0))
+            }
+        }
+    }
+
+    fn exhausted(&self) -> bool {
+        match &self.share {
+            Share::Prefill { first, .. } => *first >= u64::from(self.tape.prefill_count()),
+            Share::Lane { lane, ops } => lane.is_none() || *ops == 0,
+        }
+    }
+
+    /// Whether the window is over: nothing more begins, nothing is outstanding.
+    pub fn finished(&self, now_ns: u64) -> bool {
+        self.closing(now_ns) && self.in_flight == 0 && self.queue.is_empty() && !self.owes_barrier()
+    }
+
+    fn closing(&self, now_ns: u64) -> bool {
+        self.stopped || now_ns >= self.window.end_ns || self.exhausted()
+    }
+
+    fn owes_barrier(&self) -> bool {
+        let open = self.connections.iter().zip(&self.up);
+        open.into_iter().any(|(connection, up)| *up && connection.owes_barrier())
+    }
+
+    /// At the end of the window, ask each connection for the reply that ends its quiet operations.
+    pub fn close_quiet(&mut self, now_ns: u64) {
+        if !self.closing(now_ns) {
+            return;
+        }
+        for (connection, up) in self.connections.iter_mut().zip(&self.up) {
+            if *up && connection.owes_barrier() {
+                connection.send_barrier();
+                self.in_flight += 1;
+            }
+        }
+    }
+
+    /// Bytes to write on a connection, stamped as sent now.
+    #[inline]
+    pub fn outgoing(&mut self, c: usize, now_ns: u64) -> &[u8] {
+        let connection = &mut self.connections[c];
+        connection.stamp(now_ns, &mut self.tally);
+        connection.outgoing()
+    }
+
+    #[inline]
+    pub fn has_outgoing(&self, c: usize) -> bool {
+        !self.connections[c].outgoing().is_empty()
+    }
+
+    /// So many bytes were written; true when that completed operations that have no reply.
+    #[inline]
+    pub fn wrote(&mut self, c: usize, bytes: usize, now_ns: u64) -> bool {
+        let before = self.connections[c].in_flight();
+        self.connections[c].wrote(bytes, now_ns, self.tape, &mut self.tally);
+        let completed = (before - self.connections[c].in_flight()) as u64;
+        self.in_flight -= completed;
+        self.last_send_ns = now_ns;
+        completed > 0
+    }
+
+    #[inline]
+    pub fn incoming(&mut self, c: usize) -> &mut [u8] {
+        self.connections[c].incoming()
+    }
+
+    /// So many bytes were read. After a violation the connection is down.
+    #[inline]
+    pub fn read(&mut self, c: usize, bytes: usize, now_ns: u64) -> Result<(), Violation> {
+        let before = self.connections[c].in_flight();
+        let read = self.connections[c].read(bytes, now_ns, self.tape, &mut self.tally);
+        self.in_flight -= (before - self.connections[c].in_flight()) as u64;
+        self.last_reply_ns = now_ns;
+        if read.is_err() {
+            self.lost(c, Failure::Protocol, now_ns);
+        }
+        read
+    }
+
+    /// The connection is gone; what was on it failed.
+    pub fn lost(&mut self, c: usize, failure: Failure, now_ns: u64) {
+        self.down(c, failure, u64::MAX, now_ns);
+    }
+
+    fn down(&mut self, c: usize, failure: Failure, before_ns: u64, now_ns: u64) {
+        self.in_flight -= self.connections[c].in_flight() as u64;
+        self.connections[c].fail(failure, before_ns, now_ns, &mut self.tally);
+        self.up[c] = false;
+        self.last_reply_ns = now_ns;
+    }
+
+    /// The connection is there again.
+    pub fn restored(&mut self, c: usize) {
+        self.up[c] = true;
+        self.tally.reconnects += 1;
+    }
+
+    pub fn is_idle(&self, c: usize) -> bool {
+        self.connections[c].in_flight() == 0
+    }
+
+    pub fn is_up(&self, c: usize) -> bool {
+        self.up[c]
+    }
+
+    /// When the next operation times out.
+    pub fn next_timeout_ns(&self) -> Option<u64> {
+        let oldest = self.connections.iter().filter_map(Connection::oldest_sent_ns).min();
+        oldest.map(|sent_ns| sent_ns + self.window.timeout_ns)
+    }
+
+    /// Fail the connections on which an operation is over its time; call `lost` ones again
+    /// with a fresh socket. Later replies on them could not be matched to operations.
+    pub fn expire(&mut self, now_ns: u64, mut timed_out: impl FnMut(usize)) {
+        let Some(before_ns) = now_ns.checked_sub(self.window.timeout_ns) else {
+            return;
+        };
+        for c in 0..self.connections.len() {
+            if self.connections[c].oldest_sent_ns().is_some_and(|sent| sent <= before_ns) {
+                self.down(c, Failure::Timeout, before_ns, now_ns);
+                timed_out(c);
+            }
+        }
+    }
+
+    /// Give up what was due and could not be sent: it waited at least this long.
+    pub fn abandon(&mut self, now_ns: u64) {
+        while let Some((op, due_ns)) = self.queue.pop_front() {
+            self.tally.never_sent(op.verb, op.noreply, now_ns - due_ns);
+        }
+    }
+
+    pub fn progress(&self) -> (u64, u64) {
+        (self.tally.ok(), self.tally.failed())
+    }
+}

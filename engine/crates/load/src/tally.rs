@@ -1,0 +1,262 @@
+//! What was recorded: counts and histograms per kind of operation.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cachemark_tape::{Tape, Verb};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+
+/// Bounds of every histogram: 1 ns to 100 s at 3 significant digits.
+const HIGHEST_NS: u64 = 100_000_000_000;
+const DIGITS: u8 = 3;
+
+/// Why an operation failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    Timeout,
+    Connection,
+    Server,
+    Client,
+    Protocol,
+}
+
+impl Failure {
+    pub const ALL: [Failure; 5] = [
+        Failure::Timeout,
+        Failure::Connection,
+        Failure::Server,
+        Failure::Client,
+        Failure::Protocol,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Failure::Timeout => "timeout",
+            Failure::Connection => "connection",
+            Failure::Server => "server",
+            Failure::Client => "client",
+            Failure::Protocol => "protocol",
+        }
+    }
+}
+
+/// What one completed operation came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    pub hits: u32,
+    pub misses: u32,
+    pub not_stored: u32,
+    pub keys: u32,
+    pub value_bytes: u64,
+    pub key_bytes: u64,
+}
+
+/// Counts and histograms of one kind of operation.
+#[derive(Clone, Debug)]
+pub struct KindTally {
+    pub attempts: u64,
+    pub ok: u64,
+    pub hits: u64,
+    pub misses: u64,
+    pub not_stored: u64,
+    pub wrong_values: u64,
+    pub errors: [u64; 5],
+    pub keys: u64,
+    pub value_bytes: u64,
+    pub key_bytes: u64,
+    pub busy_ns: u64,
+    pub response: Histogram<u64>,
+    pub service: Histogram<u64>,
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS).expect("fixed bounds that are valid")
+}
+
+impl KindTally {
+    fn new() -> KindTally {
+        KindTally {
+            attempts: 0,
+            ok: 0,
+            hits: 0,
+            misses: 0,
+            not_stored: 0,
+            wrong_values: 0,
+            errors: [0; 5],
+            keys: 0,
+            value_bytes: 0,
+            key_bytes: 0,
+            busy_ns: 0,
+            response: histogram(),
+            service: histogram(),
+        }
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.errors.iter().sum::<u64>() + self.wrong_values
+    }
+
+    fn times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) {
+        // A value of 0 ns is below the lowest that a histogram tells apart.
+        self.response.saturating_record(now_ns.saturating_sub(due_ns).max(1));
+        self.service.saturating_record(now_ns.saturating_sub(sent_ns).max(1));
+    }
+
+    fn add(&mut self, other: &KindTally) {
+        self.attempts += other.attempts;
+        self.ok += other.ok;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.not_stored += other.not_stored;
+        self.wrong_values += other.wrong_values;
+        for (sum, part) in self.errors.iter_mut().zip(other.errors) {
+            *sum += part;
+        }
+        self.keys += other.keys;
+        self.value_bytes += other.value_bytes;
+        self.key_bytes += other.key_bytes;
+        self.busy_ns += other.busy_ns;
+        self.response.add(&other.response).expect("same bounds");
+        self.service.add(&other.service).expect("same bounds");
+    }
+}
+
+/// Everything that one player recorded.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    kinds: [Option<Box<KindTally>>; Tally::KINDS],
+    pub lag: Histogram<u64>,
+    pub max_in_flight: u64,
+    pub bound: u64,
+    pub unsent: u64,
+    pub reconnects: u64,
+    pub barriers: u64,
+}
+
+impl Tally {
+    const KINDS: usize = 2 * (Verb::ALL.len() + 1);
+
+    /// A tally with room for each kind on the tape, so that recording never allocates.
+    pub fn new(tape: &Tape) -> Tally {
+        let mut tally = Tally {
+            kinds: [const { None }; Tally::KINDS],
+            lag: histogram(),
+            max_in_flight: 0,
+            bound: 0,
+            unsent: 0,
+            reconnects: 0,
+            barriers: 0,
+        };
+        tally.kind_mut(Verb::Set, false);
+        for j in 0..tape.op_count() {
+            let op = tape.op(j);
+            tally.kind_mut(op.verb, op.noreply);
+        }
+        tally
+    }
+
+    /// The kinds that were attempted, by name.
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &KindTally)> {
+        let named = Verb::ALL.into_iter().flat_map(|verb| [(verb, false), (verb, true)]);
+        named
+            .filter_map(|(verb, noreply)| {
+                let kind = self.kinds[index(verb, noreply)].as_deref()?;
+                Some((verb.kind(noreply), kind))
+            })
+            .filter(|(_, kind)| kind.attempts > 0)
+    }
+
+    pub fn ok(&self) -> u64 {
+        self.kinds().map(|(_, kind)| kind.ok).sum()
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.kinds().map(|(_, kind)| kind.failed()).sum()
+    }
+
+    /// Add another player's figures.
+    pub fn add(&mut self, other: &Tally) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_with(|| Box::new(KindTally::new())).add(theirs);
+            }
+        }
+        self.lag.add(&other.lag).expect("same bounds");
+        self.max_in_flight += other.max_in_flight;
+        self.bound += other.bound;
+        self.unsent += other.unsent;
+        self.reconnects += other.reconnects;
+        self.barriers += other.barriers;
+    }
+
+    #[inline]
+    pub(crate) fn begun(&mut self, verb: Verb, noreply: bool) {
+        self.kind_mut(verb, noreply).attempts += 1;
+    }
+
+    /// An operation was answered rightly.
+    #[inline]
+    pub(crate) fn completed(&mut self, at: &Stamps, figures: &Figures) {
+        let kind = self.kind_mut(at.verb, at.noreply);
+        kind.ok += 1;
+        kind.hits += u64::from(figures.hits);
+        kind.misses += u64::from(figures.misses);
+        kind.not_stored += u64::from(figures.not_stored);
+        kind.keys += u64::from(figures.keys);
+        kind.value_bytes += figures.value_bytes;
+        kind.key_bytes += figures.key_bytes;
+        kind.busy_ns += at.now_ns.saturating_sub(at.sent_ns);
+        kind.times(at.due_ns, at.sent_ns, at.now_ns);
+    }
+
+    /// An operation was answered with a wrong value: it is neither an operation nor a time.
+    pub(crate) fn wrong(&mut self, verb: Verb, noreply: bool) {
+        self.kind_mut(verb, noreply).wrong_values += 1;
+    }
+
+    /// An operation failed. A timeout's time is recorded as long as it lasted: it is at least that
+    /// long, and leaving it out would flatter the tail.
+    pub(crate) fn failure(&mut self, at: &Stamps, failure: Failure) {
+        let kind = self.kind_mut(at.verb, at.noreply);
+        kind.errors[failure as usize] += 1;
+        if failure == Failure::Timeout {
+            kind.times(at.due_ns, at.sent_ns, at.now_ns);
+        }
+    }
+
+    /// An operation that was due and never sent.
+    pub(crate) fn never_sent(&mut self, verb: Verb, noreply: bool, waited_ns: u64) {
+        self.unsent += 1;
+        self.kind_mut(verb, noreply).response.saturating_record(waited_ns.max(1));
+    }
+
+    fn kind_mut(&mut self, verb: Verb, noreply: bool) -> &mut KindTally {
+        self.kinds[index(verb, noreply)].get_or_insert_with(|| Box::new(KindTally::new()))
+    }
+}
+
+fn index(verb: Verb, noreply: bool) -> usize {
+    2 * verb as usize + usize::from(noreply)
+}
+
+/// Whose times these are, and what they were.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamps {
+    pub verb: Verb,
+    pub noreply: bool,
+    pub due_ns: u64,
+    pub sent_ns: u64,
+    pub now_ns: u64,
+}
+
+/// A histogram as it travels: V2, deflated, base64. `None` for an empty one.
+pub fn encode_histogram(histogram: &Histogram<u64>) -> Option<String> {
+    if histogram.is_empty() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("writing to memory does not fail");
+    Some(STANDARD.encode(bytes))
+}

@@ -1,0 +1,93 @@
+//! Requests as a client writes them, appended to a buffer that is used again.
+
+/// A storage command's header and data: `set key 0 exptime length[ noreply]`.
+///
+/// `verb` is the command's word; flags are always 0, so that every client stores the same bytes.
+pub fn store(out: &mut Vec<u8>, verb: &str, key: &[u8], exptime_s: u32, value: &[u8], quiet: bool) {
+    word(out, verb.as_bytes());
+    word(out, key);
+    out.extend_from_slice(b"0 ");
+    number(out, u64::from(exptime_s));
+    out.push(b' ');
+    number(out, value.len() as u64);
+    end(out, quiet);
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `get key key …`, or `gets`.
+pub fn get<'a>(out: &mut Vec<u8>, verb: &str, keys: impl Iterator<Item = &'a [u8]>) {
+    out.extend_from_slice(verb.as_bytes());
+    for key in keys {
+        out.push(b' ');
+        out.extend_from_slice(key);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `gat exptime key`.
+pub fn get_and_touch(out: &mut Vec<u8>, key: &[u8], exptime_s: u32) {
+    out.extend_from_slice(b"gat ");
+    number(out, u64::from(exptime_s));
+    out.push(b' ');
+    out.extend_from_slice(key);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `touch key exptime[ noreply]`.
+pub fn touch(out: &mut Vec<u8>, key: &[u8], exptime_s: u32, quiet: bool) {
+    out.extend_from_slice(b"touch ");
+    word(out, key);
+    number(out, u64::from(exptime_s));
+    end(out, quiet);
+}
+
+/// `delete key[ noreply]`.
+pub fn delete(out: &mut Vec<u8>, key: &[u8], quiet: bool) {
+    out.extend_from_slice(b"delete ");
+    out.extend_from_slice(key);
+    end(out, quiet);
+}
+
+/// `version`.
+pub fn version(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"version\r\n");
+}
+
+fn word(out: &mut Vec<u8>, word: &[u8]) {
+    out.extend_from_slice(word);
+    out.push(b' ');
+}
+
+fn number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn end(out: &mut Vec<u8>, quiet: bool) {
+    out.extend_from_slice(if quiet { b" noreply\r\n" } else { b"\r\n" });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn commands_are_as_memcached_reads_them() {
+        let set = written(|out| store(out, "set", b"k", 60, b"abc", false));
+        assert_eq!(set, "set k 0 60 3\r\nabc\r\n");
+        let quiet = written(|out| store(out, "add", b"k", 0, b"", true));
+        assert_eq!(quiet, "add k 0 0 0 noreply\r\n\r\n");
+        let keys: [&[u8]; 2] = [b"a", b"b"];
+        assert_eq!(written(|out| get(out, "get", keys.into_iter())), "get a b\r\n");
+        assert_eq!(written(|out| get_and_touch(out, b"k", 9)), "gat 9 k\r\n");
+        assert_eq!(written(|out| touch(out, b"k", 9, true)), "touch k 9 noreply\r\n");
+        assert_eq!(written(|out| delete(out, b"k", false)), "delete k\r\n");
+        assert_eq!(written(version), "version\r\n");
+    }
+}

@@ -1,0 +1,1 @@
+//! Requests as a server reads them.
