@@ -1,11 +1,129 @@
-//! The verb `serve`.
+//! The verb `serve`: the embedded server as a process.
 
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use cachemark_server::{Endpoint, IoMode, Settings, State, start};
+use clap::ValueEnum;
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::{fail, units};
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Io {
+    /// A thread for each connection
+    Blocking,
+    /// Event loops
+    Events,
+}
 
 #[derive(clap::Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    /// host:port to listen on, port 0 for any; may be repeated
+    #[arg(long, default_value = "127.0.0.1:11211")]
+    listen: Vec<String>,
+    /// A Unix socket to listen on besides
+    #[arg(long)]
+    unix: Vec<PathBuf>,
+    /// How connections are served
+    #[arg(long, value_enum, default_value = "events")]
+    io: Io,
+    /// Event loops; as many as CPUs by default
+    #[arg(long, value_parser = units::whole)]
+    threads: Option<u64>,
+    /// Memory of all items (64m, 1g)
+    #[arg(long, default_value = "64m", value_parser = units::bytes)]
+    memory: u64,
+    /// The largest item (1m)
+    #[arg(long, default_value = "1m", value_parser = units::bytes)]
+    max_item_size: u64,
+    /// Connections at once
+    #[arg(long, default_value = "1024", value_parser = units::whole)]
+    max_connections: u64,
+    /// Stop when stdin ends, so that nothing is left behind by a caller that dies
+    #[arg(long)]
+    stop_with_stdin: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "listening")]
+struct Listening<'a> {
+    addresses: &'a [String],
+    pid: u32,
+    version: &'static str,
+    io: &'static str,
+    threads: usize,
+    memory_bytes: u64,
+}
 
 /// Runs the verb; the exit code is the process's own.
-pub fn run(_arguments: Arguments) -> ExitCode {
-    ExitCode::FAILURE
+pub fn run(arguments: Arguments) -> ExitCode {
+    serve(&arguments).map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+fn serve(arguments: &Arguments) -> Result<(), String> {
+    let settings = settings(arguments);
+    let tcp = arguments.listen.iter().cloned().map(Endpoint::Tcp);
+    let unix = arguments.unix.iter().cloned().map(Endpoint::Unix);
+    let endpoints: Vec<Endpoint> = tcp.chain(unix).collect();
+    // Watched before the first connection, so that no signal is missed.
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
+    let state = Arc::new(State::new(settings, env!("CARGO_PKG_VERSION")));
+    let mut server = start(&endpoints, &state).map_err(|error| error.to_string())?;
+    announce(&server.addresses, &settings)?;
+    let (stop, stopped) = channel();
+    if arguments.stop_with_stdin {
+        let stop = stop.clone();
+        thread::spawn(move || wait_for_stdin(&stop));
+    }
+    thread::spawn(move || {
+        signals.forever().next();
+        // The receiver is gone only once the server has stopped.
+        let _ = stop.send(());
+    });
+    let _ = stopped.recv();
+    server.stop();
+    Ok(())
+}
+
+fn settings(arguments: &Arguments) -> Settings {
+    let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    Settings {
+        io: match arguments.io {
+            Io::Blocking => IoMode::Blocking,
+            Io::Events => IoMode::Events,
+        },
+        threads: arguments.threads.unwrap_or(cpus) as usize,
+        memory_bytes: arguments.memory as usize,
+        item_bytes_max: arguments.max_item_size,
+        max_connections: arguments.max_connections,
+    }
+}
+
+fn announce(addresses: &[String], settings: &Settings) -> Result<(), String> {
+    let listening = Listening {
+        addresses,
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION"),
+        io: settings.io.name(),
+        threads: settings.threads,
+        memory_bytes: settings.memory_bytes as u64,
+    };
+    let line = serde_json::to_string(&listening).expect("plain values");
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}")
+        .and_then(|()| stdout.flush())
+        .map_err(|error| format!("nobody reads stdout: {error}"))
+}
+
+fn wait_for_stdin(stop: &Sender<()>) {
+    let mut ignored = [0; 256];
+    while io::stdin().lock().read(&mut ignored).is_ok_and(|bytes| bytes > 0) {}
+    let _ = stop.send(());
 }

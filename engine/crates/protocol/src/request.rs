@@ -1,1 +1,374 @@
-//! Requests as a server reads them.
+//! Requests as a server reads them: one command line at a time, with memcached 1.6's verdicts.
+//!
+//! The data block of a storage command is not part of the line; the caller takes `length` bytes
+//! and a line end after it.
+
+use memchr::memchr;
+
+/// A line without an end that is longer than this closes the connection, unless it is a get.
+const LINE_BYTES_MAX: usize = 2048;
+/// A get may name many keys on one line, within reason.
+const GET_LINE_BYTES_MAX: usize = 1 << 20;
+pub const KEY_BYTES_MAX: usize = 250;
+/// Lengths are 32-bit numbers with room for the line end.
+const LENGTH_MAX: u64 = i32::MAX as u64 - 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreVerb {
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+    Cas,
+}
+
+/// The header of a storage command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store<'a> {
+    pub verb: StoreVerb,
+    pub key: &'a [u8],
+    pub flags: u32,
+    pub exptime: i64,
+    pub length: u64,
+    /// The unique number that `cas` expects; 0 for the others.
+    pub cas: u64,
+    pub noreply: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command<'a> {
+    Get {
+        keys: Keys<'a>,
+        cas: bool,
+    },
+    GetAndTouch {
+        keys: Keys<'a>,
+        exptime: i64,
+        cas: bool,
+    },
+    Store(Store<'a>),
+    Delete {
+        key: &'a [u8],
+        noreply: bool,
+    },
+    Arithmetic {
+        key: &'a [u8],
+        delta: u64,
+        increment: bool,
+        noreply: bool,
+    },
+    Touch {
+        key: &'a [u8],
+        exptime: i64,
+        noreply: bool,
+    },
+    FlushAll {
+        delay: i64,
+        noreply: bool,
+    },
+    Version,
+    Verbosity {
+        noreply: bool,
+    },
+    Stats {
+        topic: &'a [u8],
+    },
+    Quit,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No such command.
+    Unknown,
+    /// Too few words, a bad key, a bad number. So many bytes of data follow and are to be dropped.
+    BadFormat { swallow: u64 },
+    BadExptime,
+    BadDelta,
+}
+
+impl Refusal {
+    /// The reply line.
+    pub fn reply(self) -> &'static [u8] {
+        match self {
+            Refusal::Unknown => b"ERROR\r\n",
+            Refusal::BadFormat { .. } => b"CLIENT_ERROR bad command line format\r\n",
+            Refusal::BadExptime => b"CLIENT_ERROR invalid exptime argument\r\n",
+            Refusal::BadDelta => b"CLIENT_ERROR invalid numeric delta argument\r\n",
+        }
+    }
+}
+
+const MALFORMED: Refusal = Refusal::BadFormat { swallow: 0 };
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// The line is not whole.
+    Incomplete,
+    /// A command, and the length of its line with the line end.
+    Command(Command<'a>, usize),
+    Refused(Refusal, usize),
+    /// Too long to be a command: close the connection.
+    TooLong,
+}
+
+/// Read the first line of `bytes`.
+pub fn parse(bytes: &[u8]) -> Step<'_> {
+    let Some(newline) = memchr(b'\n', bytes) else {
+        let many_keys = bytes.starts_with(b"get ") || bytes.starts_with(b"gets ");
+        let most = if many_keys { GET_LINE_BYTES_MAX } else { LINE_BYTES_MAX };
+        return if bytes.len() > most { Step::TooLong } else { Step::Incomplete };
+    };
+    let line = bytes[..newline].strip_suffix(b"\r").unwrap_or(&bytes[..newline]);
+    match command(line) {
+        Ok(command) => Step::Command(command, newline + 1),
+        Err(refusal) => Step::Refused(refusal, newline + 1),
+    }
+}
+
+fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
+    if line.is_empty() {
+        return Err(MALFORMED);
+    }
+    let (verb, rest) = match memchr(b' ', line) {
+        Some(space) => (&line[..space], &line[space + 1..]),
+        None => (line, &[][..]),
+    };
+    let words = Words(rest);
+    match verb {
+        b"get" => get(words, false),
+        b"gets" => get(words, true),
+        b"set" => store(StoreVerb::Set, words),
+        b"add" => store(StoreVerb::Add, words),
+        b"replace" => store(StoreVerb::Replace, words),
+        b"append" => store(StoreVerb::Append, words),
+        b"prepend" => store(StoreVerb::Prepend, words),
+        b"cas" => store(StoreVerb::Cas, words),
+        b"gat" => get_and_touch(words, false),
+        b"gats" => get_and_touch(words, true),
+        b"delete" => delete(words),
+        b"incr" => arithmetic(words, true),
+        b"decr" => arithmetic(words, false),
+        b"touch" => touch(words),
+        b"flush_all" => flush_all(words),
+        b"verbosity" => verbosity(words),
+        b"version" => Ok(Command::Version),
+        b"stats" => Ok(Command::Stats { topic: words.into_iter().next().unwrap_or_default() }),
+        b"quit" => Ok(Command::Quit),
+        _ => Err(Refusal::Unknown),
+    }
+}
+
+/// The words of a line: runs of anything but spaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let begin = self.0.iter().position(|byte| *byte != b' ')?;
+        let rest = &self.0[begin..];
+        let end = memchr(b' ', rest).unwrap_or(rest.len());
+        self.0 = &rest[end..];
+        Some(&rest[..end])
+    }
+}
+
+/// The keys of a get: at least one, each of 1 to 250 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys<'a>(Words<'a>);
+
+impl<'a> Iterator for Keys<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.0.next()
+    }
+}
+
+fn keys(words: Words<'_>) -> Result<Keys<'_>, Refusal> {
+    let mut count = 0;
+    for key in words {
+        if key.len() > KEY_BYTES_MAX {
+            return Err(MALFORMED);
+        }
+        count += 1;
+    }
+    if count == 0 { Err(MALFORMED) } else { Ok(Keys(words)) }
+}
+
+fn get(words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
+    Ok(Command::Get {
+        keys: keys(words)?,
+        cas,
+    })
+}
+
+fn get_and_touch(mut words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
+    let exptime = words.next().ok_or(MALFORMED)?;
+    let keys = keys(words)?;
+    let exptime = signed(exptime).ok_or(Refusal::BadExptime)?;
+    Ok(Command::GetAndTouch { keys, exptime, cas })
+}
+
+fn store(verb: StoreVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let mut word = || words.next();
+    let (Some(key), Some(flags), Some(exptime), Some(length)) = (word(), word(), word(), word())
+    else {
+        return Err(MALFORMED);
+    };
+    let length = unsigned(length).filter(|length| *length <= LENGTH_MAX).ok_or(MALFORMED)?;
+    // From here on it is known how much data follows, so it can be dropped with the line.
+    let refused = Refusal::BadFormat { swallow: length + 2 };
+    let cas = match verb {
+        StoreVerb::Cas => word().and_then(unsigned).ok_or(refused)?,
+        _ => 0,
+    };
+    let flags = unsigned(flags).ok_or(refused)?;
+    let exptime = signed(exptime).ok_or(refused)?;
+    if key.len() > KEY_BYTES_MAX {
+        return Err(refused);
+    }
+    Ok(Command::Store(Store {
+        verb,
+        key,
+        flags: flags as u32,
+        exptime,
+        length,
+        cas,
+        noreply: is_noreply(word()),
+    }))
+}
+
+fn delete(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let key = key(&mut words)?;
+    // A time of 0 was once allowed here; it is skipped like any other word.
+    let noreply = words.any(|word| word == b"noreply");
+    Ok(Command::Delete { key, noreply })
+}
+
+fn arithmetic(mut words: Words<'_>, increment: bool) -> Result<Command<'_>, Refusal> {
+    let key = key(&mut words)?;
+    let delta = words.next().ok_or(MALFORMED)?;
+    Ok(Command::Arithmetic {
+        key,
+        delta: unsigned(delta).ok_or(Refusal::BadDelta)?,
+        increment,
+        noreply: is_noreply(words.next()),
+    })
+}
+
+fn touch(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let key = key(&mut words)?;
+    let exptime = words.next().ok_or(MALFORMED)?;
+    Ok(Command::Touch {
+        key,
+        exptime: signed(exptime).ok_or(Refusal::BadExptime)?,
+        noreply: is_noreply(words.next()),
+    })
+}
+
+fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let (delay, noreply) = match words.next() {
+        None => (0, false),
+        Some(b"noreply") => (0, true),
+        Some(delay) => {
+            (signed(delay).ok_or(Refusal::BadExptime)?, is_noreply(words.next()))
+        }
+    };
+    Ok(Command::FlushAll { delay, noreply })
+}
+
+fn verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let level = words.next().ok_or(MALFORMED)?;
+    unsigned(level).ok_or(MALFORMED)?;
+    Ok(Command::Verbosity {
+        noreply: is_noreply(words.next()),
+    })
+}
+
+fn key<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
+    words.next().filter(|key| key.len() <= KEY_BYTES_MAX).ok_or(MALFORMED)
+}
+
+fn is_noreply(word: Option<&[u8]>) -> bool {
+    word == Some(b"noreply")
+}
+
+/// A decimal number that fits 64 bits.
+pub fn unsigned(word: &[u8]) -> Option<u64> {
+    if word.is_empty() {
+        return None;
+    }
+    word.iter().try_fold(0_u64, |sum, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+fn signed(word: &[u8]) -> Option<i64> {
+    match word.strip_prefix(b"-") {
+        Some(digits) => unsigned(digits).and_then(|n| i64::try_from(n).ok()).map(|n| -n),
+        None => unsigned(word).and_then(|n| i64::try_from(n).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_storage_command_names_its_data() {
+        let line = b"cas k 7 -1 5 42 noreply\r\nhello\r\n";
+        let store = Store {
+            verb: StoreVerb::Cas,
+            key: b"k",
+            flags: 7,
+            exptime: -1,
+            length: 5,
+            cas: 42,
+            noreply: true,
+        };
+        assert_eq!(parse(line), Step::Command(Command::Store(store), 25));
+    }
+
+    #[test]
+    fn refused_data_is_swallowed() {
+        let refused = Step::Refused(Refusal::BadFormat { swallow: 3 }, 16);
+        assert_eq!(parse(b"set a abc 0 1\r\n"), Step::Refused(Refusal::BadFormat { swallow: 3 }, 15));
+        assert_eq!(parse(b"cas a 0 0 1 xyz\n"), refused);
+    }
+
+    #[test]
+    fn endless_lines_are_not_waited_for() {
+        assert_eq!(parse(&[b'x'; 1000]), Step::Incomplete);
+        assert_eq!(parse(&[b'x'; 3000]), Step::TooLong);
+        let mut long_get = b"get ".to_vec();
+        long_get.resize(3000, b'k');
+        assert_eq!(parse(&long_get), Step::Incomplete);
+        long_get.resize(GET_LINE_BYTES_MAX + 1, b'k');
+        assert_eq!(parse(&long_get), Step::TooLong);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn a_line_is_whole_or_not_there(line in "(get|set|cas|incr|touch|zz)( [a-z0-9]{1,9}){0,6}") {
+            let bytes = format!("{line}\r\n").into_bytes();
+            for cut in 0..bytes.len() {
+                prop_assert_eq!(parse(&bytes[..cut]), Step::Incomplete);
+            }
+            prop_assert_ne!(parse(&bytes), Step::Incomplete);
+        }
+    }
+}

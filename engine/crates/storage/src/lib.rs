@@ -1,1 +1,9 @@
-//! storage
+//! The item store: bounded memory, least recently used items leave first. No I/O and no clock;
+//! every call is told the time, in seconds since the epoch.
+
+mod number;
+mod shard;
+mod store;
+
+pub use shard::{Counters, Item, Mode, Outcome};
+pub use store::{Arithmetic, Store, Usage};

@@ -1,0 +1,441 @@
+//! The store: shards behind locks, and memcached's rules for each command.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use foldhash::fast::FixedState;
+
+use crate::number;
+use crate::shard::{Counters, Fresh, Item, Mode, Outcome, Shard};
+
+/// A shard holds at least this much, so that the largest items fit many times over.
+const SHARD_BYTES_LEAST: usize = 16 << 20;
+const SHARDS_MOST: usize = 16;
+/// Exptimes up to this are from now on, above it they are instants.
+const RELATIVE_EXPTIME_MAX_S: i64 = 60 * 60 * 24 * 30;
+
+/// What came of `incr` or `decr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    Number(u64),
+    NotFound,
+    NonNumeric,
+}
+
+/// What the store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub bytes: u64,
+    pub items: u64,
+    pub limit_bytes: u64,
+    pub counters: Counters,
+}
+
+/// A store that many threads share.
+pub struct Store {
+    shards: Vec<Mutex<Shard>>,
+    hasher: FixedState,
+    next_cas: AtomicU64,
+    limit_bytes: usize,
+}
+
+impl Store {
+    /// A store whose items, with all that each of them costs, take at most so many bytes.
+    pub fn new(limit_bytes: usize) -> Store {
+        let count = (limit_bytes / SHARD_BYTES_LEAST).clamp(1, SHARDS_MOST);
+        Store {
+            shards: (0..count).map(|_| Mutex::new(Shard::new(limit_bytes / count))).collect(),
+            hasher: FixedState::with_seed(0x6361_6368_656d_6172),
+            next_cas: AtomicU64::new(1),
+            limit_bytes,
+        }
+    }
+
+    /// Read an item inside the shard's lock, and optionally give it a new exptime.
+    pub fn get<R>(
+        &self,
+        key: &[u8],
+        exptime: Option<i64>,
+        now_s: u32,
+        read: impl FnOnce(&Item<'_>) -> R,
+    ) -> Option<R> {
+        let (hash, mut shard) = self.shard(key, now_s);
+        let Some(slot) = shard.find(hash, key, now_s) else {
+            match exptime {
+                Some(_) => shard.counters.touch_misses += 1,
+                None => shard.counters.get_misses += 1,
+            }
+            return None;
+        };
+        match exptime {
+            Some(exptime) => {
+                shard.counters.touch_hits += 1;
+                shard.set_expiry(slot, expires_s(exptime, now_s));
+            }
+            None => shard.counters.get_hits += 1,
+        }
+        shard.fetched(slot);
+        Some(read(&shard.item(slot)))
+    }
+
+    /// Store a value. `None` when no room can be made for it.
+    pub fn store(
+        &self,
+        mode: Mode,
+        key: &[u8],
+        flags: u32,
+        exptime: i64,
+        value: &[u8],
+        now_s: u32,
+    ) -> Option<Outcome> {
+        let (hash, mut shard) = self.shard(key, now_s);
+        shard.counters.sets += 1;
+        let old = shard.find(hash, key, now_s);
+        if let Some(refused) = refusal(mode, old, &mut shard) {
+            return Some(refused);
+        }
+        let joined;
+        let mut fresh = Fresh {
+            hash,
+            key,
+            value,
+            flags,
+            expires_s: expires_s(exptime, now_s),
+            cas: self.next_cas.fetch_add(1, Ordering::Relaxed),
+            now_s,
+        };
+        if let (Mode::Append | Mode::Prepend, Some(slot)) = (mode, old) {
+            let item = shard.item(slot);
+            joined = match mode {
+                Mode::Append => [item.value, value].concat(),
+                _ => [value, item.value].concat(),
+            };
+            fresh.flags = item.flags;
+            fresh.expires_s = shard.expiry(slot);
+            fresh.value = &joined;
+        }
+        shard.put(&fresh, old).then_some(Outcome::Stored)
+    }
+
+    /// The value length of an item, for those who must know before they append to it.
+    pub fn length(&self, key: &[u8], now_s: u32) -> Option<usize> {
+        let (hash, mut shard) = self.shard(key, now_s);
+        let slot = shard.find(hash, key, now_s)?;
+        Some(shard.item(slot).value.len())
+    }
+
+    pub fn delete(&self, key: &[u8], now_s: u32) -> bool {
+        let (hash, mut shard) = self.shard(key, now_s);
+        let found = shard.find(hash, key, now_s);
+        match found {
+            Some(slot) => {
+                shard.counters.delete_hits += 1;
+                shard.remove(slot);
+            }
+            None => shard.counters.delete_misses += 1,
+        }
+        found.is_some()
+    }
+
+    /// Remove an item that must not be served any more; not counted as a delete.
+    pub fn discard(&self, key: &[u8], now_s: u32) {
+        let (hash, mut shard) = self.shard(key, now_s);
+        if let Some(slot) = shard.find(hash, key, now_s) {
+            shard.remove(slot);
+        }
+    }
+
+    /// Add to a number (it wraps at 2⁶⁴) or take from it (it stops at 0).
+    pub fn arithmetic(&self, key: &[u8], delta: u64, increment: bool, now_s: u32) -> Arithmetic {
+        let (hash, mut shard) = self.shard(key, now_s);
+        let Some(slot) = shard.find(hash, key, now_s) else {
+            match increment {
+                true => shard.counters.incr_misses += 1,
+                false => shard.counters.decr_misses += 1,
+            }
+            return Arithmetic::NotFound;
+        };
+        let item = shard.item(slot);
+        let Some(before) = number::read(item.value) else {
+            return Arithmetic::NonNumeric;
+        };
+        let after = if increment {
+            before.wrapping_add(delta)
+        } else {
+            before.saturating_sub(delta)
+        };
+        let value = number::write(after, item.value.len());
+        let fresh = Fresh {
+            hash,
+            key,
+            value: &value,
+            flags: item.flags,
+            expires_s: shard.expiry(slot),
+            cas: self.next_cas.fetch_add(1, Ordering::Relaxed),
+            now_s,
+        };
+        shard.put(&fresh, Some(slot));
+        match increment {
+            true => shard.counters.incr_hits += 1,
+            false => shard.counters.decr_hits += 1,
+        }
+        Arithmetic::Number(after)
+    }
+
+    pub fn touch(&self, key: &[u8], exptime: i64, now_s: u32) -> bool {
+        let (hash, mut shard) = self.shard(key, now_s);
+        let found = shard.find(hash, key, now_s);
+        match found {
+            Some(slot) => {
+                shard.counters.touch_hits += 1;
+                shard.set_expiry(slot, expires_s(exptime, now_s));
+            }
+            None => shard.counters.touch_misses += 1,
+        }
+        found.is_some()
+    }
+
+    /// Drop what is stored before an instant: now for a delay of 0 or less, later otherwise.
+    pub fn flush(&self, delay: i64, now_s: u32) {
+        let at_s = if delay <= 0 { now_s } else { expires_s(delay, now_s) };
+        self.all().for_each(|mut shard| shard.flush(at_s, now_s));
+    }
+
+    /// What the store holds and has counted.
+    pub fn usage(&self) -> Usage {
+        let mut usage = Usage {
+            limit_bytes: self.limit_bytes as u64,
+            ..Usage::default()
+        };
+        for shard in self.all() {
+            usage.bytes += shard.used() as u64;
+            usage.items += shard.items() as u64;
+            usage.counters.add(&shard.counters);
+        }
+        usage
+    }
+
+    /// Count from 0 again.
+    pub fn reset_counters(&self) {
+        self.all().for_each(|mut shard| shard.counters = Counters::default());
+    }
+
+    fn all(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
+        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn shard(&self, key: &[u8], now_s: u32) -> (u64, MutexGuard<'_, Shard>) {
+        let hash = self.hasher.hash_one(key);
+        // The table uses the hash's low bits and its seven highest; take others for the shard.
+        let index = (hash >> 32) as usize % self.shards.len();
+        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
+        shard.advance(now_s);
+        (hash, shard)
+    }
+}
+
+/// Whether a mode forbids to store, given the item that is there.
+fn refusal(mode: Mode, old: Option<u32>, shard: &mut Shard) -> Option<Outcome> {
+    match (mode, old) {
+        (Mode::Add, Some(slot)) => {
+            // A refused add still counts as a use of the item.
+            shard.fetched(slot);
+            Some(Outcome::NotStored)
+        }
+        (Mode::Replace | Mode::Append | Mode::Prepend, None) => Some(Outcome::NotStored),
+        (Mode::Cas(_), None) => {
+            shard.counters.cas_misses += 1;
+            Some(Outcome::NotFound)
+        }
+        (Mode::Cas(expected), Some(slot)) if shard.item(slot).cas != expected => {
+            shard.counters.cas_badval += 1;
+            Some(Outcome::Exists)
+        }
+        (Mode::Cas(_), Some(_)) => {
+            shard.counters.cas_hits += 1;
+            None
+        }
+        _ => None,
+    }
+}
+
+/// An exptime as an instant: 0 never, negative at once, small from now on, large as it is.
+fn expires_s(exptime: i64, now_s: u32) -> u32 {
+    match exptime {
+        0 => 0,
+        ..0 => 1,
+        1..=RELATIVE_EXPTIME_MAX_S => now_s.saturating_add(exptime as u32),
+        _ => u32::try_from(exptime).unwrap_or(u32::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW: u32 = 1_700_000_000;
+
+    fn value(store: &Store, key: &[u8], now_s: u32) -> Option<Vec<u8>> {
+        store.get(key, None, now_s, |item| item.value.to_vec())
+    }
+
+    fn set(store: &Store, key: &[u8], exptime: i64, bytes: &[u8], now_s: u32) {
+        let stored = store.store(Mode::Set, key, 0, exptime, bytes, now_s);
+        assert_eq!(stored, Some(Outcome::Stored));
+    }
+
+    #[test]
+    fn items_expire_at_their_second() {
+        let store = Store::new(1 << 20);
+        set(&store, b"relative", 10, b"x", NOW);
+        set(&store, b"instant", i64::from(NOW) + 10, b"x", NOW);
+        set(&store, b"past", -1, b"x", NOW);
+        for key in [&b"relative"[..], b"instant"] {
+            assert!(value(&store, key, NOW + 9).is_some());
+            assert!(value(&store, key, NOW + 10).is_none());
+        }
+        assert!(value(&store, b"past", NOW).is_none());
+        assert_eq!(store.usage().items, 0, "expired items return their memory");
+    }
+
+    #[test]
+    fn the_least_recently_used_leaves_first() {
+        let store = Store::new(1 << 20);
+        let name = |i: u32| format!("key-{i}").into_bytes();
+        for i in 0..2000 {
+            set(&store, &name(i), 0, &[0; 1000], NOW);
+            assert!(value(&store, &name(0), NOW).is_some(), "key-0 is in use all the time");
+        }
+        assert!(value(&store, &name(1), NOW).is_none());
+        assert!(value(&store, &name(1999), NOW).is_some());
+        let usage = store.usage();
+        assert!(usage.bytes <= 1 << 20);
+        assert_eq!(usage.counters.evictions + usage.items, 2000);
+    }
+
+    #[test]
+    fn a_flush_waits_for_its_time() {
+        let store = Store::new(1 << 20);
+        set(&store, b"old", 0, b"x", NOW);
+        store.flush(2, NOW);
+        assert!(value(&store, b"old", NOW + 1).is_some());
+        set(&store, b"new", 0, b"x", NOW + 2);
+        assert!(value(&store, b"old", NOW + 2).is_none());
+        assert!(value(&store, b"new", NOW + 3).is_some());
+        store.flush(0, NOW + 3);
+        assert!(value(&store, b"new", NOW + 3).is_none());
+    }
+
+    #[derive(Clone, Debug)]
+    enum Action {
+        Store(u8, u8, Vec<u8>),
+        Get(u8),
+        Delete(u8),
+        Incr(u8, u8),
+        Touch(u8, i8),
+        Flush,
+        Wait(u8),
+    }
+
+    fn action() -> impl Strategy<Value = Action> {
+        let bytes = prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..40),
+            "[0-9]{1,4}".prop_map(String::into_bytes)
+        ];
+        prop_oneof![
+            4 => (0..8_u8, 0..5_u8, bytes).prop_map(|(k, m, v)| Action::Store(k, m, v)),
+            3 => (0..8_u8).prop_map(Action::Get),
+            1 => (0..8_u8).prop_map(Action::Delete),
+            1 => (0..8_u8, any::<u8>()).prop_map(|(k, d)| Action::Incr(k, d)),
+            1 => (0..8_u8, -2..4_i8).prop_map(|(k, t)| Action::Touch(k, t)),
+            1 => Just(Action::Flush),
+            1 => (0..3_u8).prop_map(Action::Wait),
+        ]
+    }
+
+    /// A model that is too simple to be wrong: a map of value and expiry.
+    #[derive(Default)]
+    struct Model(HashMap<u8, (Vec<u8>, u32)>);
+
+    impl Model {
+        fn settle(&mut self, now_s: u32) {
+            self.0.retain(|_, (_, expires)| *expires == 0 || *expires > now_s);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_store_agrees_with_a_simple_model(
+            actions in proptest::collection::vec(action(), 0..200),
+        ) {
+            let store = Store::new(1 << 20);
+            let mut model = Model::default();
+            let mut now_s = NOW;
+            for action in actions {
+                model.settle(now_s);
+                match action {
+                    Action::Store(k, m, v) => {
+                        let mode =
+                            [Mode::Set, Mode::Add, Mode::Replace, Mode::Append, Mode::Prepend]
+                                [usize::from(m)];
+                        let there = model.0.get(&k).cloned();
+                        let outcome = store.store(mode, &[k], 0, 2, &v, now_s);
+                        let fresh = (v.clone(), now_s + 2);
+                        let expected = match (mode, there) {
+                            (Mode::Set, _) | (Mode::Add, None) | (Mode::Replace, Some(_)) => {
+                                Some(fresh)
+                            }
+                            (Mode::Append, Some((old, at))) => Some(([old, v].concat(), at)),
+                            (Mode::Prepend, Some((old, at))) => Some(([v, old].concat(), at)),
+                            _ => None,
+                        };
+                        let stored = expected.is_some();
+                        if let Some(expected) = expected {
+                            model.0.insert(k, expected);
+                        }
+                        prop_assert_eq!(outcome == Some(Outcome::Stored), stored);
+                    }
+                    Action::Get(k) => {
+                        let expected = model.0.get(&k).map(|(v, _)| v.clone());
+                        prop_assert_eq!(value(&store, &[k], now_s), expected);
+                    }
+                    Action::Delete(k) => {
+                        prop_assert_eq!(store.delete(&[k], now_s), model.0.remove(&k).is_some());
+                    }
+                    Action::Incr(k, d) => {
+                        let result = store.arithmetic(&[k], u64::from(d), true, now_s);
+                        let Some((v, _)) = model.0.get_mut(&k) else {
+                            prop_assert_eq!(result, Arithmetic::NotFound);
+                            continue;
+                        };
+                        let sum = number::read(v).map(|n| n.wrapping_add(u64::from(d)));
+                        match sum {
+                            Some(sum) => {
+                                *v = number::write(sum, v.len());
+                                prop_assert_eq!(result, Arithmetic::Number(sum));
+                            }
+                            None => prop_assert_eq!(result, Arithmetic::NonNumeric),
+                        }
+                    }
+                    Action::Touch(k, t) => {
+                        let there = model.0.get_mut(&k);
+                        prop_assert_eq!(store.touch(&[k], i64::from(t), now_s), there.is_some());
+                        if let Some((_, at)) = there {
+                            *at = expires_s(i64::from(t), now_s);
+                        }
+                    }
+                    Action::Flush => {
+                        store.flush(0, now_s);
+                        model.0.clear();
+                    }
+                    Action::Wait(seconds) => now_s += u32::from(seconds),
+                }
+            }
+        }
+    }
+}
