@@ -41,6 +41,12 @@ class Parties(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
 
 
+class _Places(msgspec.Struct, frozen=True, kw_only=True):
+    shelf: TapeShelf
+    server_cpus: str
+    worker_cpus: str
+
+
 def run_campaign(
     run: Run, experiment: Experiment, parties: Parties, display: Display
 ) -> list[Outcome]:
@@ -50,9 +56,10 @@ def run_campaign(
     placed = host.placement(experiment.placement, host.usable_cpus())
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
         shelf = TapeShelf(parties.engine, Path(folder))
+        places = _Places(shelf=shelf, server_cpus=placed[0], worker_cpus=placed[1])
         for trial in _left(trials, done):
             display.begins(trial, trial.index + 1, len(trials))
-            setting = _setting(run.id, trial, experiment, parties, shelf, placed)
+            setting = _setting(run.id, trial, experiment, parties, places)
             outcome = run_trial(setting, display.ops)
             run.append(outcome)
             display.ends(outcome)
@@ -68,8 +75,7 @@ def _setting(
     trial: Trial,
     experiment: Experiment,
     parties: Parties,
-    shelf: TapeShelf,
-    placed: tuple[str, str],
+    places: _Places,
 ) -> Setting:
     workload = workload_of(experiment, trial.cell)
     load = load_of(experiment, trial.cell)
@@ -81,7 +87,7 @@ def _setting(
         workload=workload,
         load=load,
         timing=experiment.timing,
-        tape=shelf.get(workload, load, experiment.timing, trial.tape_seed),
-        server_cpus=placed[0],
-        worker_cpus=placed[1],
+        tape=places.shelf.get(workload, load, experiment.timing, trial.tape_seed),
+        server_cpus=places.server_cpus,
+        worker_cpus=places.worker_cpus,
     )

@@ -20,7 +20,7 @@ _TICK_S = 0.02
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes on beside a run: `progress` is told the operations so far, `stop_when` may end it."""
+    """What goes on beside a run: `progress` is told of the operations, `stop_when` may end it."""
 
     progress: Callable[[int], None]
     stop_when: Callable[[], bool]
@@ -48,7 +48,8 @@ class Fleet:
 
     def hello(self, timeout_s: float) -> Ready:
         """All say who they are; the first one's answer stands for all. Raises TrialError."""
-        return [worker.hello(timeout_s) for worker in self.workers][0]
+        answers = [worker.hello(timeout_s) for worker in self.workers]
+        return answers[0]
 
     def prepare(self, request: Prepare, timeout_s: float) -> None:
         """All read the tape and connect, each with its own segment. Raises TrialError."""

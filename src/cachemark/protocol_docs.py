@@ -14,19 +14,24 @@ from cachemark.protocol import ANSWERS, PROTOCOL_VERSION, REQUESTS, Message, Ope
 _INTRODUCTION = """\
 # The worker protocol, version {version}
 
-A worker is a program that plays a [tape](docs/tape.md) with one client library. It owns the clock, the loop and the
-histograms; cachemark starts it, tells it what to do, and judges what it says. Adding a language means writing one.
+A worker is a program that plays a [tape](docs/tape.md) with one client library. It owns the
+clock, the loop and the histograms; cachemark starts it, tells it what to do, and judges what it
+says. Adding a language means writing one.
 
-This page is printed from `src/cachemark/protocol.py` (`cachemark protocol`); the JSON Schema beside it,
-[docs/protocol.schema.json](docs/protocol.schema.json), from the same table.
+This page is printed from `src/cachemark/protocol.py` (`cachemark protocol`), the JSON Schema
+[docs/protocol.schema.json](docs/protocol.schema.json) from the same table.
 
-- JSON lines: one object a line, UTF-8. Requests on stdin, answers on stdout. stderr is the log and is kept with the outcome.
-- Every message has a `type`. Unknown fields are ignored. A field that has its default value may be left out.
+- JSON lines: one object a line, UTF-8. Requests on stdin, answers on stdout. stderr is the log
+  and is kept with the outcome.
+- Every message has a `type`. Unknown fields are ignored. A field that has its default value may
+  be left out.
 - Unsupported and error are answers, not crashes. The end of stdin means `bye`.
-- No worker retries an operation. A failed operation counts as an error, never as an operation. A miss is an answer.
+- No worker retries an operation. A failed operation counts as an error, never as an operation.
+  A miss is an answer.
 - An operation's kind is its verb on the tape, followed by `_noreply` where it asks for none.
 - Values are verified byte by byte against the tape; a reply that differs is a `wrong_value`.
-- Operations without a reply are ended, on each connection, by a command that is answered (`version`) inside the window.
+- Operations without a reply are ended, on each connection, by a command that is answered
+  (`version`) inside the window.
 - A histogram is {histogram}.
 
 ```
@@ -44,7 +49,8 @@ cachemark                            worker
    │ bye ───────────────────────────▶ │ exits with status 0
 ```
 
-A whole worker in 150 lines of plain Python: [workers/reference/worker.py](workers/reference/worker.py).
+A whole worker in 150 lines of plain Python:
+[workers/reference/worker.py](workers/reference/worker.py).
 """
 
 
@@ -126,8 +132,6 @@ def _kind(shape: dict[str, Any]) -> str:
 def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return "required"
-    if field.default is not msgspec.NODEFAULT:
-        value = field.default
-    else:
-        value = field.default_factory()
+    made = field.default is msgspec.NODEFAULT
+    value = field.default_factory() if made else field.default
     return "–" if value is None else f"`{json.dumps(value)}`"

@@ -1,4 +1,4 @@
-"""One trial: fresh server, fresh workers, prefill, warm-up, measure; an outcome whatever happens."""
+"""One trial: fresh server and workers, prefill, warm-up, measure; an outcome whatever happens."""
 
 from __future__ import annotations
 

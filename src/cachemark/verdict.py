@@ -60,7 +60,7 @@ COUNTERS = (
     Counter(name="delete_misses", verbs=frozenset({"delete"}), of=_misses),
     Counter(name="cmd_touch", verbs=frozenset({"touch", "gat"}), of=_keys),
 )
-# A delete without a reply is counted by the server as a hit or a miss; the client cannot know which.
+# A delete without a reply is a hit or a miss at the server; the client cannot know which.
 _UNTOLD = frozenset({"delete_noreply"})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from cyclopts import Parameter
@@ -106,7 +106,10 @@ def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _replace[T: msgspec.Struct](value: T, **fields: Any) -> T:
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+def _replace(value: _Struct, **fields: Any) -> _Struct:
     """The value with the given fields changed and checked as if read from a file."""
     changed = msgspec.structs.replace(value, **_given(**fields))
     try:

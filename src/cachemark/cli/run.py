@@ -58,9 +58,7 @@ def run(
     if dry_run:
         _print_plan(planned)
         return 0
-    made = create(
-        kept.out, planned, seed=planned.seed, host=host.facts(), command=shlex.join(sys.argv)
-    )
+    made = create(kept.out, planned, host=host.facts(), command=shlex.join(sys.argv))
     return _campaign(made, planned, parties)
 
 

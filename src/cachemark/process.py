@@ -1,0 +1,143 @@
+"""Child processes that are never left behind.
+
+A child has a process group of its own, dies with its parent (`setpriv --pdeathsig`, where
+util-linux has it), runs on the CPUs that it was given from its first instruction on, and keeps
+the tail of its stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from cachemark.errors import UsageError
+
+ENGINE = "cachemark-engine"
+_LOG_TAIL_BYTES = 16 * 1024
+
+
+class Child:
+    """A process that was started; `stop` ends its whole group and reaps it."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+        self.popen = popen
+        self._log = log
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its group's too."""
+        return self.popen.pid
+
+    def exited(self) -> int | None:
+        """Its exit status, or None while it runs; negative: the signal that killed it."""
+        return self.popen.poll()
+
+    def log_tail(self) -> str:
+        """The end of what it wrote on stderr."""
+        end = os.fstat(self._log.fileno()).st_size
+        begin = max(0, end - _LOG_TAIL_BYTES)
+        return os.pread(self._log.fileno(), end - begin, begin).decode("utf-8", "replace")
+
+    def stop(self, grace_s: float = 3.0) -> None:
+        """SIGTERM, `grace_s` seconds, then SIGKILL for the whole group; always reaped."""
+        if self.popen.poll() is None and grace_s > 0:
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.popen.wait(grace_s)
+        self._signal(signal.SIGKILL)
+        self.popen.wait()
+        for pipe in (self.popen.stdin, self.popen.stdout):
+            if pipe is not None:
+                # Unsent bytes of a pipe whose reader is gone cannot be flushed any more.
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+
+def start(
+    command: list[str],
+    *,
+    cpus: str = "",
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.DEVNULL,
+    env: dict[str, str] | None = None,
+) -> Child:
+    """Start a program on a set of CPUs (`0-1,3`; empty: all). Raises OSError."""
+    if shutil.which(command[0]) is None:
+        raise FileNotFoundError(f"{command[0]}: no such program")
+    log = tempfile.TemporaryFile()  # noqa: SIM115 — it lives as long as the child
+    with _affinity(cpus):
+        popen = subprocess.Popen(
+            [*_dies_with_parent(), *command],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=log,
+            env={**os.environ, **env} if env else None,
+            start_new_session=True,
+        )
+    return Child(popen, log)
+
+
+def _dies_with_parent() -> list[str]:
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+
+
+@contextlib.contextmanager
+def _affinity(cpus: str):
+    """Children inherit the starting thread's CPU set, so it is set round the start."""
+    if not cpus:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, parse_cpus(cpus))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def parse_cpus(text: str) -> set[int]:
+    """The CPUs of a set such as `0-1,3`. Raises UsageError."""
+    cpus: set[int] = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        try:
+            cpus |= set(range(int(low), int(high or low) + 1))
+        except ValueError:
+            raise UsageError(f"{text!r} is no set of CPUs", "write 0-1 or 0,2,3") from None
+    return cpus
+
+
+def binary_path() -> str:
+    """Where cachemark-engine is: CACHEMARK_ENGINE, beside this Python, or PATH.
+
+    Raises UsageError.
+    """
+    named = os.environ.get("CACHEMARK_ENGINE")
+    if named:
+        if shutil.which(named) is None:
+            raise UsageError(f"CACHEMARK_ENGINE={named}: no such program", "unset it")
+        return named
+    places = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent)]
+    found = shutil.which(ENGINE, path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
+    if found is None:
+        raise UsageError(f"{ENGINE} is not installed", "run `make setup`")
+    return found

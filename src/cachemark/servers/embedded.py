@@ -1,0 +1,86 @@
+"""`embedded`: the engine's own server."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from cachemark import process
+from cachemark.errors import TrialError, UsageError
+from cachemark.outcome import ServerFacts
+from cachemark.servers.running import RunningServer, died, wait_ready
+from cachemark.servers.spec import ServerSpec, positive, read_options
+
+OPTIONS = ("io", "threads", "memory")
+
+
+class _Listening(msgspec.Struct, frozen=True, kw_only=True):
+    addresses: list[str]
+    io: str
+    version: str
+
+
+def parse(text: str, details: str) -> ServerSpec:
+    """Read `embedded:io=blocking,threads=2,memory=64m`. Raises UsageError."""
+    options = read_options(text, details, OPTIONS)
+    if options.get("io", "events") not in ("events", "blocking"):
+        raise UsageError(f"server {text!r}: io={options['io']}", "io is events or blocking")
+    spec = ServerSpec(text=text, kind="embedded", details=details, options=options)
+    positive(spec, "threads")
+    return spec
+
+
+def missing(_spec: ServerSpec) -> str:
+    """The engine is part of cachemark."""
+    return ""
+
+
+@contextmanager
+def running(spec: ServerSpec, cpus: str, ready_s: float) -> Iterator[RunningServer]:
+    """Run it on a port that the system picks. Raises TrialError."""
+    command = [process.binary_path(), "serve", "--listen", "127.0.0.1:0", "--stop-with-stdin"]
+    for name in ("io", "threads", "memory"):
+        if name in spec.options:
+            command += [f"--{name}", spec.options[name]]
+    with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        said = _announcement(child, ready_s)
+        control, version = wait_ready("embedded", said.addresses[0], child, ready_s)
+        facts = ServerFacts(
+            kind="embedded",
+            version=version,
+            command=command,
+            address=said.addresses[0],
+            cpus=cpus,
+        )
+        server = RunningServer(said.addresses, facts, control, child)
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+def _announcement(child: process.Child, ready_s: float) -> _Listening:
+    """The line that the engine prints once it listens."""
+    stdout = child.popen.stdout
+    if stdout is None:
+        raise TrialError("embedded: no pipe to the server")
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stdout, selectors.EVENT_READ)
+        while not line.endswith(b"\n"):
+            if not selector.select(ready_s):
+                raise TrialError(f"embedded: not listening after {ready_s:g} s")
+            chunk = os.read(stdout.fileno(), 4096)
+            if not chunk:
+                child.popen.wait()
+                raise died("embedded", child)
+            line += chunk
+    try:
+        return msgspec.json.decode(line, type=_Listening)
+    except msgspec.MsgspecError as error:
+        raise TrialError(f"embedded: announced itself wrongly: {error}") from error

@@ -1,0 +1,93 @@
+"""The kinds of servers, as a table. A new kind is a file beside this one and a row here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from cachemark.errors import UsageError
+from cachemark.servers import command, embedded, memcached, remote
+from cachemark.servers.running import RunningServer
+from cachemark.servers.spec import ServerSpec
+
+_READY_S = 10.0
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of server: how it is named, run, and known to be missing."""
+
+    name: str
+    summary: str
+    form: str
+    parse: Callable[[str, str], ServerSpec]
+    missing: Callable[[ServerSpec], str]
+    running: Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]]
+
+
+_KINDS = (
+    Kind(
+        name="embedded",
+        summary="the engine's own server",
+        form="embedded[:io=events|blocking,threads=N,memory=64m]",
+        parse=embedded.parse,
+        missing=embedded.missing,
+        running=embedded.running,
+    ),
+    Kind(
+        name="memcached",
+        summary="memcached on PATH",
+        form="memcached[:threads=N,memory=MB,connections=N,binary=/path]",
+        parse=memcached.parse,
+        missing=memcached.missing,
+        running=memcached.running,
+    ),
+    Kind(
+        name="command",
+        summary="any server that can be told its port",
+        form="command:PROGRAM ARGS {port}",
+        parse=command.parse,
+        missing=command.missing,
+        running=command.running,
+    ),
+    Kind(
+        name="remote",
+        summary="one that runs already, here or elsewhere",
+        form="remote:HOST:PORT or remote:unix:/path",
+        parse=remote.parse,
+        missing=remote.missing,
+        running=remote.running,
+    ),
+)
+
+
+def kinds() -> tuple[Kind, ...]:
+    """All kinds."""
+    return _KINDS
+
+
+def parse_spec(text: str) -> ServerSpec:
+    """Read a server as an experiment names it. Raises UsageError."""
+    name, _, details = text.partition(":")
+    return _kind(name).parse(text, details)
+
+
+def running(
+    spec: ServerSpec, *, cpus: str = "", ready_s: float = _READY_S
+) -> AbstractContextManager[RunningServer]:
+    """A server that answers, on a set of CPUs; stopped at the end of the context.
+
+    Raises TrialError or UnsupportedError on entering.
+    """
+    return _kind(spec.kind).running(spec, cpus, ready_s)
+
+
+def _kind(name: str) -> Kind:
+    known = {kind.name: kind for kind in _KINDS}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1, 0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(f"no kind of server {name!r}", f"{hint}kinds: {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,107 @@
+"""A server that runs: its address, its facts, and what it uses."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from cachemark.errors import TrialError
+from cachemark.outcome import ServerFacts
+from cachemark.process import Child
+from cachemark.servers.control import Control
+
+_RETRY_S = 0.005
+
+
+class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process has used so far: CPU of all its threads, memory, number of threads."""
+
+    cpu_ns: int
+    rss_bytes: int
+    rss_peak_bytes: int
+    threads: int
+
+
+class RunningServer:
+    """A server that answers. `pid` is None for one that is not ours."""
+
+    def __init__(
+        self, addresses: list[str], facts: ServerFacts, control: Control, child: Child | None
+    ) -> None:
+        self.addresses = addresses
+        self.facts = facts
+        self._control = control
+        self._child = child
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id."""
+        return self._child.pid if self._child else None
+
+    def stats(self) -> dict[str, str]:
+        """The server's `stats`. Raises TrialError, with the reason if the server has died."""
+        try:
+            return self._control.stats()
+        except TrialError as error:
+            if self._child and self._child.exited() is not None:
+                raise died(self.facts.kind, self._child) from error
+            raise
+
+    def use(self) -> ProcessUse | None:
+        """What its process has used so far; None for one that is not ours."""
+        return process_use(self.pid) if self.pid is not None else None
+
+    def close(self) -> None:
+        """Close the control connection."""
+        self._control.close()
+
+
+def process_use(pid: int, root: Path = Path("/proc")) -> ProcessUse | None:
+    """What a process has used so far, from /proc; None when it is gone.
+
+    CPU time is the scheduler's own account in ns (`schedstat`), summed over the threads: the
+    clock ticks of `stat` are 10 ms, too coarse for a window of a second.
+    """
+    folder = root / str(pid)
+    try:
+        tasks = list((folder / "task").iterdir())
+        cpu_ns = sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+        status = (folder / "status").read_text()
+    except (OSError, ValueError, IndexError):
+        return None
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    return ProcessUse(
+        cpu_ns=cpu_ns,
+        rss_bytes=_kib(fields.get("VmRSS")),
+        rss_peak_bytes=_kib(fields.get("VmHWM")),
+        threads=len(tasks),
+    )
+
+
+def _kib(field: str | None) -> int:
+    return int(field.split()[0]) * 1024 if field else 0
+
+
+def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple[Control, str]:
+    """Connect as soon as the server listens; its version too. Raises TrialError."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        if child.exited() is not None:
+            raise died(kind, child)
+        try:
+            control = Control(address, timeout_s)
+        except TrialError as error:
+            if time.monotonic() > deadline:
+                raise TrialError(f"{kind}: not listening after {timeout_s:g} s") from error
+            time.sleep(_RETRY_S)
+            continue
+        return control, control.version()
+
+
+def died(kind: str, child: Child) -> TrialError:
+    """The error that a server which has exited amounts to."""
+    lines = child.log_tail().strip().splitlines()
+    last = f": {lines[-1][:200]}" if lines else ""
+    return TrialError(f"{kind}: the server exited with status {child.exited()}{last}")
