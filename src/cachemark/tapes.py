@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 
 from cachemark.errors import UsageError
-from cachemark.experiment import Load, Timing, Workload
+from cachemark.experiment import Experiment, Load, Timing, Workload
 from cachemark.outcome import TapeFacts
+from cachemark.plan import cells, load_of, plan, workload_of
 
 
 class Tape(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +67,12 @@ class TapeShelf:
             arguments=words,
         )
         return Tape(path=path, facts=facts)
+
+    def check(self, experiment: Experiment) -> None:
+        """Write the first tape of each cell, so that one that cannot be made is known early."""
+        for trial in plan(experiment)[: len(cells(experiment))]:
+            workload, load = workload_of(experiment, trial.cell), load_of(experiment, trial.cell)
+            self.get(workload, load, experiment.timing, trial.tape_seed)
 
     def _clear(self) -> None:
         for tape in self._tapes.values():

@@ -21,8 +21,17 @@ app = cyclopts.App(
     version_flags=["--version"],
     help_format="plaintext",
 )
-for _verb in ("run", "report", "suites", "clients", "servers", "doctor", "protocol"):
-    app.command(f"cachemark.cli.{_verb}:{_verb}", name=_verb)
+_VERBS = {
+    "run": "Run a suite or an experiment file, and print its table",
+    "report": "Print the report of a run that is kept",
+    "suites": "List the suites",
+    "clients": "List the clients, and what each needs to run here",
+    "servers": "List the kinds of servers",
+    "doctor": "Look whether this machine is fit to measure on",
+    "protocol": "Print the worker protocol, for people who write a worker",
+}
+for _verb, _help in _VERBS.items():
+    app.command(f"cachemark.cli.{_verb}:{_verb}", name=_verb, help=_help)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -34,7 +43,9 @@ def main(arguments: list[str] | None = None) -> None:
 def _status(arguments: list[str]) -> int:
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        status = app(arguments, exit_on_error=False, print_error=False, result_action=[])
+        status = app(
+            arguments, exit_on_error=False, print_error=False, result_action="return_value"
+        )
     except cyclopts.CycloptsError as error:
         errors.print(f"cachemark: {error}", markup=False)
         errors.print("  `cachemark --help` and `cachemark VERB --help` list what there is")

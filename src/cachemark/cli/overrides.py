@@ -115,4 +115,6 @@ def _replace(value: _Struct, **fields: Any) -> _Struct:
     try:
         return msgspec.convert(msgspec.to_builtins(changed), type(value))
     except msgspec.ValidationError as error:
-        raise UsageError(f"command line: {error}") from error
+        what, _, place = str(error).partition(" - at `$.")
+        option = place.rstrip("`").replace("_", "-")
+        raise UsageError(f"--{option}: {what}") from error

@@ -6,6 +6,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import msgspec
@@ -24,6 +25,7 @@ from cachemark.plan import plan
 from cachemark.report import render
 from cachemark.servers import parse_spec
 from cachemark.store import Run, create, latest, open_run
+from cachemark.tapes import TapeShelf
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def run(
     if dry_run:
         _print_plan(planned)
         return 0
+    with TemporaryDirectory(prefix="cachemark-") as folder:
+        TapeShelf(parties.engine, Path(folder)).check(planned)
     made = create(kept.out, planned, host=host.facts(), command=shlex.join(sys.argv))
     return _campaign(made, planned, parties)
 

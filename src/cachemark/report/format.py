@@ -1,0 +1,53 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+from cachemark.statistics import Interval
+
+
+def number(value: float) -> str:
+    """Such as 950, 12.3 k, 1.25 M: three significant digits."""
+    for factor, suffix in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(value) >= factor * 0.9995:
+            return f"{_three(value / factor)}{suffix}"
+    return _three(value)
+
+
+def _three(value: float) -> str:
+    if abs(value) >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
+
+
+def time(ns: float | None) -> str:
+    """Such as 850 ns, 61.2 µs, 1.25 ms; a dash where there is none."""
+    if ns is None:
+        return "–"
+    for factor, suffix in ((1e9, " s"), (1e6, " ms"), (1e3, " µs")):
+        if ns >= factor * 0.9995:
+            return f"{_three(ns / factor)}{suffix}"
+    return f"{ns:.0f} ns"
+
+
+def interval(of: Interval, form: str) -> str:
+    """Such as 1.35 (1.30–1.41); the value alone where it has no interval."""
+    value = form.format(of.value)
+    if of.low is None or of.high is None:
+        return value
+    return f"{value} ({form.format(of.low)}–{form.format(of.high)})"
+
+
+def spread(of: Interval) -> str:
+    """A rate with its interval as a percentage: `12.3 k ±2.1 %`."""
+    text = number(of.value)
+    if of.low is None or of.high is None or not of.value:
+        return text
+    return f"{text} ±{100 * (of.high / of.low) ** 0.5 - 100:.1f} %"
+
+
+def bytes_of(count: float) -> str:
+    """Such as 512 B, 64.0 MiB."""
+    for factor, suffix in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if count >= factor:
+            return f"{count / factor:.1f} {suffix}"
+    return f"{count:.0f} B"

@@ -1,0 +1,48 @@
+"""The report as Markdown."""
+
+from __future__ import annotations
+
+from cachemark.report.tables import Table, kinds, ranking, title
+from cachemark.report.value import Report
+
+
+def render(report: Report, width: int | None) -> str:
+    """The report as a Markdown document; `width` has no meaning here."""
+    del width
+    experiment = report.header.experiment
+    lines = [f"# {experiment.name}", "", f"**{experiment.question}**", ""]
+    lines += [f"- {answer}" for answer in report.answers]
+    for group in report.groups:
+        lines += ["", f"## {title(group)}", "", *_draw(ranking(group))]
+        of_kinds = kinds(group)
+        if of_kinds:
+            lines += ["", *_draw(of_kinds)]
+    for section in report.sections:
+        lines += ["", f"## {section.title}", ""]
+        lines += _draw(Table(columns=section.columns, rows=section.rows))
+        lines += ["", *[f"- {note}" for note in section.notes]]
+    absent = [
+        f"{a.what}: {a.reason}" + (f" → `{a.remedy}`" if a.remedy else "") for a in report.absences
+    ]
+    parts = (
+        ("Could not run", absent),
+        ("Trials that do not count", report.rejected),
+        ("Notes", report.notes),
+        ("Environment", report.environment),
+    )
+    for heading, items in parts:
+        if items:
+            lines += ["", f"## {heading}", "", *[f"- {item}" for item in items]]
+    if experiment.analysis:
+        lines += ["", "## Analysis", "", experiment.analysis.strip()]
+    return "\n".join(lines) + "\n"
+
+
+def _draw(table: Table) -> list[str]:
+    head = "| " + " | ".join(table.columns) + " |"
+    rule = "|" + "|".join([":--", *["--:"] * (len(table.columns) - 1)]) + "|"
+    return [head, rule, *["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

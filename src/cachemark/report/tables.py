@@ -1,0 +1,106 @@
+"""The tables of a report as plain cells; terminal and Markdown only draw them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.report.format import interval, number, spread, time
+from cachemark.report.value import Group, Row
+from cachemark.statistics import Interval, KindSummary
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns and rows; the first column is text, the others are right-aligned."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def title(group: Group) -> str:
+    """What the clients of a group did, and against what."""
+    version = f" {group.server_version}" if group.server_version else ""
+    return f"{group.workload} · {group.load} · {group.server}{version}"
+
+
+def ranking(group: Group) -> Table:
+    """The group's clients, fastest first."""
+    return Table(
+        columns=[
+            "client",
+            "version",
+            "ops/s",
+            "of the fastest",
+            "p50",
+            "p99",
+            "p99.9",
+            "client CPU/op",
+            "server CPU/op",
+            "errors",
+            "valid",
+        ],
+        rows=[_ranking_row(row) for row in group.rows],
+    )
+
+
+def _ranking_row(row: Row) -> list[str]:
+    summary = row.summary
+    valid = f"{summary.valid}/{summary.trials}"
+    if summary.total is None:
+        return [summary.cell.client, summary.library_version, *["–"] * 8, valid]
+    total = summary.total
+    return [
+        summary.cell.client,
+        summary.library_version,
+        spread(total.rate),
+        _share(row),
+        *_percentiles(total),
+        _cpu(summary.client_cpu_us),
+        _cpu(summary.server_cpu_us),
+        _errors(total),
+        valid,
+    ]
+
+
+def _share(row: Row) -> str:
+    if row.fastest:
+        return "1"
+    if row.comparison is None:
+        return "–"
+    mark = " ~" if row.comparison.answer in ("equivalent", "inconclusive") else ""
+    return interval(row.comparison.ratio, "{:.2f}") + mark
+
+
+def _percentiles(kind: KindSummary) -> list[str]:
+    if kind.response is None:
+        return ["–", "–", "–"]
+    return [time(kind.response.percentiles[percent]) for percent in (50.0, 99.0, 99.9)]
+
+
+def _cpu(of: Interval | None) -> str:
+    return "–" if of is None else f"{of.value:.1f} µs"
+
+
+def _errors(kind: KindSummary) -> str:
+    count = sum(kind.errors.values())
+    return "0" if not count else ", ".join(f"{n} {name}" for name, n in kind.errors.items())
+
+
+def kinds(group: Group) -> Table | None:
+    """Each kind of operation by itself, where the workload has several."""
+    rows = [
+        [
+            row.summary.cell.client,
+            kind.kind,
+            number(kind.rate.value),
+            *_percentiles(kind),
+            number(kind.hits),
+            number(kind.misses),
+        ]
+        for row in group.rows
+        if len(row.summary.kinds) > 1
+        for kind in row.summary.kinds
+    ]
+    if not rows:
+        return None
+    columns = ["client", "operation", "ops/s", "p50", "p99", "p99.9", "hits", "misses"]
+    return Table(columns=columns, rows=rows)

@@ -1,0 +1,55 @@
+"""Intervals over trials: Student's t on logarithms.
+
+A trial, never a request, is the sample: requests of one trial are correlated, and an interval
+over them is far too narrow. Rates and times are positive and skewed to the right; on logarithms
+the t interval of a few trials keeps its coverage (0.945 at n = 5 for lognormal samples, where the
+bootstrap of the mean has 0.835).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """An estimate with its 95 % interval; without one where fewer than two trials stand for it."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+
+def geometric(values: Sequence[float]) -> Interval:
+    """Geometric mean and t interval on logs: exp(m ± t(n−1) · s / √n). Values must be above 0."""
+    return _on_logs(np.log(np.asarray(values, dtype=float)))
+
+
+def paired_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
+    """Ratio first/second of paired trials: the t interval of the differences of their logs.
+
+    Pairing by block takes out what a block's trials have in common. `p` is of the paired t test
+    against a ratio of 1. Values must be above 0 and of equal number.
+    """
+    logs = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
+    return _on_logs(logs)
+
+
+def _on_logs(logs: np.ndarray) -> Interval:
+    middle = float(np.exp(logs.mean()))
+    count = len(logs)
+    if count < 2:
+        return Interval(value=middle)
+    error = float(logs.std(ddof=1)) / np.sqrt(count)
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
+    mean = float(logs.mean())
+    p = float(2 * stats.t.sf(abs(mean) / error, count - 1)) if error > 0 else float(mean == 0)
+    return Interval(
+        value=middle, low=float(np.exp(mean - reach)), high=float(np.exp(mean + reach)), p=p
+    )

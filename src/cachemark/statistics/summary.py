@@ -1,0 +1,190 @@
+"""What the trials of one cell came to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark import histogram
+from cachemark.outcome import Cell, Outcome
+from cachemark.protocol import Done, Operation
+from cachemark.statistics.interval import Interval, geometric
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True):
+    """Percentiles of the merged histograms in ns; None where the sample does not support one."""
+
+    count: int
+    percentiles: dict[float, int | None]
+    max_ns: int
+
+
+class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of operation over a cell's valid trials; `kind` is empty for all together."""
+
+    kind: str
+    ok: int
+    rate: Interval
+    hits: int
+    misses: int
+    errors: dict[str, int]
+    response: Times | None
+    service: Times | None
+    p50_ns: Interval | None
+    p99_ns: Interval | None
+
+
+class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell: what its valid trials came to, and what became of the others."""
+
+    cell: Cell
+    trials: int
+    valid: int
+    library: str
+    library_version: str
+    runtime: str
+    server_version: str
+    total: KindSummary | None
+    kinds: list[KindSummary]
+    client_cpu_us: Interval | None
+    server_cpu_us: Interval | None
+    rejected: dict[str, int]
+    notes: list[str]
+    unsupported: str
+    remedy: str
+
+
+def summarise(outcomes: Sequence[Outcome]) -> list[CellSummary]:
+    """Summaries of all cells, in the order of their first appearance."""
+    cells: dict[bytes, list[Outcome]] = {}
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index):
+        cells.setdefault(msgspec.json.encode(outcome.trial.cell), []).append(outcome)
+    return [_summary(trials) for trials in cells.values()]
+
+
+def _summary(trials: list[Outcome]) -> CellSummary:
+    valid = [t for t in trials if t.state == "measured" and t.verdict == "VALID" and t.measure]
+    unsupported = next((t for t in trials if t.state == "unsupported"), None)
+    ready = next((t.worker for t in trials if t.worker), None)
+    server = next((t.server for t in trials if t.server), None)
+    windows = [trial.measure for trial in valid if trial.measure]
+    kinds = sorted({kind for window in windows for kind in window.operations})
+    return CellSummary(
+        cell=trials[0].trial.cell,
+        trials=len(trials),
+        valid=len(valid),
+        library=ready.library if ready else "",
+        library_version=ready.library_version if ready else "",
+        runtime=ready.runtime if ready else "",
+        server_version=server.version if server else "",
+        total=_kind("", windows, kinds) if windows else None,
+        kinds=[_kind(kind, windows, [kind]) for kind in kinds],
+        client_cpu_us=_client_cpu(windows),
+        server_cpu_us=_server_cpu(valid),
+        rejected=_rejected(trials),
+        notes=list(dict.fromkeys(note for trial in trials for note in trial.notes)),
+        unsupported=unsupported.reason if unsupported else "",
+        remedy=unsupported.remedy if unsupported else "",
+    )
+
+
+def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
+    parts = [[w.operations[kind] for kind in kinds if kind in w.operations] for w in windows]
+    operations = [operation for part in parts for operation in part]
+    rates = [
+        sum(operation.ok for operation in part) / window.elapsed_ns * 1e9
+        for part, window in zip(parts, windows, strict=True)
+    ]
+    errors: dict[str, int] = {}
+    for operation in operations:
+        for kind, count in operation.errors.items():
+            errors[kind] = errors.get(kind, 0) + count
+    positive = [rate for rate in rates if rate > 0]
+    return KindSummary(
+        kind=name,
+        ok=sum(operation.ok for operation in operations),
+        rate=geometric(positive) if positive else Interval(value=0.0),
+        hits=sum(operation.hits for operation in operations),
+        misses=sum(operation.misses for operation in operations),
+        errors=errors,
+        response=_times([operation.response for operation in operations]),
+        service=_times([operation.service for operation in operations]),
+        p50_ns=_across(parts, 50),
+        p99_ns=_across(parts, 99),
+    )
+
+
+def _times(blobs: list[str | None]) -> Times | None:
+    present = [histogram.decode(blob) for blob in blobs if blob]
+    if not present:
+        return None
+    merged = histogram.merge(present)
+    return Times(
+        count=merged.count,
+        percentiles={
+            percent: merged.percentile(percent) if merged.count >= least_sample(percent) else None
+            for percent in PERCENTILES
+        },
+        max_ns=merged.max(),
+    )
+
+
+def least_sample(percent: float) -> int:
+    """The least sample whose two-sided 95 % order-statistic interval of a percentile is finite.
+
+    n ≥ ln(0.025) / ln(p): 6 for p50, 36 for p90, 368 for p99, 3 688 for p99.9.
+    """
+    return math.ceil(math.log(0.025) / math.log(percent / 100))
+
+
+def _across(parts: list[list[Operation]], percent: float) -> Interval | None:
+    """A percentile of each trial, and the interval across trials."""
+    values: list[float] = []
+    for part in parts:
+        blobs = [histogram.decode(op.response) for op in part if op.response]
+        if not blobs:
+            continue
+        merged = histogram.merge(blobs)
+        if merged.count >= least_sample(percent):
+            values.append(merged.percentile(percent))
+    return geometric(values) if values else None
+
+
+def _client_cpu(windows: list[Done]) -> Interval | None:
+    values = [
+        (window.cpu_user_ns + window.cpu_system_ns) / 1e3 / _ok(window)
+        for window in windows
+        if _ok(window) and window.cpu_user_ns + window.cpu_system_ns
+    ]
+    return geometric(values) if values else None
+
+
+def _server_cpu(trials: list[Outcome]) -> Interval | None:
+    values = [
+        trial.server_use.cpu_ns / 1e3 / _ok(trial.measure)
+        for trial in trials
+        if trial.server_use and trial.measure and trial.server_use.cpu_ns and _ok(trial.measure)
+    ]
+    return geometric(values) if values else None
+
+
+def _ok(window: Done) -> int:
+    return sum(operation.ok for operation in window.operations.values())
+
+
+def _rejected(trials: list[Outcome]) -> dict[str, int]:
+    """Why trials do not count, and how many for each reason."""
+    reasons: dict[str, int] = {}
+    for trial in trials:
+        texts: list[str] = []
+        if trial.state == "failed":
+            texts = [f"failed: {trial.reason}"]
+        elif trial.state == "measured" and trial.verdict != "VALID":
+            texts = [f"{trial.verdict}: {reason}" for reason in trial.reasons]
+        for text in texts:
+            reasons[text] = reasons.get(text, 0) + 1
+    return reasons
