@@ -1,26 +1,83 @@
-# Everything is set up in this folder: .tools (uv), .venv, engine/target, workers/*/.venv. `make help` lists the targets.
+# Everything is set up inside this folder: .tools (uv), .venv, engine/target, workers/*/.venv.
+# `make help` lists the targets.
 
 UV_VERSION := 0.13.8
 PYTHON ?= python3
 UV := .tools/bin/uv
-RUN := $(UV) run --locked --no-sync
+RUN := $(UV) run --locked --quiet
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
+# The interpreter is the machine's own: uv fetches none.
 export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup workers
+.PHONY: help bench test test-rust test-python check format docs setup workers workers-pypy debian clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+bench: setup workers ## Set up, then find the fastest Python client on this machine (about 3 minutes)
+	@$(RUN) cachemark run quick
+
+test: debian setup workers workers-pypy ## Set up (Debian packages too), then run every test
+	@$(MAKE) --no-print-directory test-rust test-python
+
+test-rust: ## The engine's tests
+	cd engine && cargo test --quiet --locked
+
+test-python: setup ## The orchestrator's and the workers' tests, end to end
+	$(RUN) pytest
+
+check: setup ## Formatters, linters, types, and docs that are printed from code
+	cd engine && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+	$(RUN) pyright
+	$(RUN) python -m cachemark.protocol_docs --check
+
+format: setup ## Format everything
+	cd engine && cargo fmt
+	$(RUN) ruff format .
+	$(RUN) ruff check --fix .
+
+docs: setup ## Print PROTOCOL.md and the JSON Schema from the code
+	$(RUN) python -m cachemark.protocol_docs
+
+setup: $(UV) ## Python environment and engine, built again where their sources changed
+	@command -v cargo >/dev/null || { \
+	  echo "setup: no Rust toolchain: install rustup's stable, or apt-get install cargo-web"; exit 1; }
+	@echo "setup: Python packages and the engine into .venv"
+	@$(UV) sync --locked --quiet
+
+workers: $(UV) ## The Python client libraries into workers/python/.venv
+	@echo "setup: client libraries into workers/python/.venv"
+	@$(UV) sync --project workers/python --locked --quiet
+
+workers-pypy: $(UV) ## The same for PyPy, where pypy3 is installed
+	@if command -v pypy3 >/dev/null; then \
+	  echo "setup: client libraries into workers/python/.venv-pypy"; \
+	  UV_PROJECT_ENVIRONMENT=.venv-pypy $(UV) sync --project workers/python --locked --quiet --python pypy3; \
+	else echo "setup: no pypy3, so its clients will be listed as missing (apt-get install pypy3)"; fi
+
+debian: ## Debian packages that the tests need: memcached, pypy3 (through sudo if not root)
+	@missing=""; \
+	for program in memcached pypy3; do command -v $$program >/dev/null || missing="$$missing $$program"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	  echo "debian: please install$$missing by hand: there is no apt-get"; exit 1; fi; \
+	echo "debian: installing$$missing with $(SUDO) apt-get"; \
+	$(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -y -qq --no-install-recommends $$missing >/dev/null
+
+clean: ## Remove everything that was set up
+	rm -rf .tools .venv engine/target workers/*/.venv workers/*/.venv-pypy
 
 $(UV):
 	@echo "setup: uv $(UV_VERSION) into .tools"
-	@$(PYTHON) -m venv .tools
+	@$(PYTHON) -m venv .tools 2>/dev/null || { \
+	  rm -rf .tools; \
+	  echo "setup: Python's venv is missing: installing python3-venv with $(SUDO) apt-get"; \
+	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq python3-venv >/dev/null && \
+	  $(PYTHON) -m venv .tools; }
 	@.tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-
-setup: $(UV) ## Python environment and the engine, built from source where it changed
-	@$(UV) sync --locked --quiet
-
-workers: $(UV) ## The client libraries of each language that can be built here
-	@$(UV) sync --project workers/python --locked --quiet

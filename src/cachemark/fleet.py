@@ -11,19 +11,18 @@ import msgspec
 
 from cachemark import histogram
 from cachemark.errors import TrialError
-from cachemark.protocol import Done, Operation, Prepare, Progress, Ready, Run, Stop
+from cachemark.protocol import Done, Operation, Prepare, Progress, Ready, Run
 from cachemark.worker import Worker
 
 # Several workers start at one planned instant; this is the time for the request to reach them all.
 _START_AHEAD_NS = 100_000_000
-_TICK_S = 0.02
+_TICK_S = 0.5
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes on beside a run: `progress` is told of the operations, `stop_when` may end it."""
+    """Beside a run: `progress` is told the operations so far, silence is borne so long."""
 
     progress: Callable[[int], None]
-    stop_when: Callable[[], bool]
     silence_s: float
 
 
@@ -88,7 +87,6 @@ class _Collector:
         self._heard = time.monotonic()
 
     def collect(self, what: str) -> list[Done]:
-        stopped = False
         with selectors.DefaultSelector() as selector:
             for worker in self._waiting:
                 selector.register(worker.out, selectors.EVENT_READ, worker)
@@ -97,10 +95,6 @@ class _Collector:
                     worker: Worker = key.data
                     if self._hear(worker, what):
                         selector.unregister(worker.out)
-                if not stopped and self._waiting and self._watch.stop_when():
-                    stopped = True
-                    for worker in self._waiting:
-                        worker.send(Stop())
                 self._check_silence(what)
         return self._done
 

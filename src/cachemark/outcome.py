@@ -48,7 +48,10 @@ class ServerFacts(Record, frozen=True, kw_only=True):
 
 
 class ServerUse(Record, frozen=True, kw_only=True):
-    """What the server spent in the measured window, from /proc; absent for a remote one."""
+    """What the server spent in the measured window, from /proc; absent for a remote one.
+
+    `rss_before_bytes` is of the empty server, before the trial's first operation.
+    """
 
     cpu_ns: int
     rss_before_bytes: int

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO
 
@@ -101,7 +102,7 @@ def _dies_with_parent() -> list[str]:
 
 
 @contextlib.contextmanager
-def _affinity(cpus: str):
+def _affinity(cpus: str) -> Generator[None]:
     """Children inherit the starting thread's CPU set, so it is set round the start."""
     if not cpus:
         yield

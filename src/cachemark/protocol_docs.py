@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -135,3 +137,24 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     made = field.default is msgspec.NODEFAULT
     value = field.default_factory() if made else field.default
     return "–" if value is None else f"`{json.dumps(value)}`"
+
+
+def _main(arguments: list[str]) -> int:
+    """Write both documents into the checkout, or with --check say whether they are fresh."""
+    root = Path(__file__).resolve().parents[2]
+    documents = {
+        root / "PROTOCOL.md": document(),
+        root / "docs" / "protocol.schema.json": schema(),
+    }
+    if "--check" not in arguments:
+        for path, text in documents.items():
+            path.write_text(text, encoding="utf-8")
+        return 0
+    stale = [p for p, text in documents.items() if p.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"{path.name} is stale: run `make docs`", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -19,8 +19,8 @@ from cachemark.servers import RunningServer, ServerSpec, running
 from cachemark.tapes import Tape
 from cachemark.verdict import judge
 
-# A fill asks the server how full it is this often; more would be load of its own.
-_FILL_POLL_S = 0.02
+# So much of a fill's tape is played first, to see what an item takes in the server's account.
+_FILL_SAMPLE = 0.02
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,15 +140,68 @@ def _phases(
 ) -> None:
     timing = setting.timing
     ready_s = timing.ready_ms / 1e3
+    empty = server.use()
     notes.worker = fleet.hello(ready_s)
     fleet.prepare(_prepare(setting, notes, server), ready_s)
-    watch = Watch(progress=progress, stop_when=_never, silence_s=timing.silence_ms / 1e3)
+    watch = Watch(progress=progress, silence_s=timing.silence_ms / 1e3)
     if setting.workload.prefill > 0:
         notes.phases["prefill"] = _stored(fleet.run(Run(phase="prefill"), watch))
-    if timing.warmup_ms and setting.workload.fill_percent is None:
-        notes.phases["warmup"] = fleet.run(Run(phase="warmup", duration_ms=timing.warmup_ms), watch)
-    _measure(setting, notes, server, fleet, watch)
+    request = _window(setting, notes, server, fleet, watch)
+    _measure(request, notes, server, fleet, watch)
+    if notes.use is not None and empty is not None:
+        notes.use = msgspec.structs.replace(notes.use, rss_before_bytes=empty.rss_bytes)
     fleet.bye()
+
+
+def _window(
+    setting: Setting, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
+) -> Run:
+    """Warm up, and say what ends the measured window: a time, a number, or a fill."""
+    workload, timing = setting.workload, setting.timing
+    if workload.fill_percent is not None:
+        ops = _fill_ops(setting, notes, server, fleet, watch)
+        return Run(phase="measure", ops=ops)
+    if timing.warmup_ms:
+        notes.phases["warmup"] = fleet.run(Run(phase="warmup", duration_ms=timing.warmup_ms), watch)
+    if workload.ops is not None:
+        return Run(phase="measure", ops=workload.ops)
+    return Run(phase="measure", duration_ms=timing.measure_ms)
+
+
+def _fill_ops(
+    setting: Setting, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
+) -> int:
+    """How many operations fill the server to the part that is wanted.
+
+    A first stretch of the tape tells what an item takes in the server's own account. The window
+    plays the tape from its start, so those items are then written again, not besides. Asking the
+    server during the fill instead would overshoot by all that lies in the sockets.
+    """
+    workload = setting.workload
+    sample = max(1, round(workload.records * _FILL_SAMPLE))
+    before = _held(server)
+    notes.phases["warmup"] = done = fleet.run(Run(phase="warmup", ops=sample), watch)
+    after = _held(server)
+    ops = sum(op.ok for op in done.operations.values())
+    each = (after[0] - before[0]) / ops if ops else 0
+    if each <= 0:
+        raise TrialError("the server's `bytes` do not grow as items are stored")
+    needed = round((workload.fill_percent or 0) / 100 * after[1] / each)
+    if needed > workload.records:
+        raise TrialError(
+            f"the tape holds {workload.records} operations, the fill needs {needed}",
+            "give the workload more keys and records",
+        )
+    return needed
+
+
+def _held(server: RunningServer) -> tuple[int, int]:
+    """What the server says it holds, and may hold, in bytes."""
+    stats = server.stats()
+    try:
+        return int(stats["bytes"]), int(stats["limit_maxbytes"])
+    except (KeyError, ValueError) as error:
+        raise UnsupportedError("the server tells no bytes and limit_maxbytes") from error
 
 
 def _prepare(setting: Setting, notes: _Notes, server: RunningServer) -> Prepare:
@@ -169,17 +222,8 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer) -> Prepare:
 
 
 def _measure(
-    setting: Setting, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
+    request: Run, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
 ) -> None:
-    workload = setting.workload
-    if workload.fill_percent is not None:
-        watch = msgspec.structs.replace(watch, stop_when=_Fill(server, workload.fill_percent))
-    timed = workload.ops is None and workload.fill_percent is None
-    request = Run(
-        phase="measure",
-        ops=workload.ops,
-        duration_ms=setting.timing.measure_ms if timed else None,
-    )
     noise = NoiseProbe()
     own = [worker.pid for worker in fleet.workers] + ([server.pid] if server.pid else [])
     notes.before = server.stats()
@@ -208,28 +252,3 @@ def _stored(prefill: Done) -> Done:
             "smaller values, or a server with a larger item limit",
         )
     return prefill
-
-
-def _never() -> bool:
-    return False
-
-
-class _Fill:
-    """True once the server's `bytes` have reached a part of its limit."""
-
-    def __init__(self, server: RunningServer, percent: float) -> None:
-        self._server = server
-        self._percent = percent
-        self._asked = 0.0
-
-    def __call__(self) -> bool:
-        now = time.monotonic()
-        if now - self._asked < _FILL_POLL_S:
-            return False
-        self._asked = now
-        stats = self._server.stats()
-        try:
-            held, limit = int(stats["bytes"]), int(stats["limit_maxbytes"])
-        except (KeyError, ValueError) as error:
-            raise UnsupportedError("the server tells no bytes and limit_maxbytes") from error
-        return 100 * held >= self._percent * limit

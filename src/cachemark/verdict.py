@@ -84,9 +84,13 @@ def judge(
     notes = surplus if shared_server else []
     reasons += [] if shared_server else surplus
     reasons += _generator(measure) if load.schedule != "closed" else []
+    if measure.bound:
+        notes = [*notes, f"{measure.bound} operations were due and waited for a connection"]
     evicted = _delta(before, after, "evictions")
-    if evicted:
-        notes = [*notes, f"the server evicted {evicted} items in the window"]
+    if evicted and workload.fill_percent is not None:
+        reasons.append(f"the server evicted {evicted} items, so the fill went too far")
+    elif evicted:
+        notes = [*notes, "the server evicted items in the window"]
     if reasons:
         return Judgement(verdict="INVALID", reasons=reasons, notes=notes)
     overload = _overload(measure) if load.schedule != "closed" else []
@@ -170,7 +174,7 @@ def _generator(measure: Done) -> list[str]:
         if op.response
     ]
     limit_ns = max(_LAG_FLOOR_NS, _LAG_SHARE * max(responses, default=0))
-    # Waiting for a connection is the target's delay, not the generator's: it is told as overload.
+    # Waiting for a connection is the target's delay, not the generator's: it is noted as such.
     if lag_ns > limit_ns and not measure.bound:
         return [
             f"the client sent late: send lag p99.9 {lag_ns / 1e3:.0f} µs, "
@@ -182,9 +186,6 @@ def _generator(measure: Done) -> list[str]:
 def _overload(measure: Done) -> list[str]:
     due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
     done = sum(op.ok for op in measure.operations.values())
-    reasons: list[str] = []
     if due and done / due < _LEAST_ACHIEVED:
-        reasons.append(f"only {done} of {due} due operations were done")
-    if measure.bound:
-        reasons.append(f"{measure.bound} operations were due and had to wait for a connection")
-    return reasons
+        return [f"only {done} of {due} due operations were done"]
+    return []

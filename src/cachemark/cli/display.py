@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -14,7 +14,7 @@ from cachemark.outcome import Outcome, Trial
 
 
 @contextmanager
-def make_display(console: Console) -> Iterator[Display]:
+def make_display(console: Console) -> Generator[Display]:
     """A live display on a terminal, plain lines otherwise."""
     if not console.is_terminal:
         yield PlainDisplay(console)

@@ -2,13 +2,210 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from cachemark.outcome import Outcome
+from cachemark.protocol import Done
 from cachemark.report.value import Section
+from cachemark.suites import published_figures
+
+_TESTS = ("get", "set", "set-noreply", "version")
+_MB = 1e6
+
+
+class _Constant(msgspec.Struct, frozen=True, kw_only=True):
+    who: str
+    get_k: float
+    set_k: float
+    set_noreply_k: float
+    version_k: float
+
+
+class _Fill(msgspec.Struct, frozen=True, kw_only=True):
+    who: str
+    items_k: float
+    megabytes: float
+
+
+class _Memory(msgspec.Struct, frozen=True, kw_only=True):
+    who: str
+    user_megabytes: float
+    bytes_megabytes: float
+    rss_megabytes: float
+
+
+class _Published(msgspec.Struct, frozen=True, kw_only=True):
+    constant: list[_Constant]
+    fill: list[_Fill]
+    memory: list[_Memory]
 
 
 def sections(outcomes: Sequence[Outcome]) -> list[Section]:
-    """The original's three tables."""
-    del outcomes
-    return []
+    """The original's three tables; figures are means over the valid trials."""
+    known = msgspec.toml.decode(published_figures("emcache"), type=_Published)
+    valid = [outcome for outcome in outcomes if outcome.verdict == "VALID" and outcome.measure]
+    return [_constant(known, valid), _fill(known, valid), _memory(known, valid)]
+
+
+def _constant(known: _Published, valid: list[Outcome]) -> Section:
+    rows = [
+        [f"published: {old.who}", *map(_k, (old.get_k, old.set_k, old.set_noreply_k)), "–",
+         _k(old.version_k)]
+        for old in known.constant
+    ]  # fmt: skip
+    for who in _who(valid, _TESTS):
+        of = _of(valid, who)
+        rows.append(
+            [
+                who,
+                _mean_k(of("get"), _rate),
+                _mean_k(of("set"), _rate),
+                _mean_k(of("set-noreply"), _send_rate),
+                _mean_k(of("set-noreply"), _rate),
+                _mean_k(of("version"), _rate),
+            ]
+        )
+    return Section(
+        title="Set/get a constant key",
+        columns=["server / client", "get", "set", "set noreply, as published",
+                 "set noreply, answered", "version"],
+        rows=rows,
+        notes=[
+            "as published: operations over the time to the last send; answered: over the time to "
+            "the reply that ends them",
+        ],
+    )  # fmt: skip
+
+
+def _fill(known: _Published, valid: list[Outcome]) -> Section:
+    rows = [
+        [f"published: {old.who}", f"{_k(old.items_k)} – {old.megabytes:.0f} MB/s", "–"]
+        for old in known.fill
+    ]
+    for who in _who(valid, ("fill",)):
+        fills = _of(valid, who)("fill")
+        sent = _mean(fills, lambda done: _keys(done) / _busy_s(done))
+        right = _mean(fills, lambda done: _keys(done) / (done.elapsed_ns / 1e9))
+        sent_mb = _mean(fills, lambda done: _user_bytes(done) / _busy_s(done) / _MB)
+        right_mb = _mean(fills, lambda done: _user_bytes(done) / (done.elapsed_ns / 1e9) / _MB)
+        rows.append([who, _pair(sent, sent_mb), _pair(right, right_mb)])
+    return Section(
+        title="Fill the cache to 80 %",
+        columns=["server / client", "as published (per thread, time in send)", "by wall clock"],
+        rows=rows,
+        notes=[
+            "as published: items over the summed seconds that the callers spent in the call that "
+            "sends a batch of 100; by wall clock: items of all callers, to the last answer",
+        ],
+    )
+
+
+def _memory(known: _Published, valid: list[Outcome]) -> Section:
+    rows = [
+        [
+            f"published: {old.who}",
+            f"{old.user_megabytes:.0f} MB",
+            _part(old.user_megabytes, old.bytes_megabytes),
+            _part(old.user_megabytes, old.rss_megabytes),
+            "–",
+        ]
+        for old in known.memory
+    ]
+    fills = [o for o in valid if o.trial.cell.workload == "fill" and o.server_use]
+    for server in dict.fromkeys(outcome.trial.cell.server for outcome in fills):
+        rows.append([server, *_efficiency([o for o in fills if o.trial.cell.server == server])])
+    return Section(
+        title="Memory efficiency at 80 %",
+        columns=["server", "user stored", "of the server's bytes", "of its RSS", "of RSS growth"],
+        rows=rows,
+        notes=[
+            "user stored: key and value bytes of the fill; RSS growth leaves out what the empty "
+            "server took",
+        ],
+    )
+
+
+def _efficiency(fills: list[Outcome]) -> list[str]:
+    users: list[float] = []
+    held: list[float] = []
+    resident: list[float] = []
+    grown: list[float] = []
+    for fill in fills:
+        if fill.measure is None or fill.server_use is None:
+            continue
+        users.append(_user_bytes(fill.measure) / _MB)
+        held.append(float(fill.stats_after.get("bytes", "nan")) / _MB)
+        resident.append(fill.server_use.rss_after_bytes / _MB)
+        grown.append((fill.server_use.rss_after_bytes - fill.server_use.rss_before_bytes) / _MB)
+    user = sum(users)
+    return [
+        f"{user / len(users):.0f} MB",
+        _part(user / len(users), sum(held) / len(held)),
+        _part(user / len(users), sum(resident) / len(resident)),
+        _part(user / len(users), sum(grown) / len(grown)),
+    ]
+
+
+def _who(valid: list[Outcome], workloads: Sequence[str]) -> list[str]:
+    """Server and client of every row, in the order of the experiment."""
+    chosen = [o.trial.cell for o in valid if o.trial.cell.workload in workloads]
+    names = sorted({(cell.server, cell.client) for cell in chosen})
+    return [f"{server} / {client}" for server, client in names]
+
+
+def _of(valid: list[Outcome], who: str) -> Callable[[str], list[Done]]:
+    def windows(workload: str) -> list[Done]:
+        return [
+            outcome.measure
+            for outcome in valid
+            if outcome.measure
+            and outcome.trial.cell.workload == workload
+            and f"{outcome.trial.cell.server} / {outcome.trial.cell.client}" == who
+        ]
+
+    return windows
+
+
+def _rate(done: Done) -> float:
+    return sum(op.ok for op in done.operations.values()) / (done.elapsed_ns / 1e9)
+
+
+def _send_rate(done: Done) -> float:
+    return sum(op.ok for op in done.operations.values()) / (done.send_elapsed_ns / 1e9)
+
+
+def _keys(done: Done) -> int:
+    return sum(op.keys for op in done.operations.values())
+
+
+def _user_bytes(done: Done) -> int:
+    return sum(op.key_bytes + op.value_bytes for op in done.operations.values())
+
+
+def _busy_s(done: Done) -> float:
+    return sum(op.busy_ns for op in done.operations.values()) / 1e9
+
+
+def _mean(windows: list[Done], figure: Callable[[Done], float]) -> float | None:
+    return sum(map(figure, windows)) / len(windows) if windows else None
+
+
+def _mean_k(windows: list[Done], figure: Callable[[Done], float]) -> str:
+    mean = _mean(windows, figure)
+    return "–" if mean is None else _k(mean / 1e3)
+
+
+def _pair(items: float | None, megabytes: float | None) -> str:
+    if items is None or megabytes is None:
+        return "–"
+    return f"{_k(items / 1e3)} – {megabytes:.0f} MB/s"
+
+
+def _k(thousands: float) -> str:
+    return f"{thousands:.1f} k/s" if thousands < 10 else f"{thousands:.0f} k/s"
+
+
+def _part(user: float, whole: float) -> str:
+    return f"{whole:.0f} MB ({100 * user / whole:.0f} %)"

@@ -22,14 +22,14 @@ def render(report: Report, width: int | None) -> str:
     for group in report.groups:
         say()
         say(escape(title(group)))
-        say(_draw(ranking(group)))
+        say(_draw(ranking(group), console.width))
         of_kinds = kinds(group)
         if of_kinds:
-            say(_draw(of_kinds))
+            say(_draw(of_kinds, console.width))
     for section in report.sections:
         say()
         say(escape(section.title))
-        say(_draw(Table(columns=section.columns, rows=section.rows)))
+        say(_draw(Table(columns=section.columns, rows=section.rows), None))
         for note in section.notes:
             say(escape(note), style="dim")
     _lists(console, report)
@@ -56,11 +56,38 @@ def _lists(console: Console, report: Report) -> None:
             console.print(escape(line))
 
 
-def _draw(table: Table) -> RichTable:
+# What a narrow terminal does without, first to go first.
+_DISPENSABLE = ("server CPU/op", "p99.9", "version", "client CPU/op", "errors", "hits", "misses")
+
+
+def _draw(table: Table, width: int | None) -> RichTable:
+    """The table without the columns for which `width` has no room; without a width, wrapped."""
+    shown = list(range(len(table.columns))) if width is None else _fitting(table, width)
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
-    for index, column in enumerate(table.columns):
-        justify = "left" if index == 0 or column in ("operation", "version") else "right"
-        drawn.add_column(column, justify=justify, overflow="fold")
+    for index in shown:
+        column = table.columns[index]
+        left = index == 0 or column in ("operation", "version")
+        drawn.add_column(
+            escape(column),
+            justify="left" if left else "right",
+            no_wrap=width is not None,
+            overflow="fold",
+        )
     for row in table.rows:
-        drawn.add_row(*[escape(cell) for cell in row])
+        drawn.add_row(*[escape(row[index]) for index in shown])
     return drawn
+
+
+def _fitting(table: Table, width: int) -> list[int]:
+    """The columns that fit: a figure cut in two would be worse than one left out."""
+    shown = list(range(len(table.columns)))
+    for name in _DISPENSABLE:
+        needed = sum(_column_width(table, index) + 2 for index in shown)
+        if needed <= width:
+            break
+        shown = [index for index in shown if table.columns[index] != name]
+    return shown
+
+
+def _column_width(table: Table, index: int) -> int:
+    return max(len(cells[index]) for cells in [table.columns, *table.rows])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from cachemark import process
@@ -41,7 +41,7 @@ def missing(spec: ServerSpec) -> str:
 
 
 @contextmanager
-def running(spec: ServerSpec, cpus: str, ready_s: float) -> Iterator[RunningServer]:
+def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run it on a free port. Raises TrialError, UnsupportedError."""
     if reason := missing(spec):
         raise UnsupportedError(f"server: {reason}", "install it, or give its whole path")

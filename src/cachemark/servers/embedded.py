@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import msgspec
@@ -41,7 +41,7 @@ def missing(_spec: ServerSpec) -> str:
 
 
 @contextmanager
-def running(spec: ServerSpec, cpus: str, ready_s: float) -> Iterator[RunningServer]:
+def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run it on a port that the system picks. Raises TrialError."""
     command = [process.binary_path(), "serve", "--listen", "127.0.0.1:0", "--stop-with-stdin"]
     for name in ("io", "threads", "memory"):

@@ -6,7 +6,7 @@ import getpass
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def missing(spec: ServerSpec) -> str:
 
 
 @contextmanager
-def running(spec: ServerSpec, cpus: str, ready_s: float) -> Iterator[RunningServer]:
+def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run it on a port that the system picks. Raises TrialError, UnsupportedError."""
     if missing(spec):
         raise UnsupportedError("memcached is not on this machine", REMEDY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from cachemark.errors import UsageError
@@ -27,7 +27,7 @@ def missing(_spec: ServerSpec) -> str:
 
 
 @contextmanager
-def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Iterator[RunningServer]:
+def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Connect to it; it is neither started nor stopped. Raises TrialError."""
     control = Control(spec.details, ready_s)
     try:

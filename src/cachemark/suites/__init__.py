@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from cachemark import experiment
@@ -41,5 +42,10 @@ def find(name: str, *, quick: bool = False) -> Experiment:
     return experiment.parse(_file(chosen).read_text(encoding="utf-8"), f"suite {chosen}")
 
 
-def _file(name: str):
+def published_figures(name: str) -> str:
+    """The figures that the original of a suite once published, as TOML text."""
+    return (resources.files(__name__) / "published" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _file(name: str) -> Traversable:
     return resources.files(__name__) / f"{name}.toml"

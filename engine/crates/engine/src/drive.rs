@@ -153,11 +153,8 @@ fn play(
     name: &str,
     duration: Duration,
 ) -> Result<Session, String> {
-    let limits = Limits::Play {
-        start_in_ns: 0,
-        ops: None,
-        duration_ns: Some(duration.as_nanos() as u64),
-    };
+    let limits =
+        Limits::Play { start_in_ns: 0, ops: None, duration_ns: Some(duration.as_nanos() as u64) };
     watched(client, limits, arguments, name)
 }
 

@@ -114,11 +114,8 @@ fn show(arguments: &ShowArguments) -> Result<(), String> {
     for j in 0..arguments.first.min(tape.op_count()) {
         let op = tape.op(j);
         let keys: Vec<_> = tape.run(&op).map(|k| String::from_utf8_lossy(tape.key(k))).collect();
-        let due = if tape.is_open_loop() {
-            format!(" due {} ns", tape.due_ns(j))
-        } else {
-            String::new()
-        };
+        let due =
+            if tape.is_open_loop() { format!(" due {} ns", tape.due_ns(j)) } else { String::new() };
         let kind = op.verb.kind(op.noreply);
         println!("{j:>10}  {kind:<15} {} bytes{due}  {}", op.length, keys.join(" "));
     }

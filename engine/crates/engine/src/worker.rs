@@ -25,10 +25,7 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 pub fn run(_arguments: Arguments) -> ExitCode {
     let (sender, requests) = channel();
     thread::spawn(move || read_requests(&sender));
-    let mut worker = Worker {
-        requests,
-        client: None,
-    };
+    let mut worker = Worker { requests, client: None };
     worker.serve();
     ExitCode::SUCCESS
 }
@@ -175,10 +172,7 @@ fn hello() -> Ready {
 
 fn unsupported(prepare: &Prepare) -> Option<Answer> {
     let refuse = |reason: String, remedy: &str| {
-        Some(Answer::Unsupported {
-            reason,
-            remedy: remedy.to_owned(),
-        })
+        Some(Answer::Unsupported { reason, remedy: remedy.to_owned() })
     };
     if prepare.wire != "text" {
         return refuse(format!("no wire {:?}", prepare.wire), "use the text protocol");
@@ -206,11 +200,7 @@ fn limits(run: &Run) -> Limits {
 }
 
 fn failure(kind: &'static str, text: String, definite: bool) -> Answer {
-    Answer::Error {
-        kind,
-        text,
-        definite,
-    }
+    Answer::Error { kind, text, definite }
 }
 
 fn tell(answer: &Answer) {

@@ -49,11 +49,7 @@ impl fmt::Display for PrepareError {
 #[derive(Clone, Copy, Debug)]
 pub enum Limits {
     Prefill,
-    Play {
-        start_in_ns: u64,
-        ops: Option<u64>,
-        duration_ns: Option<u64>,
-    },
+    Play { start_in_ns: u64, ops: Option<u64>, duration_ns: Option<u64> },
 }
 
 /// A handle to a run that is going on.
@@ -105,7 +101,9 @@ impl Client {
             return usage("threads, connections and depth must be at least 1".to_owned());
         }
         if connections % threads != 0 {
-            return usage(format!("{connections} connections cannot be shared by {threads} threads"));
+            return usage(format!(
+                "{connections} connections cannot be shared by {threads} threads"
+            ));
         }
         if segment.0 >= segment.1 {
             return usage(format!("there is no segment {} of {}", segment.0, segment.1));
@@ -113,11 +111,7 @@ impl Client {
         let sockets = (0..threads)
             .map(|_| open(&configuration, connections / threads))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Client {
-            configuration,
-            tape,
-            sockets,
-        })
+        Ok(Client { configuration, tape, sockets })
     }
 
     /// Play one phase on all threads; blocks until it is over and drained.
@@ -147,11 +141,9 @@ impl Client {
     fn window(&self, limits: Limits) -> Window {
         let (start_in_ns, duration_ns) = match limits {
             Limits::Prefill => (START_AHEAD_NS, None),
-            Limits::Play {
-                start_in_ns,
-                duration_ns,
-                ..
-            } => (start_in_ns.max(START_AHEAD_NS), duration_ns),
+            Limits::Play { start_in_ns, duration_ns, .. } => {
+                (start_in_ns.max(START_AHEAD_NS), duration_ns)
+            }
         };
         let start_ns = now_ns() + start_in_ns;
         Window {
@@ -212,15 +204,11 @@ fn share_of(limits: Limits, configuration: &Configuration, number: usize, tape: 
     let lane = segment * threads + number as u64;
     let lanes = segments * threads;
     match limits {
-        Limits::Prefill => Share::Prefill {
-            first: lane,
-            stride: lanes,
-        },
+        Limits::Prefill => Share::Prefill { first: lane, stride: lanes },
         Limits::Play { ops, .. } => Share::Lane {
             lane: Lane::new(lane, lanes, tape.op_count()),
-            ops: ops.map_or(u64::MAX, |ops| {
-                ops / threads + u64::from((number as u64) < ops % threads)
-            }),
+            ops: ops
+                .map_or(u64::MAX, |ops| ops / threads + u64::from((number as u64) < ops % threads)),
         },
     }
 }

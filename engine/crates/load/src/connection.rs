@@ -120,14 +120,8 @@ impl Connection {
     /// Append the command that ends operations without a reply.
     pub fn send_barrier(&mut self) {
         encode::version(&mut self.out);
-        let version = Op {
-            verb: Verb::Version,
-            noreply: false,
-            run: 0,
-            key: 0,
-            length: 0,
-            exptime_s: 0,
-        };
+        let version =
+            Op { verb: Verb::Version, noreply: false, run: 0, key: 0, length: 0, exptime_s: 0 };
         let mut pending = Pending::closed(version);
         pending.barrier = true;
         self.waiting.push_back(pending);
@@ -282,10 +276,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, tape: &Tape) -> Result<bool,
         return Ok(end_of_batch(pending));
     }
     match (pending.op.verb, reply) {
-        (
-            Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat,
-            Reply::Value { key, flags, data },
-        ) => {
+        (Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat, Reply::Value { key, flags, data }) => {
             take_value(pending, key, *flags, data, tape);
             return Ok(false);
         }
@@ -354,10 +345,7 @@ fn record(pending: &Pending, now_ns: u64, tape: &Tape, tally: &mut Tally) {
 
 /// What an operation names and writes, known before any reply.
 fn write_figures(op: &Op, tape: &Tape) -> Figures {
-    let mut figures = Figures {
-        keys: u32::from(op.run),
-        ..Figures::default()
-    };
+    let mut figures = Figures { keys: u32::from(op.run), ..Figures::default() };
     for k in tape.run(op) {
         figures.key_bytes += tape.key(k).len() as u64;
         figures.value_bytes += match op.verb {

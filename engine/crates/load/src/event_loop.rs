@@ -42,7 +42,10 @@ enum Link {
     Open(Stream),
     Connecting(Stream),
     /// Closed; to be opened again at this instant, then after that long.
-    Closed { again_ns: u64, wait_ns: u64 },
+    Closed {
+        again_ns: u64,
+        wait_ns: u64,
+    },
 }
 
 /// The sockets of one thread; they outlive a run.

@@ -41,11 +41,7 @@ pub struct Violation;
 pub fn parse(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
     let window = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
     let Some(newline) = memchr(b'\n', window) else {
-        return if window.len() < LINE_BYTES_MAX {
-            Ok(None)
-        } else {
-            Err(Violation)
-        };
+        return if window.len() < LINE_BYTES_MAX { Ok(None) } else { Err(Violation) };
     };
     let Some(line) = window[..newline].strip_suffix(b"\r") else {
         return Err(Violation);
@@ -137,11 +133,7 @@ mod tests {
     #[test]
     fn a_value_may_hold_line_ends() {
         let bytes = b"VALUE k 7 4 99\r\na\r\nb\r\nEND\r\n";
-        let value = Reply::Value {
-            key: b"k",
-            flags: 7,
-            data: b"a\r\nb",
-        };
+        let value = Reply::Value { key: b"k", flags: 7, data: b"a\r\nb" };
         assert_eq!(parse(bytes), Ok(Some((value, 22))));
     }
 

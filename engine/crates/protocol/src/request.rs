@@ -38,42 +38,16 @@ pub struct Store<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    Get {
-        keys: Keys<'a>,
-        cas: bool,
-    },
-    GetAndTouch {
-        keys: Keys<'a>,
-        exptime: i64,
-        cas: bool,
-    },
+    Get { keys: Keys<'a>, cas: bool },
+    GetAndTouch { keys: Keys<'a>, exptime: i64, cas: bool },
     Store(Store<'a>),
-    Delete {
-        key: &'a [u8],
-        noreply: bool,
-    },
-    Arithmetic {
-        key: &'a [u8],
-        delta: u64,
-        increment: bool,
-        noreply: bool,
-    },
-    Touch {
-        key: &'a [u8],
-        exptime: i64,
-        noreply: bool,
-    },
-    FlushAll {
-        delay: i64,
-        noreply: bool,
-    },
+    Delete { key: &'a [u8], noreply: bool },
+    Arithmetic { key: &'a [u8], delta: u64, increment: bool, noreply: bool },
+    Touch { key: &'a [u8], exptime: i64, noreply: bool },
+    FlushAll { delay: i64, noreply: bool },
     Version,
-    Verbosity {
-        noreply: bool,
-    },
-    Stats {
-        topic: &'a [u8],
-    },
+    Verbosity { noreply: bool },
+    Stats { topic: &'a [u8] },
     Quit,
 }
 
@@ -83,7 +57,9 @@ pub enum Refusal {
     /// No such command.
     Unknown,
     /// Too few words, a bad key, a bad number. So many bytes of data follow and are to be dropped.
-    BadFormat { swallow: u64 },
+    BadFormat {
+        swallow: u64,
+    },
     BadExptime,
     BadDelta,
 }
@@ -202,10 +178,7 @@ fn keys(words: Words<'_>) -> Result<Keys<'_>, Refusal> {
 }
 
 fn get(words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
-    Ok(Command::Get {
-        keys: keys(words)?,
-        cas,
-    })
+    Ok(Command::Get { keys: keys(words)?, cas })
 }
 
 fn get_and_touch(mut words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
@@ -276,9 +249,7 @@ fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let (delay, noreply) = match words.next() {
         None => (0, false),
         Some(b"noreply") => (0, true),
-        Some(delay) => {
-            (signed(delay).ok_or(Refusal::BadExptime)?, is_noreply(words.next()))
-        }
+        Some(delay) => (signed(delay).ok_or(Refusal::BadExptime)?, is_noreply(words.next())),
     };
     Ok(Command::FlushAll { delay, noreply })
 }
@@ -286,9 +257,7 @@ fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
 fn verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let level = words.next().ok_or(MALFORMED)?;
     unsigned(level).ok_or(MALFORMED)?;
-    Ok(Command::Verbosity {
-        noreply: is_noreply(words.next()),
-    })
+    Ok(Command::Verbosity { noreply: is_noreply(words.next()) })
 }
 
 fn key<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
@@ -341,7 +310,10 @@ mod tests {
     #[test]
     fn refused_data_is_swallowed() {
         let refused = Step::Refused(Refusal::BadFormat { swallow: 3 }, 16);
-        assert_eq!(parse(b"set a abc 0 1\r\n"), Step::Refused(Refusal::BadFormat { swallow: 3 }, 15));
+        assert_eq!(
+            parse(b"set a abc 0 1\r\n"),
+            Step::Refused(Refusal::BadFormat { swallow: 3 }, 15)
+        );
         assert_eq!(parse(b"cas a 0 0 1 xyz\n"), refused);
     }
 

@@ -149,8 +149,11 @@ struct Acceptor {
 impl Acceptor {
     fn run(mut self) {
         loop {
-            let mut sockets: Vec<PollFd<'_>> =
-                self.listeners.iter().map(|at| PollFd::from_borrowed_fd(at.as_fd(), PollFlags::IN)).collect();
+            let mut sockets: Vec<PollFd<'_>> = self
+                .listeners
+                .iter()
+                .map(|at| PollFd::from_borrowed_fd(at.as_fd(), PollFlags::IN))
+                .collect();
             sockets.push(PollFd::new(&*self.wake, PollFlags::IN));
             if poll(&mut sockets, None).is_err_and(|error| error != rustix::io::Errno::INTR) {
                 return;
@@ -202,7 +205,9 @@ impl Listener {
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
             }
-            Listener::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Unix(listener, _) => {
+                listener.accept().map(|(stream, _)| Stream::Unix(stream))
+            }
         }
     }
 }

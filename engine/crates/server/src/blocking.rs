@@ -24,12 +24,13 @@ impl Threads {
         let open = Arc::clone(&self.open);
         lock(&open).insert(number, stream.try_clone()?);
         let shared = Arc::clone(state);
-        let spawned = thread::Builder::new().name(format!("connection {number}")).spawn(move || {
-            // An error of one connection ends that connection and nothing else.
-            let _ = converse(stream, &shared);
-            lock(&open).remove(&number);
-            shared.leave();
-        });
+        let spawned =
+            thread::Builder::new().name(format!("connection {number}")).spawn(move || {
+                // An error of one connection ends that connection and nothing else.
+                let _ = converse(stream, &shared);
+                lock(&open).remove(&number);
+                shared.leave();
+            });
         if spawned.is_err() {
             lock(&self.open).remove(&number);
         }

@@ -46,10 +46,7 @@ impl Loop {
         let mut body = Body::new(Arc::clone(&inbox), Arc::clone(state))?;
         let name = format!("loop {number}");
         let thread = thread::Builder::new().name(name).spawn(move || body.run())?;
-        Ok(Loop {
-            inbox,
-            thread: Some(thread),
-        })
+        Ok(Loop { inbox, thread: Some(thread) })
     }
 
     /// Hand over a connection.
@@ -92,13 +89,7 @@ impl Body {
     fn new(inbox: Arc<Inbox>, state: Arc<State>) -> io::Result<Body> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &inbox.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Body {
-            inbox,
-            state,
-            epoll,
-            conversations: Vec::new(),
-            free: Vec::new(),
-        })
+        Ok(Body { inbox, state, epoll, conversations: Vec::new(), free: Vec::new() })
     }
 
     fn run(&mut self) {

@@ -34,11 +34,7 @@ pub struct Session {
 impl Session {
     /// Carry out the commands in `input` and append the replies to `out`.
     pub fn feed(&mut self, input: &[u8], state: &State, now_s: u32, out: &mut Vec<u8>) -> Fed {
-        let mut fed = Fed {
-            consumed: 0,
-            close: false,
-            paused: false,
-        };
+        let mut fed = Fed { consumed: 0, close: false, paused: false };
         let begin = out.len();
         while !fed.close {
             if out.len() - begin >= OUTPUT_PAUSE_BYTES {
@@ -68,27 +64,20 @@ impl Session {
     fn step(&mut self, rest: &[u8], state: &State, now_s: u32, out: &mut Vec<u8>) -> Option<Taken> {
         match parse(rest) {
             Step::Incomplete => None,
-            Step::TooLong => Some(Taken {
-                bytes: rest.len(),
-                close: true,
-            }),
+            Step::TooLong => Some(Taken { bytes: rest.len(), close: true }),
             Step::Refused(refusal, bytes) => {
                 out.extend_from_slice(refusal.reply());
                 if let Refusal::BadFormat { swallow } = refusal {
                     self.swallow = swallow;
                 }
-                Some(Taken {
-                    bytes,
-                    close: false,
-                })
+                Some(Taken { bytes, close: false })
             }
             Step::Command(Command::Store(store), line) => {
                 self.store(&store, line, rest, state, now_s, out)
             }
-            Step::Command(command, bytes) => Some(Taken {
-                bytes,
-                close: execute(&command, state, now_s, out),
-            }),
+            Step::Command(command, bytes) => {
+                Some(Taken { bytes, close: execute(&command, state, now_s, out) })
+            }
         }
     }
 
@@ -101,12 +90,7 @@ impl Session {
         now_s: u32,
         out: &mut Vec<u8>,
     ) -> Option<Taken> {
-        let done = |bytes| {
-            Some(Taken {
-                bytes,
-                close: false,
-            })
-        };
+        let done = |bytes| Some(Taken { bytes, close: false });
         let size = store.key.len() as u64 + store.length + ITEM_HEADER_BYTES;
         if size > state.settings.item_bytes_max {
             if store.verb == StoreVerb::Set {
@@ -177,29 +161,22 @@ fn execute(command: &Command<'_>, state: &State, now_s: u32, out: &mut Vec<u8>) 
             let found = state.store.delete(key, now_s);
             say(out, noreply, if found { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
         }
-        Command::Arithmetic {
-            key,
-            delta,
-            increment,
-            noreply,
-        } => match state.store.arithmetic(key, delta, increment, now_s) {
-            Arithmetic::Number(number) if !noreply => {
-                append_number(out, number);
-                out.extend_from_slice(b"\r\n");
+        Command::Arithmetic { key, delta, increment, noreply } => {
+            match state.store.arithmetic(key, delta, increment, now_s) {
+                Arithmetic::Number(number) if !noreply => {
+                    append_number(out, number);
+                    out.extend_from_slice(b"\r\n");
+                }
+                Arithmetic::Number(_) => {}
+                Arithmetic::NotFound => say(out, noreply, b"NOT_FOUND\r\n"),
+                Arithmetic::NonNumeric => say(
+                    out,
+                    noreply,
+                    b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
+                ),
             }
-            Arithmetic::Number(_) => {}
-            Arithmetic::NotFound => say(out, noreply, b"NOT_FOUND\r\n"),
-            Arithmetic::NonNumeric => say(
-                out,
-                noreply,
-                b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
-            ),
-        },
-        Command::Touch {
-            key,
-            exptime,
-            noreply,
-        } => {
+        }
+        Command::Touch { key, exptime, noreply } => {
             let found = state.store.touch(key, exptime, now_s);
             say(out, noreply, if found { b"TOUCHED\r\n" } else { b"NOT_FOUND\r\n" });
         }

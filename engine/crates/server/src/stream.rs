@@ -77,10 +77,7 @@ const ROOM_BYTES: usize = 16 * 1024;
 
 impl Input {
     pub fn new() -> Input {
-        Input {
-            bytes: vec![0; ROOM_BYTES],
-            filled: 0,
-        }
+        Input { bytes: vec![0; ROOM_BYTES], filled: 0 }
     }
 
     /// Where to read to; the buffer grows while one command is longer than it.

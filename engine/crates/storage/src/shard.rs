@@ -207,11 +207,7 @@ impl Shard {
 
     pub fn item(&self, slot: u32) -> Item<'_> {
         let entry = &self.entries[slot as usize];
-        Item {
-            value: entry.value(),
-            flags: entry.flags,
-            cas: entry.cas,
-        }
+        Item { value: entry.value(), flags: entry.flags, cas: entry.cas }
     }
 
     /// The item was read: it is the most recently used now.

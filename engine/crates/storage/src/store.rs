@@ -160,11 +160,8 @@ impl Store {
         let Some(before) = number::read(item.value) else {
             return Arithmetic::NonNumeric;
         };
-        let after = if increment {
-            before.wrapping_add(delta)
-        } else {
-            before.saturating_sub(delta)
-        };
+        let after =
+            if increment { before.wrapping_add(delta) } else { before.saturating_sub(delta) };
         let value = number::write(after, item.value.len());
         let fresh = Fresh {
             hash,
@@ -204,10 +201,7 @@ impl Store {
 
     /// What the store holds and has counted.
     pub fn usage(&self) -> Usage {
-        let mut usage = Usage {
-            limit_bytes: self.limit_bytes as u64,
-            ..Usage::default()
-        };
+        let mut usage = Usage { limit_bytes: self.limit_bytes as u64, ..Usage::default() };
         for shard in self.all() {
             usage.bytes += shard.used() as u64;
             usage.items += shard.items() as u64;

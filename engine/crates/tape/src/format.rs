@@ -74,10 +74,7 @@ impl Verb {
 
     /// Whether the text protocol lets this verb go unanswered.
     pub fn may_be_noreply(self) -> bool {
-        !matches!(
-            self,
-            Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat | Verb::Version
-        )
+        !matches!(self, Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat | Verb::Version)
     }
 
     /// Whether the record's `run` names several keys.

@@ -80,9 +80,7 @@ struct Assembly {
 
 impl Assembly {
     fn new() -> Assembly {
-        Assembly {
-            bytes: vec![0; HEADER_BYTES],
-        }
+        Assembly { bytes: vec![0; HEADER_BYTES] }
     }
 
     fn add(&mut self, section: impl IntoIterator<Item = u8>) -> u64 {
@@ -192,11 +190,7 @@ impl Draws {
                 Picker::Zipf { law, key_of_rank }
             }
         };
-        Ok(Draws {
-            rng: stream(seed, Stream::Draws),
-            verbs,
-            keys,
-        })
+        Ok(Draws { rng: stream(seed, Stream::Draws), verbs, keys })
     }
 
     fn key(&mut self) -> u32 {

@@ -52,10 +52,7 @@ impl KeyWriter {
                         span.low
                     ));
                 }
-                Shape::Length {
-                    span: *span,
-                    digits,
-                }
+                Shape::Length { span: *span, digits }
             }
             KeyShape::Pattern(text) => Shape::Pattern(parse_pattern(text, count)?),
         };
@@ -73,7 +70,9 @@ impl KeyWriter {
                 out.resize(out.len() + length - digits, b'k');
                 out.extend_from_slice(format!("{index:0digits$}").as_bytes());
             }
-            Shape::Pattern(parts) => parts.iter().for_each(|part| self.write_part(part, index, out)),
+            Shape::Pattern(parts) => {
+                parts.iter().for_each(|part| self.write_part(part, index, out))
+            }
         }
     }
 
@@ -111,9 +110,7 @@ fn parse_field(field: &str, text: &str) -> Result<Part, WorkloadError> {
     let (name, width) = field.split_once(':').unwrap_or((field, ""));
     match (name, width.parse::<u32>().ok(), width.is_empty()) {
         ("index", None, true) => Ok(Part::Index { width: 0 }),
-        ("index", Some(width), _) if width <= 200 => Ok(Part::Index {
-            width: width as usize,
-        }),
+        ("index", Some(width), _) if width <= 200 => Ok(Part::Index { width: width as usize }),
         ("hex", Some(digits), _) if (1..=200).contains(&digits) => Ok(Part::Hex { digits }),
         _ => bad(format!(
             "--key-pattern {text:?}: {{{field}}} is none of {{index}}, {{index:08}}, {{hex:10}}"

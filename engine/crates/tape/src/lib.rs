@@ -13,5 +13,5 @@ pub use format::{FLAG_NOREPLY, Op, Verb};
 pub use generate::generate;
 pub use reader::{Lane, RunKeys, Tape, TapeError};
 pub use workload::{
-    Distribution, Kind, KeyShape, Schedule, Span, Workload, WorkloadError, parse_mix,
+    Distribution, KeyShape, Kind, Schedule, Span, Workload, WorkloadError, parse_mix,
 };

@@ -30,10 +30,7 @@ impl fmt::Display for TapeError {
 impl std::error::Error for TapeError {}
 
 fn refuse<T>(what: impl Into<String>, at: u64) -> Result<T, TapeError> {
-    Err(TapeError::Check {
-        what: what.into(),
-        at,
-    })
+    Err(TapeError::Check { what: what.into(), at })
 }
 
 enum Bytes {
@@ -163,11 +160,7 @@ impl Tape {
     /// The keys of a record: its run, or its one key, or none.
     #[inline]
     pub fn run(&self, op: &Op) -> RunKeys<'_> {
-        RunKeys {
-            tape: self,
-            op: *op,
-            next: 0,
-        }
+        RunKeys { tape: self, op: *op, next: 0 }
     }
 
     /// When record `j` is due, in ns from the window's start; 0 in a closed loop.

@@ -111,11 +111,7 @@ fn parse_kind(text: &str) -> Result<Kind, WorkloadError> {
         return bad(format!("mix: {verb_name} always has a reply"));
     }
     match weight.parse::<f64>() {
-        Ok(weight) if weight.is_finite() && weight > 0.0 => Ok(Kind {
-            verb,
-            noreply,
-            weight,
-        }),
+        Ok(weight) if weight.is_finite() && weight > 0.0 => Ok(Kind { verb, noreply, weight }),
         _ => bad(format!("mix: {name}={weight}: the weight must be above 0")),
     }
 }
