@@ -53,7 +53,8 @@ def run_campaign(
     """Run every trial of the plan that the run does not hold yet; return all its outcomes."""
     trials = plan(experiment)
     done = run.done()
-    placed = host.placement(experiment.placement, host.usable_cpus())
+    usable = host.usable_cpus()
+    placed = host.placement(experiment.placement, usable, host.cores(usable))
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
         shelf = TapeShelf(parties.engine, Path(folder))
         places = _Places(shelf=shelf, server_cpus=placed[0], worker_cpus=placed[1])

@@ -61,10 +61,14 @@ class ServerUse(Record, frozen=True, kw_only=True):
 
 
 class HostNoise(Record, frozen=True, kw_only=True):
-    """What disturbed the measured window, from /proc: deltas over the window."""
+    """What disturbed the measured window, from /proc; shares of all CPUs' time in the window.
 
-    steal_percent: float = 0.0
-    foreign_cpu_percent: float = 0.0
+    What could not be read is None: `foreign_cpu_percent` (other processes than the trial's) when a
+    process of the trial ended in the window.
+    """
+
+    steal_percent: float | None = None
+    foreign_cpu_percent: float | None = None
     load_1min: float = 0.0
 
 

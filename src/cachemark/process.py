@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import IO
@@ -23,6 +25,10 @@ from cachemark.errors import UsageError
 
 ENGINE = "cachemark-engine"
 _LOG_TAIL_BYTES = 16 * 1024
+# Linux has at most 8192 CPUs, so four digits are enough.
+_CPU_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+# The kernel's number for the precise clock among those of a process (see clock_getcpuclockid).
+_CPUCLOCK_SCHED = 2
 
 
 class Child:
@@ -119,12 +125,24 @@ def parse_cpus(text: str) -> set[int]:
     """The CPUs of a set such as `0-1,3`. Raises UsageError."""
     cpus: set[int] = set()
     for part in text.split(","):
-        low, _, high = part.partition("-")
-        try:
-            cpus |= set(range(int(low), int(high or low) + 1))
-        except ValueError:
-            raise UsageError(f"{text!r} is no set of CPUs", "write 0-1 or 0,2,3") from None
+        found = _CPU_RANGE.fullmatch(part)
+        low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if low > high:
+            raise UsageError(f"{text!r} is no set of CPUs", "write 0-1 or 0,2,3")
+        cpus |= set(range(low, high + 1))
     return cpus
+
+
+def cpu_ns(pid: int) -> int | None:
+    """CPU time that a process has used, ended threads included; None when it is gone.
+
+    Its CPU-time clock counts in ns; the ticks of /proc are 10 ms, and the scheduler's account of
+    each thread goes with the thread.
+    """
+    try:
+        return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
+    except OSError:
+        return None
 
 
 def binary_path() -> str:

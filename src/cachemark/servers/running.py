@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 
 from cachemark.errors import TrialError
+from cachemark.host.files import field, kib_field
 from cachemark.outcome import ServerFacts
-from cachemark.process import Child
+from cachemark.process import Child, cpu_ns
 from cachemark.servers.control import Control
 
 _RETRY_S = 0.005
@@ -59,29 +60,17 @@ class RunningServer:
 
 
 def process_use(pid: int, root: Path = Path("/proc")) -> ProcessUse | None:
-    """What a process has used so far, from /proc; None when it is gone.
-
-    CPU time is the scheduler's own account in ns (`schedstat`), summed over the threads: the
-    clock ticks of `stat` are 10 ms, too coarse for a window of a second.
-    """
-    folder = root / str(pid)
+    """What a process has used so far; None when it is gone or /proc does not tell."""
+    used_ns = cpu_ns(pid)
     try:
-        tasks = list((folder / "task").iterdir())
-        cpu_ns = sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
-        status = (folder / "status").read_text()
-    except (OSError, ValueError, IndexError):
+        status = (root / str(pid) / "status").read_text()
+    except OSError:
         return None
-    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-    return ProcessUse(
-        cpu_ns=cpu_ns,
-        rss_bytes=_kib(fields.get("VmRSS")),
-        rss_peak_bytes=_kib(fields.get("VmHWM")),
-        threads=len(tasks),
-    )
-
-
-def _kib(field: str | None) -> int:
-    return int(field.split()[0]) * 1024 if field else 0
+    rss, peak = kib_field(status, "VmRSS"), kib_field(status, "VmHWM")
+    threads = field(status, "Threads", ":")
+    if used_ns is None or rss is None or peak is None or not threads.isdecimal():
+        return None
+    return ProcessUse(cpu_ns=used_ns, rss_bytes=rss, rss_peak_bytes=peak, threads=int(threads))
 
 
 def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple[Control, str]:

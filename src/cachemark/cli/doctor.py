@@ -1,0 +1,49 @@
+"""`cachemark doctor`: is this machine fit to measure on, and what would make it fitter?"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cachemark.doctor import Check, Judgement
+from cachemark.doctor import doctor as examine
+
+_STYLES: dict[Judgement, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}
+
+
+def doctor(
+    *,
+    limits: Annotated[bool, Parameter(negative="", help="show what each is judged by")] = False,
+    json: Annotated[bool, Parameter(negative="", help="print the checks as JSON")] = False,
+) -> int:
+    """Look whether this machine is fit to measure on.
+
+    The exit status is 1 when a check fails.
+    """
+    checks = examine()
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(checks)).decode() + "\n")
+    else:
+        _print(checks, limits=limits)
+    return 1 if any(check.judgement == "fail" for check in checks) else 0
+
+
+def _print(checks: list[Check], *, limits: bool) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("check", "", "value", *(["judged by"] if limits else []), "remedy"):
+        table.add_column(column, overflow="fold")
+    for check in checks:
+        style = _STYLES[check.judgement]
+        row = [check.name, f"[{style}]{check.judgement}[/]", escape(check.value)]
+        row += [escape(check.limits)] if limits else []
+        table.add_row(*row, escape(check.remedy))
+    console = Console()
+    console.print(table)
+    counts = {word: sum(c.judgement == word for c in checks) for word in ("fail", "warn")}
+    console.print(f"{counts['fail']} failed, {counts['warn']} to watch", highlight=False)

@@ -1,0 +1,28 @@
+"""The whole examination, in the order in which it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cachemark import host
+from cachemark.doctor import machine
+from cachemark.doctor.check import Check
+from cachemark.doctor.sample import SAMPLE_S, sample
+from cachemark.doctor.software import software
+
+
+def doctor(root: Path = Path("/"), sample_s: float = SAMPLE_S) -> list[Check]:
+    """Examine this machine; takes a second. `root` is where /proc and /sys are."""
+    cpus = host.usable_cpus()
+    # The second's sample comes last: version checks start programs, which are load of their own.
+    before = [
+        *machine.cpu(root),
+        *machine.usable(cpus, root),
+        *machine.frequency(root),
+        *machine.quota(root),
+        *machine.load(len(cpus), root),
+        *machine.memory(root),
+        *machine.clock(root),
+        *machine.open_files(),
+    ]
+    return [*before, *software(host.facts(root)), *sample(cpus, root, sample_s)]

@@ -1,0 +1,77 @@
+"""Checks of what is installed: the engine, servers, and each language's workers."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+
+from cachemark import __version__
+from cachemark.clients import Client, registry
+from cachemark.doctor.check import Check, told
+from cachemark.errors import UsageError
+from cachemark.host import HostFacts
+from cachemark.process import ENGINE, binary_path
+from cachemark.servers import memcached
+
+
+def software(facts: HostFacts) -> list[Check]:
+    """Versions, and what is missing."""
+    others = [f"{name}: {text}" for name, text in facts.tools.items() if name != "memcached"]
+    return [
+        told("cachemark", f"{__version__}, Python {platform.python_version()}"),
+        engine(facts.engine),
+        _memcached(facts.tools.get("memcached", "")),
+        told("tools", "; ".join(others) or "none"),
+        *_workers(),
+    ]
+
+
+def engine(version: str) -> Check:
+    """The engine must be there, and of the same version."""
+    same = version == f"{ENGINE} {__version__}"
+    return Check(
+        name="engine",
+        value=version or "not installed",
+        judgement="ok" if same else "fail",
+        limits=f"fail unless {ENGINE} {__version__}",
+        remedy="" if same else "make setup",
+    )
+
+
+def _memcached(version: str) -> Check:
+    return Check(
+        name="memcached",
+        value=version or "not on PATH",
+        judgement="ok" if version else "warn",
+        limits="warn when missing",
+        remedy="" if version else memcached.REMEDY,
+    )
+
+
+def _workers() -> list[Check]:
+    try:
+        known = registry(binary_path())
+    except UsageError as error:
+        return [Check(name="workers", value=error.text, judgement="fail", remedy=error.remedy)]
+    return workers(known.values())
+
+
+def workers(clients: Iterable[Client]) -> list[Check]:
+    """One check for each language: how many of its clients can be started here."""
+    by_language: dict[str, list[Client]] = {}
+    for client in clients:
+        by_language.setdefault(client.language, []).append(client)
+    return [_language(language, found) for language, found in sorted(by_language.items())]
+
+
+def _language(language: str, clients: list[Client]) -> Check:
+    missing = [client for client in clients if client.missing()]
+    ready = len(clients) - len(missing)
+    remedies = dict.fromkeys(client.setup for client in missing if client.setup)
+    return Check(
+        name=f"{language} clients",
+        value=f"{ready} of {len(clients)} ready",
+        judgement="info" if missing else "ok",
+        limits="ok when all can be started",
+        remedy="; ".join(remedies),
+    )

@@ -1,0 +1,146 @@
+"""What this machine is and what is installed on it, kept with every run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from cachemark import __version__
+from cachemark.errors import UsageError
+from cachemark.host.files import field, kib_field, read
+from cachemark.host.placement import usable_cpus
+from cachemark.host.topology import cores
+from cachemark.process import binary_path
+
+_TOOLS: dict[str, list[str]] = {
+    "memcached": ["memcached", "-V"],
+    "rustc": ["rustc", "--version"],
+    "pypy3": ["pypy3", "--version"],
+    "java": ["java", "-version"],
+    "ruby": ["ruby", "--version"],
+    "php": ["php", "--version"],
+    "go": ["go", "version"],
+    "node": ["node", "--version"],
+}
+_TOOL_TIMEOUT_S = 5.0
+
+
+class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The machine, as it was when a run was made. What cannot be read here is empty."""
+
+    name: str
+    cpu_model: str
+    cpus: int
+    usable_cpus: list[int]
+    hypervisor: bool
+    kernel: str
+    system: str
+    memory_bytes: int
+    governor: str
+    clocksource: str
+    load_1min: float
+    python: str
+    cachemark: str
+    tools: dict[str, str]
+    cores: list[list[int]] = []
+    turbo: str = ""
+    mitigations: dict[str, str] = {}
+    swap_used_bytes: int = 0
+    engine: str = ""
+
+
+def facts(root: Path = Path("/")) -> HostFacts:
+    """Look at this machine; `root` is where /proc, /sys and /etc are."""
+    cpuinfo, meminfo = read(root / "proc/cpuinfo"), read(root / "proc/meminfo")
+    cpus = usable_cpus()
+    return HostFacts(
+        name=platform.node(),
+        cpu_model=field(cpuinfo, "model name", ":"),
+        cpus=os.cpu_count() or 1,
+        usable_cpus=cpus,
+        hypervisor=hypervisor(root),
+        kernel=platform.release(),
+        system=field(read(root / "etc/os-release"), "PRETTY_NAME", "=").strip('"'),
+        memory_bytes=kib_field(meminfo, "MemTotal") or 0,
+        governor=governor(root),
+        clocksource=clocksource(root),
+        load_1min=os.getloadavg()[0],
+        python=platform.python_version(),
+        cachemark=__version__,
+        tools={name: version for name, command in _TOOLS.items() if (version := _version(command))},
+        cores=cores(cpus, root),
+        turbo=turbo(root),
+        mitigations=mitigations(root),
+        swap_used_bytes=swap_used_bytes(root) or 0,
+        engine=engine_version(),
+    )
+
+
+def hypervisor(root: Path) -> bool:
+    """Whether this is a virtual machine, as far as its CPU or its kernel tells."""
+    flags = field(read(root / "proc/cpuinfo"), "flags", ":").split()
+    return "hypervisor" in flags or bool(read(root / "sys/hypervisor/type"))
+
+
+def governor(root: Path) -> str:
+    """The frequency governors of the CPUs, such as `performance`; empty where there is none."""
+    paths = (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+    return ",".join(sorted({read(path) for path in paths} - {""}))
+
+
+def turbo(root: Path) -> str:
+    """`on`, `off`, or empty where it cannot be read."""
+    folder = root / "sys/devices/system/cpu"
+    off = {"0": "on", "1": "off"}.get(read(folder / "intel_pstate/no_turbo"), "")
+    return off or {"0": "off", "1": "on"}.get(read(folder / "cpufreq/boost"), "")
+
+
+def clocksource(root: Path) -> str:
+    """The kernel's clock, such as `tsc`."""
+    return read(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+def mitigations(root: Path) -> dict[str, str]:
+    """What the kernel does against each flaw of the CPU; flaws that it has not are left out."""
+    folder = root / "sys/devices/system/cpu/vulnerabilities"
+    told = {path.name: read(path) for path in sorted(folder.glob("*"))}
+    return {name: text for name, text in told.items() if text not in ("", "Not affected")}
+
+
+def swap_used_bytes(root: Path) -> int | None:
+    """Swap in use; None where it cannot be read."""
+    meminfo = read(root / "proc/meminfo")
+    total, free = kib_field(meminfo, "SwapTotal"), kib_field(meminfo, "SwapFree")
+    return None if total is None or free is None else total - free
+
+
+def engine_version() -> str:
+    """What cachemark-engine calls itself; empty when it is not installed."""
+    try:
+        return _version([binary_path(), "--version"])
+    except UsageError:
+        return ""
+
+
+def _version(command: list[str]) -> str:
+    if shutil.which(command[0]) is None:
+        return ""
+    try:
+        ended = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TOOL_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (ended.stdout or ended.stderr).strip().splitlines()
+    return lines[0].strip() if lines and ended.returncode == 0 else ""

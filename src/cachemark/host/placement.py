@@ -1,0 +1,64 @@
+"""Which CPUs the server gets, and which the workers."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+
+from cachemark.errors import UsageError
+from cachemark.experiment import Placement
+from cachemark.process import parse_cpus
+
+
+def usable_cpus() -> list[int]:
+    """The CPUs that this process may run on."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def placement(
+    wanted: Placement, usable: list[int], cores: list[list[int]] | None = None
+) -> tuple[str, str]:
+    """The CPU sets of server and worker; empty: any. Pure. Raises UsageError.
+
+    `auto` gives each half of the machine, whole cores where `cores` tells them apart, or what an
+    explicit set of the other side leaves; with nothing to share out, it is empty.
+    """
+    server = _explicit("server", wanted.server, usable)
+    worker = _explicit("worker", wanted.worker, usable)
+    halves = _halves(usable, cores or [])
+    return (
+        _side(wanted.server, server, worker, usable, halves[0]),
+        _side(wanted.worker, worker, server, usable, halves[1]),
+    )
+
+
+def _explicit(side: str, wanted: str, usable: list[int]) -> set[int]:
+    if wanted in ("auto", "none"):
+        return set()
+    cpus = parse_cpus(wanted)
+    missing = cpus - set(usable)
+    if missing:
+        raise UsageError(
+            f"placement of the {side}: CPU {min(missing)} cannot be used here",
+            f"usable CPUs: {_text(usable)}",
+        )
+    return cpus
+
+
+def _halves(usable: list[int], cores: list[list[int]]) -> tuple[list[int], list[int]]:
+    # The only core's threads are all that there is to share out.
+    units = cores if len(cores) > 1 else [[cpu] for cpu in usable]
+    half = len(units) // 2
+    if not half:
+        return [], []
+    return list(chain(*units[:half])), list(chain(*units[half:]))
+
+
+def _side(wanted: str, own: set[int], other: set[int], usable: list[int], half: list[int]) -> str:
+    if wanted == "auto":
+        return _text([cpu for cpu in usable if cpu not in other] if other else half)
+    return _text(sorted(own))
+
+
+def _text(cpus: list[int]) -> str:
+    return ",".join(str(cpu) for cpu in sorted(cpus))
