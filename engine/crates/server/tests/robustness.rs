@@ -1,0 +1,209 @@
+//! The server under load, under abuse, and at its end.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use cachemark_server::{Endpoint, IoMode, Server, Session, Settings, State, start};
+use proptest::prelude::*;
+
+const MODES: [IoMode; 2] = [IoMode::Blocking, IoMode::Events];
+
+fn settings(io: IoMode) -> Settings {
+    Settings { io, threads: 2, memory_bytes: 8 << 20, item_bytes_max: 1 << 20, max_connections: 64 }
+}
+
+fn serve(io: IoMode) -> (Server, Arc<State>) {
+    let state = Arc::new(State::new(settings(io), "1.2.3"));
+    let server = start(&[Endpoint::Tcp("127.0.0.1:0".to_owned())], &state).expect("a server");
+    (server, state)
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(&server.addresses[0]).expect("a server that listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+    stream
+}
+
+fn ask(stream: &mut TcpStream, request: &[u8], length: usize) -> Vec<u8> {
+    stream.write_all(request).expect("a server that reads");
+    let mut reply = vec![0; length];
+    stream.read_exact(&mut reply).expect("a server that answers");
+    reply
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("Linux").count()
+}
+
+#[test]
+fn the_modes_are_really_different() {
+    // Threads of this process, as other tests may run beside: a thread each, or none.
+    let grown = |io| {
+        let (server, _) = serve(io);
+        let before = threads();
+        let mut streams: Vec<TcpStream> = (0..40).map(|_| connect(&server)).collect();
+        for stream in &mut streams {
+            ask(stream, b"version\r\n", 15);
+        }
+        threads() as i64 - before as i64
+    };
+    assert!(grown(IoMode::Blocking) >= 30);
+    assert!(grown(IoMode::Events) < 30);
+}
+
+#[test]
+fn one_that_does_not_read_hurts_nobody() {
+    for io in MODES {
+        let (server, state) = serve(io);
+        let mut deaf = connect(&server);
+        let value = vec![b'v'; 100_000];
+        let mut set = b"set k 0 0 100000\r\n".to_vec();
+        set.extend_from_slice(&value);
+        set.extend_from_slice(b"\r\n");
+        assert_eq!(ask(&mut deaf, &set, 8), b"STORED\r\n");
+        // 200 MB of replies are asked for and never read.
+        deaf.set_write_timeout(Some(Duration::from_millis(500))).expect("a socket");
+        for _ in 0..2000 {
+            if deaf.write_all(b"get k\r\n").is_err() {
+                break;
+            }
+        }
+        let mut other = connect(&server);
+        assert_eq!(ask(&mut other, b"version\r\n", 15), b"VERSION 1.2.3\r\n");
+        let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+        let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+        let kib: u64 = rss.trim().trim_end_matches(" kB").parse().expect("a number");
+        assert!(kib < 400 << 10, "the replies must not pile up in memory: {kib} KiB");
+        drop(deaf);
+        assert!(state.total_connections.load(std::sync::atomic::Ordering::Relaxed) >= 2);
+    }
+}
+
+#[test]
+fn there_is_a_limit_of_connections() {
+    for io in MODES {
+        let (server, _) = serve(io);
+        let mut open: Vec<TcpStream> = (0..64).map(|_| connect(&server)).collect();
+        for stream in &mut open {
+            ask(stream, b"version\r\n", 15);
+        }
+        let mut refused = String::new();
+        connect(&server).read_to_string(&mut refused).expect("an end");
+        assert_eq!(refused, "ERROR Too many open connections\r\n");
+        ask(&mut open[0], b"version\r\n", 15);
+    }
+}
+
+#[test]
+fn memory_stays_within_its_limit_and_the_oldest_leave() {
+    let (server, _) = serve(IoMode::Events);
+    let mut stream = connect(&server);
+    let value = "v".repeat(1000);
+    for n in 0..20_000 {
+        let set = format!("set key-{n} 0 0 1000 noreply\r\n{value}\r\n");
+        stream.write_all(set.as_bytes()).expect("a server that reads");
+    }
+    let stats = String::from_utf8(ask(&mut stream, b"stats\r\nget key-0\r\n", 1)).expect("text");
+    let mut rest = stats;
+    while !rest.ends_with("END\r\nEND\r\n") {
+        let mut chunk = [0; 4096];
+        let bytes = stream.read(&mut chunk).expect("a server that answers");
+        rest.push_str(&String::from_utf8_lossy(&chunk[..bytes]));
+    }
+    let stat = |name: &str| -> u64 {
+        let line = rest.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+        line.expect("a counter").parse().expect("a number")
+    };
+    assert!(stat("bytes") <= 8 << 20);
+    assert_eq!(stat("curr_items") + stat("evictions"), 20_000);
+    assert!(stat("curr_items") > 6000);
+    let newest = ask(&mut stream, b"get key-19999\r\n", 6);
+    assert_eq!(newest, b"VALUE ");
+}
+
+#[test]
+fn a_stop_under_load_ends_everything() {
+    for io in MODES {
+        let path = std::env::temp_dir().join(format!("cachemark-{}-{io:?}", std::process::id()));
+        let endpoints =
+            [Endpoint::Tcp("127.0.0.1:0".to_owned()), Endpoint::Unix(PathBuf::from(&path))];
+        let state = Arc::new(State::new(settings(io), "1.2.3"));
+        let mut server = start(&endpoints, &state).expect("a server");
+        let address = server.addresses[0].clone();
+        let busy: Vec<_> = (0..4)
+            .map(|_| {
+                let mut stream = TcpStream::connect(&address).expect("a server");
+                thread::spawn(move || {
+                    let mut reply = [0; 15];
+                    while stream.write_all(b"version\r\n").is_ok() {
+                        if stream.read_exact(&mut reply).is_err() {
+                            return;
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut probe = TcpStream::connect(&address).expect("a server");
+        ask(&mut probe, b"version\r\n", 15);
+        server.stop();
+        busy.into_iter().for_each(|client| client.join().expect("a client that ends"));
+        assert!(TcpStream::connect(&address).is_err());
+        assert!(!path.exists());
+    }
+}
+
+/// Pieces of commands, whole and broken.
+const WORDS: &[&[u8]] = &[
+    b"get a\r\n",
+    b"set a 0 0 3\r\nabc\r\n",
+    b"set ",
+    b"\r\n",
+    b"a 0 0 ",
+    b"5\r\n",
+    b"incr a 1\r\n",
+    b"\x00\xff",
+    b"gat 1 a\r\n",
+    b"cas a 0 0 1 1\r\nx\r\n",
+    b"delete a\r\n",
+    b"99999999999",
+    b"noreply",
+    b" ",
+    b"flush_all\r\n",
+];
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived_however_they_are_cut(
+        words in proptest::collection::vec(
+            proptest::sample::select(WORDS),
+            0..40,
+        ),
+        cuts in proptest::collection::vec(1_usize..40, 1..20),
+    ) {
+        let input = words.concat();
+        let run = |sizes: &mut dyn FnMut() -> usize| {
+            let state = State::new(settings(IoMode::Events), "1.2.3");
+            let (mut session, mut out, mut held) = (Session::default(), Vec::new(), Vec::new());
+            let mut rest = &input[..];
+            while !rest.is_empty() {
+                let size = sizes().min(rest.len());
+                held.extend_from_slice(&rest[..size]);
+                rest = &rest[size..];
+                let fed = session.feed(&held, &state, 1_700_000_000, &mut out);
+                held.drain(..fed.consumed);
+                if fed.close {
+                    break;
+                }
+            }
+            out
+        };
+        let whole = run(&mut || usize::MAX);
+        let mut cuts = cuts.iter().cycle();
+        let cut = run(&mut || *cuts.next().expect("an endless cycle"));
+        prop_assert_eq!(whole, cut);
+    }
+}

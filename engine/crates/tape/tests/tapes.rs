@@ -1,0 +1,262 @@
+//! Tapes from outside: the same seed gives the same bytes, and no file can fool the reader.
+
+use std::collections::HashSet;
+
+use cachemark_tape::{
+    Distribution, KeyShape, Lane, Schedule, Span, Tape, Verb, Workload, generate, parse_mix,
+};
+use proptest::prelude::*;
+
+fn workload() -> Workload {
+    Workload {
+        keys: 50,
+        distribution: Distribution::Zipf(0.99),
+        shape: KeyShape::Length(Span { low: 4, high: 9 }),
+        size: Span { low: 0, high: 40 },
+        compressibility: 0.0,
+        mix: parse_mix("get=5,set=2,mget=1,set_noreply=1,version=1,mset=1").expect("a mix"),
+        run: 6,
+        prefill: 0.5,
+        exptime_s: 60,
+    }
+}
+
+fn bytes(workload: &Workload, schedule: Schedule, seed: u64) -> Vec<u8> {
+    generate(workload, &schedule, seed).expect("a workload that can be made")
+}
+
+fn open(workload: &Workload, schedule: Schedule) -> Tape {
+    Tape::from_bytes(bytes(workload, schedule, 1)).expect("our own tape")
+}
+
+/// Use everything that a tape offers; an index that is out of bounds would panic.
+fn read_all(tape: &Tape) {
+    for k in 0..tape.key_count() {
+        assert!(!tape.key(k).is_empty());
+        assert_eq!(tape.value(k, tape.value_length(k)).len() as u32, tape.value_length(k));
+    }
+    for j in 0..tape.op_count() {
+        let op = tape.op(j);
+        for k in tape.run(&op) {
+            tape.key(k);
+            tape.value(k, op.length);
+        }
+        tape.due_ns(j);
+    }
+}
+
+#[test]
+fn same_seed_same_bytes() {
+    let schedule = Schedule::Poisson { rate: 1000.0, duration_ns: 1_000_000_000 };
+    assert_eq!(bytes(&workload(), schedule, 7), bytes(&workload(), schedule, 7));
+    assert_ne!(bytes(&workload(), schedule, 7), bytes(&workload(), schedule, 8));
+}
+
+#[test]
+fn the_format_and_the_generator_stay_as_they_are() {
+    // A change of these bytes is a change of every published tape: raise the version.
+    let tape = bytes(&workload(), Schedule::Closed { ops: 100 }, 1);
+    let sum = tape.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    assert_eq!(format!("{sum:016x}"), "bc369caee1685d35");
+}
+
+#[test]
+fn a_truncated_tape_is_refused() {
+    let whole = bytes(&workload(), Schedule::Closed { ops: 20 }, 1);
+    let steps = (0..400).chain((400..whole.len()).step_by(997));
+    for length in steps {
+        assert!(Tape::from_bytes(whole[..length].to_vec()).is_err(), "{length} bytes");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_hostile_tape_is_refused_or_harmless(
+        at in 0_usize..5000,
+        byte in any::<u8>(),
+        timed in any::<bool>(),
+    ) {
+        let schedule = if timed {
+            Schedule::Uniform { rate: 1000.0, duration_ns: 20_000_000 }
+        } else {
+            Schedule::Closed { ops: 20 }
+        };
+        let mut hostile = bytes(&workload(), schedule, 1);
+        // The pool is most of the file and holds nothing to get wrong: aim at the rest.
+        let pool = 1 << 20;
+        let at = at % (hostile.len() - pool);
+        let at = if at < 1500 { at } else { at + pool };
+        hostile[at] = byte;
+        if let Ok(tape) = Tape::from_bytes(hostile) {
+            read_all(&tape);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        prop_assert!(Tape::from_bytes(bytes).is_err());
+    }
+}
+
+#[test]
+fn keys_are_unique_and_as_shaped() {
+    let shapes = [
+        (KeyShape::Length(Span { low: 4, high: 9 }), 4..=9),
+        (KeyShape::Pattern("user:{index:08}".to_owned()), 13..=13),
+        (KeyShape::Pattern("{hex:10}".to_owned()), 10..=10),
+    ];
+    for (shape, lengths) in shapes {
+        let tape = open(&Workload { keys: 5000, shape, ..workload() }, Schedule::Closed { ops: 1 });
+        let keys: HashSet<&[u8]> = (0..5000).map(|k| tape.key(k)).collect();
+        assert_eq!(keys.len(), 5000);
+        assert!(keys.iter().all(|key| lengths.contains(&key.len())));
+    }
+}
+
+#[test]
+fn shapes_without_room_are_refused() {
+    for shape in [
+        KeyShape::Length(Span { low: 1, high: 1 }),
+        KeyShape::Length(Span { low: 251, high: 251 }),
+        KeyShape::Pattern("same".to_owned()),
+        KeyShape::Pattern("{hex:1}".to_owned()),
+        KeyShape::Pattern("a b{index}".to_owned()),
+        KeyShape::Pattern("{nonsense}".to_owned()),
+        KeyShape::Pattern("{index".to_owned()),
+    ] {
+        let refused = Workload { shape: shape.clone(), ..workload() };
+        let made = generate(&refused, &Schedule::Closed { ops: 1 }, 1);
+        assert!(made.is_err(), "{shape:?}");
+    }
+}
+
+#[test]
+fn runs_hold_distinct_keys() {
+    let uniform = Workload { distribution: Distribution::Uniform, ..workload() };
+    let tape = open(&uniform, Schedule::Closed { ops: 500 });
+    let runs = (0..500).map(|j| tape.op(j)).filter(|op| op.verb == Verb::Mget);
+    let mut seen = 0;
+    for op in runs {
+        let keys: HashSet<u32> = tape.run(&op).collect();
+        assert_eq!(keys.len(), 6);
+        seen += 1;
+    }
+    assert!(seen > 10);
+}
+
+#[test]
+fn lanes_share_a_tape_without_gap_or_overlap() {
+    let mut played = vec![0; 10];
+    for number in 0..3 {
+        let mut lane = Lane::new(number, 3, 10).expect("ten records for three lanes");
+        loop {
+            let (j, pass) = lane.step();
+            if pass == 1 {
+                assert_eq!(j, number, "a lane begins again at its first record");
+                break;
+            }
+            played[j as usize] += 1;
+        }
+    }
+    assert_eq!(played, vec![1; 10]);
+    assert!(Lane::new(5, 8, 5).is_none(), "more lanes than records");
+}
+
+#[test]
+fn compressibility_is_what_deflate_finds() {
+    use std::io::Write;
+    for wanted in [0.0, 0.3, 0.5, 0.8] {
+        let tape =
+            open(&Workload { compressibility: wanted, ..workload() }, Schedule::Closed { ops: 1 });
+        let mut deflated =
+            flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        deflated.write_all(tape.pool()).expect("memory");
+        let left = deflated.finish().expect("memory").len() as f64 / tape.pool().len() as f64;
+        assert!((1.0 - left - wanted).abs() < 0.08, "{wanted}: {left}");
+    }
+}
+
+/// How often each key was drawn, most often first, as shares.
+fn shares(distribution: Distribution, keys: u32, ops: u64) -> Vec<f64> {
+    let drawn = Workload {
+        keys,
+        distribution,
+        shape: KeyShape::Length(Span { low: 7, high: 7 }),
+        mix: parse_mix("get").expect("a mix"),
+        ..workload()
+    };
+    let tape = open(&drawn, Schedule::Closed { ops });
+    let mut counts = vec![0_u64; keys as usize];
+    (0..ops).for_each(|j| counts[tape.op(j).key as usize] += 1);
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts.into_iter().map(|count| count as f64 / ops as f64).collect()
+}
+
+#[test]
+fn zipf_is_true_zipf() {
+    // Shares of the first rank and the first hundred among 10⁶ keys, by the closed form
+    // r^-s / Σ i^-s; 3.29 standard errors of 10⁶ draws, and some for taking the largest counts.
+    for (exponent, first, hundred) in [
+        (0.9, 0.0329, 0.2115),
+        (0.99, 0.0650, 0.3440),
+        (1.0, 0.0695, 0.3604),
+        (1.2, 0.1895, 0.6829),
+    ] {
+        let shares = shares(Distribution::Zipf(exponent), 1_000_000, 1_000_000);
+        let top: f64 = shares[..100].iter().sum();
+        assert!((shares[0] - first).abs() < 0.0015, "{exponent}: {}", shares[0]);
+        assert!((top - hundred).abs() < 0.0025, "{exponent}: {top}");
+    }
+}
+
+#[test]
+fn uniform_keys_and_mixes_have_their_shares() {
+    let shares = shares(Distribution::Uniform, 10, 1_000_000);
+    assert!(shares.iter().all(|share| (share - 0.1).abs() < 0.00163));
+    let mixed = Workload { mix: parse_mix("get=9,set=1").expect("a mix"), ..workload() };
+    let tape = open(&mixed, Schedule::Closed { ops: 1_000_000 });
+    let gets = (0..1_000_000).filter(|j| tape.op(*j).verb == Verb::Get).count() as f64 / 1e6;
+    assert!((gets - 0.9).abs() < 0.00163, "{gets}");
+}
+
+#[test]
+fn poisson_arrivals_are_exponential_and_uncorrelated() {
+    let schedule = Schedule::Poisson { rate: 10_000.0, duration_ns: 10_000_000_000 };
+    let tape = open(&workload(), schedule);
+    let count = tape.op_count() as f64;
+    assert!((count - 100_000.0).abs() < 1040.0, "{count}");
+    let times: Vec<f64> = (0..tape.op_count()).map(|j| tape.due_ns(j) as f64).collect();
+    let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let moment = |lag: usize| {
+        let pairs = gaps.iter().zip(&gaps[lag..]);
+        pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / gaps.len() as f64
+    };
+    assert!((moment(0).sqrt() / mean - 1.0).abs() < 0.011);
+    assert!((moment(1) / moment(0)).abs() < 0.0104);
+}
+
+#[test]
+fn uniform_arrivals_have_equal_gaps() {
+    let schedule = Schedule::Uniform { rate: 10_000.0, duration_ns: 1_000_000_000 };
+    let tape = open(&workload(), schedule);
+    assert_eq!(tape.op_count(), 10_000);
+    assert_eq!(tape.period_ns(), 1_000_000_000);
+    assert!((0..10_000).all(|j| tape.due_ns(j) == j * 100_000));
+}
+
+#[test]
+fn values_follow_the_formula_of_the_document() {
+    let tape = open(&workload(), Schedule::Closed { ops: 1 });
+    let pool = tape.pool().len() as u64;
+    for (k, length) in [(0_u32, 0_u32), (1, 10), (49, 40), (7, 1)] {
+        let offset =
+            (u64::from(k) * 786_433 + u64::from(length) * 97) % (pool - u64::from(length) + 1);
+        let expected = &tape.pool()[offset as usize..offset as usize + length as usize];
+        assert_eq!(tape.value(k, length), expected);
+    }
+}
