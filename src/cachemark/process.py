@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,7 @@ class Child:
     def __init__(self, popen: subprocess.Popen[bytes], log: IO[bytes]) -> None:
         self.popen = popen
         self._log = log
+        self._last_log = ""
 
     def __enter__(self) -> Child:
         return self
@@ -50,23 +52,48 @@ class Child:
         return self.popen.pid
 
     def exited(self) -> int | None:
-        """Its exit status, or None while it runs; negative: the signal that killed it."""
-        return self.popen.poll()
+        """Its exit status, or None while it runs; negative: the signal that killed it.
+
+        Only `stop` reaps it: until then no other process group can get its id.
+        """
+        if self.popen.returncode is not None:
+            return self.popen.returncode
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it has ended; false when it has not after `timeout_s` seconds."""
+        if self.popen.returncode is not None:
+            return True
+        ended = os.pidfd_open(self.pid)
+        try:
+            poll = select.poll()
+            poll.register(ended, select.POLLIN)
+            return bool(poll.poll(timeout_s * 1e3))
+        finally:
+            os.close(ended)
 
     def log_tail(self) -> str:
-        """The end of what it wrote on stderr."""
+        """The end of what it wrote on stderr; still there once it is stopped."""
+        if self._log.closed:
+            return self._last_log
         end = os.fstat(self._log.fileno()).st_size
         begin = max(0, end - _LOG_TAIL_BYTES)
         return os.pread(self._log.fileno(), end - begin, begin).decode("utf-8", "replace")
 
     def stop(self, grace_s: float = 3.0) -> None:
         """SIGTERM, `grace_s` seconds, then SIGKILL for the whole group; always reaped."""
-        if self.popen.poll() is None and grace_s > 0:
+        if self.popen.returncode is not None:
+            return
+        if grace_s > 0 and self.exited() is None:
             self._signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.popen.wait(grace_s)
+            self.wait(grace_s)
         self._signal(signal.SIGKILL)
         self.popen.wait()
+        self._last_log = self.log_tail()
+        self._log.close()
         for pipe in (self.popen.stdin, self.popen.stdout):
             if pipe is not None:
                 # Unsent bytes of a pipe whose reader is gone cannot be flushed any more.

@@ -77,8 +77,8 @@ class Worker:
         """Ask it to end, and wait a little; whoever stays is stopped at the end of the context."""
         try:
             self.send(Bye())
-            self._child.popen.wait(_BYE_GRACE_S)
-        except (TrialError, subprocess.TimeoutExpired):
+            self._child.wait(_BYE_GRACE_S)
+        except TrialError:
             return
 
     def log_tail(self) -> str:
@@ -150,9 +150,9 @@ class Worker:
         return TrialError(f"{self.name}: answered {what} with a {type(answer).__name__.lower()}")
 
     def _gone(self) -> TrialError:
-        try:
-            status = self._child.popen.wait(_BYE_GRACE_S)
-        except subprocess.TimeoutExpired:
+        self._child.wait(_BYE_GRACE_S)
+        status = self._child.exited()
+        if status is None:
             return TrialError(f"{self.name}: closed its output")
         how = f"exited with status {status}" if status >= 0 else f"was killed by signal {-status}"
         last = self.log_tail().strip().splitlines()

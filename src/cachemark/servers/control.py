@@ -37,6 +37,8 @@ class Control:
     def stats(self) -> dict[str, str]:
         """Its general statistics by name."""
         reply = self._ask(b"stats\r\n", b"END\r\n")
+        if not reply.endswith(b"END\r\n"):
+            raise TrialError(f"server {self.address}: answered `stats` with {reply[:60]!r}")
         rows = [line.split(" ", 2) for line in reply.decode("utf-8", "replace").splitlines()]
         return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import subprocess
 from collections.abc import Generator
@@ -17,6 +18,7 @@ from cachemark.servers.running import RunningServer, died, wait_ready
 from cachemark.servers.spec import ServerSpec, positive, read_options
 
 OPTIONS = ("io", "threads", "memory")
+_SIZE = re.compile(r"[1-9][0-9]*[kmgKMG]?")
 
 
 class _Listening(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +32,8 @@ def parse(text: str, details: str) -> ServerSpec:
     options = read_options(text, details, OPTIONS)
     if options.get("io", "events") not in ("events", "blocking"):
         raise UsageError(f"server {text!r}: io={options['io']}", "io is events or blocking")
+    if not _SIZE.fullmatch(options.get("memory", "64m")):
+        raise UsageError(f"server {text!r}: memory={options['memory']}", "a size such as 64m or 2g")
     spec = ServerSpec(text=text, kind="embedded", details=details, options=options)
     positive(spec, "threads")
     return spec
@@ -77,7 +81,7 @@ def _announcement(child: process.Child, ready_s: float) -> _Listening:
                 raise TrialError(f"embedded: not listening after {ready_s:g} s")
             chunk = os.read(stdout.fileno(), 4096)
             if not chunk:
-                child.popen.wait()
+                child.wait(ready_s)
                 raise died("embedded", child)
             line += chunk
     try:

@@ -16,6 +16,8 @@ def parse(text: str, details: str) -> ServerSpec:
     """Read `remote:host:port` or `remote:unix:/path`. Raises UsageError."""
     host, _, port = details.rpartition(":")
     is_unix = details.startswith("unix:/")
+    if "," in details and not is_unix:
+        raise UsageError(f"server {text!r}: several addresses", "name one: remote:HOST:PORT")
     if not is_unix and (not host or not port.isdecimal() or not 0 < int(port) < 65536):
         raise UsageError(f"server {text!r}: no address", "write remote:HOST:PORT")
     return ServerSpec(text=text, kind="remote", details=details)

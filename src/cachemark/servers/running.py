@@ -86,7 +86,20 @@ def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple
                 raise TrialError(f"{kind}: not listening after {timeout_s:g} s") from error
             time.sleep(_RETRY_S)
             continue
-        return control, control.version()
+        return control, _version(kind, control, child)
+
+
+def _version(kind: str, control: Control, child: Child) -> str:
+    """Its version, the sign that it is ready; the connection is closed when it has none."""
+    try:
+        version = control.version()
+        # Whoever answers must be our child, not another process on the port that it wanted.
+        if child.exited() is not None:
+            raise died(kind, child)
+    except TrialError:
+        control.close()
+        raise
+    return version
 
 
 def died(kind: str, child: Child) -> TrialError:
