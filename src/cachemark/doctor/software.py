@@ -52,7 +52,15 @@ def _workers() -> list[Check]:
     try:
         known = registry(binary_path())
     except UsageError as error:
-        return [Check(name="workers", value=error.text, judgement="fail", remedy=error.remedy)]
+        return [
+            Check(
+                name="workers",
+                value=error.text,
+                judgement="fail",
+                limits="fail when unknown",
+                remedy=error.remedy,
+            )
+        ]
     return workers(known.values())
 
 
