@@ -1,0 +1,5 @@
+"""`python -m cachemark`."""
+
+from cachemark.cli import main
+
+main()

@@ -1,0 +1,353 @@
+"""The real CLI, end to end: real servers, the native client, miniature bad workers."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cachemark.outcome import Outcome, from_line
+from tests.conftest import Cli, miniature
+
+EXPERIMENT = """
+name = "small"
+question = "Does it work?"
+blocks = 2
+clients = ["native"]
+servers = ["embedded"]
+
+[[workloads]]
+name = "mixed"
+mix = { get = 8, set = 1, mget = 1 }
+keys = { count = 100, distribution = "zipf:0.99" }
+values = { size = "10..100" }
+records = 1000
+
+[[loads]]
+name = "one"
+
+[timing]
+warmup_ms = 20
+measure_ms = 100
+ready_ms = 5000
+silence_ms = 2000
+"""
+
+
+def write(folder: Path, text: str = EXPERIMENT, **changes: str) -> str:
+    """The experiment with lines of it changed, in a file; returns its name."""
+    for name, value in changes.items():
+        lines = text.splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"{name} ="))
+        lines[at] = f"{name} = {value}"
+        text = "\n".join(lines)
+    (folder / "experiment.toml").write_text(text)
+    return "experiment.toml"
+
+
+def outcomes(folder: Path) -> list[Outcome]:
+    """The outcomes of the only run in a folder."""
+    (path,) = folder.glob("results/*/outcomes.jsonl")
+    return [from_line(line) for line in path.read_bytes().splitlines()]
+
+
+def children_of(pid: int) -> set[int]:
+    """All processes whose session was started below a process, however deep."""
+    found: set[int] = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.add(int(stat.parent.name))
+    return found | {deeper for child in found for deeper in children_of(child)}
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "server",
+    ["embedded", "embedded:io=blocking", "memcached", "command:memcached {user} -p {port}"],
+)
+def test_a_run_measures_and_reports(cli: Cli, tmp_path: Path, server: str) -> None:
+    server = server.replace("{user}", "-u root" if os.geteuid() == 0 else "")
+    ended = cli("run", write(tmp_path, servers=json.dumps([server])))
+    assert ended.returncode == 0, ended.stderr
+    assert "mixed · one" in ended.stdout
+    kept = outcomes(tmp_path)
+    assert [outcome.verdict for outcome in kept] == ["VALID", "VALID"]
+    for outcome in kept:
+        assert outcome.measure is not None
+        assert set(outcome.measure.operations) == {"get", "set", "mget"}
+        assert outcome.measure.operations["get"].misses == 0
+        assert outcome.server is not None
+        assert outcome.server_use is not None
+        assert outcome.server_use.cpu_ns > 0
+    (report,) = tmp_path.glob("results/*/report.md")
+    assert "| native |" in report.read_text()
+
+
+def test_reports_in_every_form(cli: Cli, tmp_path: Path) -> None:
+    cli("run", write(tmp_path))
+    for form, sign in (
+        ("table", "native"),
+        ("markdown", "| native"),
+        ("csv", "client,"),
+        ("json", "{"),
+    ):
+        ended = cli("report", "--format", form)
+        assert ended.returncode == 0, ended.stderr
+        assert sign in ended.stdout
+    assert json.loads(cli("report", "--format", "json").stdout)["groups"]
+    unknown = cli("report", "--format", "pdf")
+    assert unknown.returncode == 2
+    assert "forms: table" in unknown.stderr
+
+
+def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:
+    ended = cli(
+        "run", write(tmp_path), "--schedule", "poisson", "--rate", "500", "--connections", "8"
+    )
+    assert ended.returncode in (0, 1), ended.stderr  # a noisy machine may make it INVALID
+    for outcome in outcomes(tmp_path):
+        assert outcome.measure is not None
+        due = sum(op.attempts for op in outcome.measure.operations.values())
+        assert due + outcome.measure.unsent == outcome.tape.ops if outcome.tape else 0
+        assert outcome.measure.lag
+
+
+def test_several_processes_are_one_client(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("run", write(tmp_path), "--processes", "2", "--blocks", "1")
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = outcomes(tmp_path)
+    assert outcome.verdict == "VALID"
+    assert outcome.measure is not None
+    assert outcome.measure.max_in_flight == 2
+
+
+def test_killed_half_way_a_run_is_finished_and_nothing_repeated(cli: Cli, tmp_path: Path) -> None:
+    name = write(tmp_path, blocks="4", measure_ms="400")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cachemark", "run", name], cwd=tmp_path, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    seen = b""
+    while b"trial 2 of 4" not in seen:
+        chunk = process.stderr.readline()
+        assert chunk, seen
+        seen += chunk
+    below = children_of(process.pid)
+    process.kill()
+    process.wait()
+    process.stderr.close()
+    _all_end(below)
+    kept = outcomes(tmp_path)
+    assert 2 <= len(kept) < 4
+    # A torn last line, as a kill during the write leaves it.
+    (path,) = tmp_path.glob("results/*/outcomes.jsonl")
+    with path.open("ab") as file:
+        file.write(b'{"format":1,"run":"torn')
+    ended = cli("run", "--resume")
+    assert ended.returncode == 0, ended.stderr
+    finished = outcomes(tmp_path)
+    assert finished[: len(kept)] == kept
+    assert [outcome.trial.index for outcome in finished] == [0, 1, 2, 3]
+
+
+def test_interrupted_a_run_leaves_nothing_and_says_how_to_go_on(tmp_path: Path) -> None:
+    name = write(tmp_path, measure_ms="20000")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cachemark", "run", name],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while len(below := children_of(process.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "cachemark run --resume" in errors
+    assert "Traceback" not in errors
+    _all_end(below)
+
+
+def _all_end(pids: set[int]) -> None:
+    deadline = time.monotonic() + 15
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not [pid for pid in pids if is_alive(pid)]
+
+
+@pytest.mark.parametrize(
+    ("worker", "says"),
+    [
+        ("dies_at_hello", "exited with status 3: no such module: everything"),
+        ("never_ready", "no answer to hello within 5 s"),
+        ("prints_garbage", "not an answer"),
+        ("prints_a_stack_trace", "not an answer"),
+        ("dies_midway", "was killed by signal 9"),
+        ("never_done", "said nothing for 2 s of measure"),
+        ("error_at_prepare", "connect: connection refused"),
+    ],
+)
+def test_a_bad_worker_fails_its_trial_and_no_other(
+    cli: Cli, tmp_path: Path, worker: str, says: str
+) -> None:
+    clients = json.dumps([miniature(worker), "native"])
+    ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
+    assert ended.returncode == 1
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr.replace("'Traceback", "")
+    states = {o.trial.cell.client.partition(":")[0]: o.state for o in outcomes(tmp_path)}
+    assert states == {"command": "failed", "native": "measured"}
+
+
+@pytest.mark.parametrize(
+    ("worker", "says"),
+    [
+        ("lies_about_hits", "the server's cmd_get rose by 0, the client counted 1000"),
+        ("miscounts", "3 replies with a wrong value"),
+    ],
+)
+def test_a_lying_worker_is_invalid(cli: Cli, tmp_path: Path, worker: str, says: str) -> None:
+    clients = json.dumps([miniature(worker), "native"])
+    ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
+    assert ended.returncode == 1
+    assert says in ended.stdout + ended.stderr
+    verdicts = {o.trial.cell.client.partition(":")[0]: o.verdict for o in outcomes(tmp_path)}
+    assert verdicts == {"command": "INVALID", "native": "VALID"}
+
+
+def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> None:
+    clients = json.dumps([miniature("unsupported"), "command:/no/such/program", "native"])
+    ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
+    assert ended.returncode == 0, ended.stderr
+    assert "no text protocol" in ended.stdout
+    assert "use another client" in ended.stdout
+    assert "/no/such/program is not on this machine" in ended.stdout
+
+
+def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -> None:
+    servers = json.dumps(["command:false {port}", "remote:127.0.0.1:1", "embedded"])
+    ended = cli("run", write(tmp_path, servers=servers, blocks="1"))
+    assert ended.returncode == 1
+    assert "the server exited with status 1" in ended.stderr
+    assert "server 127.0.0.1:1: cannot connect" in ended.stderr
+    states = [outcome.state for outcome in outcomes(tmp_path)]
+    assert sorted(states) == ["failed", "failed", "measured"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run"], "name a suite or a TOML file"),
+        (["run", "qick"], "did you mean 'quick'?"),
+        (["run", "none.toml"], "none.toml: cannot be read"),
+        (["run", "experiment.toml", "--client", "natif"], "did you mean 'native'?"),
+        (["run", "experiment.toml", "--server", "embeded"], "did you mean 'embedded'?"),
+        (["run", "experiment.toml", "--server", "embedded:oi=x"], "did you mean 'io'?"),
+        (["run", "experiment.toml", "--server", "command:x"], "put {port} in it"),
+        (["run", "experiment.toml", "--rate", "-1"], "--rate: Expected `float` > 0.0"),
+        (["run", "experiment.toml", "--rate", "10"], "a closed loop has no rate"),
+        (["run", "experiment.toml", "--threads", "0"], "--threads: Expected `int` >= 1"),
+        (["run", "experiment.toml", "--blocks", "many"], "many"),
+        (["run", "experiment.toml", "--worker-cpus", "999"], "CPU 999 cannot be used here"),
+        (["run", "experiment.toml", "--workload", "none"], "it has: mixed"),
+        (["run", "--resume"], "holds no run"),
+        (["run", "--nonsense"], "--nonsense"),
+        (["nonsense"], "nonsense"),
+        (["report", "nonsense"], "no run 'nonsense'"),
+    ],
+)
+def test_bad_input_is_one_clear_error(
+    cli: Cli, tmp_path: Path, arguments: list[str], says: str
+) -> None:
+    write(tmp_path)
+    ended = cli(*arguments)
+    assert ended.returncode == 2, ended.stdout + ended.stderr
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not list(tmp_path.glob("results/*/outcomes.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("blocks = 0", "experiment.toml:4: blocks: Expected `int` >= 1"),
+        ("blokcs = 1", "experiment.toml:4: blokcs: no such setting"),
+        ("blocks = ", "experiment.toml: not TOML"),
+    ],
+)
+def test_a_slip_in_a_file_names_the_line(cli: Cli, tmp_path: Path, line: str, says: str) -> None:
+    write(tmp_path, EXPERIMENT.replace("blocks = 2", line))
+    ended = cli("run", "experiment.toml")
+    assert ended.returncode == 2
+    assert says in ended.stderr
+
+
+def test_keys_that_cannot_be_made_are_known_before_the_run(cli: Cli, tmp_path: Path) -> None:
+    text = EXPERIMENT.replace("count = 100,", 'count = 100, length = "1",')
+    ended = cli("run", write(tmp_path, text))
+    assert ended.returncode == 2
+    assert "100 unique keys need at least 2 characters" in ended.stderr
+    assert not list(tmp_path.glob("results/*"))
+
+
+def test_two_processes_do_not_share_a_run(cli: Cli, tmp_path: Path) -> None:
+    cli("run", write(tmp_path, blocks="1"))
+    (lock,) = tmp_path.glob("results/*/lock")
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        ended = cli("run", "--resume")
+    assert ended.returncode == 2
+    assert "another process is running it" in ended.stderr
+
+
+def test_lists(cli: Cli) -> None:
+    for verb, sign in (
+        ("suites", "emcache"),
+        ("clients", "native"),
+        ("servers", "remote:HOST:PORT"),
+        ("doctor", "CPU"),
+        ("protocol", "# The worker protocol"),
+    ):
+        ended = cli(verb)
+        assert ended.returncode in (0, 1), ended.stderr
+        assert sign in ended.stdout
+
+
+def test_a_plan_is_printed_and_the_same_each_time(cli: Cli, tmp_path: Path) -> None:
+    name = write(tmp_path, servers='["embedded", "memcached"]', blocks="3")
+    first, second = cli("run", name, "--dry-run"), cli("run", name, "--dry-run")
+    assert first.stdout == second.stdout
+    assert len(first.stdout.splitlines()) == 6
+    assert cli("run", name, "--dry-run", "--seed", "2").stdout != first.stdout
+
+
+def test_the_emcache_suite_fills_to_its_part(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("run", "emcache", "--quick", "--client", "native", "--blocks", "1")
+    assert ended.returncode == 0, ended.stderr
+    for title in ("Set/get a constant key", "Fill the cache to 80 %", "Memory efficiency at 80 %"):
+        assert title in ended.stdout
+    assert "published: emcache" in ended.stdout
+    for outcome in outcomes(tmp_path):
+        assert outcome.verdict == "VALID", outcome.reasons
+        if outcome.trial.cell.workload == "fill":
+            held, limit = (int(outcome.stats_after[n]) for n in ("bytes", "limit_maxbytes"))
+            assert abs(100 * held / limit - 80) < 1

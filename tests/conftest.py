@@ -1,0 +1,37 @@
+"""What all tests share: the real CLI in a folder of its own, and no process left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Run `cachemark` with arguments; results land in the test's own folder."""
+
+    def run(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "cachemark", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            env={**os.environ, "COLUMNS": "120"},
+        )
+
+    return run
+
+
+def miniature(name: str) -> str:
+    """The client of a miniature bad worker, as an experiment names it."""
+    return f"command:{sys.executable} {ROOT / 'tests' / 'miniatures' / name}.py"
