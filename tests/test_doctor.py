@@ -14,6 +14,7 @@ from cachemark.cli import main
 from cachemark.clients import Client
 from cachemark.doctor import Check, doctor, machine, sample, software
 from cachemark.doctor.check import Limits, measured, wanted
+from cachemark.host import facts
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
@@ -223,3 +224,12 @@ def test_the_verb_shows_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "judged by" in out
     assert "to watch" in out
+
+
+def test_programs_that_are_missing_have_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    checks = by_name(software.software(facts()))
+    for name in ("memcached", "setpriv"):
+        assert checks[name].judgement == "warn"
+        assert "apt-get install" in checks[name].remedy
+    assert checks["engine"].judgement == "ok"

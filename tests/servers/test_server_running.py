@@ -27,6 +27,7 @@ needs_memcached = pytest.mark.skipif(MEMCACHED is None, reason="apt-get install 
 
 REAL = [
     pytest.param("memcached:threads=1,memory=16", marks=needs_memcached),
+    pytest.param("memcached:threads=1,memory=16,unix=yes", marks=needs_memcached),
     pytest.param(
         f"command:{MEMCACHED} -l 127.0.0.1 -U 0 -u {USER} -p {{port}}", marks=needs_memcached
     ),
@@ -35,10 +36,18 @@ REAL = [
 ]
 
 
-def ask(address: str, request: bytes, end: bytes) -> bytes:
+def connect(address: str) -> socket.socket:
+    if address.startswith("unix:"):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(address.removeprefix("unix:"))
+        return connection
     host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), 10)
+
+
+def ask(address: str, request: bytes, end: bytes) -> bytes:
     reply = b""
-    with socket.create_connection((host, int(port)), 10) as connection:
+    with connect(address) as connection:
         connection.sendall(request)
         while not reply.endswith(end):
             chunk = connection.recv(4096)

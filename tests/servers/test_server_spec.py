@@ -26,6 +26,7 @@ def test_options_are_read() -> None:
         ("memcached:threads", "option=value"),
         ("memcached:threads=0", "at least 1"),
         ("memcached:memory=64m", "at least 1"),
+        ("memcached:unix=perhaps", "yes or no"),
         ("embedded:io=fast", "events or blocking"),
         ("embedded:threads=-1", "at least 1"),
         ("embedded:memory=lots", "64m"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 from collections.abc import Iterable
 
 from cachemark import __version__
@@ -21,6 +22,7 @@ def software(facts: HostFacts) -> list[Check]:
         told("cachemark", f"{__version__}, Python {platform.python_version()}"),
         engine(facts.engine),
         _memcached(facts.tools.get("memcached", "")),
+        _setpriv(),
         told("tools", "; ".join(others) or "none"),
         *_workers(),
     ]
@@ -45,6 +47,18 @@ def _memcached(version: str) -> Check:
         judgement="ok" if version else "warn",
         limits="warn when missing",
         remedy="" if version else memcached.REMEDY,
+    )
+
+
+def _setpriv() -> Check:
+    """Without it, a server outlives a cachemark that was killed."""
+    path = shutil.which("setpriv")
+    return Check(
+        name="setpriv",
+        value=path or "not on PATH",
+        judgement="ok" if path else "warn",
+        limits="warn when missing: servers outlive a cachemark that is killed",
+        remedy="" if path else "apt-get install util-linux",
     )
 
 

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cachemark import process
-from cachemark.errors import TrialError, UnsupportedError
+from cachemark.errors import TrialError, UnsupportedError, UsageError
 from cachemark.outcome import ServerFacts
 from cachemark.servers.running import RunningServer, died, wait_ready
 from cachemark.servers.spec import ServerSpec, positive, read_options
 
-OPTIONS = ("threads", "memory", "connections", "binary")
+_FLAGS = {"threads": "-t", "memory": "-m", "connections": "-c"}
+OPTIONS = (*_FLAGS, "unix", "binary")
 REMEDY = "apt-get install memcached"
 _RETRY_S = 0.005
 
@@ -25,36 +26,32 @@ def parse(text: str, details: str) -> ServerSpec:
     """Read `memcached:threads=4,memory=1024` (memory in MB, as its -m). Raises UsageError."""
     options = read_options(text, details, OPTIONS)
     spec = ServerSpec(text=text, kind="memcached", details=details, options=options)
-    for name in ("threads", "memory", "connections"):
+    for name in _FLAGS:
         positive(spec, name)
+    if options.get("unix", "no") not in ("yes", "no"):
+        raise UsageError(f"server {text!r}: unix={options['unix']}", "unix is yes or no")
     return spec
 
 
 def missing(spec: ServerSpec) -> str:
     """Why it cannot be started here, or the empty string."""
-    program = spec.options.get("binary", "memcached")
+    program = _program(spec)
     return "" if shutil.which(program) else f"{program} is not on this machine: {REMEDY}"
 
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
-    """Run it on a port that the system picks. Raises TrialError, UnsupportedError."""
+    """Run it on a port that the system picks, or a socket. Raises TrialError, UnsupportedError."""
     if missing(spec):
-        raise UnsupportedError("memcached is not on this machine", REMEDY)
-    flags = {"threads": "-t", "memory": "-m", "connections": "-c"}
-    command = [spec.options.get("binary", "memcached"), "-l", "127.0.0.1", "-U", "0"]
-    # It refuses to run as root unless it is told to stay so.
-    command += ["-p", "-1", "-u", getpass.getuser()]
-    for name, flag in flags.items():
-        if name in spec.options:
-            command += [flag, spec.options[name]]
+        raise UnsupportedError(f"{_program(spec)} is not on this machine", REMEDY)
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
+        socket = Path(folder) / "socket" if spec.options.get("unix") == "yes" else None
         # With -p -1 the system picks the port, and memcached writes it into this file.
         ports = Path(folder) / "ports"
-        with process.start(
-            command, cpus=cpus, env={"MEMCACHED_PORT_FILENAME": str(ports)}
-        ) as child:
-            address = f"127.0.0.1:{_port(ports, child, ready_s)}"
+        env = {"MEMCACHED_PORT_FILENAME": str(ports)}
+        command = _command(spec, socket)
+        with process.start(command, cpus=cpus, env=env) as child:
+            address = f"unix:{socket}" if socket else f"127.0.0.1:{_port(ports, child, ready_s)}"
             control, version = wait_ready("memcached", address, child, ready_s)
             facts = ServerFacts(
                 kind="memcached", version=version, command=command, address=address, cpus=cpus
@@ -66,6 +63,21 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
                 server.close()
                 # It has nothing to save, and takes up to a second to notice a SIGTERM.
                 child.stop(grace_s=0)
+
+
+def _program(spec: ServerSpec) -> str:
+    return spec.options.get("binary", "memcached")
+
+
+def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
+    """How it is started; a socket takes the place of the port."""
+    place = ["-s", str(socket)] if socket else ["-l", "127.0.0.1", "-p", "-1", "-U", "0"]
+    # It refuses to run as root unless it is told to stay so.
+    command = [_program(spec), *place, "-u", getpass.getuser()]
+    for name, flag in _FLAGS.items():
+        if name in spec.options:
+            command += [flag, spec.options[name]]
+    return command
 
 
 def _port(ports: Path, child: process.Child, ready_s: float) -> int:

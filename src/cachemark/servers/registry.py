@@ -39,7 +39,7 @@ _KINDS = (
     Kind(
         name="memcached",
         summary="memcached on PATH",
-        form="memcached[:threads=N,memory=MB,connections=N,binary=/path]",
+        form="memcached[:threads=N,memory=MB,connections=N,unix=yes,binary=/path]",
         parse=memcached.parse,
         missing=memcached.missing,
         running=memcached.running,
