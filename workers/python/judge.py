@@ -1,0 +1,81 @@
+"""What an answer of a library comes to, as one number that the loop can note in no time.
+
+Not negative: the operation is done; the low 17 bits are the keys found (for `add` and `replace`:
+1 if refused), the bits above them the value bytes read or written. Negative: it failed.
+"""
+
+from __future__ import annotations
+
+import socket
+
+WRONG, TIMEOUT, CONNECTION, SERVER, CLIENT, PROTOCOL = range(-1, -7, -1)
+ERRORS = {TIMEOUT: "timeout", CONNECTION: "connection", SERVER: "server", CLIENT: "client",
+          PROTOCOL: "protocol"}  # fmt: skip
+SIZE_BIT = 17
+FOUND_MASK = (1 << SIZE_BIT) - 1
+
+
+def found(value, op):
+    """A read of one key: the value, or None for a miss."""
+    if value == op.value:
+        return op.done
+    if value is None:
+        return 0
+    return len(value) << SIZE_BIT | 1 if op.verify(0, value) else WRONG
+
+
+def found_many(values, op):
+    """A read of many keys: a dict of those that were found."""
+    if values == op.pairs:
+        return op.done
+    hits = size = 0
+    for position, key in enumerate(op.keys):
+        value = values.get(key)
+        if value is None:
+            continue
+        if not op.verify(position, value):
+            return WRONG
+        hits += 1
+        size += len(value)
+    return size << SIZE_BIT | hits if hits == len(values) else WRONG
+
+
+def stored(result, op):
+    """A `set`: true if it was stored."""
+    return op.done if result else SERVER
+
+
+def stored_many(failed, op):
+    """A `set` of many keys: those that were not stored."""
+    return SERVER if failed else op.done
+
+
+def accepted(result, op):
+    """An `add` or `replace`: false if it was refused, which is an answer."""
+    return op.done if result else op.done | 1
+
+
+def known(result, op):
+    """A `delete` or `touch`: false if there was no such key."""
+    return op.done if result else 0
+
+
+def sent(_, op):
+    """An operation without a reply, or one whose every other end is an exception."""
+    return op.done
+
+
+def network(error):
+    """The failure behind an exception of the socket layer; None if it is none."""
+    if isinstance(error, socket.timeout):  # before Python 3.10 this is no TimeoutError
+        return TIMEOUT
+    if isinstance(error, (OSError, EOFError)):
+        return TIMEOUT if isinstance(error, TimeoutError) else CONNECTION
+    return None
+
+
+def reply(text):
+    """The failure behind a reply of the server that a library passes on as text."""
+    if "SERVER_ERROR" in text:
+        return SERVER
+    return CLIENT if "ERROR" in text else PROTOCOL

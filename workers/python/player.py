@@ -1,0 +1,170 @@
+"""Plays a share of the tape with a client: opens it, runs phases, says what they came to."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import resource
+import threading
+import time
+from collections import Counter
+from itertools import chain, count, islice, repeat
+
+import tasks
+import threads
+from record import Record, encode, summed
+from window import Window, clock, wait_until
+
+# Lanes need a moment to be there before a window begins.
+_START_AHEAD_NS = 5_000_000
+
+
+class Player:
+    """A client with its connections open, and the lanes of this worker."""
+
+    def __init__(self, client, setup, tape):
+        self.client, self.setup, self.tape = client, setup, tape
+        self.records, self.sessions = [], []
+        self.playing = self.waits = False
+        self.loop = asyncio.new_event_loop() if client.API == "async" else None
+        self.names = [key.decode() for key in tape.keys] if client.KEYS is str else tape.keys
+        if self.loop:
+            self.sessions.append(client.Session(setup))
+            self.loop.run_until_complete(self.sessions[0].open())
+        else:
+            self.sessions += (client.Session(setup) for _ in range(setup.threads))
+        share, shares = setup.segment
+        self.places = [share * len(self.sessions) + t for t in range(len(self.sessions))]
+        self.lanes = shares * len(self.sessions)
+        self.scripts = [self._script(*pair) for pair in zip(self.sessions, self.places)]
+
+    def _script(self, session, place):
+        """A function that gives a lane's calls from the first record on."""
+        operations = self.tape.lane(place, self.lanes, self.names)
+        made = operations()
+        if not isinstance(made, list):
+            return lambda: (bind(session, op) for op in operations())
+        ready = [bind(session, op) for op in made]
+        return lambda: ready
+
+    def window(self, start_unix_ns, duration_ms):
+        """The window of a run that is to start at an instant of the wall clock."""
+        ahead = max(_START_AHEAD_NS, start_unix_ns - time.time_ns())
+        duration_ns = None if duration_ms is None else duration_ms * 1_000_000
+        return Window(clock() + ahead, duration_ns, self.setup.timeout_ns)
+
+    def progress(self):
+        """Operations that succeeded and that failed so far."""
+        failed = sum(record.failed for record in self.records)
+        return max(0, sum(len(record.codes) for record in self.records) - failed), failed
+
+    def run(self, phase, ops, window):
+        """Play one phase; blocks until it is over. The fields of `done`."""
+        self.records = [Record() for _ in self.sessions]
+        limits = [part(ops, t, len(self.sessions)) for t in range(len(self.sessions))]
+        calls = [self._calls(t, phase, limit, window) for t, limit in enumerate(limits)]
+        open_loop = self.tape.open_loop and phase != "prefill"
+        # What was made ready will not be garbage; with it out of sight a collection in the window
+        # costs what it costs a program of ordinary size. Users run with the collector on; so do we.
+        gc.collect()
+        getattr(gc, "freeze", int)()
+        quiet = phase != "prefill" and any("noreply" in kind for kind in self.tape.kinds)
+        play = self._play_tasks if self.loop else self._play_threads
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        for session, record in zip(self.sessions, self.records):
+            session.record = record
+            session.begin(quiet)
+        self.playing, self.waits = True, open_loop
+        play(calls, window, open_loop, quiet)
+        self.playing = False
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        getattr(gc, "unfreeze", int)()
+        return self._done(phase, window, before, after)
+
+    def close(self):
+        """Close the connections."""
+        for session in self.sessions:
+            if self.loop:
+                self.loop.run_until_complete(session.close())
+            else:
+                session.close()
+
+    def _calls(self, t, phase, limit, window):
+        session, script, times = self.sessions[t], self.scripts[t], self.tape.times
+        if phase == "prefill":
+            stored = self.tape.prefill(self.places[t], self.lanes, self.names)
+            return (bind(session, op) for op in stored)
+        if self.places[t] >= self.tape.op_count:
+            return iter(())
+        if not times:
+            return islice(chain.from_iterable(script() for _ in repeat(0)), limit)
+        period_ns = self.tape.period_ns
+        passes = ((window.start_ns + period_ns * turn, script()) for turn in count())
+        due = ((base + times[call[3].number], *call) for base, one in passes for call in one)
+        return islice(due, limit)
+
+    def _play_threads(self, calls, window, open_loop, quiet):
+        loop, active, faults = threads.opened if open_loop else threads.closed, [], []
+
+        def play(session, calls, record):
+            try:
+                wait_until(window.start_ns, window)
+                loop(session, calls, window, record, active)
+                session.settle()
+                if quiet:
+                    record.end_quiet(session.barrier)
+            except Exception as error:  # a fault of the worker's own: no figure of it holds
+                faults.append(error)
+
+        lanes = [
+            threading.Thread(target=play, args=each, daemon=True)
+            for each in zip(self.sessions, calls, self.records)
+        ]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
+        if faults:
+            raise faults[0]
+
+    def _play_tasks(self, calls, window, open_loop, quiet):
+        record, session, setup = self.records[0], self.sessions[0], self.setup
+        lane = tasks.opened if open_loop else tasks.closed
+        lanes = tasks.Lanes(session, calls[0], window, record)
+        wait_until(window.start_ns, window)
+        self.loop.run_until_complete(lanes.play(setup.connections * setup.depth, lane))
+        if quiet:
+            record.end_quiet(lambda: self.loop.run_until_complete(session.barrier()))
+
+    def _done(self, phase, window, before, after):
+        records, start_ns = self.records, window.start_ns
+        facts = self.tape.prefill_facts if phase == "prefill" else self.tape.facts
+        lags = sum((Counter(record.lags) for record in records), Counter())
+        return {
+            "type": "done",
+            "phase": phase,
+            "elapsed_ns": max(0, *(record.ended_ns - start_ns for record in records)),
+            "send_elapsed_ns": max(0, *(record.sent_ns - start_ns for record in records)),
+            "operations": summed(records, facts),
+            "lag": encode(lags),
+            "max_in_flight": max(
+                *(record.peak for record in records), sum(bool(r.numbers) for r in records)
+            ),
+            "bound": sum(record.bound for record in records),
+            "unsent": sum(len(record.unsent) for record in records),
+            # A library that connects again does not say so: these are the worker's own, none.
+            "reconnects": 0,
+            "cpu_user_ns": int((after.ru_utime - before.ru_utime) * 1e9),
+            "cpu_system_ns": int((after.ru_stime - before.ru_stime) * 1e9),
+            "barriers": sum(record.barriers for record in records),
+        }
+
+
+def bind(session, op):
+    """A call that is ready to be made: function, arguments, judge, operation."""
+    return (*getattr(session, op.kind)(op), op)
+
+
+def part(total, number, parts):
+    """How much of a total, or None, falls to one of so many parts."""
+    return None if total is None else total // parts + (number < total % parts)

@@ -1,0 +1,126 @@
+"""The loops that are measured, for libraries that are awaited: one lane is one task.
+
+All tasks take their operations from one list: whichever is free takes the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from judge import TIMEOUT
+from threads import leave
+from window import SPIN_NS, clock
+
+# The event loop's clock is one of milliseconds; it is late by up to two.
+_COARSE_NS = 2_000_000
+_LOOK_S = 0.02
+
+
+class Lanes:
+    """The tasks of a run and what they share."""
+
+    def __init__(self, session, calls, window, record):
+        self.session = session
+        self.calls = iter(calls)
+        self.window = window
+        self.record = record
+        self.since = {}  # when each task's call began
+        self.turn = asyncio.Lock()
+        self.waiting = 0
+
+    async def play(self, count, lane):
+        """Run so many tasks of a kind until all are through."""
+        tasks = [asyncio.ensure_future(lane(self)) for _ in range(count)]
+        watch = asyncio.ensure_future(self._watch())
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            watch.cancel()
+
+    async def call(self, function, arguments, judge, op):
+        """One call, timed and noted: the instants of its begin and its end."""
+        record, task, since = self.record, asyncio.current_task(), self.since
+        began = since[task] = clock()
+        if len(since) > record.peak:
+            record.peak = len(since)
+        try:
+            answer = await function(*arguments)
+            now = clock()
+            code = judge(answer, op)
+        except asyncio.CancelledError:  # by the watch
+            now = clock()
+            code = TIMEOUT
+        except Exception as error:
+            now = clock()
+            code = self.session.failure(error, op)
+        if now - began >= self.window.timeout_ns:
+            code = TIMEOUT
+        del since[task]
+        if code < 0:
+            record.failed += 1
+        record.numbers.append(op.number)
+        record.codes.append(code)
+        record.times.append(now - began)
+        record.sent_ns = record.ended_ns = now
+        return began, now
+
+    async def _watch(self):
+        """End calls that last too long, for libraries that have no time-out of their own."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            now = clock()
+            late = [
+                task for task, began in self.since.items() if now - began > self.window.timeout_ns
+            ]
+            if late and not self.session.expire():
+                for task in late:
+                    task.cancel()
+
+
+async def closed(lanes):
+    """Call after call until the window ends."""
+    window, call, now = lanes.window, lanes.call, clock()
+    for function, arguments, judge, op in lanes.calls:
+        if now >= window.end_ns:
+            break
+        _, now = await call(function, arguments, judge, op)
+
+
+async def opened(lanes):
+    """Each call when it is due, or as soon after that as a task is free.
+
+    One task at a time has the turn: it waits for the next call to be due, passes the turn on and
+    makes the call.
+    """
+    window, record = lanes.window, lanes.record
+    while True:
+        busy = not lanes.waiting  # all others are in a call
+        lanes.waiting += 1
+        async with lanes.turn:
+            call = next(lanes.calls, None)
+            if call is not None:
+                due = call[0]
+                if busy and due < clock():
+                    record.bound += 1
+                sent = due < window.end_ns and await due_now(due, window)
+                if not sent or clock() >= window.drain_ns:
+                    leave(lanes.calls, call, window, record)
+                    lanes.calls, call = iter(()), None
+            lanes.waiting -= 1
+        if call is None:
+            return
+        began, _ = await lanes.call(*call[1:])
+        record.lags.append(began - due)
+
+
+async def due_now(due, window):
+    """Wait for an instant. False if the run was stopped before it came."""
+    while True:
+        left = due - clock()
+        if left <= 0:
+            return True
+        if window.stopped:
+            return False
+        # A sleep of nothing lets the event loop look for replies.
+        coarse = left > _COARSE_NS + SPIN_NS
+        await asyncio.sleep(min((left - _COARSE_NS) / 1e9, _LOOK_S) if coarse else 0)

@@ -1,0 +1,84 @@
+"""The loops that are measured, for libraries whose calls block: one lane is one thread.
+
+Everything is made ready before a call, so between two readings of the clock there is the library
+and nothing else.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from judge import TIMEOUT
+from window import clock, wait_until
+
+
+def closed(session, calls, window, record, _active):
+    """Call after call until the window ends."""
+    number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
+    now = clock()
+    for function, arguments, judge, op in calls:
+        if now >= window.end_ns:
+            break
+        began = clock()
+        try:
+            answer = function(*arguments)
+            now = clock()
+            code = judge(answer, op)
+        except Exception as error:
+            now = clock()
+            code = session.failure(error, op)
+        if now - began >= window.timeout_ns:
+            code = TIMEOUT
+        if code < 0:
+            record.failed += 1
+        number(op.number)
+        code_of(code)
+        time_of(now - began)
+    record.sent_ns = record.ended_ns = now
+
+
+def opened(session, calls, window, record, active):
+    """Each call when it is due, or as soon after that as this lane is free.
+
+    `active` is a list with an entry for each call that is going on, over all lanes: appending and
+    popping are atomic.
+    """
+    number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
+    lag_of, begin, end = record.lags.append, active.append, active.pop
+    now = 0
+    for due, function, arguments, judge, op in calls:
+        if due >= window.end_ns or not wait_until(due, window) or clock() >= window.drain_ns:
+            leave(calls, (due, function, arguments, judge, op), window, record)
+            break
+        if now > due:
+            record.bound += 1  # the call before took until after this one was due
+        begin(1)
+        began = clock()
+        try:
+            answer = function(*arguments)
+            now = clock()
+            code = judge(answer, op)
+        except Exception as error:
+            now = clock()
+            code = session.failure(error, op)
+        if len(active) > record.peak:
+            record.peak = len(active)
+        end()
+        if now - began >= window.timeout_ns:
+            code = TIMEOUT
+        if code < 0:
+            record.failed += 1
+        number(op.number)
+        code_of(code)
+        time_of(now - began)
+        lag_of(began - due)
+    record.sent_ns = record.ended_ns = now or window.start_ns
+
+
+def leave(calls, first, window, record):
+    """Note what was due in the window and will not be sent: it waited at least until now."""
+    now = clock()
+    for due, _, _, _, op in chain([first], calls):
+        if due >= min(window.end_ns, now):
+            break
+        record.unsent.append((op.number, now - due))
