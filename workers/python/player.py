@@ -130,9 +130,13 @@ class Player:
     def _play_tasks(self, calls, window, open_loop, quiet):
         record, session, setup = self.records[0], self.sessions[0], self.setup
         lane = tasks.opened if open_loop else tasks.closed
-        lanes = tasks.Lanes(session, calls[0], window, record)
-        wait_until(window.start_ns, window)
-        self.loop.run_until_complete(lanes.play(setup.connections * setup.depth, lane))
+
+        async def play():
+            lanes = tasks.Lanes(session, calls[0], window, record)
+            wait_until(window.start_ns, window)
+            await lanes.play(setup.connections * setup.depth, lane)
+
+        self.loop.run_until_complete(play())
         if quiet:
             record.end_quiet(lambda: self.loop.run_until_complete(session.barrier()))
 

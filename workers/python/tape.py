@@ -6,7 +6,10 @@ import struct
 import sys
 from itertools import islice
 
-VERBS = "get gets mget set add replace delete touch gat version mset".split()
+VERBS = (
+    *("get", "gets", "mget", "set", "add", "replace"),
+    *("delete", "touch", "gat", "version", "mset"),
+)
 MAY_BE_QUIET = {"set", "add", "replace", "delete", "touch", "mset"}
 KINDS = [*VERBS, *(f"{verb}_noreply" for verb in VERBS if verb in MAY_BE_QUIET)]
 READS = {"get", "gets", "mget", "gat"}
@@ -46,7 +49,7 @@ class Operation:
         self.done = done
 
     def verify(self, position, value):
-        """Whether a value that was read is right for a key: of any length that it was written in."""
+        """Whether a value that was read is right for a key, at whatever length it was written."""
         if not self._tape.verified or value == self.values[position]:
             return True
         return value == self._tape.value(self._indexes[position], len(value))

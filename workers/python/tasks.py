@@ -41,8 +41,7 @@ class Lanes:
         """One call, timed and noted: the instants of its begin and its end."""
         record, task, since = self.record, asyncio.current_task(), self.since
         began = since[task] = clock()
-        if len(since) > record.peak:
-            record.peak = len(since)
+        record.peak = max(record.peak, len(since))
         try:
             answer = await function(*arguments)
             now = clock()

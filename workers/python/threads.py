@@ -61,8 +61,7 @@ def opened(session, calls, window, record, active):
         except Exception as error:
             now = clock()
             code = session.failure(error, op)
-        if len(active) > record.peak:
-            record.peak = len(active)
+        record.peak = max(record.peak, len(active))
         end()
         if now - began >= window.timeout_ns:
             code = TIMEOUT

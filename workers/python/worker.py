@@ -25,7 +25,6 @@ import threading
 from importlib import metadata
 from pathlib import Path
 
-from player import Player
 from tape import KINDS, Tape, TapeError
 from window import clock
 
@@ -97,7 +96,7 @@ class Worker:
     def __init__(self, name, out):
         self.name, self._out = name, out
         self._inbox = queue.SimpleQueue()
-        self._client = self._player = self._window = None
+        self._make_player = self._client = self._player = self._window = None
 
     def serve(self):
         """Answer until `bye` or the end of stdin."""
@@ -142,6 +141,7 @@ class Worker:
     def hello(self, _request):
         """Who this is. A library that is not there is an answer too."""
         try:
+            self._make_player = importlib.import_module("player").Player
             self._client = importlib.import_module(f"clients.{self.name}")
             version = metadata.version(self._client.LIBRARY)
         except (ImportError, metadata.PackageNotFoundError) as error:
@@ -170,7 +170,7 @@ class Worker:
             self._player.close()
         self._player = None
         try:
-            self._player = Player(self._client, setup, tape)
+            self._player = self._make_player(self._client, setup, tape)
         except UnicodeDecodeError as error:
             raise Unsupported(f"{self.name}: keys that are no text: {error}") from error
         except self._client.UNREACHABLE as error:
