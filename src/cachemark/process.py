@@ -26,6 +26,7 @@ from cachemark.errors import UsageError
 
 ENGINE = "cachemark-engine"
 _LOG_TAIL_BYTES = 16 * 1024
+_IF_OURS = 'test "$PPID" = "$0" && exec "$@"'
 # Linux has at most 8192 CPUs, so four digits are enough.
 _CPU_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 # The kernel's number for the precise clock among those of a process (see clock_getcpuclockid).
@@ -131,7 +132,10 @@ def start(
 
 def _dies_with_parent() -> list[str]:
     setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+    if setpriv is None:
+        return []
+    # A parent that died before the signal was set has left the child to another one by now.
+    return [setpriv, "--pdeathsig", "KILL", "--", "sh", "-c", _IF_OURS, str(os.getpid())]
 
 
 @contextlib.contextmanager
