@@ -4,11 +4,12 @@ use std::time::Duration;
 
 /// A count or a rate: decimal suffixes, `10k` is 10,000.
 pub fn count(text: &str) -> Result<f64, String> {
-    let (number, factor) = match text.trim().char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1e3),
-        Some((at, 'm' | 'M')) => (&text[..at], 1e6),
-        Some((at, 'g' | 'G')) => (&text[..at], 1e9),
-        _ => (text, 1.0),
+    let trimmed = text.trim();
+    let (number, factor) = match trimmed.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&trimmed[..at], 1e3),
+        Some((at, 'm' | 'M')) => (&trimmed[..at], 1e6),
+        Some((at, 'g' | 'G')) => (&trimmed[..at], 1e9),
+        _ => (trimmed, 1.0),
     };
     match number.trim().parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value * factor),
@@ -77,6 +78,7 @@ mod tests {
     #[test]
     fn people_type_units() {
         assert_eq!(count("10k"), Ok(10_000.0));
+        assert_eq!(count(" 10k "), Ok(10_000.0));
         assert_eq!(count("1.5M"), Ok(1_500_000.0));
         assert_eq!(whole("1k"), Ok(1000));
         assert_eq!(bytes("64m"), Ok(64 << 20));

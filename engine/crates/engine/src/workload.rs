@@ -49,7 +49,7 @@ pub struct WorkloadArguments {
     /// A text for keys with {index}, {index:08} or {hex:10} in it
     #[arg(long)]
     key_pattern: Option<String>,
-    /// Bytes of a value: 100 or 100..1000
+    /// Bytes of a value: 100, 100..1000 or 1k..64k
     #[arg(long, default_value = "100")]
     size: Span,
     /// The part of the values that compression can remove, 0 to 1

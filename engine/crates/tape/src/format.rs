@@ -42,7 +42,7 @@ impl Verb {
 
     /// The verb of a record's first byte; reserved and unknown ones are `None`.
     pub fn from_byte(byte: u8) -> Option<Verb> {
-        Verb::ALL.into_iter().find(|verb| *verb as u8 == byte)
+        Verb::ALL.get(usize::from(byte).checked_sub(1)?).copied()
     }
 
     pub fn name(self) -> &'static str {

@@ -1,5 +1,7 @@
 //! Workload and schedule → the bytes of a tape. Pure: same input and seed, same bytes.
 
+use std::collections::HashSet;
+
 use rand::seq::SliceRandom;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -123,9 +125,10 @@ fn times_of(schedule: &Schedule, seed: u64) -> (Option<Vec<u64>>, u64, u64) {
     match *schedule {
         Schedule::Closed { ops } => (None, 0, ops),
         Schedule::Uniform { rate, duration_ns } => {
-            let gap_ns = 1e9 / rate;
-            let count = (duration_ns as f64 / gap_ns).floor() as u64;
-            let times: Vec<u64> = (0..count).map(|j| (j as f64 * gap_ns).round() as u64).collect();
+            // The product is exact for whole rates and seconds; a quotient of gaps would not be.
+            let count = (rate * duration_ns as f64 / 1e9).floor() as u64;
+            let due = |j: u64| (j as f64 * 1e9 / rate).round() as u64;
+            let times: Vec<u64> = (0..count).map(due).collect();
             let last = times.last().copied().unwrap_or(0);
             (Some(times), duration_ns.max(last + 1), count)
         }
@@ -161,6 +164,8 @@ struct Draws {
     rng: ChaCha8Rng,
     verbs: WeightedAliasIndex<f64>,
     keys: Picker,
+    /// The keys of the run being drawn.
+    seen: HashSet<u32>,
 }
 
 enum Picker {
@@ -190,7 +195,7 @@ impl Draws {
                 Picker::Zipf { law, key_of_rank }
             }
         };
-        Ok(Draws { rng: stream(seed, Stream::Draws), verbs, keys })
+        Ok(Draws { rng: stream(seed, Stream::Draws), verbs, keys, seen: HashSet::new() })
     }
 
     fn key(&mut self) -> u32 {
@@ -209,19 +214,37 @@ impl Draws {
         }
     }
 
-    /// `run` keys, distinct as long as the table has that many and they can be drawn in a
-    /// reasonable number of tries (a steep Zipf law repeats its hottest keys for ever).
+    /// `run` keys, distinct wherever the table has that many. A steep law repeats its hottest
+    /// keys for ever: what ten draws per key leave open goes to the likeliest keys not yet there.
     fn run(&mut self, run: u16, key_count: u32, out: &mut Vec<u32>) {
+        let wanted = usize::from(run);
+        if u32::from(run) > key_count || matches!(self.keys, Picker::Constant) {
+            out.extend((0..wanted).map(|_| self.key()));
+            return;
+        }
         let begin = out.len();
-        let distinct = u32::from(run) <= key_count && !matches!(self.keys, Picker::Constant);
-        let mut tries = 0;
-        while out.len() - begin < usize::from(run) {
-            let key = self.key();
-            tries += 1;
-            if distinct && tries < 100 * u32::from(run) && out[begin..].contains(&key) {
-                continue;
+        self.seen.clear();
+        for _ in 0..10 * wanted {
+            if self.seen.len() == wanted {
+                return;
             }
-            out.push(key);
+            let key = self.key();
+            if self.seen.insert(key) {
+                out.push(key);
+            }
+        }
+        let missing = wanted - (out.len() - begin);
+        let likeliest = (0..key_count).map(|rank| self.keys.of_rank(rank));
+        out.extend(likeliest.filter(|key| !self.seen.contains(key)).take(missing));
+    }
+}
+
+impl Picker {
+    /// The key of a rank, likeliest first; where all are alike, the table's order.
+    fn of_rank(&self, rank: u32) -> u32 {
+        match self {
+            Picker::Zipf { key_of_rank, .. } => key_of_rank[rank as usize],
+            _ => rank,
         }
     }
 }

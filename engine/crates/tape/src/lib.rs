@@ -9,7 +9,7 @@ mod keys;
 mod reader;
 mod workload;
 
-pub use format::{FLAG_NOREPLY, Op, Verb};
+pub use format::{FLAG_NOREPLY, Op, Verb, value_offset};
 pub use generate::generate;
 pub use reader::{Lane, RunKeys, Tape, TapeError};
 pub use workload::{

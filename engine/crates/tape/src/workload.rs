@@ -50,7 +50,7 @@ impl FromStr for Distribution {
     }
 }
 
-/// A range of whole numbers, both ends included: `100` or `100..1000`.
+/// A range of whole numbers, both ends included: `100`, `100..1000` or `1k..64k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub low: u32,
@@ -62,11 +62,20 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, WorkloadError> {
         let (low, high) = text.split_once("..").unwrap_or((text, text));
-        match (low.parse(), high.parse()) {
-            (Ok(low), Ok(high)) if low <= high => Ok(Span { low, high }),
-            _ => bad(format!("{text:?} is no range: write 100 or 100..1000")),
+        match (binary(low), binary(high)) {
+            (Some(low), Some(high)) if low <= high => Ok(Span { low, high }),
+            _ => bad(format!("{text:?} is no range: write 100, 100..1000 or 1k..64k")),
         }
     }
+}
+
+/// A whole number; `k` and `m` are the binary 1024 and 1024².
+fn binary(text: &str) -> Option<u32> {
+    let factors = [(['k', 'K'], 1 << 10), (['m', 'M'], 1 << 20)];
+    let suffixed =
+        factors.into_iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)));
+    let (number, factor) = suffixed.unwrap_or((text, 1_u32));
+    number.parse::<u32>().ok()?.checked_mul(factor)
 }
 
 /// What keys look like.

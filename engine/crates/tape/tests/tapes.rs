@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use cachemark_tape::{
     Distribution, KeyShape, Lane, Schedule, Span, Tape, Verb, Workload, generate, parse_mix,
+    value_offset,
 };
 use proptest::prelude::*;
 
@@ -249,14 +250,66 @@ fn uniform_arrivals_have_equal_gaps() {
     assert!((0..10_000).all(|j| tape.due_ns(j) == j * 100_000));
 }
 
+/// k, L, pool_bytes and o as docs/tape.md prints them.
+const VALUE_OFFSETS: [(u32, u32, u64, u64); 7] = [
+    (0, 0, 1_048_676, 0),
+    (1, 10, 1_048_676, 787_403),
+    (2, 100, 1_048_676, 533_989),
+    (9_999, 1_000, 1_049_576, 361_644),
+    (4_294_967_294, 100, 1_048_676, 532_964),
+    (7, 64, 64, 0),
+    (4_294_967_294, 1_048_576, 2_097_152, 523_167),
+];
+
 #[test]
-fn values_follow_the_formula_of_the_document() {
+fn values_follow_the_vectors_of_the_document() {
+    for (key, length, pool_bytes, offset) in VALUE_OFFSETS {
+        assert_eq!(value_offset(key, length, pool_bytes), offset, "{key} {length} {pool_bytes}");
+    }
+    let document = include_str!("../../../../docs/tape.md");
+    for (key, length, pool_bytes, offset) in VALUE_OFFSETS {
+        let row = format!("| {key} | {length} | {pool_bytes} | {offset} |");
+        assert!(document.contains(&row), "{row}");
+    }
+}
+
+#[test]
+fn values_are_the_pool_at_the_offset() {
     let tape = open(&workload(), Schedule::Closed { ops: 1 });
-    let pool = tape.pool().len() as u64;
-    for (k, length) in [(0_u32, 0_u32), (1, 10), (49, 40), (7, 1)] {
-        let offset =
-            (u64::from(k) * 786_433 + u64::from(length) * 97) % (pool - u64::from(length) + 1);
-        let expected = &tape.pool()[offset as usize..offset as usize + length as usize];
-        assert_eq!(tape.value(k, length), expected);
+    let pool_bytes = tape.pool().len() as u64;
+    for (key, length) in [(0_u32, 0_u32), (1, 10), (49, 40), (7, 1)] {
+        let begin = value_offset(key, length, pool_bytes) as usize;
+        assert_eq!(tape.value(key, length), &tape.pool()[begin..begin + length as usize]);
+    }
+}
+
+#[test]
+fn steep_laws_still_make_distinct_runs() {
+    for (distribution, run) in [(Distribution::Zipf(8.0), 6), (Distribution::Uniform, 50)] {
+        let steep = Workload { distribution, run, ..workload() };
+        let tape = open(&steep, Schedule::Closed { ops: 300 });
+        let runs = (0..300).map(|j| tape.op(j)).filter(|op| op.verb == Verb::Mget);
+        let seen = runs
+            .map(|op| assert_eq!(tape.run(&op).collect::<HashSet<_>>().len(), usize::from(run)))
+            .count();
+        assert!(seen > 10);
+    }
+}
+
+#[test]
+fn uniform_schedules_hold_rate_times_duration() {
+    for rate in [1, 3, 7, 49, 98, 103, 107, 161, 187, 197, 999, 1_999_u32] {
+        let schedule = Schedule::Uniform { rate: f64::from(rate), duration_ns: 1_000_000_000 };
+        let tape = open(&workload(), schedule);
+        assert_eq!(tape.op_count(), u64::from(rate), "{rate} a second");
+    }
+}
+
+#[test]
+fn sizes_take_binary_suffixes() {
+    assert_eq!("1k..2m".parse(), Ok(Span { low: 1024, high: 2 << 20 }));
+    assert_eq!("0..7".parse(), Ok(Span { low: 0, high: 7 }));
+    for text in ["", "k", "-1", "2..1", "1..", "5m..1k", "4194304k", "1é", "1g"] {
+        assert!(text.parse::<Span>().is_err(), "{text}");
     }
 }
