@@ -57,7 +57,17 @@ def _lists(console: Console, report: Report) -> None:
 
 
 # What a narrow terminal does without, first to go first.
-_DISPENSABLE = ("server CPU/op", "p99.9", "version", "client CPU/op", "errors", "hits", "misses")
+_DISPENSABLE = (
+    "server CPU/op",
+    "p99.9",
+    "version",
+    "client CPU/op",
+    "errors",
+    "hits",
+    "misses",
+    "p99",
+    "valid",
+)
 
 
 def _draw(table: Table, width: int | None) -> RichTable:
