@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
-import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count, islice, repeat
 
 import tasks
@@ -24,19 +24,31 @@ class Player:
 
     def __init__(self, client, setup, tape):
         self.client, self.setup, self.tape = client, setup, tape
-        self.records, self.sessions = [], []
+        self.records = []
         self.playing = self.waits = False
         self.loop = asyncio.new_event_loop() if client.API == "async" else None
         self.names = [key.decode() for key in tape.keys] if client.KEYS is str else tape.keys
-        if self.loop:
-            self.sessions.append(client.Session(setup))
-            self.loop.run_until_complete(self.sessions[0].open())
-        else:
-            self.sessions += (client.Session(setup) for _ in range(setup.threads))
+        # A session lives in one thread from its connect on: some libraries keep a connection for
+        # each thread that they are called from.
+        self.threads = [ThreadPoolExecutor(1) for _ in range(setup.threads)]
+        self.sessions = self._in_threads(self._open, [()] * setup.threads)
         share, shares = setup.segment
-        self.places = [share * len(self.sessions) + t for t in range(len(self.sessions))]
-        self.lanes = shares * len(self.sessions)
+        self.places = [share * setup.threads + t for t in range(setup.threads)]
+        self.lanes = shares * setup.threads
         self.scripts = [self._script(*pair) for pair in zip(self.sessions, self.places)]
+
+    def _in_threads(self, function, arguments):
+        """Call a function in each lane's thread, all at the same time; what each call returned."""
+        begun = [thread.submit(function, *own) for thread, own in zip(self.threads, arguments)]
+        return [future.result() for future in begun]
+
+    def _open(self):
+        if self.loop is None:
+            return self.client.Session(self.setup)
+        asyncio.set_event_loop(self.loop)  # up to Python 3.9 a queue takes it when it is made
+        session = self.client.Session(self.setup)
+        self.loop.run_until_complete(session.open())
+        return session
 
     def _script(self, session, place):
         """A function that gives a lane's calls from the first record on."""
@@ -69,13 +81,11 @@ class Player:
         gc.collect()
         getattr(gc, "freeze", int)()
         quiet = phase != "prefill" and any("noreply" in kind for kind in self.tape.kinds)
-        play = self._play_tasks if self.loop else self._play_threads
         before = resource.getrusage(resource.RUSAGE_SELF)
-        for session, record in zip(self.sessions, self.records):
-            session.record = record
-            session.begin(quiet)
         self.playing, self.waits = True, open_loop
-        play(calls, window, open_loop, quiet)
+        shared = (window, quiet, open_loop, [])
+        each = [(*own, *shared) for own in zip(self.sessions, calls, self.records)]
+        self._in_threads(self._play, each)
         self.playing = False
         after = resource.getrusage(resource.RUSAGE_SELF)
         getattr(gc, "unfreeze", int)()
@@ -83,11 +93,15 @@ class Player:
 
     def close(self):
         """Close the connections."""
-        for session in self.sessions:
-            if self.loop:
-                self.loop.run_until_complete(session.close())
-            else:
-                session.close()
+        self._in_threads(self._close, zip(self.sessions))
+        for thread in self.threads:
+            thread.shutdown(wait=False)
+
+    def _close(self, session):
+        if self.loop:
+            self.loop.run_until_complete(session.close())
+        else:
+            session.close()
 
     def _calls(self, t, phase, limit, window):
         session, script, times = self.sessions[t], self.scripts[t], self.tape.times
@@ -103,42 +117,24 @@ class Player:
         due = ((base + times[call[3].number], *call) for base, one in passes for call in one)
         return islice(due, limit)
 
-    def _play_threads(self, calls, window, open_loop, quiet):
-        loop, active, faults = threads.opened if open_loop else threads.closed, [], []
-
-        def play(session, calls, record):
-            try:
-                wait_until(window.start_ns, window)
-                loop(session, calls, window, record, active)
-                session.settle()
-                if quiet:
-                    record.end_quiet(session.barrier)
-            except Exception as error:  # a fault of the worker's own: no figure of it holds
-                faults.append(error)
-
-        lanes = [
-            threading.Thread(target=play, args=each, daemon=True)
-            for each in zip(self.sessions, calls, self.records)
-        ]
-        for lane in lanes:
-            lane.start()
-        for lane in lanes:
-            lane.join()
-        if faults:
-            raise faults[0]
-
-    def _play_tasks(self, calls, window, open_loop, quiet):
-        record, session, setup = self.records[0], self.sessions[0], self.setup
-        lane = tasks.opened if open_loop else tasks.closed
-
-        async def play():
-            lanes = tasks.Lanes(session, calls[0], window, record)
+    def _play(self, session, calls, record, window, quiet, open_loop, active):  # noqa: PLR0917
+        session.record = record
+        session.begin(quiet)
+        if self.loop:
+            lane = tasks.opened if open_loop else tasks.closed
+            count = self.setup.connections * self.setup.depth
+            self.loop.run_until_complete(tasks.play(session, calls, window, record, count, lane))
+        else:
+            loop = threads.opened if open_loop else threads.closed
             wait_until(window.start_ns, window)
-            await lanes.play(setup.connections * setup.depth, lane)
-
-        self.loop.run_until_complete(play())
+            loop(session, calls, window, record, active)
+        session.settle()
         if quiet:
-            record.end_quiet(lambda: self.loop.run_until_complete(session.barrier()))
+            record.end_quiet(lambda: self._barrier(session))
+
+    def _barrier(self, session):
+        answer = session.barrier()
+        return self.loop.run_until_complete(answer) if self.loop else answer
 
     def _done(self, phase, window, before, after):
         records, start_ns = self.records, window.start_ns

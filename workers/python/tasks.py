@@ -9,7 +9,7 @@ import asyncio
 
 from judge import TIMEOUT
 from threads import leave
-from window import SPIN_NS, clock
+from window import SPIN_NS, clock, wait_until
 
 # The event loop's clock is one of milliseconds; it is late by up to two.
 _COARSE_NS = 2_000_000
@@ -27,15 +27,6 @@ class Lanes:
         self.since = {}  # when each task's call began
         self.turn = asyncio.Lock()
         self.waiting = 0
-
-    async def play(self, count, lane):
-        """Run so many tasks of a kind until all are through."""
-        tasks = [asyncio.ensure_future(lane(self)) for _ in range(count)]
-        watch = asyncio.ensure_future(self._watch())
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            watch.cancel()
 
     async def call(self, function, arguments, judge, op):
         """One call, timed and noted: the instants of its begin and its end."""
@@ -63,7 +54,7 @@ class Lanes:
         record.sent_ns = record.ended_ns = now
         return began, now
 
-    async def _watch(self):
+    async def watch(self):
         """End calls that last too long, for libraries that have no time-out of their own."""
         while True:
             await asyncio.sleep(_LOOK_S)
@@ -74,6 +65,18 @@ class Lanes:
             if late and not self.session.expire():
                 for task in late:
                     task.cancel()
+
+
+async def play(session, calls, window, record, count, lane):  # noqa: PLR0917
+    """Run so many tasks of a kind from the window's start until all are through."""
+    lanes = Lanes(session, calls, window, record)
+    wait_until(window.start_ns, window)
+    tasks = [asyncio.ensure_future(lane(lanes)) for _ in range(count)]
+    watch = asyncio.ensure_future(lanes.watch())
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        watch.cancel()
 
 
 async def closed(lanes):

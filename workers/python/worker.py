@@ -120,7 +120,9 @@ class Worker:
             if kind in ("stop", "bye") and self._window:
                 self._window.stop()
             self._inbox.put(request)
-        os._exit(0)  # nobody is left to answer, whatever is still going on
+        if self._window:
+            os._exit(0)  # nobody is left to tell, and a call of the library may not come back
+        self._inbox.put({"type": "bye"})
 
     def _tell(self, message):
         self._out.write(json.dumps(message).encode() + b"\n")
@@ -229,7 +231,7 @@ def main():
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     Worker(name, out).serve()
-    return 0
+    os._exit(0)  # without waiting for a call of the library that may not come back
 
 
 if __name__ == "__main__":

@@ -1,0 +1,90 @@
+"""Drives a worker as an orchestrator does, for tests: every client that is set up here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cachemark import process
+from cachemark.clients import Client, registry
+from cachemark.protocol import Answer, Done, Message, Progress, Ready, Run
+from cachemark.worker import Worker
+
+ANSWER_S = 30.0
+
+
+def clients() -> list[Any]:
+    """Every registered client as a parameter; one whose runtime is not set up is skipped."""
+    known = registry(process.binary_path()).values()
+    return [pytest.param(client, id=client.id, marks=_marks(client)) for client in known]
+
+
+def _marks(client: Client) -> list[pytest.MarkDecorator]:
+    missing = client.missing()
+    return [pytest.mark.skip(reason=f"{missing}: {client.setup}")] if missing else []
+
+
+@contextmanager
+def started(client: Client) -> Generator[tuple[Worker, Ready]]:
+    """A worker that has said who it is."""
+    with Worker(client.command, name=client.id) as worker:
+        yield worker, worker.hello(ANSWER_S)
+
+
+def ask(worker: Worker, request: Message) -> Answer:
+    """The answer to a request other than a run's."""
+    worker.send(request)
+    answer = worker.receive(ANSWER_S)
+    assert answer is not None, f"{worker.name} said nothing"
+    return answer
+
+
+def finish(worker: Worker, timeout_s: float = ANSWER_S) -> Answer:
+    """The last answer of a run that is going on: what comes after its progress."""
+    until = time.monotonic() + timeout_s
+    while (left := until - time.monotonic()) > 0:
+        answer = worker.receive(left)
+        if answer is not None and not isinstance(answer, Progress):
+            return answer
+    raise AssertionError(f"{worker.name}: the run did not end within {timeout_s:g} s")
+
+
+def play(worker: Worker, request: Run, timeout_s: float = ANSWER_S) -> Done:
+    """Play a phase to its end."""
+    worker.send(request)
+    done = finish(worker, timeout_s)
+    assert isinstance(done, Done), f"{worker.name}: {done}"
+    assert done.phase == request.phase
+    return done
+
+
+def write_tape(folder: Path, *arguments: str) -> Path:
+    """A tape of the engine."""
+    path = folder / "tape"
+    command = [process.binary_path(), "tape", "write", "--out", str(path), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return path
+
+
+def tape_kinds(arguments: list[str]) -> set[str]:
+    """The kinds of operation in the mix of a tape's arguments."""
+    mix = arguments[arguments.index("--mix") + 1]
+    return {part.partition("=")[0] for part in mix.split(",")}
+
+
+def rise(before: Mapping[str, str], after: Mapping[str, str], name: str) -> int:
+    """By how much a counter of the server rose."""
+    return int(after[name]) - int(before[name])
+
+
+def line(message: Mapping[str, Any]) -> bytes:
+    """Any object as a line, for requests that are wrong."""
+    return json.dumps(message).encode() + b"\n"
