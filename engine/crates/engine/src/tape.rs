@@ -1,6 +1,7 @@
 //! The verb `tape`: write a workload as a tape, or show one.
 
 use std::fs;
+use std::io::{self, BufWriter, ErrorKind, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -101,23 +102,31 @@ fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
 fn show(arguments: &ShowArguments) -> Result<(), String> {
     let place = |error| format!("{}: {error}", arguments.file.display());
     let tape = Tape::open(&arguments.file).map_err(place)?;
-    println!("keys        {}", tape.key_count());
-    println!("prefilled   {}", tape.prefill_count());
-    println!("operations  {}", tape.op_count());
-    println!("pool        {} bytes", tape.pool().len());
-    println!("seed        {}", tape.seed());
-    println!("verified    {}", if tape.verifies() { "yes" } else { "no" });
-    match tape.is_open_loop() {
-        true => println!("schedule    open loop, {} ns a pass", tape.period_ns()),
-        false => println!("schedule    closed loop"),
+    match print(&tape, arguments.first, BufWriter::new(stdout().lock())) {
+        // Whoever reads has read enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(|error| format!("stdout cannot be written: {error}")),
     }
-    for j in 0..arguments.first.min(tape.op_count()) {
+}
+
+fn print(tape: &Tape, first: u64, mut out: impl Write) -> io::Result<()> {
+    writeln!(out, "keys        {}", tape.key_count())?;
+    writeln!(out, "prefilled   {}", tape.prefill_count())?;
+    writeln!(out, "operations  {}", tape.op_count())?;
+    writeln!(out, "pool        {} bytes", tape.pool().len())?;
+    writeln!(out, "seed        {}", tape.seed())?;
+    writeln!(out, "verified    {}", if tape.verifies() { "yes" } else { "no" })?;
+    match tape.is_open_loop() {
+        true => writeln!(out, "schedule    open loop, {} ns a pass", tape.period_ns())?,
+        false => writeln!(out, "schedule    closed loop")?,
+    }
+    for j in 0..first.min(tape.op_count()) {
         let op = tape.op(j);
         let keys: Vec<_> = tape.run(&op).map(|k| String::from_utf8_lossy(tape.key(k))).collect();
         let due =
             if tape.is_open_loop() { format!(" due {} ns", tape.due_ns(j)) } else { String::new() };
         let kind = op.verb.kind(op.noreply);
-        println!("{j:>10}  {kind:<15} {} bytes{due}  {}", op.length, keys.join(" "));
+        writeln!(out, "{j:>10}  {kind:<15} {} bytes{due}  {}", op.length, keys.join(" "))?;
     }
-    Ok(())
+    out.flush()
 }

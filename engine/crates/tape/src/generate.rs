@@ -10,10 +10,12 @@ use rand_distr::{Distribution as _, Exp1, Zipf};
 
 use crate::format::{HEADER_BYTES, Header, Op};
 use crate::keys::{KeyWriter, mix};
-use crate::workload::{Distribution, Schedule, Span, Workload, WorkloadError, bad};
+use crate::workload::{Distribution, KeyShape, Schedule, Span, Workload, WorkloadError, bad};
 
 /// The least length of the value pool: long enough that values of neighbouring keys differ.
 const POOL_BYTES_LEAST: u64 = 1 << 20;
+/// The longest tape that is made: a guard against a slip of the keyboard.
+const TAPE_BYTES_MOST: f64 = (4_u64 << 30) as f64;
 /// Compressible and random bytes alternate in blocks of this length, well inside what deflate sees.
 const POOL_BLOCK_BYTES: usize = 64;
 
@@ -40,6 +42,7 @@ pub fn generate(
 ) -> Result<Vec<u8>, WorkloadError> {
     workload.check()?;
     schedule.check()?;
+    check_bytes(workload, schedule)?;
     let lengths: Vec<u32> = (0..workload.keys).map(|k| length_of(k, workload.size, seed)).collect();
     let (key_offsets, key_bytes) = write_keys(workload, seed)?;
     let (times, period_ns, op_count) = times_of(schedule, seed);
@@ -73,6 +76,33 @@ pub fn generate(
         header.times_at = tape.add(times.iter().flat_map(|time| time.to_le_bytes()));
     }
     Ok(tape.finish(header))
+}
+
+/// Refuse a tape that memory may not hold, before any of it is made.
+fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadError> {
+    let (ops, bytes_per_op) = match *schedule {
+        Schedule::Closed { ops } => (ops as f64, 16.0),
+        Schedule::Uniform { rate, duration_ns } | Schedule::Poisson { rate, duration_ns } => {
+            (rate * duration_ns as f64 / 1e9, 24.0)
+        }
+    };
+    let has_runs = workload.mix.iter().any(|kind| kind.verb.has_run());
+    let run_bytes = if has_runs { f64::from(workload.run) * 4.0 } else { 0.0 };
+    let key_bytes = match &workload.shape {
+        KeyShape::Length(span) => span.high as usize,
+        KeyShape::Pattern(text) => text.len(),
+    };
+    let bytes = f64::from(workload.keys) * (key_bytes as f64 + 8.0)
+        + ops * (bytes_per_op + run_bytes)
+        + f64::from(workload.size.high);
+    if bytes > TAPE_BYTES_MOST {
+        return bad(format!(
+            "a tape of about {:.0} GiB, at most 4 are made: lower --keys, --run, --ops or \
+             --rate × --duration (a worker at the end of a tape begins it again)",
+            bytes / f64::from(1 << 30)
+        ));
+    }
+    Ok(())
 }
 
 /// Sections one after the other, each at a multiple of eight bytes.

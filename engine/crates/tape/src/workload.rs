@@ -154,7 +154,7 @@ pub enum Schedule {
     Poisson { rate: f64, duration_ns: u64 },
 }
 
-/// The largest tape that is made: a guard against a slip of the keyboard.
+/// More records than any tape has room for.
 const OPS_MAX: f64 = 4e9;
 
 impl Workload {
