@@ -1,0 +1,113 @@
+"""The Python worker's own edges: its command line, bad tapes, what a client refuses, no set-up."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cachemark import process
+from cachemark.clients import Client, registry
+from cachemark.protocol import Failure, Hello, Prepare, Ready, Run, Unsupported
+from cachemark.worker import Worker
+from tests.conftest import ROOT
+from tests.workers import driver, scripted
+
+FOLDER = ROOT / "workers" / "python"
+CLIENT = registry(process.binary_path())["python/pymemcache"]
+pytestmark = pytest.mark.skipif(bool(CLIENT.missing()), reason=CLIENT.setup)
+MIXED = ("--keys", "20", "--size", "10..50", "--mix", "get=2,mget=1,set=1,mset=1", "--ops", "40")
+
+
+def test_an_unknown_client_is_named_with_the_known_ones() -> None:
+    command = [CLIENT.command[0], str(FOLDER / "worker.py"), "pymemcached"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    (line,) = ended.stderr.splitlines()
+    for name in ("pymemcache", "pylibmc", "python-memcached", "aiomcache", "emcache"):
+        assert name in line
+
+
+def test_a_library_that_is_missing_is_an_answer() -> None:
+    bare = Client(
+        id="bare", library="", language="", command=[sys.executable, "-S", *CLIENT.command[1:]]
+    )
+    with Worker(bare.command) as worker:
+        answer = driver.ask(worker, Hello())
+    assert isinstance(answer, Unsupported)
+    assert "pymemcache is not installed" in answer.reason
+    assert answer.remedy == "make workers"
+
+
+@pytest.mark.parametrize("schedule", [(), ("--rate", "100", "--duration", "400ms")])
+def test_no_tape_can_crash_it(schedule: tuple[str, ...], tmp_path: Path) -> None:
+    arguments = [*MIXED[:-2], *schedule] if schedule else MIXED
+    good = driver.write_tape(tmp_path, *arguments).read_bytes()
+    draw, bad = random.Random(7), tmp_path / "bad"
+    refused = 0
+    with scripted.scripted() as server, driver.started(CLIENT) as (worker, _):
+        for attempt in range(150):
+            data = bytearray(good)
+            if attempt % 3 == 0:
+                at = 8 * draw.randrange(20)  # a field of the header
+                data[at : at + 8] = draw.choice([0, 1, 7, 2**31, 2**63, 2**64 - 1]).to_bytes(
+                    8, "little"
+                )
+            elif attempt % 3 == 1:
+                at = 160 + draw.randrange(600)  # keys, offsets, lengths
+                data[at] = draw.randrange(256)
+            else:
+                del data[draw.randrange(len(data)) :]
+            bad.write_bytes(data)
+            answer = driver.ask(worker, Prepare(servers=[server.address], tape=str(bad)))
+            assert isinstance(answer, (Failure, Ready, Unsupported)), answer
+            if isinstance(answer, Failure):
+                assert answer.kind == "tape", answer
+                refused += 1
+        assert refused >= 50
+        answer = driver.ask(worker, Prepare(servers=[server.address], tape=str(tmp_path / "none")))
+        assert isinstance(answer, Failure)
+        assert answer.kind == "tape"
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "depth": {"depth": 2},
+    "connections": {"connections": 2},
+    "wire": {"wire": "binary"},
+    "servers": {"servers": ["127.0.0.1:1", "127.0.0.1:2"]},
+    "options": {"options": {"colour": "blue"}},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_it_cannot_do_is_unsupported(name: str, tmp_path: Path) -> None:
+    tape = driver.write_tape(tmp_path, *MIXED)
+    with driver.started(CLIENT) as (worker, _):
+        fields: dict[str, Any] = {"servers": ["127.0.0.1:1"], "tape": str(tape), **REFUSED[name]}
+        answer = driver.ask(worker, Prepare(**fields))
+    assert isinstance(answer, Unsupported), answer
+    assert answer.reason
+
+
+def test_a_batch_with_a_key_twice_is_unsupported(tmp_path: Path) -> None:
+    mix = ("--mix", "mget=1", "--run", "3", "--distribution", "constant", "--ops", "5")
+    tape = driver.write_tape(tmp_path, "--keys", "5", *mix)
+    with driver.started(CLIENT) as (worker, _):
+        answer = driver.ask(worker, Prepare(servers=["127.0.0.1:1"], tape=str(tape)))
+    assert isinstance(answer, Unsupported)
+    assert "twice" in answer.reason
+
+
+def test_wrong_requests_are_answered_and_survived(tmp_path: Path) -> None:
+    with driver.started(CLIENT) as (worker, _):
+        early = driver.ask(worker, Run(phase="measure"))
+        assert isinstance(early, Failure)
+        assert early.kind == "protocol"
+        answer = driver.ask(worker, Prepare(servers=["nowhere"], tape=str(tmp_path)))
+        assert isinstance(answer, Failure)
+        worker.bye()
