@@ -6,6 +6,7 @@ What the worker told, what the case expects and what the server itself counted h
 from __future__ import annotations
 
 import shutil
+import socket
 import tomllib
 from collections.abc import Generator
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from cachemark import histogram
-from cachemark.clients import Client
+from cachemark import histogram, process
+from cachemark.clients import Client, registry
 from cachemark.protocol import Done, Operation, Prepare, Ready, Run, Unsupported
 from cachemark.servers import RunningServer, parse_spec, running
 from cachemark.worker import Worker
@@ -117,3 +118,73 @@ def _check(told: Operation, expected: dict[str, int]) -> None:
         assert decoded.count == told.ok
         # busy_ns is the sum of the same times; buckets keep three digits of each.
         assert decoded.mean() * decoded.count == pytest.approx(told.busy_ns, rel=0.002)
+
+
+@pytest.mark.parametrize("client", driver.clients())
+def test_a_capability_is_true(client: Client, tmp_path: Path) -> None:
+    """A Unix socket and each wire: what is claimed works, what is not is refused."""
+    arguments = ("--keys", "20", "--size", "30", "--mix", "get=1,set=1", "--ops", "100")
+    tape = driver.write_tape(tmp_path, *arguments)
+    with (
+        running(parse_spec("memcached:threads=1,memory=16,unix=yes")) as by_path,
+        running(parse_spec("memcached:threads=1,memory=16")) as by_port,
+        driver.started(client) as (worker, ready),
+    ):
+        ways = [("text", by_path, "unix"), ("binary", by_port, "binary"), ("text", by_port, "text")]
+        for wire, server, capability in ways:
+            request = Prepare(servers=server.addresses, wire=wire, tape=str(tape))
+            answer = driver.ask(worker, request)
+            if capability not in ready.capabilities:
+                assert not isinstance(answer, Ready), capability
+                continue
+            assert isinstance(answer, Ready), answer
+            before = server.stats()
+            assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
+            done = driver.play(worker, Run(phase="measure", ops=100))
+            assert sum(op.ok for op in done.operations.values()) == 100
+            after = server.stats()
+            assert driver.rise(before, after, "cmd_get") == done.operations["get"].hits
+
+
+@pytest.mark.parametrize(("wire", "first"), [("text", b"s"), ("binary", b"\x80")])
+def test_a_wire_is_what_goes_over_it(wire: str, first: bytes, tmp_path: Path) -> None:
+    """The factor levels are really different: seen from the other end."""
+    client = registry(process.binary_path())["python/pylibmc"]
+    if client.missing():
+        pytest.skip(client.setup)
+    tape = driver.write_tape(tmp_path, "--keys", "20", "--mix", "get=1", "--ops", "100")
+    with socket.create_server(("127.0.0.1", 0)) as server, driver.started(client) as (worker, _):
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        worker.send(Prepare(servers=[address], wire=wire, tape=str(tape), timeout_ms=5000))
+        connection, _ = server.accept()
+        with connection:
+            assert connection.recv(1) == first
+
+
+@pytest.mark.parametrize("options", [{}, {"autobatching": "on"}])
+def test_many_tasks_on_few_connections(options: dict[str, str], tmp_path: Path) -> None:
+    """Awaited calls: depth times connections tasks, each read counted once."""
+    client = registry(process.binary_path())["python/emcache"]
+    if client.missing():
+        pytest.skip(client.setup)
+    tape = driver.write_tape(tmp_path, "--keys", "20", "--mix", "get=1", "--ops", "100")
+    with (
+        running(parse_spec("memcached:threads=1,memory=16")) as server,
+        driver.started(client) as (worker, _),
+    ):
+        before = int(server.stats()["total_connections"])
+        setup = Prepare(
+            servers=server.addresses, connections=2, depth=5, tape=str(tape), options=options
+        )
+        answer = driver.ask(worker, setup)
+        assert isinstance(answer, Ready), answer
+        assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
+        gets = server.stats()["cmd_get"]
+        done = driver.play(worker, Run(phase="measure", ops=1000))
+        after = server.stats()
+    assert done.max_in_flight == 10
+    assert done.operations["get"].hits == done.operations["get"].ok == 1000
+    # Gets of the same key in one batch go out as one.
+    sent = int(after["cmd_get"]) - int(gets)
+    assert sent <= 1000 if options else sent == 1000
+    assert int(after["total_connections"]) - before == 2
