@@ -52,7 +52,10 @@ class Run:
         return self.header.id
 
     def __enter__(self) -> Run:
-        lock = os.open(self.folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+        try:
+            lock = os.open(self.folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+        except OSError as error:
+            raise UsageError(f"{self.folder}: cannot be written: {error}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -73,9 +76,17 @@ class Run:
         """Keep an outcome: it is on disk when this returns. Only inside the context."""
         if self._lock is None:
             raise RuntimeError("a run must be entered before it is written to")
-        with (self.folder / _OUTCOMES).open("ab", buffering=0) as file:
-            file.write(to_line(outcome))
-            os.fsync(file.fileno())
+        path = self.folder / _OUTCOMES
+        try:
+            # Buffered, as a raw write may take a part only and say so in its return value alone.
+            with path.open("ab") as file:
+                file.write(to_line(outcome))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise UsageError(
+                f"{path}: cannot be written: {error}", "make room, then run with --resume"
+            ) from error
 
     def outcomes(self) -> list[Outcome]:
         """All that is kept, in the order of the trials' ends. Raises UsageError."""
@@ -165,6 +176,12 @@ def _folders(root: Path) -> list[Path]:
 
 def _read_header(path: Path) -> RunHeader:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=RunHeader)
+        header = msgspec.json.decode(path.read_bytes(), type=RunHeader)
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(f"{path}: not a run: {error}") from error
+    if header.format != RUN_FORMAT:
+        raise UsageError(
+            f"{path}: a run of format {header.format}, this cachemark reads {RUN_FORMAT}",
+            f"read it with cachemark {header.cachemark}",
+        )
+    return header

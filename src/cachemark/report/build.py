@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from cachemark.clients import NATIVE
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
 from cachemark.report import emcache
-from cachemark.report.format import interval, number
+from cachemark.report.format import interval, number, time
 from cachemark.report.value import Absence, Group, Report, Row, Section
-from cachemark.statistics import CellSummary, Comparison, compare, summarise
+from cachemark.statistics import (
+    PERCENTILES,
+    CellSummary,
+    Comparison,
+    Metric,
+    compare,
+    least_sample,
+    summarise,
+)
 from cachemark.store import RunHeader
 
 # A suite that was published before has a section in the shape of the original.
@@ -20,12 +30,13 @@ def build(header: RunHeader, outcomes: Sequence[Outcome]) -> Report:
     """The report of a run."""
     experiment = header.experiment
     summaries = summarise(outcomes)
-    groups = _groups(summaries, outcomes, experiment.margin_percent)
+    groups = _groups(summaries, outcomes, experiment)
     return Report(
         header=header,
-        answers=[_answer(group) for group in groups if _ranked(group)],
+        answers=[_answer(group) for group in groups],
         groups=groups,
         absences=_absences(summaries),
+        missing=[summary for summary in summaries if not _ran(summary)],
         rejected=_rejected(summaries),
         notes=_notes(experiment, summaries),
         environment=_environment(header),
@@ -39,73 +50,100 @@ def _sections(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[Secti
 
 
 def _groups(
-    summaries: list[CellSummary], outcomes: Sequence[Outcome], margin_percent: float
+    summaries: list[CellSummary], outcomes: Sequence[Outcome], experiment: Experiment
 ) -> list[Group]:
+    closed = {load.name for load in experiment.loads if load.schedule == "closed"}
     together: dict[tuple[str, str, str], list[CellSummary]] = {}
     for summary in summaries:
         cell = summary.cell
-        if not summary.unsupported:
+        if _ran(summary):
             key = (cell.workload, cell.load, cell.server)
             together.setdefault(key, []).append(summary)
-    return [_group(members, outcomes, margin_percent) for _, members in sorted(together.items())]
+    return [
+        _group(members, outcomes, experiment.margin_percent, "rate" if key[1] in closed else "p99")
+        for key, members in sorted(together.items())
+    ]
 
 
-def _group(members: list[CellSummary], outcomes: Sequence[Outcome], margin_percent: float) -> Group:
-    members = sorted(members, key=_rate, reverse=True)
+def _ran(summary: CellSummary) -> bool:
+    """Some trial of the cell was played, whatever came of it."""
+    return summary.total is not None or not summary.unsupported
+
+
+def _group(
+    members: list[CellSummary], outcomes: Sequence[Outcome], margin_percent: float, metric: Metric
+) -> Group:
+    members = sorted(members, key=lambda member: _place(member, metric))
     first = members[0]
-    comparisons: dict[str, Comparison] = {}
-    if first.total:
-        found = compare(outcomes, first.cell.client, first.cell, margin_percent)
-        comparisons = {comparison.client: comparison for comparison in found}
+
+    def against(baseline: str) -> dict[str, Comparison]:
+        found = compare(outcomes, baseline, first.cell, margin_percent, metric)
+        return {comparison.client: comparison for comparison in found}
+
+    ranked = [member.cell.client for member in _choices(members, metric)]
+    comparisons = against(first.cell.client) if ranked else {}
     return Group(
         server=first.cell.server,
         server_version=next((m.server_version for m in members if m.server_version), ""),
         workload=first.cell.workload,
         load=first.cell.load,
+        metric=metric,
         rows=[
             Row(
                 summary=member,
                 comparison=comparisons.get(member.cell.client),
-                fastest=member is first and member.total is not None,
+                fastest=member is first and bool(ranked),
             )
             for member in members
         ],
+        lead=against(ranked[0]).get(ranked[1]) if len(ranked) > 1 else None,
     )
 
 
-def _rate(summary: CellSummary) -> float:
-    return summary.total.rate.value if summary.total else -1.0
+def _place(summary: CellSummary, metric: Metric) -> float:
+    """What a group is sorted by: the least is the fastest, and what has no figure is last."""
+    figure = _figure(summary, metric)
+    if figure is None:
+        return math.inf
+    return -figure if metric == "rate" else figure
 
 
-def _ranked(group: Group) -> list[Row]:
-    """The rows to choose from: the native client is a yardstick where libraries are compared."""
-    measured = [row for row in group.rows if row.summary.total]
-    libraries = [row for row in measured if row.summary.cell.client != "native"]
+def _figure(summary: CellSummary, metric: Metric) -> float | None:
+    total = summary.total
+    if total is None:
+        return None
+    if metric == "rate":
+        return total.rate.value
+    return total.p99_ns.value if total.p99_ns else None
+
+
+def _choices(members: list[CellSummary], metric: Metric) -> list[CellSummary]:
+    """Those to choose from: the native client is a yardstick where libraries are compared."""
+    measured = [member for member in members if _figure(member, metric) is not None]
+    libraries = [m for m in measured if m.cell.client.partition("?")[0] != NATIVE]
     return libraries or measured
 
 
 def _answer(group: Group) -> str:
     place = f"{group.workload}, {group.load}, against {group.server}"
-    rows = _ranked(group)
-    best = rows[0].summary
-    rate = f"{number(best.total.rate.value)} ops/s" if best.total else ""
-    if len(rows) == 1:
-        return f"{place}: {best.cell.client} does {rate}."
-    second = rows[1]
-    lead = _lead(rows[0], second)
-    return f"{place}: {best.cell.client} is first with {rate}; {lead}."
+    ranked = _choices([row.summary for row in group.rows], group.metric)
+    if not ranked:
+        return f"{place}: no client has a figure that counts."
+    client = ranked[0].cell.client
+    value = _figure(ranked[0], group.metric) or 0.0
+    figure = f"{number(value)} ops/s" if group.metric == "rate" else f"a p99 of {time(value)}"
+    if len(ranked) == 1:
+        return f"{place}: {client} alone has a figure, {figure}."
+    return f"{place}: {client} is first with {figure}; {_lead(group, ranked[1].cell.client)}."
 
 
-def _lead(first: Row, second: Row) -> str:
-    name = second.summary.cell.client
-    comparison = second.comparison
-    if comparison is None or not first.fastest:
-        # Both were compared with the yardstick, so their own ratio is shown without an answer.
-        ours, theirs = first.summary.total, second.summary.total
-        if ours is None or theirs is None:
-            return f"{name} is second"
-        return f"{name}, second, does {theirs.rate.value / ours.rate.value:.2f} × as many"
-    part = f"{name}, second, does {interval(comparison.ratio, '{:.2f}')} × as many"
+def _lead(group: Group, second: str) -> str:
+    comparison = group.lead
+    if comparison is None:
+        return f"{second}, second, has no block in common with it"
+    verb = "does" if group.metric == "rate" else "takes"
+    measure = "as many" if group.metric == "rate" else "as long"
+    part = f"{second}, second, {verb} {interval(comparison.ratio, '{:.2f}')} × {measure}"
     if comparison.answer in ("equivalent", "inconclusive"):
         return f"{part}: {_MEANING[comparison.answer]}"
     return part
@@ -155,9 +193,21 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
         notes.append(
             f"{experiment.blocks} blocks are few: take 5 or more (--blocks) before you quote any."
         )
+    notes += _too_few(summaries)
     for summary in summaries:
         notes += [f"{summary.cell.client}: {note}" for note in summary.notes]
     return list(dict.fromkeys(notes))
+
+
+def _too_few(summaries: list[CellSummary]) -> list[str]:
+    """Why a percentile is a dash."""
+    kinds = [kind for s in summaries for kind in (s.total, *s.kinds) if kind]
+    times = [kind.response for kind in kinds if kind.response]
+    return [
+        f"–: a p{percent:g} needs {least_sample(percent)} operations, and there were fewer."
+        for percent in PERCENTILES
+        if any(of.percentiles[percent] is None for of in times)
+    ]
 
 
 def _environment(header: RunHeader) -> list[str]:

@@ -1,12 +1,16 @@
-"""The report as CSV: a line for each cell and kind of operation, plain units in the names."""
+"""The report as CSV: a line for each cell and kind of operation, plain units in the names.
+
+`response_*` and `service_*` are of all trials' operations together; `trials_*` are geometric means
+of the trials' own percentiles with their 95 % interval.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 
-from cachemark.report.value import Report, Row
-from cachemark.statistics import KindSummary
+from cachemark.report.value import Report
+from cachemark.statistics import CellSummary, Interval, KindSummary
 
 COLUMNS = (
     "client",
@@ -30,12 +34,18 @@ COLUMNS = (
     "response_max_ns",
     "service_p50_ns",
     "service_p99_ns",
+    "trials_p50_ns",
+    "trials_p50_ns_low",
+    "trials_p50_ns_high",
+    "trials_p99_ns",
+    "trials_p99_ns_low",
+    "trials_p99_ns_high",
     "client_cpu_us_per_op",
     "server_cpu_us_per_op",
     "hits",
     "misses",
     "errors",
-    "unsupported",
+    "reason",
 )
 
 
@@ -47,14 +57,14 @@ def render(report: Report, width: int | None) -> str:
     writer.writerow(COLUMNS)
     for group in report.groups:
         for row in group.rows:
-            total = [row.summary.total] if row.summary.total else [None]
-            for kind in [*total, *row.summary.kinds]:
-                writer.writerow(_line(row, kind))
+            for kind in [row.summary.total, *row.summary.kinds]:
+                writer.writerow(_line(row.summary, kind))
+    for summary in report.missing:
+        writer.writerow(_line(summary, None))
     return out.getvalue()
 
 
-def _line(row: Row, kind: KindSummary | None) -> list[object]:
-    summary = row.summary
+def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
     cell = summary.cell
     named = [
         cell.client,
@@ -67,7 +77,7 @@ def _line(row: Row, kind: KindSummary | None) -> list[object]:
     ]
     if kind is None:
         counts = ["all", summary.trials, summary.valid]
-        return [*named, *counts, *[""] * (len(COLUMNS) - len(named) - 4), summary.unsupported]
+        return [*named, *counts, *[""] * (len(COLUMNS) - len(named) - 4), _reason(summary)]
     response = kind.response.percentiles if kind.response else {}
     service = kind.service.percentiles if kind.service else {}
     whole = not kind.kind
@@ -78,20 +88,30 @@ def _line(row: Row, kind: KindSummary | None) -> list[object]:
         summary.trials,
         summary.valid,
         kind.ok,
-        _plain(kind.rate.value),
-        _plain(kind.rate.low),
-        _plain(kind.rate.high),
+        *_interval(kind.rate),
         *[_plain(response.get(percent)) for percent in (50.0, 90.0, 99.0, 99.9)],
         kind.response.max_ns if kind.response else "",
         *[_plain(service.get(percent)) for percent in (50.0, 99.0)],
+        *_interval(kind.p50_ns),
+        *_interval(kind.p99_ns),
         _plain(client_cpu.value if whole and client_cpu else None),
         _plain(server_cpu.value if whole and server_cpu else None),
         kind.hits,
         kind.misses,
         sum(kind.errors.values()),
-        summary.unsupported,
+        _reason(summary),
     ]
 
 
+def _reason(summary: CellSummary) -> str:
+    """Why trials of the cell are missing: it could not run, or they do not count."""
+    rejected = [f"{count} trials {reason}" for reason, count in summary.rejected.items()]
+    return "; ".join([summary.unsupported, *rejected] if summary.unsupported else rejected)
+
+
+def _interval(of: Interval | None) -> list[str]:
+    return [_plain(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
+
+
 def _plain(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

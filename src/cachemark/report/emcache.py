@@ -86,10 +86,10 @@ def _fill(known: _Published, valid: list[Outcome]) -> Section:
     ]
     for who in _who(valid, ("fill",)):
         fills = _of(valid, who)("fill")
-        sent = _mean(fills, lambda done: _keys(done) / _busy_s(done))
-        right = _mean(fills, lambda done: _keys(done) / (done.elapsed_ns / 1e9))
-        sent_mb = _mean(fills, lambda done: _user_bytes(done) / _busy_s(done) / _MB)
-        right_mb = _mean(fills, lambda done: _user_bytes(done) / (done.elapsed_ns / 1e9) / _MB)
+        sent = _mean(fills, lambda done: _per(_keys(done), _busy_s(done)))
+        right = _mean(fills, lambda done: _per(_keys(done), done.elapsed_ns / 1e9))
+        sent_mb = _mean(fills, lambda done: _per(_user_bytes(done) / _MB, _busy_s(done)))
+        right_mb = _mean(fills, lambda done: _per(_user_bytes(done) / _MB, done.elapsed_ns / 1e9))
         rows.append([who, _pair(sent, sent_mb), _pair(right, right_mb)])
     return Section(
         title="Fill the cache to 80 %",
@@ -168,12 +168,17 @@ def _of(valid: list[Outcome], who: str) -> Callable[[str], list[Done]]:
     return windows
 
 
-def _rate(done: Done) -> float:
-    return sum(op.ok for op in done.operations.values()) / (done.elapsed_ns / 1e9)
+def _rate(done: Done) -> float | None:
+    return _per(sum(op.ok for op in done.operations.values()), done.elapsed_ns / 1e9)
 
 
-def _send_rate(done: Done) -> float:
-    return sum(op.ok for op in done.operations.values()) / (done.send_elapsed_ns / 1e9)
+def _send_rate(done: Done) -> float | None:
+    return _per(sum(op.ok for op in done.operations.values()), done.send_elapsed_ns / 1e9)
+
+
+def _per(count: float, seconds: float) -> float | None:
+    """None where a worker does not tell that time."""
+    return count / seconds if seconds > 0 else None
 
 
 def _keys(done: Done) -> int:
@@ -188,11 +193,13 @@ def _busy_s(done: Done) -> float:
     return sum(op.busy_ns for op in done.operations.values()) / 1e9
 
 
-def _mean(windows: list[Done], figure: Callable[[Done], float]) -> float | None:
-    return sum(map(figure, windows)) / len(windows) if windows else None
+def _mean(windows: list[Done], figure: Callable[[Done], float | None]) -> float | None:
+    figures = [figure(window) for window in windows]
+    known = [value for value in figures if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(figures) else None
 
 
-def _mean_k(windows: list[Done], figure: Callable[[Done], float]) -> str:
+def _mean_k(windows: list[Done], figure: Callable[[Done], float | None]) -> str:
     mean = _mean(windows, figure)
     return "–" if mean is None else _k(mean / 1e3)
 
@@ -208,4 +215,6 @@ def _k(thousands: float) -> str:
 
 
 def _part(user: float, whole: float) -> str:
+    if not whole > 0:  # absent from the server's `stats`, or it did not grow
+        return "–"
     return f"{whole:.0f} MB ({100 * user / whole:.0f} %)"

@@ -45,9 +45,6 @@ def spread(of: Interval) -> str:
     return f"{text} ±{100 * (of.high / of.low) ** 0.5 - 100:.1f} %"
 
 
-def bytes_of(count: float) -> str:
-    """Such as 512 B, 64.0 MiB."""
-    for factor, suffix in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if count >= factor:
-            return f"{count / factor:.1f} {suffix}"
-    return f"{count:.0f} B"
+def counted(count: int) -> str:
+    """A number of things: 0, 950, 9999 to the last one, then as `number` has it."""
+    return str(count) if count < 10_000 else number(count)

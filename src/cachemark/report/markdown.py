@@ -32,7 +32,7 @@ def render(report: Report, width: int | None) -> str:
     )
     for heading, items in parts:
         if items:
-            lines += ["", f"## {heading}", "", *[f"- {item}" for item in items]]
+            lines += ["", f"## {heading}", "", *[f"- {_line(item)}" for item in items]]
     if experiment.analysis:
         lines += ["", "## Analysis", "", experiment.analysis.strip()]
     return "\n".join(lines) + "\n"
@@ -45,4 +45,9 @@ def _draw(table: Table) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return _line(text).replace("|", "\\|")
+
+
+def _line(text: str) -> str:
+    """A worker's own words may hold line ends, which would end the list or the table."""
+    return " ".join(text.split())

@@ -53,7 +53,7 @@ def _lists(console: Console, report: Report) -> None:
         if lines and heading:
             console.print(heading)
         for line in lines:
-            console.print(escape(line))
+            console.print(escape(" ".join(line.split())))
 
 
 # What a narrow terminal does without, first to go first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.statistics import CellSummary, Comparison
+from cachemark.statistics import CellSummary, Comparison, Metric
 from cachemark.store import RunHeader
 
 
@@ -17,13 +17,19 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients that did the same work: one server, workload and load; fastest first."""
+    """The clients that did the same work: one server, workload and load; fastest first.
+
+    In a closed loop the fastest has the most ops/s. In an open loop all are given the same rate, so
+    the fastest has the least p99. `lead` compares the two that a reader would choose from.
+    """
 
     server: str
     server_version: str
     workload: str
     load: str
+    metric: Metric
     rows: list[Row]
+    lead: Comparison | None
 
 
 class Absence(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +56,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     answers: list[str]
     groups: list[Group]
     absences: list[Absence]
+    missing: list[CellSummary]
     rejected: list[str]
     notes: list[str]
     environment: list[str]

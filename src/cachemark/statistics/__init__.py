@@ -1,15 +1,18 @@
 """Statistics over trials. The only user of SciPy; import it late, as it takes a second."""
 
-from cachemark.statistics.comparison import Answer, Comparison, compare, holm
+from cachemark.statistics.comparison import Answer, Comparison, Metric, compare, holm
+from cachemark.statistics.figures import least_sample
 from cachemark.statistics.interval import Interval, geometric, paired_ratio
-from cachemark.statistics.summary import CellSummary, KindSummary, least_sample, summarise
+from cachemark.statistics.summary import PERCENTILES, CellSummary, KindSummary, summarise
 
 __all__ = [
+    "PERCENTILES",
     "Answer",
     "CellSummary",
     "Comparison",
     "Interval",
     "KindSummary",
+    "Metric",
     "compare",
     "geometric",
     "holm",

@@ -8,20 +8,27 @@ from typing import Literal
 import msgspec
 
 from cachemark.outcome import Cell, Outcome
+from cachemark.protocol import Done
+from cachemark.statistics.figures import rate, response_ns
 from cachemark.statistics.interval import Interval, paired_ratio
 
 ALPHA = 0.05
 Answer = Literal["faster", "slower", "equivalent", "inconclusive"]
+Metric = Literal["rate", "p99"]
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A client against a baseline in one group: the ratio of their ops/s, and what it means."""
+    """A client against a baseline in one group: the ratio of their figures, and what it means.
+
+    The figure is ops/s (`rate`: more is faster) or the p99 of the response time (less is faster).
+    """
 
     client: str
     baseline: str
     server: str
     workload: str
     load: str
+    metric: Metric
     ratio: Interval
     pairs: int
     answer: Answer
@@ -29,7 +36,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(
-    outcomes: Sequence[Outcome], baseline: str, group: Cell, margin_percent: float
+    outcomes: Sequence[Outcome],
+    baseline: str,
+    group: Cell,
+    margin_percent: float,
+    metric: Metric = "rate",
 ) -> list[Comparison]:
     """Compare every client of a group (server, workload, load of `group`) with the baseline.
 
@@ -37,10 +48,10 @@ def compare(
     that excludes 1, a ratio beyond the margin, and p < 0.05 after Holm's correction over the
     group; `equivalent` needs the whole interval inside 1 ± margin.
     """
-    rates = _rates(outcomes, group)
-    base = rates.get(baseline, {})
+    figures = _figures(outcomes, group, metric)
+    base = figures.get(baseline, {})
     ratios: dict[str, tuple[Interval, int]] = {}
-    for client, of_client in rates.items():
+    for client, of_client in figures.items():
         blocks = sorted(set(of_client) & set(base))
         if client == baseline or not blocks:
             continue
@@ -54,18 +65,21 @@ def compare(
             server=group.server,
             workload=group.workload,
             load=group.load,
+            metric=metric,
             ratio=ratio,
             pairs=pairs,
-            answer=_answer(ratio, corrected.get(client), margin_percent / 100),
+            answer=_answer(ratio, corrected.get(client), margin_percent / 100, metric),
             p_holm=corrected.get(client),
         )
         for client, (ratio, pairs) in ratios.items()
     ]
 
 
-def _rates(outcomes: Sequence[Outcome], group: Cell) -> dict[str, dict[int, float]]:
-    """Client → block → ops/s of its valid trial."""
-    rates: dict[str, dict[int, float]] = {}
+def _figures(
+    outcomes: Sequence[Outcome], group: Cell, metric: Metric
+) -> dict[str, dict[int, float]]:
+    """Client → block → the figure of its valid trial."""
+    figures: dict[str, dict[int, float]] = {}
     for outcome in outcomes:
         cell = outcome.trial.cell
         same = (cell.server, cell.workload, cell.load) == (
@@ -75,10 +89,17 @@ def _rates(outcomes: Sequence[Outcome], group: Cell) -> dict[str, dict[int, floa
         )
         if not same or outcome.verdict != "VALID" or outcome.measure is None:
             continue
-        ok = sum(operation.ok for operation in outcome.measure.operations.values())
-        rate = ok / outcome.measure.elapsed_ns * 1e9
-        rates.setdefault(cell.client, {})[outcome.trial.block] = rate
-    return rates
+        figure = _figure(outcome.measure, metric)
+        if figure:
+            figures.setdefault(cell.client, {})[outcome.trial.block] = figure
+    return figures
+
+
+def _figure(window: Done, metric: Metric) -> float | None:
+    operations = list(window.operations.values())
+    if metric == "rate":
+        return rate(operations, window.elapsed_ns)
+    return response_ns(operations, 99)
 
 
 def holm(p: dict[str, float]) -> dict[str, float]:
@@ -94,11 +115,11 @@ def holm(p: dict[str, float]) -> dict[str, float]:
     return corrected
 
 
-def _answer(ratio: Interval, p: float | None, margin: float) -> Answer:
+def _answer(ratio: Interval, p: float | None, margin: float, metric: Metric) -> Answer:
     if ratio.low is None or ratio.high is None or p is None:
         return "inconclusive"
     if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
         return "equivalent"
     if p < ALPHA and abs(ratio.value - 1) > margin and not ratio.low <= 1 <= ratio.high:
-        return "faster" if ratio.value > 1 else "slower"
+        return "faster" if (ratio.value > 1) == (metric == "rate") else "slower"
     return "inconclusive"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from cachemark import histogram
 from cachemark.outcome import Cell, Outcome
 from cachemark.protocol import Done, Operation
+from cachemark.statistics.figures import least_sample, ok, rate, response_ns
 from cachemark.statistics.interval import Interval, geometric
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
@@ -95,19 +95,14 @@ def _summary(trials: list[Outcome]) -> CellSummary:
 def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
     parts = [[w.operations[kind] for kind in kinds if kind in w.operations] for w in windows]
     operations = [operation for part in parts for operation in part]
-    rates = [
-        sum(operation.ok for operation in part) / window.elapsed_ns * 1e9
-        for part, window in zip(parts, windows, strict=True)
-    ]
     errors: dict[str, int] = {}
     for operation in operations:
         for kind, count in operation.errors.items():
             errors[kind] = errors.get(kind, 0) + count
-    positive = [rate for rate in rates if rate > 0]
     return KindSummary(
         kind=name,
         ok=sum(operation.ok for operation in operations),
-        rate=geometric(positive) if positive else Interval(value=0.0),
+        rate=_rate(parts, windows),
         hits=sum(operation.hits for operation in operations),
         misses=sum(operation.misses for operation in operations),
         errors=errors,
@@ -118,11 +113,25 @@ def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
     )
 
 
+def _rate(parts: list[list[Operation]], windows: list[Done]) -> Interval:
+    """Geometric mean over trials; where a trial did none, the rate of all time, no interval.
+
+    Leaving such a trial out would show a client that fails now and then as a faster one.
+    """
+    rates = [rate(part, w.elapsed_ns) for part, w in zip(parts, windows, strict=True)]
+    if all(rates):
+        return geometric(rates)
+    everything = [operation for part in parts for operation in part]
+    return Interval(value=rate(everything, sum(window.elapsed_ns for window in windows)))
+
+
 def _times(blobs: list[str | None]) -> Times | None:
     present = [histogram.decode(blob) for blob in blobs if blob]
     if not present:
         return None
     merged = histogram.merge(present)
+    if not merged.count:
+        return None
     return Times(
         count=merged.count,
         percentiles={
@@ -133,47 +142,30 @@ def _times(blobs: list[str | None]) -> Times | None:
     )
 
 
-def least_sample(percent: float) -> int:
-    """The least sample whose two-sided 95 % order-statistic interval of a percentile is finite.
-
-    n ≥ ln(0.025) / ln(p): 6 for p50, 36 for p90, 368 for p99, 3 688 for p99.9.
-    """
-    return math.ceil(math.log(0.025) / math.log(percent / 100))
-
-
 def _across(parts: list[list[Operation]], percent: float) -> Interval | None:
     """A percentile of each trial, and the interval across trials."""
-    values: list[float] = []
-    for part in parts:
-        blobs = [histogram.decode(op.response) for op in part if op.response]
-        if not blobs:
-            continue
-        merged = histogram.merge(blobs)
-        if merged.count >= least_sample(percent):
-            values.append(merged.percentile(percent))
-    return geometric(values) if values else None
+    found = [response_ns(part, percent) for part in parts]
+    values = [float(value) for value in found if value is not None]
+    # An interval over the trials that happened to have enough would be of other trials.
+    return geometric(values) if values and len(values) == len(parts) else None
 
 
 def _client_cpu(windows: list[Done]) -> Interval | None:
     values = [
-        (window.cpu_user_ns + window.cpu_system_ns) / 1e3 / _ok(window)
+        (window.cpu_user_ns + window.cpu_system_ns) / 1e3 / ok(window)
         for window in windows
-        if _ok(window) and window.cpu_user_ns + window.cpu_system_ns
+        if ok(window) and window.cpu_user_ns + window.cpu_system_ns
     ]
     return geometric(values) if values else None
 
 
 def _server_cpu(trials: list[Outcome]) -> Interval | None:
     values = [
-        trial.server_use.cpu_ns / 1e3 / _ok(trial.measure)
+        trial.server_use.cpu_ns / 1e3 / ok(trial.measure)
         for trial in trials
-        if trial.server_use and trial.measure and trial.server_use.cpu_ns and _ok(trial.measure)
+        if trial.server_use and trial.measure and trial.server_use.cpu_ns and ok(trial.measure)
     ]
     return geometric(values) if values else None
-
-
-def _ok(window: Done) -> int:
-    return sum(operation.ok for operation in window.operations.values())
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:
