@@ -1,0 +1,61 @@
+"""Reports as golden files: a report that changes shows it here; `.got` is written beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.outcome import Outcome
+from cachemark.report import RENDERERS
+from cachemark.report.build import build
+from tests.outcomes import experiment, header, measured
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def outcomes() -> list[Outcome]:
+    """Two clients that ran, one that is missing, one trial that lied."""
+    made = [measured("python/fast", block, 2000, index=4 * block) for block in range(5)]
+    made += [measured("python/slow", block, 1500, index=4 * block + 1) for block in range(5)]
+    made += [measured("native", block, 5000, index=4 * block + 2) for block in range(5)]
+    liar = msgspec.structs.replace(made[5], verdict="INVALID", reasons=["it lied"])
+    gone = msgspec.structs.replace(
+        measured("python/gone", 0, 100, index=3),
+        state="unsupported",
+        verdict=None,
+        measure=None,
+        worker=None,
+        reason="python/gone: not installed",
+        remedy="make workers",
+    )
+    return [*made[:5], liar, *made[6:], gone]
+
+
+@pytest.mark.parametrize("form", RENDERERS)
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_report_is_as_it_was(form: str, width: int) -> None:
+    made = experiment(["python/fast", "python/slow", "native", "python/gone"])
+    text = RENDERERS[form](build(header(made), outcomes()), width)
+    golden = GOLDEN / f"{form}-{width}.txt"
+    expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
+    if text != expected:
+        GOLDEN.mkdir(exist_ok=True)
+        golden.with_suffix(".got").write_text(text, encoding="utf-8")
+    assert text == expected
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    made = experiment(["python/fast", "python/slow", "native"])
+    for width in (60, 80, 120):
+        text = RENDERERS["table"](build(header(made), outcomes()), width)
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_the_answer_names_the_first_and_the_second() -> None:
+    made = experiment(["python/fast", "python/slow", "native"])
+    (answer,) = build(header(made), outcomes()).answers
+    assert "python/fast" in answer
+    assert "python/slow" in answer
+    assert "native" not in answer

@@ -1,0 +1,101 @@
+"""Experiments and plans: what is read, what is refused, what is run in which order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachemark import suites
+from cachemark.errors import UsageError
+from cachemark.experiment import parse
+from cachemark.plan import cells, plan
+from cachemark.tapes import arguments
+
+TEXT = """name = "x"
+question = "q"
+clients = ["a", "b"]
+servers = ["s", "t"]
+[[workloads]]
+name = "get"
+mix = { get = 1 }
+[workloads.keys]
+count = 5
+[[workloads]]
+name = "set"
+mix = { set = 1 }
+loads = ["two"]
+[[loads]]
+name = "one"
+[[loads]]
+name = "two"
+threads = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("count = 5", "count = 0", "f.toml:9: workloads[0].keys.count: Expected `int` >= 1"),
+        ("count = 5", "cuont = 5", "f.toml:9: workloads[0].keys.cuont: no such setting"),
+        ("threads = 2", "threads = -1", "f.toml:18: loads[1].threads: Expected `int` >= 1"),
+        ("threads = 2", "rate = 5", "load 'two': a closed loop has no rate"),
+        ("threads = 2", 'schedule = "poisson"', "load 'two': schedule 'poisson' needs a rate"),
+        ("threads = 2", "threads = 2\nconnections = 3", "3 connections cannot be shared"),
+        ('loads = ["two"]', 'loads = ["three"]', "workload 'set': no load 'three'"),
+        ('name = "two"', 'name = "one"', "load 'one' stands there twice"),
+        ('clients = ["a", "b"]', "clients = []", "clients: Expected `array` of length >= 1"),
+        ("mix = { get = 1 }", "mix = { get = 0 }", "Expected `float` > 0.0"),
+    ],
+)
+def test_a_slip_is_one_clear_error(old: str, new: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(TEXT.replace(old, new), "f.toml")
+    assert says in str(refused.value)
+
+
+def test_the_shipped_suites_can_be_read() -> None:
+    assert {"quick", "emcache"} <= set(suites.names())
+    for name in suites.names():
+        assert suites.find(name).analysis
+    assert suites.find("emcache", quick=True).name == "emcache"
+
+
+def test_a_workload_is_played_with_its_own_loads() -> None:
+    made = cells(parse(TEXT, "f.toml"))
+    assert Counter((cell.workload, cell.load) for cell in made) == {
+        ("get", "one"): 4,
+        ("get", "two"): 4,
+        ("set", "two"): 4,
+    }
+
+
+@given(st.integers(0, 2**53), st.integers(1, 6))
+def test_each_block_runs_every_cell_once(seed: int, blocks: int) -> None:
+    experiment = parse(f"seed = {seed}\nblocks = {blocks}\n{TEXT}", "f.toml")
+    trials = plan(experiment)
+    assert trials == plan(experiment)
+    assert [trial.index for trial in trials] == list(range(len(trials)))
+    every = Counter(map(str, cells(experiment)))
+    for block in range(blocks):
+        members = [trial for trial in trials if trial.block == block]
+        assert Counter(str(trial.cell) for trial in members) == every
+        assert len({trial.tape_seed for trial in members}) == 1
+    assert len({trial.tape_seed for trial in trials}) == blocks
+
+
+def test_blocks_are_shuffled_differently() -> None:
+    trials = plan(parse(f"blocks = 4\n{TEXT}", "f.toml"))
+    orders = {tuple(str(t.cell) for t in trials if t.block == block) for block in range(4)}
+    assert len(orders) == 4
+
+
+def test_a_tape_is_asked_for_in_the_engines_words() -> None:
+    experiment = parse(TEXT.replace("threads = 2", 'schedule = "uniform"\nrate = 100.5'), "f.toml")
+    closed = arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
+    assert closed[:4] == ["--seed", "7", "--keys", "5"]
+    assert closed[-2:] == ["--ops", "100000"]
+    opened = arguments(experiment.workloads[0], experiment.loads[1], experiment.timing, 7)
+    assert opened[-6:] == ["--schedule", "uniform", "--rate", "100.5", "--duration", "1000ms"]
