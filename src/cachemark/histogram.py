@@ -36,7 +36,7 @@ class Histogram:
     def percentile(self, percent: float) -> int:
         """The value in ns at rank ceil(percent/100 · n): the highest that its bucket stands for.
 
-        The nearest-rank rule of HdrHistogram. Raises HistogramError when there is no value, or no
+        Raises HistogramError when there is no value, or no
         such percentile.
         """
         if not self.count:
