@@ -96,7 +96,6 @@ class LiveDisplay:
             completed=number - 1,
             number=number,
             left=self._clock.left(),
-            rate="",
             what=name_of(trial),
         )
 
@@ -107,7 +106,11 @@ class LiveDisplay:
             self._progress.update(self._task, rate=f"{rate:,.0f} ops/s")
 
     def ends(self, outcome: Outcome) -> None:
-        """A trial has ended: only what went wrong is worth a line that stays."""
+        """A trial has ended: only what went wrong is worth a line that stays.
+
+        A short trial ends before its worker tells how it goes, so its own rate is shown meanwhile.
+        """
+        self._progress.update(self._task, rate=f"last {rate_of(outcome)}")
         if trouble := trouble_of(outcome):
             self._progress.console.print(trouble, markup=False, highlight=False, soft_wrap=True)
 
