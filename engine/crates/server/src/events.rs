@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -30,6 +30,14 @@ struct Inbox {
 }
 
 impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, Vec<Stream>> {
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Vec<Stream> {
+        std::mem::take(&mut *self.lock())
+    }
+
     fn rouse(&self) {
         // The counter of an eventfd is full only when the loop has been woken anyway.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
@@ -51,7 +59,7 @@ impl Loop {
 
     /// Hand over a connection.
     pub fn serve(&self, stream: Stream) {
-        self.inbox.arrived.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+        self.inbox.lock().push(stream);
         self.inbox.rouse();
     }
 
@@ -73,7 +81,8 @@ struct Conversation {
     out: Vec<u8>,
     written: usize,
     closing: bool,
-    /// The peer does not read: its commands wait until the output is written.
+    /// It waits until the socket can be written to: the peer does not read, or it is the turn of
+    /// the others after a long reply.
     blocked: bool,
 }
 
@@ -111,8 +120,10 @@ impl Body {
                 }
             }
         }
-        for conversation in self.conversations.drain(..).flatten() {
-            conversation.stream.shutdown();
+        // Those that came last may not be watched yet.
+        let open = self.conversations.drain(..).flatten().map(|conversation| conversation.stream);
+        for stream in open.chain(self.inbox.take()) {
+            stream.shutdown();
             self.state.leave();
         }
     }
@@ -121,9 +132,7 @@ impl Body {
         let mut count = [0; 8];
         // Nothing to read means that another event has taken it.
         let _ = rustix::io::read(&self.inbox.wake, &mut count);
-        let arrived =
-            std::mem::take(&mut *self.inbox.arrived.lock().unwrap_or_else(PoisonError::into_inner));
-        for stream in arrived {
+        for stream in self.inbox.take() {
             let number = self.free.pop().unwrap_or_else(|| {
                 self.conversations.push(None);
                 self.conversations.len() - 1
@@ -190,14 +199,11 @@ impl Conversation {
                 Err(error) => return Err(error),
             }
         }
-        while !self.blocked && !self.closing {
+        if !self.blocked && !self.closing {
             let fed = self.session.feed(self.input.pending(), state, now_s(), &mut self.out);
             self.input.consume(fed.consumed);
             self.closing = fed.close;
-            self.blocked = !self.flush(state)?;
-            if !fed.paused {
-                break;
-            }
+            self.blocked = !self.flush(state)? || fed.paused;
         }
         if self.closing && !self.blocked {
             self.stream.shutdown();

@@ -15,6 +15,7 @@
 mod accept;
 mod blocking;
 mod events;
+mod execute;
 mod session;
 mod state;
 mod stats;

@@ -31,7 +31,7 @@ fn line(out: &mut Vec<u8>, name: &str, value: impl Display) {
 }
 
 fn general(state: &State, out: &mut Vec<u8>) {
-    let usage = state.store.usage();
+    let usage = state.store.usage(now_s());
     let counted = &usage.counters;
     let load = Ordering::Relaxed;
     let rows: [(&str, u64); 37] = [
@@ -92,7 +92,7 @@ fn settings(state: &State, out: &mut Vec<u8>) {
 }
 
 fn items(state: &State, out: &mut Vec<u8>) {
-    let usage = state.store.usage();
+    let usage = state.store.usage(now_s());
     if usage.items > 0 {
         // One class holds all: this store has no slabs.
         line(out, "items:1:number", usage.items);

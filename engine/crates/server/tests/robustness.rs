@@ -10,6 +10,7 @@ use std::time::Duration;
 use cachemark_server::{Endpoint, IoMode, Server, Session, Settings, State, start};
 use proptest::prelude::*;
 
+const NOW: u32 = 1_700_000_000;
 const MODES: [IoMode; 2] = [IoMode::Blocking, IoMode::Events];
 
 fn settings(io: IoMode) -> Settings {
@@ -156,6 +157,40 @@ fn a_stop_under_load_ends_everything() {
     }
 }
 
+#[test]
+fn a_line_of_many_keys_is_answered_in_pieces() {
+    let state = State::new(settings(IoMode::Events), "1.2.3");
+    let (mut session, mut out) = (Session::default(), Vec::new());
+    let mut set = b"set k 0 0 100000\r\n".to_vec();
+    set.resize(set.len() + 100_000, b'v');
+    set.extend_from_slice(b"\r\n");
+    session.feed(&set, &state, NOW, &mut out);
+    let request = [&b"get"[..], &b" k".repeat(1000), b"\r\nversion\r\n"].concat();
+    let (mut rest, mut replied) = (&request[..], Vec::new());
+    while !rest.is_empty() {
+        out.clear();
+        let fed = session.feed(rest, &state, NOW, &mut out);
+        assert!(out.len() < 400_000, "a piece of {} bytes", out.len());
+        assert!(fed.consumed > 0 || fed.paused);
+        rest = &rest[fed.consumed..];
+        replied.extend_from_slice(&out);
+    }
+    let value = [b"VALUE k 0 100000\r\n", &set[18..]].concat();
+    assert!(replied == [&value.repeat(1000)[..], b"END\r\nVERSION 1.2.3\r\n"].concat());
+}
+
+#[test]
+fn a_set_that_finds_no_room_leaves_nothing_stale() {
+    let memory_bytes = 100_000;
+    let state = State::new(Settings { memory_bytes, ..settings(IoMode::Events) }, "1.2.3");
+    let large = [&b"set k 0 0 200000\r\n"[..], &[b'v'; 200_000], b"\r\n"].concat();
+    let request = [b"set k 0 0 3\r\nold\r\n", &large[..], b"get k\r\n"].concat();
+    let mut out = Vec::new();
+    Session::default().feed(&request, &state, NOW, &mut out);
+    let expected = "STORED\r\nSERVER_ERROR out of memory storing object\r\nEND\r\n";
+    assert_eq!(String::from_utf8_lossy(&out), expected);
+}
+
 /// Pieces of commands, whole and broken.
 const WORDS: &[&[u8]] = &[
     b"get a\r\n",
@@ -193,7 +228,7 @@ proptest! {
                 let size = sizes().min(rest.len());
                 held.extend_from_slice(&rest[..size]);
                 rest = &rest[size..];
-                let fed = session.feed(&held, &state, 1_700_000_000, &mut out);
+                let fed = session.feed(&held, &state, NOW, &mut out);
                 held.drain(..fed.consumed);
                 if fed.close {
                     break;

@@ -11,14 +11,12 @@ pub fn read(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// The value that takes the place of one of `length` bytes: a shorter number is padded with
-/// spaces, as memcached writes it in place.
-pub fn write(number: u64, length: usize) -> Vec<u8> {
-    let mut value = number.to_string().into_bytes();
-    if value.len() < length {
-        value.resize(length, b' ');
-    }
-    value
+/// Put a number in the place of a value that is as long or longer: spaces fill the rest, as
+/// memcached writes it.
+pub fn overwrite(value: &mut [u8], digits: &[u8]) {
+    let (number, rest) = value.split_at_mut(digits.len());
+    number.copy_from_slice(digits);
+    rest.fill(b' ');
 }
 
 #[cfg(test)]
@@ -38,7 +36,10 @@ mod tests {
 
     #[test]
     fn a_shorter_number_keeps_the_length() {
-        assert_eq!(write(9, 2), b"9 ");
-        assert_eq!(write(100, 2), b"100");
+        let mut value = *b"1000";
+        overwrite(&mut value, b"9");
+        assert_eq!(&value, b"9   ");
+        overwrite(&mut value, b"1000");
+        assert_eq!(&value, b"1000");
     }
 }

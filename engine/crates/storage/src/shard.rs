@@ -175,7 +175,10 @@ impl Shard {
         }
     }
 
+    /// Drop what is stored before an instant. One flush waits at most: a new one takes the place
+    /// of one that is not due.
     pub fn flush(&mut self, at_s: u32, now_s: u32) {
+        self.advance(now_s);
         if at_s > now_s {
             self.flush_at_s = Some(at_s);
             return;
@@ -217,6 +220,14 @@ impl Shard {
             self.unlink(slot);
             self.link(slot);
         }
+    }
+
+    /// The value of an item, to be written over in place; that is a use of the item too.
+    pub fn rewrite(&mut self, slot: u32, cas: u64) -> &mut [u8] {
+        self.fetched(slot);
+        let entry = &mut self.entries[slot as usize];
+        entry.cas = cas;
+        &mut entry.bytes[usize::from(entry.key_length)..]
     }
 
     pub fn set_expiry(&mut self, slot: u32, expires_s: u32) {

@@ -1,0 +1,146 @@
+//! What each command does to the store, and its reply.
+
+use std::sync::atomic::Ordering;
+
+use cachemark_protocol::request::{Command, Store, StoreVerb};
+use cachemark_storage::{Arithmetic, Item, Mode, Outcome};
+
+use crate::state::State;
+use crate::stats;
+
+/// What memcached's own header adds to key and value when it judges an item's size.
+const ITEM_HEADER_BYTES: u64 = 59;
+
+/// What a command is carried out with.
+pub struct Turn<'a> {
+    pub state: &'a State,
+    pub now_s: u32,
+    pub out: &'a mut Vec<u8>,
+}
+
+impl Turn<'_> {
+    /// Whether an item of so many bytes of key and value may be stored.
+    pub fn fits(&self, bytes: u64) -> bool {
+        bytes + ITEM_HEADER_BYTES <= self.state.settings.item_bytes_max
+    }
+
+    /// A set failed: the value that is there is stale now and must not be served.
+    pub fn drop_stale(&self, key: &[u8]) {
+        self.state.store.discard(key, self.now_s);
+    }
+}
+
+pub fn say(out: &mut Vec<u8>, noreply: bool, reply: &[u8]) {
+    if !noreply {
+        out.extend_from_slice(reply);
+    }
+}
+
+/// Store a value; the reply line.
+pub fn store(store: &Store<'_>, value: &[u8], turn: &Turn<'_>) -> &'static [u8] {
+    let mode = match store.verb {
+        StoreVerb::Set => Mode::Set,
+        StoreVerb::Add => Mode::Add,
+        StoreVerb::Replace => Mode::Replace,
+        StoreVerb::Append => Mode::Append,
+        StoreVerb::Prepend => Mode::Prepend,
+        StoreVerb::Cas => Mode::Cas(store.cas),
+    };
+    let items = &turn.state.store;
+    if matches!(mode, Mode::Append | Mode::Prepend) {
+        let there = items.length(store.key, turn.now_s).unwrap_or(0);
+        if !turn.fits((store.key.len() + there + value.len()) as u64) {
+            return b"NOT_STORED\r\n";
+        }
+    }
+    match items.store(mode, store.key, store.flags, store.exptime, value, turn.now_s) {
+        Some(Outcome::Stored) => b"STORED\r\n",
+        Some(Outcome::NotStored) => b"NOT_STORED\r\n",
+        Some(Outcome::Exists) => b"EXISTS\r\n",
+        Some(Outcome::NotFound) => b"NOT_FOUND\r\n",
+        None => {
+            if mode == Mode::Set {
+                turn.drop_stale(store.key);
+            }
+            b"SERVER_ERROR out of memory storing object\r\n"
+        }
+    }
+}
+
+/// Answer one key of a get; nothing when it is not there.
+pub fn get(key: &[u8], exptime: Option<i64>, cas: bool, turn: &mut Turn<'_>) {
+    let out = &mut *turn.out;
+    let reply = |item: &Item<'_>| append_value(out, key, item, cas);
+    turn.state.store.get(key, exptime, turn.now_s, reply);
+}
+
+/// Carry out a command that has no data and names at most one key; true when the connection is to
+/// be closed.
+pub fn execute(command: &Command<'_>, turn: &mut Turn<'_>) -> bool {
+    let Turn { state, now_s, out } = turn;
+    match *command {
+        Command::Delete { key, noreply } => {
+            let found = state.store.delete(key, *now_s);
+            say(out, noreply, if found { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
+        }
+        Command::Arithmetic { key, delta, increment, noreply } => {
+            let result = state.store.arithmetic(key, delta, increment, *now_s);
+            if !noreply {
+                append_result(out, result);
+            }
+        }
+        Command::Touch { key, exptime, noreply } => {
+            let found = state.store.touch(key, exptime, *now_s);
+            say(out, noreply, if found { b"TOUCHED\r\n" } else { b"NOT_FOUND\r\n" });
+        }
+        Command::FlushAll { delay, noreply } => {
+            state.store.flush(delay, *now_s);
+            state.flushes.fetch_add(1, Ordering::Relaxed);
+            say(out, noreply, b"OK\r\n");
+        }
+        Command::Version => {
+            out.extend_from_slice(b"VERSION ");
+            out.extend_from_slice(state.version.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        Command::Verbosity { noreply } => say(out, noreply, b"OK\r\n"),
+        Command::Stats { topic } => stats::write(topic, state, out),
+        Command::Quit => return true,
+        // These span feeds, and are the session's.
+        Command::Get { .. } | Command::GetAndTouch { .. } | Command::Store(_) => {}
+    }
+    false
+}
+
+fn append_result(out: &mut Vec<u8>, result: Arithmetic) {
+    match result {
+        Arithmetic::Number(number) => {
+            append_number(out, number);
+            out.extend_from_slice(b"\r\n");
+        }
+        Arithmetic::NotFound => out.extend_from_slice(b"NOT_FOUND\r\n"),
+        Arithmetic::NoRoom => out.extend_from_slice(b"SERVER_ERROR out of memory in incr\r\n"),
+        Arithmetic::NonNumeric => out
+            .extend_from_slice(b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+    }
+}
+
+fn append_value(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, cas: bool) {
+    out.extend_from_slice(b"VALUE ");
+    out.extend_from_slice(key);
+    out.push(b' ');
+    append_number(out, u64::from(item.flags));
+    out.push(b' ');
+    append_number(out, item.value.len() as u64);
+    if cas {
+        out.push(b' ');
+        append_number(out, item.cas);
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(item.value);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn append_number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
