@@ -59,3 +59,20 @@ def test_the_answer_names_the_first_and_the_second() -> None:
     assert "python/fast" in answer
     assert "python/slow" in answer
     assert "native" not in answer
+
+
+def test_a_server_that_is_missing_is_named_once() -> None:
+    gone = [
+        msgspec.structs.replace(
+            measured(client, 0, 100),
+            state="unsupported",
+            verdict=None,
+            measure=None,
+            reason="memcached is not on this machine",
+            remedy="apt-get install memcached",
+        )
+        for client in ("a", "b", "c")
+    ]
+    (absence,) = build(header(experiment(["a", "b", "c"])), gone).absences
+    assert absence.what == "embedded"
+    assert absence.remedy == "apt-get install memcached"

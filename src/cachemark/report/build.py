@@ -156,22 +156,28 @@ _MEANING = {
 
 
 def _absences(summaries: list[CellSummary]) -> list[Absence]:
-    """Each client once where it is missing everywhere, else each cell that it cannot do."""
-    by_client: dict[str, list[CellSummary]] = {}
-    for summary in summaries:
-        by_client.setdefault(summary.cell.client, []).append(summary)
+    """What cannot run, once each: a server for all clients, a client, or one of its cells."""
+    absent = [summary for summary in summaries if summary.unsupported]
     absences: dict[tuple[str, str], Absence] = {}
-    for client, members in by_client.items():
-        everywhere = all(member.unsupported for member in members)
-        for member in members:
-            if not member.unsupported:
-                continue
-            cell = member.cell
-            what = client if everywhere else f"{client} · {cell.workload} · {cell.load}"
-            reason = member.unsupported.removeprefix(f"{client}: ")
-            absence = Absence(what=what, reason=reason, remedy=member.remedy)
-            absences.setdefault((what, reason), absence)
+    for summary in absent:
+        what = _missing(summary, summaries)
+        reason = summary.unsupported.removeprefix(f"{summary.cell.client}: ")
+        absence = Absence(what=what, reason=reason, remedy=summary.remedy)
+        absences.setdefault((what, reason), absence)
     return list(absences.values())
+
+
+def _missing(summary: CellSummary, summaries: list[CellSummary]) -> str:
+    """The widest thing that is missing with a cell for the same reason."""
+    cell, reason = summary.cell, summary.unsupported
+    on_server = [s for s in summaries if s.cell.server == cell.server]
+    clients = {s.cell.client for s in on_server}
+    if len(clients) > 1 and all(s.unsupported == reason for s in on_server):
+        return cell.server
+    of_client = [s for s in summaries if s.cell.client == cell.client]
+    if all(s.unsupported for s in of_client):
+        return cell.client
+    return f"{cell.client} · {cell.workload} · {cell.load}"
 
 
 def _rejected(summaries: list[CellSummary]) -> list[str]:
