@@ -76,7 +76,7 @@ class Run(Message, frozen=True, kw_only=True, tag="run"):
     first, or at a `stop`. Prefill has neither: it stores each key of this worker's share once.
     """
 
-    phase: Phase
+    phase: Annotated[Phase, Meta(description="only `measure` is reported")]
     start_unix_ns: Annotated[
         int, Meta(description="planned start, ns since the epoch; 0 or past: at once")
     ] = 0
@@ -98,11 +98,13 @@ class Bye(Message, frozen=True, kw_only=True, tag="bye"):
 class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     """Answer to `hello` (with every field) and to `prepare` (with none)."""
 
-    protocol: int = PROTOCOL_VERSION
+    protocol: Annotated[int, Meta(description="the version that the worker speaks")] = (
+        PROTOCOL_VERSION
+    )
     client: Annotated[str, Meta(description="the client's id, such as `python/pymemcache`")] = ""
     library: Annotated[str, Meta(description="the library under test")] = ""
-    library_version: str = ""
-    language: str = ""
+    library_version: Annotated[str, Meta(description="as the library itself says")] = ""
+    language: Annotated[str, Meta(description="such as `python`")] = ""
     runtime: Annotated[str, Meta(description="such as `CPython 3.11.7`")] = ""
     capabilities: Annotated[
         list[str],
@@ -117,7 +119,7 @@ class Progress(Message, frozen=True, kw_only=True, tag="progress"):
     """Sent about once a second during a run."""
 
     ops: Annotated[Count, Meta(description="operations completed since the run began")]
-    errors: Count = 0
+    errors: Annotated[Count, Meta(description="operations failed since the run began")] = 0
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +156,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 class Done(Message, frozen=True, kw_only=True, tag="done"):
     """The end of a run."""
 
-    phase: Phase
+    phase: Annotated[Phase, Meta(description="that of the request")]
     elapsed_ns: Annotated[
         Count,
         Meta(
@@ -177,9 +179,9 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     unsent: Annotated[
         Count, Meta(description="open loop: due in the window, never sent before the end")
     ] = 0
-    reconnects: Count = 0
+    reconnects: Annotated[Count, Meta(description="connections that were opened again")] = 0
     cpu_user_ns: Annotated[Count, Meta(description="this process, during the run")] = 0
-    cpu_system_ns: Count = 0
+    cpu_system_ns: Annotated[Count, Meta(description="the same, in the kernel")] = 0
     barriers: Annotated[
         Count,
         Meta(description="answered commands sent to end noreply operations (`version`, not a get)"),
@@ -189,7 +191,7 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):
     """An answer to any request: this worker cannot do that, and never could."""
 
-    reason: str
+    reason: Annotated[str, Meta(description="one sentence, for the report")]
     remedy: Annotated[str, Meta(description="what would make it work; may be empty")] = ""
 
 
@@ -203,7 +205,7 @@ class Failure(Message, frozen=True, kw_only=True, tag="error"):
             "`tape`, `internal`"
         ),
     ]
-    text: str
+    text: Annotated[str, Meta(description="one sentence, for the report")]
     definite: Annotated[
         bool, Meta(description="surely nothing was done (a timeout is not definite)")
     ] = True
