@@ -176,10 +176,11 @@ def _check_load(load_: Load, where: str) -> None:
         raise UsageError(
             f"{place}: schedule {load_.schedule!r} needs a rate", "add rate = operations per second"
         )
-    if load_.connections is not None and load_.connections % load_.threads:
+    connections = load_.connections or load_.threads
+    if connections % load_.threads and load_.threads % connections:
         raise UsageError(
             f"{place}: {load_.connections} connections cannot be shared by {load_.threads} threads",
-            "make connections a multiple of threads",
+            "make connections a multiple of threads, or a divisor",
         )
 
 

@@ -47,15 +47,30 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
 
     servers: Annotated[
         list[str],
-        Meta(description="`host:port` or `unix:/path`; several: keys are spread over them"),
+        Meta(
+            description="`host:port` or `unix:/path`; several: the library spreads keys over them; "
+            "none: the client is a cache inside the worker's own process"
+        ),
     ]
-    wire: Annotated[str, Meta(description="`text`; later `binary`, `meta`")] = "text"
+    wire: Annotated[
+        str, Meta(description="`text`, `binary`, `meta`; `none` where there are no servers")
+    ] = "text"
     threads: Annotated[int, Meta(ge=1, description="callers that run at the same time")] = 1
     connections: Annotated[
-        int, Meta(ge=1, description="connections in all, a multiple of `threads`")
+        int,
+        Meta(
+            ge=1,
+            description="connections in all: a multiple of `threads`, or a divisor of it, and then "
+            "so many callers share each",
+        ),
     ] = 1
     depth: Annotated[
-        int, Meta(ge=1, description="operations outstanding on each connection at most")
+        int,
+        Meta(
+            ge=1,
+            description="operations outstanding at most on each connection, or of each caller "
+            "where callers share one",
+        ),
     ] = 1
     tape: Annotated[str, Meta(description="path of the tape, see docs/tape.md")]
     segment: Annotated[
@@ -65,7 +80,12 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
         int, Meta(ge=1, description="an operation or connect that takes longer is a `timeout`")
     ] = 1000
     options: Annotated[
-        dict[str, str], Meta(description="of this client only; an unknown one is `unsupported`")
+        dict[str, str],
+        Meta(
+            description="of this client only; an unknown one is `unsupported`. Every client of a "
+            "library knows `profile`: `common` (the ground that all share) or `defaults` (as the "
+            "library comes)"
+        ),
     ] = {}
 
 
@@ -109,8 +129,9 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     capabilities: Annotated[
         list[str],
         Meta(
-            description="wires (`text`), operation kinds (`get`, `set_noreply` …), and of "
-            "`threads`, `pipeline`, `open_loop`, `unix`"
+            description="wires, the library's own choice first (`text`, `binary`, `meta`, or only "
+            "`none`), operation kinds (`get`, `set_noreply` …), and of `threads`, `pipeline`, "
+            "`open_loop`, `unix`, `shared` (callers may share a connection), `cluster` (several servers)"
         ),
     ] = []
 
@@ -131,7 +152,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     misses: Annotated[
         Count, Meta(description="keys not found; a miss is an answer, not an error")
     ] = 0
-    not_stored: Annotated[Count, Meta(description="`add` or `replace` refused")] = 0
+    not_stored: Annotated[Count, Meta(description="`add`, `replace` or `cas` refused")] = 0
     wrong_values: Annotated[
         Count, Meta(description="operations whose reply failed verification")
     ] = 0
