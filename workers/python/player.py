@@ -108,7 +108,7 @@ class Player:
         if phase == "prefill":
             stored = self.tape.prefill(self.places[t], self.lanes, self.names)
             return (bind(session, op) for op in stored)
-        if self.places[t] >= self.tape.op_count:
+        if not self.tape.numbers(self.places[t], self.lanes):
             return iter(())
         if not times:
             return islice(chain.from_iterable(script() for _ in repeat(0)), limit)

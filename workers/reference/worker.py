@@ -1,7 +1,7 @@
 """The reference worker: PROTOCOL.md and docs/tape.md in plain Python, one connection, no library.
 
 A template for new languages and a test double: get and set in a closed loop, one operation
-outstanding. Whatever else is asked for is `unsupported`, which is an answer.
+outstanding. Whatever else is asked for is `unsupported`: an answer.
 """
 
 import base64
@@ -25,17 +25,17 @@ class UnsupportedError(Exception):
 class Tape:
     def __init__(self, path):
         data = Path(path).read_bytes()
-        head = struct.unpack_from("<8s2I18Q", data) if len(data) >= 160 else ()
-        if head[:4] != (b"CMTAPE\0\0", 1, 160, len(data)):
-            raise ValueError(f"{path}: not a whole tape")
+        head = struct.unpack_from("<8s2I21Q", data) if len(data) >= 184 else ()
+        if head[:4] != (b"CMTAPE\0\0", 2, 184, len(data)):
+            raise ValueError(f"{path}: not a whole tape of version 2")
         (_, keys, self.prefill, ops, _, pool, _, offsets_at, keys_at, _, lengths_at, pool_at,
-         ops_at, _, times_at, self.exptime, _) = head[4:]  # fmt: skip
+         ops_at, _, times_at, self.exptime, _, self.group, counters, _) = head[4:]  # fmt: skip
         at = struct.unpack_from(f"<{keys + 1}I", data, offsets_at)
         self.keys = [data[keys_at + at[k] : keys_at + at[k + 1]] for k in range(keys)]
         self.lengths = struct.unpack_from(f"<{keys}I", data, lengths_at)
         self.pool = data[pool_at : pool_at + pool]
         self.ops = list(struct.iter_unpack("<BBHIII", data[ops_at : ops_at + 16 * ops]))
-        if times_at or any(op[:2] not in KINDS for op in self.ops):
+        if times_at or counters or any(op[:2] not in KINDS for op in self.ops):
             raise UnsupportedError("get and set in a closed loop are all I play")
 
     def value(self, k, length):
@@ -65,20 +65,20 @@ class Worker:
                 "library_version": "1", "capabilities": ["text", *KINDS.values()]}  # fmt: skip
 
     def prepare(self, request):
+        servers, timeout_s = request["servers"], request.get("timeout_ms", 1000) / 1000
         if any(request.get(name, 1) != 1 for name in ("threads", "connections", "depth")):
             raise UnsupportedError("one thread, one connection, one operation at a time")
-        if request.get("wire", "text") != "text" or request.get("options"):
-            raise UnsupportedError("the text protocol without options")
+        if (len(servers), request.get("wire", "text")) != (1, "text") or request.get("options"):
+            raise UnsupportedError("one server, the text protocol, no options")
         self.tape, (self.share, self.shares) = Tape(request["tape"]), request.get("segment", (0, 1))
-        server, timeout_s = request["servers"][0], request.get("timeout_ms", 1000) / 1000
-        self.socket = socket.create_connection(server.rsplit(":", 1), timeout_s)
+        self.socket = socket.create_connection(servers[0].rsplit(":", 1), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.replies = self.socket.makefile("rb")
         return {"type": "ready"}
 
     def run(self, request):
         tape, limit = self.tape, request.get("ops") or sys.maxsize
-        ops = tape.ops[self.share :: self.shares]
+        ops = [op for j, op in enumerate(tape.ops) if j // tape.group % self.shares == self.share]
         if request["phase"] == "prefill":
             mine = range(self.share, tape.prefill, self.shares)
             ops, limit = [(4, 0, 1, k, tape.lengths[k], tape.exptime) for k in mine], len(mine)
@@ -87,7 +87,7 @@ class Worker:
         time.sleep(max(0, request.get("start_unix_ns", 0) - time.time_ns()) / 1e9)
         start = now = told = time.perf_counter_ns()
         end, played = start + 1_000_000 * (request.get("duration_ms") or 10**9), 0
-        while played < limit and now < end:
+        while ops and played < limit and now < end:
             op = ops[played % len(ops)]
             kind, played, began = KINDS[op[:2]], played + 1, time.perf_counter_ns()
             try:
@@ -145,6 +145,6 @@ for message in map(json.loads, sys.stdin):
             say(getattr(worker, message["type"])(message))
     except UnsupportedError as error:
         say({"type": "unsupported", "reason": str(error)})
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, struct.error) as error:
         kind = "connect" if isinstance(error, OSError) else "tape"
         say({"type": "error", "kind": kind, "text": str(error)})
