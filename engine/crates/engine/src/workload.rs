@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use cachemark_tape::{
-    Distribution, KeyShape, Kind, Schedule, Span, Workload, WorkloadError, parse_mix,
+    Distribution, KeyShape, Kind, Order, Schedule, Span, Step, Workload, WorkloadError, parse_mix,
+    parse_sequence,
 };
 use clap::ValueEnum;
 
@@ -14,6 +15,21 @@ struct Mix(Vec<Kind>);
 
 fn mix(text: &str) -> Result<Mix, WorkloadError> {
     parse_mix(text).map(Mix)
+}
+
+#[derive(Clone, Debug)]
+struct Sequence(Vec<Step>);
+
+fn sequence(text: &str) -> Result<Sequence, WorkloadError> {
+    parse_sequence(text).map(Sequence)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OrderName {
+    /// Drawn by weight
+    Mixed,
+    /// All of the first kind, then all of the second
+    Phases,
 }
 
 fn run_length(text: &str) -> Result<u16, String> {
@@ -49,6 +65,12 @@ pub struct WorkloadArguments {
     /// A text for keys with {index}, {index:08} or {hex:10} in it
     #[arg(long)]
     key_pattern: Option<String>,
+    /// The keys themselves, in place of --keys
+    #[arg(long, value_delimiter = ',', conflicts_with_all = ["key_length", "key_pattern", "keys"])]
+    key_names: Vec<String>,
+    /// So many of the keys, the last ones, are counters for incr and decr
+    #[arg(long, default_value = "0", value_parser = key_count)]
+    counters: u32,
     /// Bytes of a value: 100, 100..1000 or 1k..64k
     #[arg(long, default_value = "100")]
     size: Span,
@@ -56,9 +78,19 @@ pub struct WorkloadArguments {
     #[arg(long, default_value_t = 0.0)]
     compressibility: f64,
     /// Operations and their weights: get=9,set=1; also gets mget add replace delete touch gat
-    /// version mset, and set_noreply and the like
+    /// version mset cas incr decr, and set_noreply and the like
     #[arg(long, default_value = "get=9,set=1", value_parser = mix)]
     mix: Mix,
+    /// In which order the operations of the mix follow
+    #[arg(long, value_enum, default_value_t = OrderName::Mixed)]
+    order: OrderName,
+    /// In place of --mix, the same operations again and again, on the keys named or on drawn ones:
+    /// "set@0 get@0 mget@0-5 incr@0 get"
+    #[arg(long, value_parser = sequence, conflicts_with_all = ["mix", "order"])]
+    sequence: Option<Sequence>,
+    /// Each time a sequence begins again, its keys move on by so many
+    #[arg(long, default_value_t = 0, requires = "sequence")]
+    key_step: u32,
     /// Keys in each mget or mset
     #[arg(long, default_value = "10", value_parser = run_length)]
     run: u16,
@@ -86,10 +118,24 @@ impl WorkloadArguments {
     pub fn workload(&self) -> Workload {
         let shape = match &self.key_pattern {
             Some(pattern) => KeyShape::Pattern(pattern.clone()),
+            None if !self.key_names.is_empty() => KeyShape::Names(self.key_names.clone()),
             None => KeyShape::Length(self.key_length),
         };
+        let order = match (&self.sequence, self.order) {
+            (Some(Sequence(steps)), _) => {
+                Order::Sequence { steps: steps.clone(), key_step: self.key_step }
+            }
+            (None, OrderName::Phases) => Order::Phases,
+            (None, OrderName::Mixed) => Order::Mixed,
+        };
+        let keys = match self.key_names.len() {
+            0 => self.keys,
+            named => named as u32,
+        };
         Workload {
-            keys: self.keys,
+            keys,
+            counters: self.counters,
+            order,
             distribution: self.distribution,
             shape,
             size: self.size,

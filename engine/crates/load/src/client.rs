@@ -206,7 +206,7 @@ fn share_of(limits: Limits, configuration: &Configuration, number: usize, tape: 
     match limits {
         Limits::Prefill => Share::Prefill { first: lane, stride: lanes },
         Limits::Play { ops, .. } => Share::Lane {
-            lane: Lane::new(lane, lanes, tape.op_count()),
+            lane: Lane::new(lane, lanes, tape.op_count(), tape.group()),
             ops: ops
                 .map_or(u64::MAX, |ops| ops / threads + u64::from((number as u64) < ops % threads)),
         },

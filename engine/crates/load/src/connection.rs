@@ -22,6 +22,9 @@ pub struct Pending {
     passed: u16,
     wrong: bool,
     failure: Option<Failure>,
+    /// The token that a cas has read, and whether its second command is under way.
+    token: Option<u64>,
+    swapping: bool,
     figures: Figures,
 }
 
@@ -46,8 +49,15 @@ impl Pending {
             passed: 0,
             wrong: false,
             failure: None,
+            token: None,
+            swapping: false,
             figures: Figures::default(),
         }
+    }
+
+    /// Whether the first command of a cas went well and its second is to follow.
+    fn has_to_swap(&self) -> bool {
+        self.token.is_some() && !self.swapping && !self.wrong && self.failure.is_none()
     }
 
     fn stamps(&self, now_ns: u64) -> Stamps {
@@ -191,13 +201,31 @@ impl Connection {
             };
             if answer(front, &reply, tape)? {
                 let done = self.waiting.pop_front().expect("there is a front");
-                record(&done, now_ns, tape, tally);
+                if done.has_to_swap() {
+                    self.swap(done, tape);
+                } else {
+                    record(&done, now_ns, tape, tally);
+                }
             }
             begin += length;
         }
         self.unread.copy_within(begin..self.filled, 0);
         self.filled -= begin;
         Ok(())
+    }
+
+    /// The second command of a cas, behind whatever was sent since its first.
+    fn swap(&mut self, mut pending: Pending, tape: &Tape) {
+        pending.swapping = true;
+        let op = pending.op;
+        let value = tape.value(op.key, op.length);
+        let token = pending.token.unwrap_or_default();
+        encode::cas(&mut self.out, tape.key(op.key), op.exptime_s, value, token);
+        self.waiting.push_back(pending);
+        if self.unstamped > 0 {
+            // What lies before it in the buffer is not stamped yet; those that are, stay as they are.
+            self.unstamped += 1;
+        }
     }
 
     /// When the oldest operation that waits was sent; `None` if none waits.
@@ -232,6 +260,9 @@ impl Connection {
 
 #[inline]
 fn stamp_one(pending: &mut Pending, now_ns: u64, tally: &mut Tally) {
+    if pending.sent_ns != 0 {
+        return; // the second command of a cas: the operation began with its first
+    }
     pending.sent_ns = now_ns;
     if pending.barrier {
         tally.barriers += 1;
@@ -248,11 +279,14 @@ fn write_op(out: &mut Vec<u8>, op: &Op, tape: &Tape) {
     match op.verb {
         Verb::Get => encode::get(out, "get", tape.run(op).map(|k| tape.key(k))),
         Verb::Mget => encode::get(out, "get", tape.run(op).map(|k| tape.key(k))),
-        Verb::Gets => encode::get(out, "gets", tape.run(op).map(|k| tape.key(k))),
+        Verb::Gets | Verb::Cas => encode::get(out, "gets", tape.run(op).map(|k| tape.key(k))),
         Verb::Gat => encode::get_and_touch(out, tape.key(key), op.exptime_s),
         Verb::Touch => encode::touch(out, tape.key(key), op.exptime_s, op.noreply),
         Verb::Delete => encode::delete(out, tape.key(key), op.noreply),
         Verb::Version => encode::version(out),
+        Verb::Incr | Verb::Decr => {
+            encode::count(out, op.verb.name(), tape.key(key), op.length, op.noreply);
+        }
         Verb::Set | Verb::Add | Verb::Replace => {
             let value = tape.value(key, op.length);
             encode::store(out, op.verb.name(), tape.key(key), op.exptime_s, value, op.noreply);
@@ -276,7 +310,27 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, tape: &Tape) -> Result<bool,
         return Ok(end_of_batch(pending));
     }
     match (pending.op.verb, reply) {
-        (Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat, Reply::Value { key, flags, data }) => {
+        (Verb::Cas, Reply::Value { key, flags, data, cas }) if pending.token.is_none() => {
+            take_value(pending, key, *flags, data, tape);
+            pending.token = Some(cas.ok_or(Violation)?);
+            return Ok(false);
+        }
+        (Verb::Cas, Reply::End) if !pending.swapping => {
+            pending.figures.misses = 1 - pending.figures.hits
+        }
+        (Verb::Cas, Reply::Stored) if pending.swapping => {}
+        (Verb::Cas, Reply::Exists) if pending.swapping => pending.figures.not_stored = 1,
+        // Gone between the two.
+        (Verb::Cas, Reply::NotFound) if pending.swapping => {
+            pending.figures.hits = 0;
+            pending.figures.misses = 1;
+        }
+        (Verb::Incr | Verb::Decr, Reply::Number(_)) => pending.figures.hits = 1,
+        (Verb::Incr | Verb::Decr, Reply::NotFound) => pending.figures.misses = 1,
+        (
+            Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat,
+            Reply::Value { key, flags, data, .. },
+        ) => {
             take_value(pending, key, *flags, data, tape);
             return Ok(false);
         }
@@ -338,7 +392,11 @@ fn record(pending: &Pending, now_ns: u64, tape: &Tape, tally: &mut Tally) {
         figures.hits = pending.figures.hits;
         figures.misses = pending.figures.misses;
         figures.not_stored = pending.figures.not_stored;
-        figures.value_bytes += pending.figures.value_bytes;
+        if pending.op.verb != Verb::Cas {
+            figures.value_bytes += pending.figures.value_bytes;
+        } else if figures.hits == 0 {
+            figures.value_bytes = 0;
+        }
         tally.completed(&pending.stamps(now_ns), &figures);
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use cachemark_load::{KindTally, Player, Share, Tally, Window};
 use cachemark_tape::{
-    Distribution, KeyShape, Lane, Schedule, Span, Tape, Workload, generate, parse_mix,
+    Distribution, KeyShape, Lane, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
 };
 
 const MS: u64 = 1_000_000;
@@ -46,6 +46,8 @@ fn tape(mix: &str, schedule: Schedule) -> Tape {
         run: 1,
         prefill: 0.0,
         exptime_s: 0,
+        order: Order::Mixed,
+        counters: 0,
     };
     let bytes = generate(&workload, &schedule, 1).expect("a tape");
     Tape::from_bytes(bytes).expect("our own tape")
@@ -59,7 +61,7 @@ fn play(
     timeout: u64,
     script: impl FnMut(u64, u64) -> Option<u64> + 'static,
 ) -> (Tally, u64) {
-    let share = Share::Lane { lane: Lane::new(0, 1, tape.op_count()), ops: u64::MAX };
+    let share = Share::Lane { lane: Lane::new(0, 1, tape.op_count(), 1), ops: u64::MAX };
     let window = Window { start_ns: START, end_ns: START + length, timeout_ns: timeout };
     let world = World {
         player: Player::new(tape, share, window, connections, depth),
@@ -300,7 +302,7 @@ fn response_is_lag_and_service() {
 #[test]
 fn a_number_of_operations_ends_a_window() {
     let tape = tape("get", Schedule::Closed { ops: 7 });
-    let share = Share::Lane { lane: Lane::new(0, 1, 7), ops: 100 };
+    let share = Share::Lane { lane: Lane::new(0, 1, 7, 1), ops: 100 };
     let window = Window { start_ns: START, end_ns: u64::MAX / 4, timeout_ns: SECOND };
     let world = World {
         player: Player::new(&tape, share, window, 2, 3),

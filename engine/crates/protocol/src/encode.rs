@@ -15,6 +15,29 @@ pub fn store(out: &mut Vec<u8>, verb: &str, key: &[u8], exptime_s: u32, value: &
     out.extend_from_slice(b"\r\n");
 }
 
+/// `cas key 0 exptime length token` and the data.
+pub fn cas(out: &mut Vec<u8>, key: &[u8], exptime_s: u32, value: &[u8], token: u64) {
+    out.extend_from_slice(b"cas ");
+    word(out, key);
+    out.extend_from_slice(b"0 ");
+    number(out, u64::from(exptime_s));
+    out.push(b' ');
+    number(out, value.len() as u64);
+    out.push(b' ');
+    number(out, token);
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `incr key amount[ noreply]`, or `decr`.
+pub fn count(out: &mut Vec<u8>, verb: &str, key: &[u8], amount: u32, quiet: bool) {
+    word(out, verb.as_bytes());
+    word(out, key);
+    number(out, u64::from(amount));
+    end(out, quiet);
+}
+
 /// `get key key …`, or `gets`.
 pub fn get<'a>(out: &mut Vec<u8>, verb: &str, keys: impl Iterator<Item = &'a [u8]>) {
     out.extend_from_slice(verb.as_bytes());
@@ -88,6 +111,8 @@ mod tests {
         assert_eq!(written(|out| get_and_touch(out, b"k", 9)), "gat 9 k\r\n");
         assert_eq!(written(|out| touch(out, b"k", 9, true)), "touch k 9 noreply\r\n");
         assert_eq!(written(|out| delete(out, b"k", false)), "delete k\r\n");
+        assert_eq!(written(|out| cas(out, b"k", 9, b"ab", 7)), "cas k 0 9 2 7\r\nab\r\n");
+        assert_eq!(written(|out| count(out, "incr", b"k", 3, true)), "incr k 3 noreply\r\n");
         assert_eq!(written(version), "version\r\n");
     }
 }

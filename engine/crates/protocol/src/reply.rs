@@ -12,7 +12,10 @@ pub enum Reply<'a> {
         key: &'a [u8],
         flags: u32,
         data: &'a [u8],
+        cas: Option<u64>,
     },
+    /// What a counter is now.
+    Number(u64),
     End,
     Stored,
     NotStored,
@@ -65,7 +68,7 @@ fn plain(line: &[u8]) -> Result<Reply<'_>, Violation> {
         _ if line.starts_with(b"VERSION ") => Ok(Reply::Version),
         _ if line.starts_with(b"CLIENT_ERROR ") => Ok(Reply::Error(ErrorKind::Client)),
         _ if line.starts_with(b"SERVER_ERROR ") => Ok(Reply::Error(ErrorKind::Server)),
-        _ => Err(Violation),
+        _ => decimal(Some(line)).map(Reply::Number).ok_or(Violation),
     }
 }
 
@@ -79,8 +82,9 @@ fn value<'a>(
     let key = fields.next().filter(|key| !key.is_empty()).ok_or(Violation)?;
     let flags = decimal(fields.next()).and_then(|n| u32::try_from(n).ok()).ok_or(Violation)?;
     let length = decimal(fields.next()).ok_or(Violation)?;
-    let cas = fields.next();
-    if fields.next().is_some() || (cas.is_some() && decimal(cas).is_none()) {
+    let token = fields.next();
+    let cas = decimal(token);
+    if fields.next().is_some() || token.is_some() != cas.is_some() {
         return Err(Violation);
     }
     let length = usize::try_from(length).map_err(|_| Violation)?;
@@ -95,7 +99,7 @@ fn value<'a>(
     if tail != b"\r\n" {
         return Err(Violation);
     }
-    Ok(Some((Reply::Value { key, flags, data }, line_bytes + whole)))
+    Ok(Some((Reply::Value { key, flags, data, cas }, line_bytes + whole)))
 }
 
 fn decimal(field: Option<&[u8]>) -> Option<u64> {
@@ -114,7 +118,9 @@ mod tests {
 
     #[test]
     fn every_reply_is_known() {
-        let cases: [(&[u8], Reply); 9] = [
+        let cases: [(&[u8], Reply); 11] = [
+            (b"EXISTS\r\n", Reply::Exists),
+            (b"18446744073709551615\r\n", Reply::Number(u64::MAX)),
             (b"END\r\n", Reply::End),
             (b"STORED\r\n", Reply::Stored),
             (b"NOT_STORED\r\n", Reply::NotStored),
@@ -133,7 +139,7 @@ mod tests {
     #[test]
     fn a_value_may_hold_line_ends() {
         let bytes = b"VALUE k 7 4 99\r\na\r\nb\r\nEND\r\n";
-        let value = Reply::Value { key: b"k", flags: 7, data: b"a\r\nb" };
+        let value = Reply::Value { key: b"k", flags: 7, data: b"a\r\nb", cas: Some(99) };
         assert_eq!(parse(bytes), Ok(Some((value, 22))));
     }
 
@@ -141,6 +147,8 @@ mod tests {
     fn garbage_is_a_violation() {
         for bytes in [
             &b"HELLO\r\n"[..],
+            b"12x\r\n",
+            b"\r\n",
             b"END\n",
             b"VALUE k 0\r\n",
             b"VALUE k x 1\r\na\r\n",
@@ -170,7 +178,7 @@ mod tests {
             for cut in 0..bytes.len() {
                 prop_assert_eq!(parse(&bytes[..cut]), Ok(None));
             }
-            let whole = Reply::Value { key: key.as_bytes(), flags: 0, data: &data };
+            let whole = Reply::Value { key: key.as_bytes(), flags: 0, data: &data, cas: None };
             prop_assert_eq!(parse(&bytes), Ok(Some((whole, bytes.len()))));
         }
     }

@@ -1,12 +1,14 @@
-//! The bytes of a tape, version 1: header, sections, operation records. docs/tape.md is the text.
+//! The bytes of a tape, version 2: header, sections, operation records. docs/tape.md is the text.
 
 pub const MAGIC: [u8; 8] = *b"CMTAPE\0\0";
-pub const VERSION: u32 = 1;
-pub const HEADER_BYTES: usize = 160;
+pub const VERSION: u32 = 2;
+pub const HEADER_BYTES: usize = 184;
 pub const OP_BYTES: usize = 16;
 pub const FLAG_NOREPLY: u8 = 1;
 pub const FLAG_UNVERIFIED: u64 = 1;
 pub const KEY_BYTES_MAX: usize = 250;
+/// What a counter is stored as.
+pub const COUNTER_START: &[u8; 10] = b"1000000000";
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,10 +25,13 @@ pub enum Verb {
     Gat = 9,
     Version = 10,
     Mset = 11,
+    Cas = 14,
+    Incr = 15,
+    Decr = 16,
 }
 
 impl Verb {
-    pub const ALL: [Verb; 11] = [
+    pub const ALL: [Verb; 14] = [
         Verb::Get,
         Verb::Gets,
         Verb::Mget,
@@ -38,11 +43,14 @@ impl Verb {
         Verb::Gat,
         Verb::Version,
         Verb::Mset,
+        Verb::Cas,
+        Verb::Incr,
+        Verb::Decr,
     ];
 
     /// The verb of a record's first byte; reserved and unknown ones are `None`.
     pub fn from_byte(byte: u8) -> Option<Verb> {
-        Verb::ALL.get(usize::from(byte).checked_sub(1)?).copied()
+        Verb::ALL.into_iter().find(|verb| *verb as u8 == byte)
     }
 
     pub fn name(self) -> &'static str {
@@ -57,24 +65,30 @@ impl Verb {
             (Verb::Mget, _) => "mget",
             (Verb::Gat, _) => "gat",
             (Verb::Version, _) => "version",
+            (Verb::Cas, _) => "cas",
             (Verb::Set, false) => "set",
             (Verb::Add, false) => "add",
             (Verb::Replace, false) => "replace",
             (Verb::Delete, false) => "delete",
             (Verb::Touch, false) => "touch",
             (Verb::Mset, false) => "mset",
+            (Verb::Incr, false) => "incr",
+            (Verb::Decr, false) => "decr",
             (Verb::Set, true) => "set_noreply",
             (Verb::Add, true) => "add_noreply",
             (Verb::Replace, true) => "replace_noreply",
             (Verb::Delete, true) => "delete_noreply",
             (Verb::Touch, true) => "touch_noreply",
             (Verb::Mset, true) => "mset_noreply",
+            (Verb::Incr, true) => "incr_noreply",
+            (Verb::Decr, true) => "decr_noreply",
         }
     }
 
     /// Whether the text protocol lets this verb go unanswered.
     pub fn may_be_noreply(self) -> bool {
-        !matches!(self, Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat | Verb::Version)
+        use Verb::{Cas, Gat, Get, Gets, Mget, Version};
+        !matches!(self, Get | Gets | Mget | Gat | Version | Cas)
     }
 
     /// Whether the record's `run` names several keys.
@@ -83,7 +97,12 @@ impl Verb {
     }
 
     pub fn writes(self) -> bool {
-        matches!(self, Verb::Set | Verb::Add | Verb::Replace | Verb::Mset)
+        matches!(self, Verb::Set | Verb::Add | Verb::Replace | Verb::Mset | Verb::Cas)
+    }
+
+    /// Whether it works on counters, and on nothing else.
+    pub fn counts(self) -> bool {
+        matches!(self, Verb::Incr | Verb::Decr)
     }
 }
 
@@ -96,7 +115,7 @@ pub struct Op {
     pub run: u16,
     /// Key index; for a run the index of its first entry in the run table.
     pub key: u32,
-    /// Value length of a write of one key in bytes.
+    /// Value length of a write of one key in bytes; the amount of an `incr` or `decr`.
     pub length: u32,
     pub exptime_s: u32,
 }
@@ -147,6 +166,9 @@ pub struct Header {
     pub times_at: u64,
     pub exptime_s: u64,
     pub flags: u64,
+    pub group: u64,
+    pub counter_count: u64,
+    pub reserved: u64,
 }
 
 impl Header {
@@ -165,7 +187,7 @@ impl Header {
         let mut fields = bytes[16..]
             .chunks_exact(8)
             .map(|chunk| u64::from_le_bytes(chunk.try_into().expect("chunks of eight")));
-        let mut next = || fields.next().expect("eighteen fields");
+        let mut next = || fields.next().expect("twenty-one fields");
         Header {
             file_bytes: next(),
             seed: next(),
@@ -185,10 +207,13 @@ impl Header {
             times_at: next(),
             exptime_s: next(),
             flags: next(),
+            group: next(),
+            counter_count: next(),
+            reserved: next(),
         }
     }
 
-    fn fields(self) -> [u64; 18] {
+    fn fields(self) -> [u64; 21] {
         [
             self.file_bytes,
             self.seed,
@@ -208,6 +233,9 @@ impl Header {
             self.times_at,
             self.exptime_s,
             self.flags,
+            self.group,
+            self.counter_count,
+            self.reserved,
         ]
     }
 }

@@ -1,16 +1,13 @@
 //! Workload and schedule → the bytes of a tape. Pure: same input and seed, same bytes.
 
-use std::collections::HashSet;
-
-use rand::seq::SliceRandom;
-use rand::{Rng, RngCore, SeedableRng};
+use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::weighted::WeightedAliasIndex;
-use rand_distr::{Distribution as _, Exp1, Zipf};
+use rand_distr::{Distribution as _, Exp1};
 
-use crate::format::{HEADER_BYTES, Header, Op};
+use crate::format::{COUNTER_START, HEADER_BYTES, Header, Op};
 use crate::keys::{KeyWriter, mix};
-use crate::workload::{Distribution, KeyShape, Schedule, Span, Workload, WorkloadError, bad};
+use crate::operations::write_ops;
+use crate::workload::{KeyShape, Schedule, Span, Workload, WorkloadError, bad};
 
 /// The least length of the value pool: long enough that values of neighbouring keys differ.
 const POOL_BYTES_LEAST: u64 = 1 << 20;
@@ -21,14 +18,14 @@ const POOL_BLOCK_BYTES: usize = 64;
 
 /// Each purpose has a stream of its own, so that a change of one leaves the others as they were.
 #[derive(Clone, Copy)]
-enum Stream {
+pub enum Stream {
     Pool = 1,
     Ranks,
     Draws,
     Times,
 }
 
-fn stream(seed: u64, purpose: Stream) -> ChaCha8Rng {
+pub fn stream(seed: u64, purpose: Stream) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(purpose as u64);
     rng
@@ -43,15 +40,19 @@ pub fn generate(
     workload.check()?;
     schedule.check()?;
     check_bytes(workload, schedule)?;
-    let lengths: Vec<u32> = (0..workload.keys).map(|k| length_of(k, workload.size, seed)).collect();
+    let lengths: Vec<u32> = (0..workload.keys).map(|k| length_of(k, workload, seed)).collect();
     let (key_offsets, key_bytes) = write_keys(workload, seed)?;
-    let (times, period_ns, op_count) = times_of(schedule, seed);
-    let keys_in_runs = op_count.saturating_mul(u64::from(workload.run));
-    if keys_in_runs > u64::from(u32::MAX) && workload.mix.iter().any(|kind| kind.verb.has_run()) {
+    let (mut times, period_ns, op_count) = times_of(schedule, seed);
+    let group = workload.order.group();
+    let op_count = whole_groups(op_count, group, times.is_some())?;
+    if let Some(times) = &mut times {
+        times.truncate(op_count as usize);
+    }
+    let keys_in_runs = op_count.saturating_mul(u64::from(workload.longest_run()));
+    if keys_in_runs > u64::from(u32::MAX) && workload.has_runs() {
         return bad("--ops × --run is over 4e9 keys: fewer operations or shorter runs");
     }
-    let draws = Draws::new(workload, seed)?;
-    let (ops, runs) = write_ops(workload, draws, &lengths, op_count);
+    let (ops, runs) = write_ops(workload, &lengths, op_count, seed)?;
     let pool = write_pool(workload, seed);
     let mut tape = Assembly::new();
     let mut header = Header {
@@ -64,6 +65,8 @@ pub fn generate(
         period_ns,
         key_bytes: key_bytes.len() as u64,
         exptime_s: u64::from(workload.exptime_s),
+        group,
+        counter_count: u64::from(workload.counters),
         ..Header::default()
     };
     header.key_offsets_at = tape.add(key_offsets.iter().flat_map(|offset| offset.to_le_bytes()));
@@ -86,11 +89,11 @@ fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadE
             (rate * duration_ns as f64 / 1e9, 24.0)
         }
     };
-    let has_runs = workload.mix.iter().any(|kind| kind.verb.has_run());
-    let run_bytes = if has_runs { f64::from(workload.run) * 4.0 } else { 0.0 };
+    let run_bytes = if workload.has_runs() { f64::from(workload.longest_run()) * 4.0 } else { 0.0 };
     let key_bytes = match &workload.shape {
         KeyShape::Length(span) => span.high as usize,
         KeyShape::Pattern(text) => text.len(),
+        KeyShape::Names(names) => names.iter().map(String::len).max().unwrap_or(0),
     };
     let bytes = f64::from(workload.keys) * (key_bytes as f64 + 8.0)
         + ops * (bytes_per_op + run_bytes)
@@ -129,11 +132,25 @@ impl Assembly {
     }
 }
 
+/// The records of a tape are whole groups: what a schedule leaves over is cut, what is asked for
+/// by number is filled up.
+fn whole_groups(op_count: u64, group: u64, scheduled: bool) -> Result<u64, WorkloadError> {
+    let whole = if scheduled { op_count / group * group } else { op_count.next_multiple_of(group) };
+    if whole == 0 {
+        return bad(format!("--sequence: {group} operations, the schedule has {op_count}"));
+    }
+    Ok(whole)
+}
+
 /// The value length of a key: uniform over the span, a function of key and seed.
-fn length_of(key: u32, size: Span, seed: u64) -> u32 {
-    let width = u64::from(size.high - size.low) + 1;
+fn length_of(key: u32, workload: &Workload, seed: u64) -> u32 {
+    if key >= workload.keys - workload.counters {
+        return COUNTER_START.len() as u32;
+    }
+    let Span { low, high } = workload.size;
+    let width = u64::from(high - low) + 1;
     let drawn = mix(mix(seed).wrapping_add(u64::from(key))) % width;
-    size.low + drawn as u32
+    low + drawn as u32
 }
 
 fn write_keys(workload: &Workload, seed: u64) -> Result<(Vec<u32>, Vec<u8>), WorkloadError> {
@@ -187,129 +204,6 @@ fn poisson(rate: f64, duration_ns: u64, seed: u64) -> Vec<u64> {
             return times;
         }
     }
-}
-
-/// Draws verbs and keys.
-struct Draws {
-    rng: ChaCha8Rng,
-    verbs: WeightedAliasIndex<f64>,
-    keys: Picker,
-    /// The keys of the run being drawn.
-    seen: HashSet<u32>,
-}
-
-enum Picker {
-    Sequential { next: u32, count: u32 },
-    Constant,
-    Uniform { count: u32 },
-    Zipf { law: Zipf<f64>, key_of_rank: Vec<u32> },
-}
-
-impl Draws {
-    fn new(workload: &Workload, seed: u64) -> Result<Draws, WorkloadError> {
-        let weights = workload.mix.iter().map(|kind| kind.weight).collect();
-        let Ok(verbs) = WeightedAliasIndex::new(weights) else {
-            return bad("--mix: these weights cannot be drawn from");
-        };
-        let count = workload.keys;
-        let keys = match workload.distribution {
-            Distribution::Sequential => Picker::Sequential { next: 0, count },
-            Distribution::Constant => Picker::Constant,
-            Distribution::Uniform => Picker::Uniform { count },
-            Distribution::Zipf(exponent) => {
-                let Ok(law) = Zipf::new(f64::from(count), exponent) else {
-                    return bad(format!("zipf:{exponent} cannot be drawn from"));
-                };
-                let mut key_of_rank: Vec<u32> = (0..count).collect();
-                key_of_rank.shuffle(&mut stream(seed, Stream::Ranks));
-                Picker::Zipf { law, key_of_rank }
-            }
-        };
-        Ok(Draws { rng: stream(seed, Stream::Draws), verbs, keys, seen: HashSet::new() })
-    }
-
-    fn key(&mut self) -> u32 {
-        match &mut self.keys {
-            Picker::Constant => 0,
-            Picker::Uniform { count } => self.rng.random_range(0..*count),
-            Picker::Sequential { next, count } => {
-                let key = *next;
-                *next = if key + 1 == *count { 0 } else { key + 1 };
-                key
-            }
-            Picker::Zipf { law, key_of_rank } => {
-                let rank = law.sample(&mut self.rng) as usize;
-                key_of_rank[rank.clamp(1, key_of_rank.len()) - 1]
-            }
-        }
-    }
-
-    /// `run` keys, distinct wherever the table has that many. A steep law repeats its hottest
-    /// keys for ever: what ten draws per key leave open goes to the likeliest keys not yet there.
-    fn run(&mut self, run: u16, key_count: u32, out: &mut Vec<u32>) {
-        let wanted = usize::from(run);
-        if u32::from(run) > key_count || matches!(self.keys, Picker::Constant) {
-            out.extend((0..wanted).map(|_| self.key()));
-            return;
-        }
-        let begin = out.len();
-        self.seen.clear();
-        for _ in 0..10 * wanted {
-            if self.seen.len() == wanted {
-                return;
-            }
-            let key = self.key();
-            if self.seen.insert(key) {
-                out.push(key);
-            }
-        }
-        let missing = wanted - (out.len() - begin);
-        let likeliest = (0..key_count).map(|rank| self.keys.of_rank(rank));
-        out.extend(likeliest.filter(|key| !self.seen.contains(key)).take(missing));
-    }
-}
-
-impl Picker {
-    /// The key of a rank, likeliest first; where all are alike, the table's order.
-    fn of_rank(&self, rank: u32) -> u32 {
-        match self {
-            Picker::Zipf { key_of_rank, .. } => key_of_rank[rank as usize],
-            _ => rank,
-        }
-    }
-}
-
-fn write_ops(
-    workload: &Workload,
-    mut draws: Draws,
-    lengths: &[u32],
-    op_count: u64,
-) -> (Vec<Op>, Vec<u32>) {
-    let mut ops = Vec::with_capacity(op_count as usize);
-    let mut runs = Vec::new();
-    for _ in 0..op_count {
-        let kind = workload.mix[draws.verbs.sample(&mut draws.rng)];
-        let mut op = Op {
-            verb: kind.verb,
-            noreply: kind.noreply,
-            run: 1,
-            key: 0,
-            length: 0,
-            exptime_s: workload.exptime_s,
-        };
-        if kind.verb.has_run() {
-            op.key = runs.len() as u32;
-            op.run = workload.run;
-            draws.run(workload.run, workload.keys, &mut runs);
-        } else if kind.verb == crate::format::Verb::Version {
-            op.run = 0;
-        } else {
-            op.key = draws.key();
-            op.length = if kind.verb.writes() { lengths[op.key as usize] } else { 0 };
-        }
-        ops.push(op);
-    }
-    (ops, runs)
 }
 
 /// The pool: random bytes, with the leading part of each block constant to make it compressible.

@@ -38,6 +38,7 @@ pub struct KeyWriter {
 enum Shape {
     Length { span: Span, digits: usize },
     Pattern(Vec<Part>),
+    Names(Vec<String>),
 }
 
 impl KeyWriter {
@@ -55,6 +56,7 @@ impl KeyWriter {
                 Shape::Length { span: *span, digits }
             }
             KeyShape::Pattern(text) => Shape::Pattern(parse_pattern(text, count)?),
+            KeyShape::Names(names) => Shape::Names(check_names(names)?),
         };
         Ok(KeyWriter { seed, shape })
     }
@@ -70,6 +72,7 @@ impl KeyWriter {
                 out.resize(out.len() + length - digits, b'k');
                 out.extend_from_slice(format!("{index:0digits$}").as_bytes());
             }
+            Shape::Names(names) => out.extend_from_slice(names[index as usize].as_bytes()),
             Shape::Pattern(parts) => {
                 parts.iter().for_each(|part| self.write_part(part, index, out))
             }
@@ -88,6 +91,21 @@ impl KeyWriter {
             }
         }
     }
+}
+
+fn check_names(names: &[String]) -> Result<Vec<String>, WorkloadError> {
+    for (index, name) in names.iter().enumerate() {
+        let clean = name.bytes().all(|byte| byte > b' ' && byte != 0x7f);
+        if name.is_empty() || name.len() > crate::format::KEY_BYTES_MAX || !clean {
+            return bad(format!(
+                "--key-names {name:?}: keys are 1 to 250 bytes without spaces or control characters"
+            ));
+        }
+        if names[..index].contains(name) {
+            return bad(format!("--key-names: {name:?} stands there twice"));
+        }
+    }
+    Ok(names.to_vec())
 }
 
 fn parse_pattern(text: &str, count: u32) -> Result<Vec<Part>, WorkloadError> {

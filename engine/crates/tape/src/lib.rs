@@ -6,12 +6,17 @@
 mod format;
 mod generate;
 mod keys;
+mod lane;
+mod operations;
+mod order;
 mod reader;
 mod workload;
 
 pub use format::{FLAG_NOREPLY, Op, Verb, value_offset};
 pub use generate::generate;
-pub use reader::{Lane, RunKeys, Tape, TapeError};
+pub use lane::Lane;
+pub use reader::{RunKeys, Tape, TapeError};
 pub use workload::{
-    Distribution, KeyShape, Kind, Schedule, Span, Workload, WorkloadError, parse_mix,
+    Distribution, KeyShape, Kind, Order, Schedule, Span, Step, Workload, WorkloadError, parse_mix,
+    parse_sequence,
 };

@@ -7,8 +7,8 @@ use std::path::Path;
 use memmap2::Mmap;
 
 use crate::format::{
-    FLAG_NOREPLY, FLAG_UNVERIFIED, HEADER_BYTES, Header, KEY_BYTES_MAX, MAGIC, OP_BYTES, Op,
-    VERSION, Verb, value_offset,
+    COUNTER_START, FLAG_NOREPLY, FLAG_UNVERIFIED, HEADER_BYTES, Header, KEY_BYTES_MAX, MAGIC,
+    OP_BYTES, Op, VERSION, Verb, value_offset,
 };
 
 /// Why a file is no tape: the check that failed, and where.
@@ -88,6 +88,17 @@ impl Tape {
         self.header.prefill_count as u32
     }
 
+    /// Records that belong together and stay in one lane.
+    pub fn group(&self) -> u64 {
+        self.header.group
+    }
+
+    /// The first key that is a counter; key_count if none is.
+    #[inline]
+    pub fn first_counter(&self) -> u32 {
+        (self.header.key_count - self.header.counter_count) as u32
+    }
+
     pub fn op_count(&self) -> u64 {
         self.header.op_count
     }
@@ -136,9 +147,12 @@ impl Tape {
         self.u32_at(self.header.lengths_at + u64::from(k) * 4)
     }
 
-    /// The value of key `k` at a length; `length` must not exceed the pool.
+    /// The value of key `k` at a length; `length` must not exceed the pool. A counter has only one.
     #[inline]
     pub fn value(&self, k: u32, length: u32) -> &[u8] {
+        if k >= self.first_counter() {
+            return COUNTER_START;
+        }
         let offset = value_offset(k, length, self.header.pool_bytes);
         self.section(self.header.pool_at + offset, u64::from(length))
     }
@@ -221,6 +235,10 @@ impl Tape {
             if u64::from(self.u32_at(at)) > self.header.pool_bytes {
                 return refuse(format!("the value of key {k} is longer than the pool"), at);
             }
+            let counts = k >= u64::from(self.first_counter());
+            if counts && self.u32_at(at) as usize != COUNTER_START.len() {
+                return refuse(format!("counter {k} is not of ten digits"), at);
+            }
         }
         for r in 0..self.header.run_count {
             if u64::from(self.run_entry(r)) >= self.header.key_count {
@@ -256,8 +274,18 @@ impl Tape {
         if !fits {
             return refuse(format!("record {j} names a key that is not there"), at + 4);
         }
-        if u64::from(op.length) > self.header.pool_bytes {
+        if !op.verb.counts() && u64::from(op.length) > self.header.pool_bytes {
             return refuse(format!("record {j} is longer than the pool"), at + 8);
+        }
+        let counter = |k| k >= self.first_counter();
+        let suited = match op.verb {
+            Verb::Delete => true,
+            verb if verb.counts() => self.run(op).all(counter),
+            _ => !self.run(op).any(counter),
+        };
+        if !suited {
+            let what = if op.verb.counts() { "no counter" } else { "a counter" };
+            return refuse(format!("record {j}: {} of {what}", op.verb.name()), at + 4);
         }
         Ok(())
     }
@@ -313,6 +341,15 @@ fn check_counts(header: &Header) -> Result<(), TapeError> {
     if header.op_count == 0 {
         return refuse("no operation", 48);
     }
+    if header.group == 0 || !header.op_count.is_multiple_of(header.group) {
+        return refuse(format!("groups of {} do not fill it", header.group), 160);
+    }
+    if header.reserved != 0 {
+        return refuse("a reserved field is used", 176);
+    }
+    if header.counter_count > header.key_count {
+        return refuse("more counters than keys", 168);
+    }
     if header.exptime_s > u64::from(u32::MAX) {
         return refuse("the expiry time is too large", 144);
     }
@@ -366,46 +403,5 @@ impl Iterator for RunKeys<'_> {
         } else {
             self.op.key
         })
-    }
-}
-
-/// One caller's share of a tape: records `first`, `first + stride`, … over and over.
-#[derive(Clone, Copy, Debug)]
-pub struct Lane {
-    first: u64,
-    stride: u64,
-    count: u64,
-    next: u64,
-    pass: u64,
-}
-
-impl Lane {
-    /// Lane `number` of `lanes` over a tape of `op_count` records; `None` if it has no record.
-    pub fn new(number: u64, lanes: u64, op_count: u64) -> Option<Lane> {
-        (number < op_count.min(lanes)).then_some(Lane {
-            first: number,
-            stride: lanes,
-            count: op_count,
-            next: number,
-            pass: 0,
-        })
-    }
-
-    /// The next record's number, and how often the lane has begun again.
-    #[inline]
-    pub fn step(&mut self) -> (u64, u64) {
-        let step = (self.next, self.pass);
-        self.next += self.stride;
-        if self.next >= self.count {
-            self.next = self.first;
-            self.pass += 1;
-        }
-        step
-    }
-
-    /// What `step` would return.
-    #[inline]
-    pub fn peek(&self) -> (u64, u64) {
-        (self.next, self.pass)
     }
 }

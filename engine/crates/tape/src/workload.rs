@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::format::{KEY_BYTES_MAX, Verb};
+pub use crate::order::{Kind, Order, Step, parse_mix, parse_sequence};
 
 /// A workload that cannot be made, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,44 +86,8 @@ pub enum KeyShape {
     Length(Span),
     /// A text with `{index}`, `{index:08}` or `{hex:10}` in it.
     Pattern(String),
-}
-
-/// One kind of operation and its share of the mix.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kind {
-    pub verb: Verb,
-    pub noreply: bool,
-    pub weight: f64,
-}
-
-/// Read a mix such as `get=9,set_noreply=1`.
-pub fn parse_mix(text: &str) -> Result<Vec<Kind>, WorkloadError> {
-    let kinds: Vec<Kind> = text.split(',').map(parse_kind).collect::<Result<_, _>>()?;
-    for (index, kind) in kinds.iter().enumerate() {
-        if kinds[..index].iter().any(|k| (k.verb, k.noreply) == (kind.verb, kind.noreply)) {
-            return bad(format!("mix: {} stands there twice", kind.verb.kind(kind.noreply)));
-        }
-    }
-    Ok(kinds)
-}
-
-fn parse_kind(text: &str) -> Result<Kind, WorkloadError> {
-    let (name, weight) = text.trim().split_once('=').unwrap_or((text.trim(), "1"));
-    let (verb_name, noreply) = match name.strip_suffix("_noreply") {
-        Some(verb) => (verb, true),
-        None => (name, false),
-    };
-    let Some(verb) = Verb::ALL.into_iter().find(|verb| verb.name() == verb_name) else {
-        let known: Vec<_> = Verb::ALL.iter().map(|verb| verb.name()).collect();
-        return bad(format!("mix: no operation {name:?}: {}", known.join(", ")));
-    };
-    if noreply && !verb.may_be_noreply() {
-        return bad(format!("mix: {verb_name} always has a reply"));
-    }
-    match weight.parse::<f64>() {
-        Ok(weight) if weight.is_finite() && weight > 0.0 => Ok(Kind { verb, noreply, weight }),
-        _ => bad(format!("mix: {name}={weight}: the weight must be above 0")),
-    }
+    /// Each key as it is.
+    Names(Vec<String>),
 }
 
 /// A workload: what is done to which keys.
@@ -136,6 +101,9 @@ pub struct Workload {
     /// The part of the values that compression can remove, 0 to 1.
     pub compressibility: f64,
     pub mix: Vec<Kind>,
+    pub order: Order,
+    /// So many of the keys, the last ones, are counters.
+    pub counters: u32,
     /// Keys in each mget or mset.
     pub run: u16,
     /// The part of the keys that is stored before anything is timed, 0 to 1.
@@ -175,10 +143,71 @@ impl Workload {
         if self.mix.is_empty() {
             return bad("--mix names no operation");
         }
+        self.check_counters()?;
+        self.check_steps()?;
         if let KeyShape::Length(span) = &self.shape
             && (span.low == 0 || span.high as usize > KEY_BYTES_MAX)
         {
             return bad(format!("--key-length: 1 to {KEY_BYTES_MAX} characters"));
+        }
+        if let KeyShape::Names(names) = &self.shape
+            && names.len() != self.keys as usize
+        {
+            return bad(format!("--key-names: {} names for {} keys", names.len(), self.keys));
+        }
+        Ok(())
+    }
+
+    /// The kinds of operation that a tape of it holds.
+    pub fn kinds(&self) -> Vec<Kind> {
+        match &self.order {
+            Order::Sequence { steps, .. } => steps.iter().map(|step| step.kind).collect(),
+            _ => self.mix.clone(),
+        }
+    }
+
+    pub fn has_runs(&self) -> bool {
+        self.kinds().iter().any(|kind| kind.verb.has_run())
+    }
+
+    /// The most keys that one operation names.
+    pub fn longest_run(&self) -> u32 {
+        let steps = match &self.order {
+            Order::Sequence { steps, .. } => &steps[..],
+            _ => &[],
+        };
+        let named = steps.iter().filter_map(|step| step.keys).map(|(first, last)| last - first + 1);
+        named.chain([u32::from(self.run)]).max().unwrap_or(1)
+    }
+
+    fn check_counters(&self) -> Result<(), WorkloadError> {
+        if self.counters > self.keys {
+            return bad(format!("--counters {}: there are {} keys", self.counters, self.keys));
+        }
+        let (counting, other): (Vec<Kind>, Vec<Kind>) =
+            self.kinds().into_iter().partition(|kind| kind.verb.counts());
+        if !counting.is_empty() && self.counters == 0 {
+            return bad("incr and decr need --counters");
+        }
+        let keyed = other.iter().any(|kind| kind.verb != Verb::Version);
+        if keyed && self.counters == self.keys {
+            return bad("--counters: no key is left for the other operations");
+        }
+        Ok(())
+    }
+
+    fn check_steps(&self) -> Result<(), WorkloadError> {
+        let Order::Sequence { steps, .. } = &self.order else { return Ok(()) };
+        for step in steps {
+            let counts = step.kind.verb.counts();
+            let room = if counts { self.counters } else { self.keys - self.counters };
+            if let Some((_, last)) = step.keys
+                && last >= room
+            {
+                let what = if counts { "counters" } else { "keys" };
+                let name = step.kind.verb.kind(step.kind.noreply);
+                return bad(format!("--sequence {name}@{last}: there are {room} {what}"));
+            }
         }
         Ok(())
     }

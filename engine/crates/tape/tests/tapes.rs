@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use cachemark_tape::{
-    Distribution, KeyShape, Lane, Schedule, Span, Tape, Verb, Workload, generate, parse_mix,
-    value_offset,
+    Distribution, KeyShape, Lane, Order, Schedule, Span, Tape, Verb, Workload, generate, parse_mix,
+    parse_sequence, value_offset,
 };
 
 fn workload() -> Workload {
@@ -18,6 +18,8 @@ fn workload() -> Workload {
         run: 6,
         prefill: 0.5,
         exptime_s: 60,
+        order: Order::Mixed,
+        counters: 0,
     }
 }
 
@@ -43,7 +45,7 @@ fn the_format_and_the_generator_stay_as_they_are() {
     let sum = tape.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    assert_eq!(format!("{sum:016x}"), "bc369caee1685d35");
+    assert_eq!(format!("{sum:016x}"), "a9c711cd529d5842");
 }
 
 #[test]
@@ -96,7 +98,7 @@ fn runs_hold_distinct_keys() {
 fn lanes_share_a_tape_without_gap_or_overlap() {
     let mut played = vec![0; 10];
     for number in 0..3 {
-        let mut lane = Lane::new(number, 3, 10).expect("ten records for three lanes");
+        let mut lane = Lane::new(number, 3, 10, 1).expect("ten records for three lanes");
         loop {
             let (j, pass) = lane.step();
             if pass == 1 {
@@ -107,7 +109,7 @@ fn lanes_share_a_tape_without_gap_or_overlap() {
         }
     }
     assert_eq!(played, vec![1; 10]);
-    assert!(Lane::new(5, 8, 5).is_none(), "more lanes than records");
+    assert!(Lane::new(5, 8, 5, 1).is_none(), "more lanes than records");
 }
 
 #[test]
@@ -269,4 +271,73 @@ fn tapes_beyond_memory_are_refused_at_once() {
         let refused = generate(&large, &schedule, 1).expect_err("more than 4 GiB");
         assert!(refused.0.contains("--ops"), "{refused}");
     }
+}
+
+fn sequence(text: &str, key_step: u32) -> Workload {
+    let steps = parse_sequence(text).expect("a sequence");
+    Workload { order: Order::Sequence { steps, key_step }, counters: 2, ..workload() }
+}
+
+#[test]
+fn a_sequence_is_a_group_and_moves_on() {
+    let steps = sequence("set@0 get@1 mget@0-2 incr@1 decr@0 version get", 4);
+    let tape = open(&steps, Schedule::Closed { ops: 13 });
+    assert_eq!((tape.group(), tape.op_count()), (7, 14), "filled up to whole groups");
+    assert_eq!(tape.first_counter(), 48);
+    let keys = |j| tape.run(&tape.op(j)).collect::<Vec<u32>>();
+    assert_eq!((keys(0), keys(1), keys(2)), (vec![0], vec![1], vec![0, 1, 2]));
+    assert_eq!((keys(3), keys(4), keys(5)), (vec![49], vec![48], vec![]));
+    assert_eq!((keys(7), keys(8), keys(9)), (vec![4], vec![5], vec![4, 5, 6]));
+    assert_eq!(keys(10), vec![49], "counters stay");
+    assert_eq!(tape.value(49, 10), b"1000000000");
+    assert_eq!(tape.value_length(49), 10);
+}
+
+#[test]
+fn a_group_stays_in_one_lane() {
+    let mut first = Lane::new(1, 3, 20, 2).expect("ten groups for three lanes");
+    let played: Vec<_> = (0..8).map(|_| first.step()).collect();
+    let passes = [(2, 0), (3, 0), (8, 0), (9, 0), (14, 0), (15, 0), (2, 1), (3, 1)];
+    assert_eq!(played, passes);
+    assert!(Lane::new(10, 11, 20, 2).is_none(), "more lanes than groups");
+}
+
+#[test]
+fn phases_are_one_kind_after_the_other_on_the_same_keys() {
+    let mix = parse_mix("set=1,get=1,delete=1").expect("a mix");
+    let phases = Workload { mix, order: Order::Phases, ..workload() };
+    let tape = open(&phases, Schedule::Closed { ops: 30 });
+    for (phase, verb) in [Verb::Set, Verb::Get, Verb::Delete].into_iter().enumerate() {
+        for k in 0..10 {
+            let op = tape.op(phase as u64 * 10 + k);
+            assert_eq!((op.verb, u64::from(op.key)), (verb, k));
+        }
+    }
+    assert!(generate(&phases, &Schedule::Closed { ops: 31 }, 1).is_err());
+}
+
+#[test]
+fn keys_may_be_named() {
+    let names: Vec<String> = ["Short", "Sym1-2-3::45"].map(str::to_owned).to_vec();
+    let named = Workload { keys: 2, shape: KeyShape::Names(names), run: 2, ..workload() };
+    let tape = open(&named, Schedule::Closed { ops: 1 });
+    assert_eq!((tape.key(0), tape.key(1)), (&b"Short"[..], &b"Sym1-2-3::45"[..]));
+    for names in [vec!["a"], vec!["a", "a"], vec!["a", "b c"], vec!["a", ""]] {
+        let shape = KeyShape::Names(names.into_iter().map(str::to_owned).collect());
+        let refused = Workload { shape, ..named.clone() };
+        assert!(generate(&refused, &Schedule::Closed { ops: 1 }, 1).is_err());
+    }
+}
+
+#[test]
+fn sequences_that_name_what_is_not_there_are_refused() {
+    for text in ["get@48", "incr@2", "mget@47-48", "cas@49"] {
+        let refused = generate(&sequence(text, 0), &Schedule::Closed { ops: 1 }, 1);
+        assert!(refused.is_err(), "{text}");
+    }
+    for text in ["", "get@", "get@0-3", "mget@3-0", "version@0", "nonsense@0", "get@x"] {
+        assert!(parse_sequence(text).is_err(), "{text}");
+    }
+    let uncounted = Workload { mix: parse_mix("incr=1").expect("a mix"), ..workload() };
+    assert!(generate(&uncounted, &Schedule::Closed { ops: 1 }, 1).is_err());
 }
