@@ -10,6 +10,7 @@ from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
 from cachemark.report import emcache
 from cachemark.report.format import interval, number, time
+from cachemark.report.trials import trial_rows
 from cachemark.report.value import Absence, Group, Report, Row, Section
 from cachemark.statistics import (
     PERCENTILES,
@@ -41,6 +42,7 @@ def build(header: RunHeader, outcomes: Sequence[Outcome]) -> Report:
         notes=_notes(experiment, summaries),
         environment=_environment(header),
         sections=_sections(experiment, outcomes),
+        trials=trial_rows(outcomes),
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from cachemark.outcome import Outcome
 from cachemark.protocol import Done
-from cachemark.report.value import Section
+from cachemark.report.value import Bar, Section
 from cachemark.suites import published_figures
 
 _TESTS = ("get", "set", "set-noreply", "version")
@@ -76,7 +76,37 @@ def _constant(known: _Published, valid: list[Outcome]) -> Section:
             "as published: operations over the time to the last send; answered: over the time to "
             "the reply that ends them",
         ],
+        unit="operations per second",
+        bars=[*_published_bars(known), *_measured_bars(valid)],
     )  # fmt: skip
+
+
+def _published_bars(known: _Published) -> list[Bar]:
+    return [
+        Bar(who=old.who, measure=measure, value=1e3 * thousands, published=True)
+        for old in known.constant
+        for measure, thousands in (
+            ("get", old.get_k),
+            ("set", old.set_k),
+            ("set noreply, as published", old.set_noreply_k),
+            ("version", old.version_k),
+        )
+    ]
+
+
+def _measured_bars(valid: list[Outcome]) -> list[Bar]:
+    measures = (
+        ("get", "get", _rate),
+        ("set", "set", _rate),
+        ("set noreply, as published", "set-noreply", _send_rate),
+        ("version", "version", _rate),
+    )
+    return [
+        Bar(who=who, measure=measure, value=value, published=False)
+        for who in _who(valid, _TESTS)
+        for measure, workload, figure in measures
+        if (value := _mean(_of(valid, who)(workload), figure)) is not None
+    ]
 
 
 def _fill(known: _Published, valid: list[Outcome]) -> Section:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cachemark.outcome import Cell
 from cachemark.statistics import CellSummary, Comparison, Metric
 from cachemark.store import RunHeader
 
@@ -32,6 +33,21 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     lead: Comparison | None
 
 
+class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial: what became of it, its rate if it counts, and what disturbed it."""
+
+    index: int
+    block: int
+    cell: Cell
+    verdict: str
+    reasons: list[str]
+    ops_per_s: float | None
+    started_at: str
+    wall_ms: int
+    steal_percent: float | None
+    foreign_cpu_percent: float | None
+
+
 class Absence(msgspec.Struct, frozen=True, kw_only=True):
     """A client, or one of its cells, that could not run: why, and how to get it."""
 
@@ -40,13 +56,27 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str
 
 
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure of a section as a plot has it: whose, of what measure, published or measured."""
+
+    who: str
+    measure: str
+    value: float
+    published: bool
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that only some suites have: a table of its own."""
+    """A part that only some suites have: a table of its own, and its figures if they are plotted.
+
+    `unit` is that of all its bars.
+    """
 
     title: str
     columns: list[str]
     rows: list[list[str]]
     notes: list[str]
+    unit: str = ""
+    bars: list[Bar] = []
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,3 +91,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
     environment: list[str]
     sections: list[Section] = []
+    trials: list[TrialRow] = []

@@ -9,6 +9,7 @@ import msgspec
 from cachemark import histogram
 from cachemark.outcome import Cell, Outcome
 from cachemark.protocol import Done, Operation
+from cachemark.statistics.curve import Point, curve
 from cachemark.statistics.figures import least_sample, ok, rate, response_ns
 from cachemark.statistics.interval import Interval, geometric
 
@@ -16,11 +17,15 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
-    """Percentiles of the merged histograms in ns; None where the sample does not support one."""
+    """Percentiles of the merged histograms in ns; None where the sample does not support one.
+
+    `curve` is for plots, and only of the response times of all kinds together.
+    """
 
     count: int
     percentiles: dict[float, int | None]
     max_ns: int
+    curve: list[Point] = []
 
 
 class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +57,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     kinds: list[KindSummary]
     client_cpu_us: Interval | None
     server_cpu_us: Interval | None
+    server_rss_bytes: Interval | None = None
     rejected: dict[str, int]
     notes: list[str]
     unsupported: str
@@ -85,6 +91,7 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         kinds=[_kind(kind, windows, [kind]) for kind in kinds],
         client_cpu_us=_client_cpu(windows),
         server_cpu_us=_server_cpu(valid),
+        server_rss_bytes=_server_rss(valid),
         rejected=_rejected(trials),
         notes=list(dict.fromkeys(note for trial in trials for note in trial.notes)),
         unsupported=unsupported.reason if unsupported else "",
@@ -106,7 +113,7 @@ def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
         hits=sum(operation.hits for operation in operations),
         misses=sum(operation.misses for operation in operations),
         errors=errors,
-        response=_times([operation.response for operation in operations]),
+        response=_times([operation.response for operation in operations], whole=not name),
         service=_times([operation.service for operation in operations]),
         p50_ns=_across(parts, 50),
         p99_ns=_across(parts, 99),
@@ -125,7 +132,7 @@ def _rate(parts: list[list[Operation]], windows: list[Done]) -> Interval:
     return Interval(value=rate(everything, sum(window.elapsed_ns for window in windows)))
 
 
-def _times(blobs: list[str | None]) -> Times | None:
+def _times(blobs: list[str | None], *, whole: bool = False) -> Times | None:
     present = [histogram.decode(blob) for blob in blobs if blob]
     if not present:
         return None
@@ -139,6 +146,7 @@ def _times(blobs: list[str | None]) -> Times | None:
             for percent in PERCENTILES
         },
         max_ns=merged.max(),
+        curve=curve(merged) if whole else [],
     )
 
 
@@ -166,6 +174,12 @@ def _server_cpu(trials: list[Outcome]) -> Interval | None:
         if trial.server_use and trial.measure and trial.server_use.cpu_ns and ok(trial.measure)
     ]
     return geometric(values) if values else None
+
+
+def _server_rss(trials: list[Outcome]) -> Interval | None:
+    """Resident memory of the server after the window."""
+    values = [float(trial.server_use.rss_after_bytes) for trial in trials if trial.server_use]
+    return geometric(values) if values and all(values) else None
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:
