@@ -38,13 +38,19 @@ class Trial(Record, frozen=True, kw_only=True):
 
 
 class ServerFacts(Record, frozen=True, kw_only=True):
-    """The server of a trial, as it ran."""
+    """The server of a trial, as it ran.
+
+    Several servers used as one, or one behind a proxy, are its `members`. `quirks` are deviations
+    of its protocol that a client has to know, by name (see servers/quirks.py).
+    """
 
     kind: str
     version: str
     command: list[str]
     address: str
     cpus: str = ""
+    quirks: list[str] = []
+    members: list[ServerFacts] = []
 
 
 class ServerUse(Record, frozen=True, kw_only=True):

@@ -113,6 +113,7 @@ def start(
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
     env: dict[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> Child:
     """Start a program on a set of CPUs (`0-1,3`; empty: all). Raises OSError."""
     if shutil.which(command[0]) is None:
@@ -125,6 +126,7 @@ def start(
             stdout=stdout,
             stderr=log,
             env={**os.environ, **env} if env else None,
+            cwd=cwd,
             start_new_session=True,
         )
     return Child(popen, log)

@@ -225,7 +225,7 @@ def _measure(
     request: Run, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
 ) -> None:
     noise = NoiseProbe()
-    own = [worker.pid for worker in fleet.workers] + ([server.pid] if server.pid else [])
+    own = [worker.pid for worker in fleet.workers] + server.pids
     notes.before = server.stats()
     use = server.use()
     noise.start(own)

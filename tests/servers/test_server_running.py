@@ -20,6 +20,7 @@ from cachemark.errors import TrialError, UnsupportedError
 from cachemark.servers import RunningServer, parse_spec, running
 from cachemark.servers.control import Control
 from cachemark.servers.running import process_use
+from tests.servers.asking import ask
 
 USER = getpass.getuser()
 MEMCACHED = shutil.which("memcached")
@@ -34,26 +35,6 @@ REAL = [
     "embedded:io=events,threads=1,memory=16m",
     "embedded:io=blocking,memory=16m",
 ]
-
-
-def connect(address: str) -> socket.socket:
-    if address.startswith("unix:"):
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(address.removeprefix("unix:"))
-        return connection
-    host, _, port = address.rpartition(":")
-    return socket.create_connection((host, int(port)), 10)
-
-
-def ask(address: str, request: bytes, end: bytes) -> bytes:
-    reply = b""
-    with connect(address) as connection:
-        connection.sendall(request)
-        while not reply.endswith(end):
-            chunk = connection.recv(4096)
-            assert chunk, reply
-            reply += chunk
-    return reply
 
 
 @pytest.mark.parametrize("text", REAL)

@@ -17,6 +17,14 @@ def test_options_are_read() -> None:
     assert parse_spec("embedded").options == {}
 
 
+def test_servers_of_servers_are_read() -> None:
+    spec = parse_spec("cluster:3:memcached:memory=64")
+    assert (spec.kind, spec.count) == ("cluster", 3)
+    assert spec.inner == parse_spec("memcached:memory=64")
+    assert parse_spec("remote:a:1,unix:/b").details == "a:1,unix:/b"
+    assert parse_spec("none").kind == "none"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -40,7 +48,18 @@ def test_options_are_read() -> None:
         ("remote:localhost:0", "HOST:PORT"),
         ("remote:localhost:65536", "HOST:PORT"),
         ("remote:unix:relative", "HOST:PORT"),
-        ("remote:a:1,b:2", "name one"),
+        ("remote:a:1,", "no address"),
+        ("remote:a:1,b", "'b' is no address"),
+        ("remote:a:1,a:1", "stands there twice"),
+        ("none:x", "no options"),
+        ("cluster", "cluster:3:memcached"),
+        ("cluster:3", "cluster:3:memcached"),
+        ("cluster:0:memcached", "cluster:3:memcached"),
+        ("cluster:65:memcached", "at most 64"),
+        ("cluster:2:none", "'none' cannot"),
+        ("cluster:2:remote:a:1", "HOST:PORT,HOST:PORT"),
+        ("cluster:2:cluster:2:memcached", "'cluster' cannot"),
+        ("cluster:2:memcached:threads=0", "at least 1"),
     ],
 )
 def test_bad_specs_say_what_is_wrong(text: str, says: str) -> None:

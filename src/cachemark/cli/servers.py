@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.servers import ServerSpec, kinds
+from cachemark.errors import UsageError
+from cachemark.servers import Kind, kinds, parse_spec
 
 
 def servers() -> None:
@@ -15,8 +16,14 @@ def servers() -> None:
     for column in ("server", "what", "write", "state"):
         table.add_column(column, overflow="fold")
     for kind in kinds():
-        missing = ""
-        if kind.name == "memcached":
-            missing = kind.missing(ServerSpec(text=kind.name, kind=kind.name))
-        table.add_row(kind.name, kind.summary, escape(kind.form), missing or "ready")
+        table.add_row(kind.name, kind.summary, escape(kind.form), escape(_state(kind)))
     Console().print(table)
+
+
+def _state(kind: Kind) -> str:
+    """Whether its plainest form can run here; some have none, as they must be told where."""
+    try:
+        missing = kind.missing(parse_spec(kind.name))
+    except UsageError:
+        return "–"
+    return f"{missing.reason}: {missing.remedy}" if missing else "ready"

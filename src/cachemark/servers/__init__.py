@@ -1,15 +1,17 @@
 """Servers: start, probe, sample, stop. One kind = one file."""
 
-from cachemark.servers.registry import Kind, kinds, parse_spec, running
+from cachemark.servers.registry import Kind, kinds, missing, parse_spec, running
 from cachemark.servers.running import ProcessUse, RunningServer
-from cachemark.servers.spec import ServerSpec
+from cachemark.servers.spec import Missing, ServerSpec
 
 __all__ = [
     "Kind",
+    "Missing",
     "ProcessUse",
     "RunningServer",
     "ServerSpec",
     "kinds",
+    "missing",
     "parse_spec",
     "running",
 ]

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from cachemark import process
-from cachemark.errors import TrialError, UnsupportedError, UsageError
-from cachemark.outcome import ServerFacts
-from cachemark.servers.running import RunningServer, wait_ready
-from cachemark.servers.spec import ServerSpec
-
-# Between the moment that a port is found free and the server's bind another may take it.
-_TRIES = 3
+from cachemark.errors import UsageError
+from cachemark.servers.running import RunningServer
+from cachemark.servers.spec import Missing, ServerSpec
+from cachemark.servers.told import Launch, Place, running_program, which
 
 
 def parse(text: str, details: str) -> ServerSpec:
@@ -34,40 +28,26 @@ def parse(text: str, details: str) -> ServerSpec:
     return ServerSpec(text=text, kind="command", details=details)
 
 
-def missing(spec: ServerSpec) -> str:
-    """Why it cannot be started here, or the empty string."""
+def missing(spec: ServerSpec) -> Missing | None:
+    """Why it cannot be started here."""
     program = shlex.split(spec.details)[0]
-    return "" if shutil.which(program) else f"{program} is not on this machine"
+    if which(program):
+        return None
+    return Missing(
+        reason=f"server: {program} is not on this machine",
+        remedy="install it, or give its whole path",
+    )
 
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run it on a free port. Raises TrialError, UnsupportedError."""
-    if reason := missing(spec):
-        raise UnsupportedError(f"server: {reason}", "install it, or give its whole path")
-    for left in reversed(range(_TRIES)):
-        port = _free_port()
-        command = [word.replace("{port}", str(port)) for word in shlex.split(spec.details)]
-        address = f"127.0.0.1:{port}"
-        with process.start(command, cpus=cpus) as child:
-            try:
-                control, version = wait_ready("command", address, child, ready_s)
-            except TrialError:
-                if left and child.exited() is not None:
-                    continue
-                raise
-            facts = ServerFacts(
-                kind="command", version=version, command=command, address=address, cpus=cpus
-            )
-            server = RunningServer([address], facts, control, child)
-            try:
-                yield server
-            finally:
-                server.close()
-            return
+    if absent := missing(spec):
+        raise absent.error()
 
+    def launch(place: Place) -> Launch:
+        words = [word.replace("{port}", str(place.port)) for word in shlex.split(spec.details)]
+        return Launch(command=words)
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with running_program("command", launch, cpus, ready_s) as server:
+        yield server

@@ -14,7 +14,7 @@ import msgspec
 from cachemark import process
 from cachemark.errors import TrialError, UsageError
 from cachemark.outcome import ServerFacts
-from cachemark.servers.running import RunningServer, died, wait_ready
+from cachemark.servers.running import Member, RunningServer, died, wait_ready
 from cachemark.servers.spec import ServerSpec, positive, read_options
 
 OPTIONS = ("io", "threads", "memory")
@@ -39,9 +39,8 @@ def parse(text: str, details: str) -> ServerSpec:
     return spec
 
 
-def missing(_spec: ServerSpec) -> str:
+def missing(_spec: ServerSpec) -> None:
     """The engine is part of cachemark."""
-    return ""
 
 
 @contextmanager
@@ -61,7 +60,8 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
             address=said.addresses[0],
             cpus=cpus,
         )
-        server = RunningServer(said.addresses, facts, control, child)
+        member = Member(name="embedded", control=control, child=child)
+        server = RunningServer(said.addresses, facts, [member])
         try:
             yield server
         finally:

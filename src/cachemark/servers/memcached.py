@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cachemark import process
-from cachemark.errors import TrialError, UnsupportedError, UsageError
+from cachemark.errors import TrialError, UsageError
 from cachemark.outcome import ServerFacts
-from cachemark.servers.running import RunningServer, died, wait_ready
-from cachemark.servers.spec import ServerSpec, positive, read_options
+from cachemark.servers.running import Member, RunningServer, died, wait_ready
+from cachemark.servers.spec import Missing, ServerSpec, positive, read_options
 
 _FLAGS = {"threads": "-t", "memory": "-m", "connections": "-c"}
 OPTIONS = (*_FLAGS, "unix", "binary")
@@ -33,17 +33,19 @@ def parse(text: str, details: str) -> ServerSpec:
     return spec
 
 
-def missing(spec: ServerSpec) -> str:
-    """Why it cannot be started here, or the empty string."""
+def missing(spec: ServerSpec) -> Missing | None:
+    """Why it cannot be started here."""
     program = _program(spec)
-    return "" if shutil.which(program) else f"{program} is not on this machine: {REMEDY}"
+    if shutil.which(program):
+        return None
+    return Missing(reason=f"{program} is not on this machine", remedy=REMEDY)
 
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run it on a port that the system picks, or a socket. Raises TrialError, UnsupportedError."""
-    if missing(spec):
-        raise UnsupportedError(f"{_program(spec)} is not on this machine", REMEDY)
+    if absent := missing(spec):
+        raise absent.error()
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
         socket = Path(folder) / "socket" if spec.options.get("unix") == "yes" else None
         # With -p -1 the system picks the port, and memcached writes it into this file.
@@ -56,7 +58,8 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
             facts = ServerFacts(
                 kind="memcached", version=version, command=command, address=address, cpus=cpus
             )
-            server = RunningServer([address], facts, control, child)
+            member = Member(name="memcached", control=control, child=child)
+            server = RunningServer([address], facts, [member])
             try:
                 yield server
             finally:

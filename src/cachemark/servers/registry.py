@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from cachemark.errors import UsageError
-from cachemark.servers import command, embedded, memcached, remote
+from cachemark.servers import cluster, command, embedded, memcached, nothing, remote
 from cachemark.servers.running import RunningServer
-from cachemark.servers.spec import ServerSpec
+from cachemark.servers.spec import Missing, ServerSpec
 
 _READY_S = 10.0
 
@@ -23,7 +23,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     form: str
     parse: Callable[[str, str], ServerSpec]
-    missing: Callable[[ServerSpec], str]
+    missing: Callable[[ServerSpec], Missing | None]
     running: Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]]
 
 
@@ -54,11 +54,27 @@ _KINDS = (
     ),
     Kind(
         name="remote",
-        summary="one that runs already, here or elsewhere",
-        form="remote:HOST:PORT or remote:unix:/path",
+        summary="one or several that run already, here or elsewhere",
+        form="remote:HOST:PORT[,HOST:PORT…] or remote:unix:/path",
         parse=remote.parse,
         missing=remote.missing,
         running=remote.running,
+    ),
+    Kind(
+        name="cluster",
+        summary="several servers of one kind as one target",
+        form="cluster:N:SERVER",
+        parse=lambda text, details: cluster.parse(text, details, parse_spec),
+        missing=lambda spec: missing(cluster.inner_of(spec)),
+        running=lambda spec, cpus, ready_s: cluster.running(spec, cpus, ready_s, _start),
+    ),
+    Kind(
+        name="none",
+        summary="no server: for caches in the worker's own process",
+        form="none",
+        parse=nothing.parse,
+        missing=nothing.missing,
+        running=nothing.running,
     ),
 )
 
@@ -74,6 +90,11 @@ def parse_spec(text: str) -> ServerSpec:
     return _kind(name).parse(text, details)
 
 
+def missing(spec: ServerSpec) -> Missing | None:
+    """Why a server cannot be started on this machine, as far as that shows before it is."""
+    return _kind(spec.kind).missing(spec)
+
+
 def running(
     spec: ServerSpec, *, cpus: str = "", ready_s: float = _READY_S
 ) -> AbstractContextManager[RunningServer]:
@@ -81,6 +102,10 @@ def running(
 
     Raises TrialError or UnsupportedError on entering.
     """
+    return _start(spec, cpus, ready_s)
+
+
+def _start(spec: ServerSpec, cpus: str, ready_s: float) -> AbstractContextManager[RunningServer]:
     return _kind(spec.kind).running(spec, cpus, ready_s)
 
 

@@ -1,40 +1,53 @@
-"""`remote:host:port`: a server that runs already, here or elsewhere."""
+"""`remote:host:port[,host:port…]`: servers that run already, here or elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from cachemark.errors import UsageError
 from cachemark.outcome import ServerFacts
 from cachemark.servers.control import Control
-from cachemark.servers.running import RunningServer
+from cachemark.servers.running import Member, RunningServer, together
 from cachemark.servers.spec import ServerSpec
 
 
 def parse(text: str, details: str) -> ServerSpec:
-    """Read `remote:host:port` or `remote:unix:/path`. Raises UsageError."""
-    host, _, port = details.rpartition(":")
-    is_unix = details.startswith("unix:/")
-    if "," in details and not is_unix:
-        raise UsageError(f"server {text!r}: several addresses", "name one: remote:HOST:PORT")
-    if not is_unix and (not host or not port.isdecimal() or not 0 < int(port) < 65536):
-        raise UsageError(f"server {text!r}: no address", "write remote:HOST:PORT")
+    """Read addresses, `host:port` or `unix:/path`, with commas between them. Raises UsageError."""
+    addresses = details.split(",")
+    for address in addresses:
+        if not _is_address(address):
+            raise UsageError(
+                f"server {text!r}: {address!r} is no address", "write remote:HOST:PORT[,HOST:PORT]"
+            )
+    twice = sorted({address for address in addresses if addresses.count(address) > 1})
+    if twice:
+        raise UsageError(f"server {text!r}: {twice[0]} stands there twice", "name it once")
     return ServerSpec(text=text, kind="remote", details=details)
 
 
-def missing(_spec: ServerSpec) -> str:
+def _is_address(text: str) -> bool:
+    if text.startswith("unix:"):
+        return text.startswith("unix:/")
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+
+
+def missing(_spec: ServerSpec) -> None:
     """Whether it can be reached shows when it is used."""
-    return ""
 
 
 @contextmanager
 def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Generator[RunningServer]:
-    """Connect to it; it is neither started nor stopped. Raises TrialError."""
-    control = Control(spec.details, ready_s)
-    try:
-        version = control.version()
-        facts = ServerFacts(kind="remote", version=version, command=[], address=spec.details)
-        yield RunningServer([spec.details], facts, control, None)
-    finally:
-        control.close()
+    """Connect to each; none is started or stopped. Raises TrialError."""
+    addresses = spec.details.split(",")
+    with ExitStack() as stack:
+        members: list[Member] = []
+        facts: list[ServerFacts] = []
+        for address in addresses:
+            control = Control(address, ready_s)
+            stack.callback(control.close)
+            version = control.version()
+            facts.append(ServerFacts(kind="remote", version=version, command=[], address=address))
+            members.append(Member(name=f"remote {address}", control=control))
+        yield RunningServer(addresses, together("remote", facts), members)

@@ -1,8 +1,9 @@
-"""A server that runs: its address, its facts, and what it uses."""
+"""A target that runs: its addresses, its facts, and what it uses."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from cachemark.host.files import field, kib_field
 from cachemark.outcome import ServerFacts
 from cachemark.process import Child, cpu_ns
 from cachemark.servers.control import Control
+from cachemark.servers.stats import total
 
 _RETRY_S = 0.005
 
@@ -25,38 +27,95 @@ class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
 
 
-class RunningServer:
-    """A server that answers. `pid` is None for one that is not ours."""
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """A process or a server that is a part of the target; most targets have one.
 
-    def __init__(
-        self, addresses: list[str], facts: ServerFacts, control: Control, child: Child | None
-    ) -> None:
+    `control` is None for one that has no `stats` (a proxy), `child` for one that is not ours.
+    """
+
+    name: str
+    control: Control | None = None
+    child: Child | None = None
+
+
+class RunningServer:
+    """A target that answers: a server, several used as one, or none at all."""
+
+    def __init__(self, addresses: list[str], facts: ServerFacts, members: Sequence[Member]) -> None:
         self.addresses = addresses
         self.facts = facts
-        self._control = control
-        self._child = child
+        self.members = list(members)
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of all that are ours."""
+        return [member.child.pid for member in self.members if member.child]
 
     @property
     def pid(self) -> int | None:
-        """The server's process id."""
-        return self._child.pid if self._child else None
+        """The process id of the first that is ours; None where none is."""
+        return next(iter(self.pids), None)
 
     def stats(self) -> dict[str, str]:
-        """The server's `stats`. Raises TrialError, with the reason if the server has died."""
-        try:
-            return self._control.stats()
-        except TrialError as error:
-            if self._child and self._child.exited() is not None:
-                raise died(self.facts.kind, self._child) from error
-            raise
+        """The `stats` of all, counters added up; empty where there is none to ask.
+
+        Raises TrialError, with the reason if a member has died.
+        """
+        self.check()
+        return total([self._stats_of(member) for member in self.members if member.control])
 
     def use(self) -> ProcessUse | None:
-        """What its process has used so far; None for one that is not ours."""
-        return process_use(self.pid) if self.pid is not None else None
+        """What its processes have used so far; None where one of them is not ours or is gone."""
+        uses = [process_use(member.child.pid) for member in self.members if member.child]
+        known = [use for use in uses if use is not None]
+        return added(known) if known and len(known) == len(self.members) else None
+
+    def check(self) -> None:
+        """Raise TrialError when a member has died."""
+        for member in self.members:
+            if member.child and member.child.exited() is not None:
+                raise died(member.name, member.child)
 
     def close(self) -> None:
-        """Close the control connection."""
-        self._control.close()
+        """Close the control connections."""
+        for member in self.members:
+            if member.control:
+                member.control.close()
+
+    def _stats_of(self, member: Member) -> dict[str, str]:
+        if member.control is None:
+            return {}
+        try:
+            return member.control.stats()
+        except TrialError:
+            # Why it broke off is better told by its death, where it died.
+            self.check()
+            raise
+
+
+def added(uses: Sequence[ProcessUse]) -> ProcessUse:
+    """The use of several processes; the sum of their peaks is a bound: they need not coincide."""
+    return ProcessUse(
+        cpu_ns=sum(use.cpu_ns for use in uses),
+        rss_bytes=sum(use.rss_bytes for use in uses),
+        rss_peak_bytes=sum(use.rss_peak_bytes for use in uses),
+        threads=sum(use.threads for use in uses),
+    )
+
+
+def together(kind: str, facts: list[ServerFacts], command: list[str] | None = None) -> ServerFacts:
+    """The facts of several servers used as one; those of one alone are its own."""
+    if len(facts) == 1 and not command:
+        return facts[0]
+    return ServerFacts(
+        kind=kind,
+        version=", ".join(dict.fromkeys(one.version for one in facts)),
+        command=command or [],
+        address=",".join(one.address for one in facts),
+        cpus=facts[0].cpus,
+        quirks=sorted({quirk for one in facts for quirk in one.quirks}),
+        members=facts,
+    )
 
 
 def process_use(pid: int, root: Path = Path("/proc")) -> ProcessUse | None:

@@ -6,16 +6,32 @@ import difflib
 
 import msgspec
 
-from cachemark.errors import UsageError
+from cachemark.errors import UnsupportedError, UsageError
 
 
 class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A server as named: its kind, its options, or whatever the kind reads its details as."""
+    """A server as named: its kind, its options, or whatever the kind reads its details as.
+
+    `inner` is the server that a cluster has `count` of, or that a proxy stands before.
+    """
 
     text: str
     kind: str
     details: str = ""
     options: dict[str, str] = {}
+    inner: ServerSpec | None = None
+    count: int = 1
+
+
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a server cannot be started on this machine, and what would change that."""
+
+    reason: str
+    remedy: str
+
+    def error(self) -> UnsupportedError:
+        """The same, to be raised."""
+        return UnsupportedError(self.reason, self.remedy)
 
 
 def read_options(text: str, details: str, known: tuple[str, ...]) -> dict[str, str]:
