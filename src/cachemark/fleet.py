@@ -32,6 +32,7 @@ class Fleet:
     def __init__(self, command: list[str], count: int, *, cpus: str, name: str) -> None:
         self._stack = ExitStack()
         self.workers: list[Worker] = []
+        self.began_unix_ns = 0
         with ExitStack() as stack:
             for number in range(count):
                 label = f"{name} #{number}" if count > 1 else name
@@ -61,6 +62,7 @@ class Fleet:
         """Play one phase on all workers at once. Raises TrialError."""
         count = len(self.workers)
         start = time.time_ns() + _START_AHEAD_NS if count > 1 else 0
+        self.began_unix_ns = start or time.time_ns()
         for number, worker in enumerate(self.workers):
             share = None if request.ops is None else _share(request.ops, number, count)
             worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=share))

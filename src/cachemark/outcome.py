@@ -90,7 +90,10 @@ class TapeFacts(Record, frozen=True, kw_only=True):
 
 
 class Outcome(Record, frozen=True, kw_only=True):
-    """A trial and all that came of it."""
+    """A trial and all that came of it.
+
+    `measure_started_at` is when the measured window began; empty where there was none.
+    """
 
     format: int = OUTCOME_FORMAT
     run: str
@@ -105,6 +108,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     reasons: list[str] = []
     notes: list[str] = []
     started_at: str = ""
+    measure_started_at: str = ""
     wall_ms: int = 0
     worker: Ready | None = None
     worker_command: list[str] = []

@@ -49,6 +49,7 @@ class _Notes:
         self.after: dict[str, str] = {}
         self.use: ServerUse | None = None
         self.noise: HostNoise | None = None
+        self.measure_began_unix_ns = 0
         self.notes: list[str] = []
         self.log = ""
 
@@ -82,6 +83,7 @@ def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
         blank = _judged(blank, setting, notes)
     return msgspec.structs.replace(
         blank,
+        measure_started_at=_utc(notes.measure_began_unix_ns),
         wall_ms=round((time.monotonic() - began) * 1e3),
         worker=notes.worker,
         server=notes.server,
@@ -94,6 +96,14 @@ def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
         noise=notes.noise,
         log=notes.log[-4000:],
     )
+
+
+def _utc(unix_ns: int) -> str:
+    """An instant as an outcome keeps it; empty for none."""
+    if not unix_ns:
+        return ""
+    instant = datetime.datetime.fromtimestamp(unix_ns / 1e9, datetime.UTC)
+    return instant.isoformat(timespec="milliseconds")
 
 
 def _judged(blank: Outcome, setting: Setting, notes: _Notes) -> Outcome:
@@ -230,6 +240,7 @@ def _measure(
     use = server.use()
     noise.start(own)
     notes.phases["measure"] = fleet.run(request, watch)
+    notes.measure_began_unix_ns = fleet.began_unix_ns
     notes.noise = noise.stop()
     used = server.use()
     notes.after = server.stats()
