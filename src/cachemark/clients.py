@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -19,8 +20,17 @@ from cachemark.errors import UsageError
 NATIVE = "native"
 
 
+Concurrency = Literal["threads", "processes", "tasks"]
+# A client as the library comes, beside the one on the ground that all share.
+DEFAULTS = "@defaults"
+
+
 class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """A client, and the command that starts its worker."""
+    """A client, and the command that starts its worker.
+
+    `in_process`: a cache inside the worker's own process, which has no server. `concurrency`: what
+    its callers are; where they are processes, each has a worker of its own.
+    """
 
     id: str
     library: str
@@ -29,6 +39,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     api: str = "sync"
     home: str = ""
     note: str = ""
+    released: str = ""
+    in_process: bool = False
+    concurrency: Concurrency = "threads"
+    packages: list[str] = []
     needs: str = ""
     setup: str = ""
 
@@ -43,7 +57,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A client as an experiment names it: `id`, `id?option=value&…`, or `command:PROGRAM ARGS`."""
+    """A client as an experiment names it.
+
+    `id`, `id?option=value&…`, `id@defaults` for the library as it comes, or `command:PROGRAM ARGS`.
+    """
 
     text: str
     client: Client
@@ -63,10 +80,14 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     home: str = ""
     api: str = "sync"
     note: str = ""
+    released: str = ""
+    in_process: bool = False
+    concurrency: Concurrency = "threads"
 
 
 class _WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     language: str
+    packages: list[str] = []
     runtime: dict[str, _Runtime]
     client: list[_Entry]
 
@@ -126,6 +147,10 @@ def _client(folder: Path, declared: _WorkerFile, entry: _Entry, runtime_name: st
         api=entry.api,
         home=entry.home,
         note=entry.note,
+        released=entry.released,
+        in_process=entry.in_process,
+        concurrency=entry.concurrency,
+        packages=declared.packages,
         needs=str(folder / runtime.needs) if runtime.needs else "",
         setup=runtime.setup,
     )
@@ -146,13 +171,15 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
         own = Client(id=text, library=words[0], language="", command=words)
         return ClientSpec(text=text, client=own)
     name, _, tail = text.partition("?")
+    profile = {"profile": "defaults"} if name.endswith(DEFAULTS) else {}
+    name = name.removesuffix(DEFAULTS)
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise UsageError(
             f"no client {name!r}", f"{hint}`cachemark clients` lists {len(known)} of them"
         )
-    return ClientSpec(text=text, client=known[name], options=_options(text, tail))
+    return ClientSpec(text=text, client=known[name], options=profile | _options(text, tail))
 
 
 def _options(text: str, tail: str) -> dict[str, str]:

@@ -25,14 +25,20 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Keys(Frozen, frozen=True, kw_only=True):
-    """The key table and how keys are drawn from it."""
+    """The key table and how keys are drawn from it.
+
+    Keys have a `length`, or follow a `pattern` such as `user:{index:08}`, or are given as `names`.
+    The last `counters` of them are counters, for `incr` and `decr` alone.
+    """
 
     count: Positive = 10_000
+    counters: Annotated[int, Meta(ge=0)] = 0
     distribution: Annotated[str, Meta(pattern=r"^(sequential|uniform|constant|zipf:[0-9.]+)$")] = (
         "uniform"
     )
     length: Annotated[str, Meta(pattern=r"^[0-9]+(\.\.[0-9]+)?$")] = "20"
     pattern: str | None = None
+    names: list[str] | None = None
 
 
 class Values(Frozen, frozen=True, kw_only=True):
@@ -43,7 +49,11 @@ class Values(Frozen, frozen=True, kw_only=True):
 
 
 class Workload(Frozen, frozen=True, kw_only=True):
-    """What is done: a mix of operation kinds over keys and values.
+    """What is done: operations over keys and values, either a mix or a sequence.
+
+    A `mix` is drawn from by weight, or played in `phases`: all of the first kind, then all of the
+    second. A `sequence` such as `["set@0", "get@0", "mget@0-5", "get"]` is played again and again;
+    each time is a group that stays together, with its keys moved on by `key_step`.
 
     The measured window ends after `timing.measure_ms`; with `ops` after that many operations
     instead; with `fill_percent` when the server's `bytes` reach that part of its limit.
@@ -51,7 +61,10 @@ class Workload(Frozen, frozen=True, kw_only=True):
     """
 
     name: Name
-    mix: Annotated[dict[str, Annotated[float, Meta(gt=0)]], Meta(min_length=1)]
+    mix: dict[str, Annotated[float, Meta(gt=0)]] = {}
+    order: Literal["mixed", "phases"] = "mixed"
+    sequence: list[Annotated[str, Meta(pattern=r"^[a-z_]+(@[0-9]+(-[0-9]+)?)?$")]] = []
+    key_step: Annotated[int, Meta(ge=0)] = 0
     keys: Keys = Keys()
     values: Values = Values()
     run: Annotated[int, Meta(ge=1, le=65535, description="keys in each mget or mset")] = 10
@@ -65,11 +78,19 @@ class Workload(Frozen, frozen=True, kw_only=True):
     loads: list[str] | None = None
 
 
+def longest_run(workload: Workload) -> int:
+    """The most keys that one mget or mset of a workload names."""
+    spans = [step.partition("@")[2].partition("-") for step in workload.sequence]
+    named = [int(last) - int(first) + 1 for first, dash, last in spans if dash]
+    return max([workload.run, *named])
+
+
 class Load(Frozen, frozen=True, kw_only=True):
     """How hard it is done.
 
     `rate` is in operations per second of all processes together; `connections` are per process and
-    by default as many as `threads`; `depth` is outstanding operations per connection.
+    by default as many as `threads`; fewer are shared by the threads. `depth` is outstanding
+    operations per connection. `wire` is the protocol; `own` is the one that the library prefers.
     """
 
     name: Name
@@ -79,6 +100,7 @@ class Load(Frozen, frozen=True, kw_only=True):
     threads: Positive = 1
     connections: Positive | None = None
     depth: Positive = 1
+    wire: Literal["own", "text", "binary", "meta"] = "own"
 
 
 class Timing(Frozen, frozen=True, kw_only=True):
@@ -102,13 +124,34 @@ class Placement(Frozen, frozen=True, kw_only=True):
     worker: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
 
 
+class Quick(Frozen, frozen=True, kw_only=True):
+    """The small grid of a suite: what of it is kept, by name, and by how much it is shortened.
+
+    `scale` shortens workloads that end by a number of operations, or by a fill.
+    """
+
+    blocks: Positive = 2
+    clients: list[str] | None = None
+    in_process: list[str] | None = None
+    servers: list[str] | None = None
+    workloads: list[str] | None = None
+    loads: list[str] | None = None
+    scale: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    timing: Timing | None = None
+
+
 class Experiment(Frozen, frozen=True, kw_only=True):
-    """The grid of trials and the question that it answers."""
+    """The grid of trials and the question that it answers.
+
+    `clients` are played against each of the `servers`; `in_process` are caches inside the worker's
+    own process, which have no server.
+    """
 
     name: Name
     question: str
-    clients: Annotated[list[str], Meta(min_length=1)]
-    servers: Annotated[list[str], Meta(min_length=1)]
+    clients: list[str] = []
+    in_process: list[str] = []
+    servers: list[str] = []
     workloads: Annotated[list[Workload], Meta(min_length=1)]
     loads: Annotated[list[Load], Meta(min_length=1)]
     analysis: str = ""
@@ -117,6 +160,7 @@ class Experiment(Frozen, frozen=True, kw_only=True):
     margin_percent: Annotated[float, Meta(ge=0)] = 2.0
     timing: Timing = Timing()
     placement: Placement = Placement()
+    quick: Quick | None = None
 
 
 def parse(text: str, where: str) -> Experiment:
@@ -147,14 +191,17 @@ def check(experiment: Experiment, where: str) -> None:
     for what, names in (
         ("workload", [w.name for w in experiment.workloads]),
         ("load", [a.name for a in experiment.loads]),
-        ("client", experiment.clients),
+        ("client", [*experiment.clients, *experiment.in_process]),
         ("server", experiment.servers),
     ):
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
             raise UsageError(f"{where}: {what} {twice[0]!r} stands there twice", "give it once")
+    _check_parties(experiment, where)
     for load_ in experiment.loads:
         _check_load(load_, where)
+    for workload in experiment.workloads:
+        _check_order(workload, where)
     known = {load_.name for load_ in experiment.loads}
     for workload in experiment.workloads:
         unknown = sorted(set(workload.loads or []) - known)
@@ -163,6 +210,23 @@ def check(experiment: Experiment, where: str) -> None:
                 f"{where}: workload {workload.name!r}: no load {unknown[0]!r}",
                 f"known loads: {', '.join(sorted(known))}",
             )
+
+
+def _check_parties(experiment: Experiment, where: str) -> None:
+    if not experiment.clients and not experiment.in_process:
+        raise UsageError(f"{where}: no client", 'add clients = ["native"]')
+    if experiment.clients and not experiment.servers:
+        raise UsageError(f"{where}: no server", 'add servers = ["embedded"]')
+
+
+def _check_order(workload: Workload, where: str) -> None:
+    place = f"{where}: workload {workload.name!r}"
+    if bool(workload.mix) == bool(workload.sequence):
+        raise UsageError(f"{place}: it needs a mix or a sequence, one of the two")
+    if workload.sequence and workload.order != "mixed":
+        raise UsageError(f"{place}: a sequence has its own order", "leave order out")
+    if workload.key_step and not workload.sequence:
+        raise UsageError(f"{place}: key_step belongs to a sequence", "leave it out")
 
 
 def _check_load(load_: Load, where: str) -> None:
@@ -213,6 +277,7 @@ def _remedy(path: str, unknown: bool) -> str:
         "values": Values,
         "timing": Timing,
         "placement": Placement,
+        "quick": Quick,
     }
     parts = [re.sub(r"\[.*", "", part) for part in path.split(".")]
     owner = types.get(parts[-2], Experiment) if len(parts) > 1 else Experiment

@@ -111,6 +111,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     measure_started_at: str = ""
     wall_ms: int = 0
     worker: Ready | None = None
+    wire: str = ""
     worker_command: list[str] = []
     worker_cpus: str = ""
     server: ServerFacts | None = None

@@ -9,16 +9,19 @@ from cachemark.outcome import Cell, Trial
 
 # Each block plays tapes of its own; a stride keeps the blocks of neighbouring seeds apart.
 _SEED_STRIDE = 1_000_003
+# Where a cache inside the worker's own process is played.
+NO_SERVER = "none"
 
 
 def cells(experiment: Experiment) -> list[Cell]:
     """Every combination of the grid, in the order of the experiment."""
+    pairs = [(client, server) for server in experiment.servers for client in experiment.clients]
+    pairs += [(client, NO_SERVER) for client in experiment.in_process]
     return [
         Cell(client=client, server=server, workload=workload.name, load=load.name)
         for workload in experiment.workloads
         for load in loads_of(experiment, workload)
-        for server in experiment.servers
-        for client in experiment.clients
+        for client, server in pairs
     ]
 
 

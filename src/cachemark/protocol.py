@@ -12,6 +12,8 @@ import msgspec
 from msgspec import Meta
 
 PROTOCOL_VERSION = 1
+# `none` is that of a cache inside the worker's own process.
+WIRES = ("text", "binary", "meta", "none")
 
 Phase = Literal["prefill", "warmup", "measure"]
 Histogram = Annotated[
@@ -131,7 +133,8 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
         Meta(
             description="wires, the library's own choice first (`text`, `binary`, `meta`, or only "
             "`none`), operation kinds (`get`, `set_noreply` …), and of `threads`, `pipeline`, "
-            "`open_loop`, `unix`, `shared` (callers may share a connection), `cluster` (several servers)"
+            "`open_loop`, `unix`, `shared` (callers may share a connection), `cluster` (several "
+            "servers), `merges` (reads may be answered without a command of their own)"
         ),
     ] = []
 

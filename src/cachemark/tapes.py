@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.errors import UsageError
-from cachemark.experiment import Experiment, Load, Timing, Workload
+from cachemark.experiment import Experiment, Keys, Load, Timing, Workload
 from cachemark.outcome import TapeFacts
 from cachemark.plan import cells, load_of, plan, workload_of
 
@@ -83,10 +83,9 @@ class TapeShelf:
 def arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list[str]:
     """The engine's arguments that make a cell's workload and schedule concrete. Pure."""
     keys, values = workload.keys, workload.values
-    words = ["--seed", str(seed), "--keys", str(keys.count), "--distribution", keys.distribution]
-    words += ["--key-pattern", keys.pattern] if keys.pattern else ["--key-length", keys.length]
+    words = ["--seed", str(seed), "--distribution", keys.distribution, *_key_table(keys)]
     words += ["--size", values.size, "--compressibility", f"{values.compressibility:g}"]
-    words += ["--mix", ",".join(f"{kind}={weight:g}" for kind, weight in workload.mix.items())]
+    words += _order(workload)
     words += ["--run", str(workload.run), "--prefill", f"{workload.prefill:g}"]
     words += ["--exptime", str(workload.exptime_s)]
     if load.schedule == "closed" or load.rate is None:
@@ -95,3 +94,19 @@ def arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list
     return [
         *words, "--schedule", load.schedule, "--rate", f"{load.rate:.17g}", "--duration", duration
     ]  # fmt: skip
+
+
+def _key_table(keys: Keys) -> list[str]:
+    words = ["--counters", str(keys.counters)]
+    if keys.names:
+        return [*words, "--key-names", ",".join(keys.names)]
+    shape = ["--key-pattern", keys.pattern] if keys.pattern else ["--key-length", keys.length]
+    return [*words, "--keys", str(keys.count), *shape]
+
+
+def _order(workload: Workload) -> list[str]:
+    if workload.sequence:
+        steps = " ".join(workload.sequence)
+        return ["--sequence", steps, "--key-step", str(workload.key_step)]
+    mix = ",".join(f"{kind}={weight:g}" for kind, weight in workload.mix.items())
+    return ["--mix", mix, "--order", workload.order]

@@ -14,7 +14,7 @@ from cachemark.experiment import Load, Timing, Workload
 from cachemark.fleet import Fleet, Watch
 from cachemark.host import NoiseProbe
 from cachemark.outcome import HostNoise, Outcome, ServerFacts, ServerUse, Trial
-from cachemark.protocol import Done, Phase, Prepare, Ready, Run
+from cachemark.protocol import WIRES, Done, Phase, Prepare, Ready, Run
 from cachemark.servers import RunningServer, ServerSpec, running
 from cachemark.tapes import Tape
 from cachemark.verdict import judge
@@ -43,6 +43,7 @@ class _Notes:
 
     def __init__(self) -> None:
         self.worker: Ready | None = None
+        self.wire = ""
         self.server: ServerFacts | None = None
         self.phases: dict[Phase, Done] = {}
         self.before: dict[str, str] = {}
@@ -86,6 +87,7 @@ def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
         measure_started_at=_utc(notes.measure_began_unix_ns),
         wall_ms=round((time.monotonic() - began) * 1e3),
         worker=notes.worker,
+        wire=notes.wire,
         server=notes.server,
         prefill=notes.phases.get("prefill"),
         warmup=notes.phases.get("warmup"),
@@ -114,6 +116,7 @@ def _judged(blank: Outcome, setting: Setting, notes: _Notes) -> Outcome:
         before=notes.before,
         after=notes.after,
         shared_server=setting.server.kind == "remote",
+        merges=notes.worker is not None and "merges" in notes.worker.capabilities,
     )
     return msgspec.structs.replace(
         blank,
@@ -131,9 +134,7 @@ def _play(setting: Setting, notes: _Notes, progress: Callable[[int], None]) -> N
         raise UnsupportedError(missing, client.setup)
     with running(setting.server, cpus=setting.server_cpus) as server:
         notes.server = server.facts
-        fleet = Fleet(
-            client.command, setting.load.processes, cpus=setting.worker_cpus, name=client.id
-        )
+        fleet = Fleet(client.command, _processes(setting), cpus=setting.worker_cpus, name=client.id)
         with fleet:
             try:
                 _phases(setting, notes, server, fleet, progress)
@@ -152,7 +153,7 @@ def _phases(
     ready_s = timing.ready_ms / 1e3
     empty = server.use()
     notes.worker = fleet.hello(ready_s)
-    fleet.prepare(_prepare(setting, notes, server), ready_s)
+    fleet.prepare(_prepare(setting, notes, server, notes.worker), ready_s)
     watch = Watch(progress=progress, silence_s=timing.silence_ms / 1e3)
     if setting.workload.prefill > 0:
         notes.phases["prefill"] = _stored(fleet.run(Run(phase="prefill"), watch))
@@ -214,14 +215,26 @@ def _held(server: RunningServer) -> tuple[int, int]:
         raise UnsupportedError("the server tells no bytes and limit_maxbytes") from error
 
 
-def _prepare(setting: Setting, notes: _Notes, server: RunningServer) -> Prepare:
-    load, ready = setting.load, notes.worker
+def _processes(setting: Setting) -> int:
+    """How many workers: callers that are processes have one each."""
+    each = setting.load.threads if setting.client.client.concurrency == "processes" else 1
+    return setting.load.processes * each
+
+
+def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Ready) -> Prepare:
+    load = setting.load
     threads, connections = load.threads, load.connections or load.threads
-    if threads > 1 and ready is not None and "threads" not in ready.capabilities:
+    if threads > 1 and setting.client.client.concurrency == "processes":
+        notes.notes.append(f"{threads} processes instead of {threads} threads")
+        connections = max(1, connections // threads)
+        threads = 1
+    elif threads > 1 and "threads" not in ready.capabilities:
         notes.notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
         threads = 1
+    notes.wire = _wire(load, ready)
     return Prepare(
         servers=server.addresses,
+        wire=notes.wire,
         threads=threads,
         connections=connections,
         depth=load.depth,
@@ -229,6 +242,13 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer) -> Prepare:
         timeout_ms=setting.timing.timeout_ms,
         options=setting.client.options,
     )
+
+
+def _wire(load: Load, ready: Ready) -> str:
+    """The protocol that is asked for, or the one that the library prefers: the first it names."""
+    if load.wire != "own" and "none" not in ready.capabilities:
+        return load.wire
+    return next((each for each in ready.capabilities if each in WIRES), "text")
 
 
 def _measure(

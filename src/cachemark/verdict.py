@@ -6,12 +6,12 @@ client could not keep up; its response times grow with the window and have no st
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from cachemark import histogram
-from cachemark.experiment import Load, Workload
+from cachemark.experiment import Load, Workload, longest_run
 from cachemark.outcome import Verdict
 from cachemark.protocol import Done, Operation
 
@@ -30,12 +30,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
-class Counter(msgspec.Struct, frozen=True, kw_only=True):
-    """A counter of the server's `stats` and what each kind of operation adds to it."""
-
-    name: str
-    verbs: frozenset[str]
-    of: Callable[[Operation], int]
+Figure = Callable[[Operation], int]
 
 
 def _keys(operation: Operation) -> int:
@@ -50,18 +45,39 @@ def _misses(operation: Operation) -> int:
     return operation.misses
 
 
-_READS = frozenset({"get", "gets", "mget"})
-COUNTERS = (
-    Counter(name="cmd_get", verbs=_READS, of=_keys),
-    Counter(name="get_hits", verbs=_READS, of=_hits),
-    Counter(name="get_misses", verbs=_READS, of=_misses),
-    Counter(name="cmd_set", verbs=frozenset({"set", "add", "replace", "mset"}), of=_keys),
-    Counter(name="delete_hits", verbs=frozenset({"delete"}), of=_hits),
-    Counter(name="delete_misses", verbs=frozenset({"delete"}), of=_misses),
-    Counter(name="cmd_touch", verbs=frozenset({"touch", "gat"}), of=_keys),
-)
-# A delete without a reply is a hit or a miss at the server; the client cannot know which.
-_UNTOLD = frozenset({"delete_noreply"})
+def _swapped(operation: Operation) -> int:
+    return operation.hits - operation.not_stored
+
+
+def _refused(operation: Operation) -> int:
+    return operation.not_stored
+
+
+def _each(verbs: str, figure: Figure) -> dict[str, Figure]:
+    return dict.fromkeys(verbs.split(), figure)
+
+
+# A counter of the server's `stats`, and what an operation of each verb adds to it. A cas is a gets
+# and, where that found something, a cas.
+COUNTERS: dict[str, dict[str, Figure]] = {
+    "cmd_get": _each("get gets mget cas", _keys),
+    "get_hits": _each("get gets mget cas", _hits),
+    "get_misses": _each("get gets mget cas", _misses),
+    "cmd_set": _each("set add replace mset", _keys) | _each("cas", _hits),
+    "delete_hits": _each("delete", _hits),
+    "delete_misses": _each("delete", _misses),
+    "cmd_touch": _each("touch gat", _keys),
+    "incr_hits": _each("incr", _hits),
+    "incr_misses": _each("incr", _misses),
+    "decr_hits": _each("decr", _hits),
+    "decr_misses": _each("decr", _misses),
+    "cas_hits": _each("cas", _swapped),
+    "cas_badval": _each("cas", _refused),
+}
+# What a client that merges reads, or answers them from a cache of its own, may leave out.
+_READ_COUNTERS = frozenset({"cmd_get", "get_hits", "get_misses"})
+# Without a reply these are a hit or a miss at the server; the client cannot know which.
+_UNTOLD = frozenset({"delete_noreply", "incr_noreply", "decr_noreply"})
 
 
 def judge(
@@ -72,17 +88,19 @@ def judge(
     before: dict[str, str],
     after: dict[str, str],
     shared_server: bool = False,
+    merges: bool = False,
 ) -> Judgement:
     """Judge the measured window of one trial.
 
     `before` and `after` are the server's `stats` round the window; `shared_server`: others may use
-    it too, so counts beyond ours are noted, not held against the trial.
+    it too, so counts beyond ours are noted, not held against the trial; `merges`: the client says
+    that it may answer reads without a command for each, so fewer of them are noted likewise.
     """
     reasons = [*_own_counts(measure), *_window(measure)]
-    surplus, deficit = _conservation(measure, workload, before, after)
-    reasons += deficit
-    notes = surplus if shared_server else []
-    reasons += [] if shared_server else surplus
+    notes: list[str] = []
+    for name, surplus, text in _unequal(measure, workload, before, after):
+        allowed = shared_server if surplus else merges and name in _READ_COUNTERS
+        (notes if allowed else reasons).append(text)
     reasons += _generator(measure) if load.schedule != "closed" else []
     if measure.bound:
         notes = [*notes, f"{measure.bound} operations were due and waited for a connection"]
@@ -118,28 +136,21 @@ def _window(measure: Done) -> list[str]:
     return []
 
 
-def _conservation(
+def _unequal(
     measure: Done, workload: Workload, before: dict[str, str], after: dict[str, str]
-) -> tuple[list[str], list[str]]:
-    """Where the server counted more than the client, and where it counted less."""
-    surplus: list[str] = []
-    deficit: list[str] = []
+) -> Iterator[tuple[str, bool, str]]:
+    """Counters that differ from what the client did: the name, whether the server has more, how."""
     if any(op.attempts for kind, op in measure.operations.items() if kind in _UNTOLD):
-        return surplus, deficit
-    for counter in COUNTERS:
-        told = _delta(before, after, counter.name)
-        if told is None:
-            continue
-        least, most = _expected(measure, workload, counter)
-        text = f"the server's {counter.name} rose by {told}, the client counted {least}"
-        if told > most:
-            surplus.append(text)
-        elif told < least:
-            deficit.append(text)
-    return surplus, deficit
+        return
+    for name, verbs in COUNTERS.items():
+        told = _delta(before, after, name)
+        least, most = _expected(measure, workload, verbs)
+        if told is not None and not least <= told <= most:
+            text = f"the server's {name} rose by {told}, the client counted {least}"
+            yield name, told > most, text
 
 
-def _expected(measure: Done, workload: Workload, counter: Counter) -> tuple[int, int]:
+def _expected(measure: Done, workload: Workload, verbs: dict[str, Figure]) -> tuple[int, int]:
     """What a counter must have risen by: exact, or a range where operations failed.
 
     A failed operation may or may not have reached the server.
@@ -147,9 +158,9 @@ def _expected(measure: Done, workload: Workload, counter: Counter) -> tuple[int,
     least = unsure = 0
     for kind, op in measure.operations.items():
         verb = kind.removesuffix("_noreply")
-        if verb in counter.verbs:
-            least += counter.of(op)
-            keys_each = workload.run if verb in ("mget", "mset") else 1
+        if verb in verbs:
+            least += verbs[verb](op)
+            keys_each = longest_run(workload) if verb in ("mget", "mset") else 1
             unsure += (op.attempts - op.ok) * keys_each
     return least, least + unsure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -36,6 +37,7 @@ class Overrides:
     connections: Annotated[int | None, Parameter(help="per worker process")] = None
     depth: Annotated[int | None, Parameter(help="outstanding per connection")] = None
     processes: Annotated[int | None, Parameter(help="worker processes")] = None
+    wire: Literal["own", "text", "binary", "meta"] | None = None
     schedule: Literal["closed", "uniform", "poisson"] | None = None
     rate: Annotated[float | None, Parameter(help="operations per second, open loop")] = None
     server_cpus: Annotated[str | None, Parameter(help="such as 0-1; auto; none")] = None
@@ -43,14 +45,19 @@ class Overrides:
     quick: Annotated[bool, Parameter(negative="", help="the suite's small grid")] = False
 
 
-def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
-    """The experiment with the command line's changes. Raises UsageError."""
+def apply(
+    experiment: Experiment, overrides: Overrides, in_process: Callable[[str], bool]
+) -> Experiment:
+    """The experiment with the command line's changes. Raises UsageError.
+
+    `in_process` tells of a client whether it is a cache inside the worker's own process.
+    """
     changed: dict[str, Any] = _given(
-        clients=list(overrides.client) or None,
-        servers=list(overrides.server) or None,
-        blocks=overrides.blocks,
-        seed=overrides.seed,
+        servers=list(overrides.server) or None, blocks=overrides.blocks, seed=overrides.seed
     )
+    if overrides.client:
+        changed["in_process"] = [text for text in overrides.client if in_process(text)]
+        changed["clients"] = [text for text in overrides.client if not in_process(text)]
     changed["timing"] = _replace(
         experiment.timing,
         warmup_ms=overrides.warmup_ms,
@@ -60,9 +67,11 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     changed["placement"] = _replace(
         experiment.placement, server=overrides.server_cpus, worker=overrides.worker_cpus
     )
-    changed["workloads"] = _chosen(experiment, overrides)
-    changed["loads"] = [
-        load for old in experiment.loads for load in _loads(old, overrides, experiment.loads)
+    made = {old.name: _loads(old, overrides, experiment.loads) for old in experiment.loads}
+    changed["loads"] = list({load.name: load for loads in made.values() for load in loads}.values())
+    changed["workloads"] = [
+        _replace(workload, loads=_renamed(workload.loads, made))
+        for workload in _chosen(experiment, overrides)
     ]
     result = _replace(experiment, **changed)
     check(result, "command line")
@@ -89,17 +98,27 @@ def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]
         processes=overrides.processes,
         schedule=overrides.schedule,
         rate=overrides.rate,
+        wire=overrides.wire,
     )
     if not overrides.threads:
         return [base]
-    if len(all_loads) > 1:
-        raise UsageError(
-            "--threads: the experiment has several loads of its own",
-            "choose the workloads in a TOML file with the loads that you want",
-        )
+    # Loads that differ in nothing but their threads become one; the others keep their names apart.
+    alike = [load for load in all_loads if _bare(load) == _bare(old)]
+    prefix = f"{alike[0].name}-" if len(alike) < len(all_loads) else ""
     return [
-        _replace(base, name=f"{threads}-threads", threads=threads) for threads in overrides.threads
+        _replace(base, name=f"{prefix}{threads}-threads", threads=threads)
+        for threads in overrides.threads
     ]
+
+
+def _bare(load: Load) -> Load:
+    return msgspec.structs.replace(load, name="bare", threads=1)
+
+
+def _renamed(loads: list[str] | None, made: dict[str, list[Load]]) -> list[str] | None:
+    if loads is None:
+        return None
+    return list(dict.fromkeys(new.name for old in loads for new in made[old]))
 
 
 def _given(**fields: Any) -> dict[str, Any]:

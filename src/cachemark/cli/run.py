@@ -21,7 +21,7 @@ from cachemark.clients import parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
-from cachemark.plan import plan
+from cachemark.plan import NO_SERVER, plan
 from cachemark.report import render
 from cachemark.servers import parse_spec
 from cachemark.store import Run, create, latest, open_run
@@ -55,7 +55,12 @@ def run(
         return _resume(experiment, kept, overrides)
     if experiment is None:
         raise UsageError("run what?", "name a suite or a TOML file; `cachemark suites` lists them")
-    planned = apply(suites.find(experiment, quick=overrides.quick), overrides)
+    known = registry(process.binary_path())
+    planned = apply(
+        suites.find(experiment, quick=overrides.quick),
+        overrides,
+        lambda text: parse_client(text, known).client.in_process,
+    )
     parties = _parties(planned)
     if dry_run:
         _print_plan(planned)
@@ -81,8 +86,11 @@ def _parties(experiment: Experiment) -> Parties:
     engine = process.binary_path()
     known = registry(engine)
     return Parties(
-        clients={text: parse_client(text, known) for text in experiment.clients},
-        servers={text: parse_spec(text) for text in experiment.servers},
+        clients={
+            text: parse_client(text, known)
+            for text in [*experiment.clients, *experiment.in_process]
+        },
+        servers={text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]},
         engine=engine,
     )
 
