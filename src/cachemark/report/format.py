@@ -39,10 +39,34 @@ def interval(of: Interval, form: str) -> str:
 
 def spread(of: Interval) -> str:
     """A rate with its interval as a percentage: `12.3 k ±2.1 %`."""
-    text = number(of.value)
+    return f"{number(of.value)}{_percent(of)}"
+
+
+def time_spread(of: Interval) -> str:
+    """A time in ns with its interval as a percentage: `61.2 µs ±2.1 %`."""
+    return f"{time(of.value)}{_percent(of)}"
+
+
+def size(count: float) -> str:
+    """Bytes, such as 3.22 MB."""
+    return f"{number(count)}B" if count >= 999.5 else f"{number(count)} B"
+
+
+def size_spread(of: Interval) -> str:
+    """Bytes with their interval as a percentage: `3.22 MB ±0.3 %`."""
+    return f"{size(of.value)}{_percent(of)}"
+
+
+def micros(us: float) -> str:
+    """Microseconds, such as 12.3 µs."""
+    return time(us * 1e3)
+
+
+def _percent(of: Interval) -> str:
+    """How far the interval goes either way: ` ±2.1 %`; empty where there is none."""
     if of.low is None or of.high is None or not of.value:
-        return text
-    return f"{text} ±{100 * (of.high / of.low) ** 0.5 - 100:.1f} %"
+        return ""
+    return f" ±{100 * (of.high / of.low) ** 0.5 - 100:.1f} %"
 
 
 def counted(count: int) -> str:

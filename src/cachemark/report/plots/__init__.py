@@ -1,0 +1,55 @@
+"""Plots of a report: Vega-Lite specifications as plain JSON; `draw` makes SVG and PNG of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.report.plots.loads import over_throughput
+from cachemark.report.plots.overview import memory, overview
+from cachemark.report.plots.percentiles import percentiles
+from cachemark.report.plots.published import published
+from cachemark.report.plots.ranking import ranking
+from cachemark.report.plots.resources import cpu
+from cachemark.report.plots.value import Plot
+from cachemark.report.value import Report
+
+
+class Plots(msgspec.Struct, frozen=True, kw_only=True):
+    """All plots of a report; `groups` and `sections` are in the order of the report's own."""
+
+    overview: list[Plot]
+    groups: list[list[Plot]]
+    loads: list[Plot]
+    memory: list[Plot]
+    sections: list[list[Plot]]
+
+    def every(self) -> list[Plot]:
+        """All of them, each name once."""
+        found = [*self.overview, *_flat(self.groups), *self.loads, *self.memory]
+        found += _flat(self.sections)
+        names: dict[str, int] = {}
+        unique: list[Plot] = []
+        for plot in found:
+            names[plot.name] = count = names.get(plot.name, 0) + 1
+            name = plot.name if count == 1 else f"{plot.name}-{count}"
+            unique.append(msgspec.structs.replace(plot, name=name))
+        return unique
+
+
+def plots(report: Report, width: int) -> Plots:
+    """The plots of a report, each `width` pixels wide."""
+    groups = [
+        [ranking(group, report.trials, width), percentiles(group, width), cpu(group, width)]
+        for group in report.groups
+    ]
+    return Plots(
+        overview=overview(report, width),
+        groups=[[plot for plot in found if plot] for found in groups],
+        loads=over_throughput(report, width),
+        memory=memory(report, width),
+        sections=[published(section, width) for section in report.sections],
+    )
+
+
+def _flat(nested: list[list[Plot]]) -> list[Plot]:
+    return [plot for found in nested for plot in found]

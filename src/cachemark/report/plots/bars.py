@@ -1,0 +1,239 @@
+"""Bars: one for each figure, its interval across it, its trials as dots below, its value in words.
+
+Positions are worked out here, in pixels, since names have a column beside the bars on a wide plot
+and a line above them on a narrow one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import msgspec
+
+from cachemark.report.plots.frame import Room, is_wide, plain, room, specification, text
+from cachemark.report.plots.palette import Role, light
+from cachemark.report.plots.value import Spec
+
+_NAME_LINE = 17
+_KEY_LINE = 24
+
+
+class BarItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One bar: whose it is, its figure with its interval, the figure and all about it in words."""
+
+    who: str
+    role: Role
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    figure: str
+    about: str
+    dots: list[float] = []
+
+
+class _Placed(msgspec.Struct, frozen=True, kw_only=True):
+    item: BarItem
+    top: float
+    bottom: float
+
+
+class _Group(msgspec.Struct, frozen=True, kw_only=True):
+    who: str
+    top: float
+    bars: list[_Placed]
+
+
+def bars(
+    items: Sequence[BarItem],
+    width: int,
+    *,
+    axis: str,
+    labels: str,
+    key: Sequence[tuple[Role, str]] = (),
+) -> Spec:
+    """A bar for each item; items that follow each other and have one `who` stand together.
+
+    `axis` is the axis' title, `labels` the expression that writes its numbers, `key` what the
+    colours mean where that has to be said.
+    """
+    single = len({item.who for item in items}) == len(items)
+    place = _room(items, width, single=single)
+    groups, height = _layout(items, place, single=single)
+    layers = [
+        _bar_layer(groups, height, place, axis, labels),
+        *_interval_layers(groups),
+        *_dot_layer(groups),
+        *_words(groups, place, single=single),
+        *_key(key),
+    ]
+    return specification(place, height, layers, top=6 + (_KEY_LINE if key else 0))
+
+
+def _room(items: Sequence[BarItem], width: int, *, single: bool) -> Room:
+    figures = [item.figure for item in items]
+    place = room(width, [item.who for item in items], figures)
+    if is_wide(width) or single:
+        return place
+    right = room(10_000, [], figures).right  # a column for figures, as several share a name
+    return Room(left=0, width=width - right - 6, right=right)
+
+
+def _layout(items: Sequence[BarItem], place: Room, *, single: bool) -> tuple[list[_Group], int]:
+    thick = 14.0 if single else 12.0
+    between = 14.0 if any(item.dots for item in items) else 10.0
+    down = 0.0
+    groups: list[_Group] = []
+    for who, members in groupby(items, key=lambda item: item.who):
+        top = down
+        down += _NAME_LINE if place.names_above else 0
+        placed: list[_Placed] = []
+        for item in members:
+            placed.append(_Placed(item=item, top=down, bottom=down + thick))
+            down += thick + 2
+        groups.append(_Group(who=who, top=top, bars=placed))
+        down += between
+    return groups, round(max(down - between / 2, thick))
+
+
+def _domain(groups: list[_Group]) -> list[float]:
+    """From nothing to the furthest end: a bar that does not begin at 0 lies."""
+    ends = [
+        value
+        for group in groups
+        for bar in group.bars
+        for value in (bar.item.value, bar.item.high, *bar.item.dots)
+        if value is not None
+    ]
+    return [0, plain(1.02 * max(ends, default=1.0)) or 1.0]
+
+
+def _x(groups: list[_Group], field: str) -> Spec:
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"domain": _domain(groups), "nice": False},
+    }
+
+
+def _y(field: str, height: int | None = None) -> Spec:
+    channel: Spec = {"field": field, "type": "quantitative", "axis": None}
+    if height is not None:
+        channel["scale"] = {"domain": [0, height], "reverse": True, "nice": False}
+    return channel
+
+
+def _bar_layer(groups: list[_Group], height: int, place: Room, axis: str, labels: str) -> Spec:
+    values = [
+        {
+            "value": plain(bar.item.value),
+            "from": 0,
+            "top": bar.top,
+            "bottom": bar.bottom,
+            "colour": light(bar.item.role),
+            "about": bar.item.about,
+        }
+        for group in groups
+        for bar in group.bars
+        if bar.item.value is not None
+    ]
+    x = _x(groups, "value")
+    x["axis"] = {
+        "title": axis,
+        "labelExpr": labels,
+        "tickCount": max(3, place.width // 80),
+        "titleAnchor": "start",
+    }
+    return {
+        "data": {"values": values},
+        "mark": {"type": "rect", "cornerRadiusEnd": 2},
+        "encoding": {
+            "x": x,
+            "x2": {"field": "from"},
+            "y": _y("top", height),
+            "y2": {"field": "bottom"},
+            "color": {"field": "colour", "type": "nominal", "scale": None, "legend": None},
+            "description": {"field": "about"},
+        },
+    }
+
+
+def _interval_layers(groups: list[_Group]) -> list[Spec]:
+    """A line from end to end of each interval, with a foot at both."""
+    values = [
+        {
+            "low": plain(bar.item.low),
+            "high": plain(bar.item.high),
+            "middle": (bar.top + bar.bottom) / 2,
+            "top": (bar.top + bar.bottom) / 2 - 4,
+            "bottom": (bar.top + bar.bottom) / 2 + 4,
+        }
+        for group in groups
+        for bar in group.bars
+        if bar.item.low is not None and bar.item.high is not None
+    ]
+    if not values:
+        return []
+    mark = {"type": "rule", "color": light("ink"), "strokeWidth": 1.5, "aria": False}
+    line = {"x": _x(groups, "low"), "x2": {"field": "high"}, "y": _y("middle")}
+    feet = [
+        {"x": _x(groups, end), "y": _y("top"), "y2": {"field": "bottom"}} for end in ("low", "high")
+    ]
+    return [{"data": {"values": values}, "mark": mark, "encoding": e} for e in (line, *feet)]
+
+
+def _dot_layer(groups: list[_Group]) -> list[Spec]:
+    values = [
+        {"dot": plain(dot), "at": bar.bottom + 5}
+        for group in groups
+        for bar in group.bars
+        for dot in bar.item.dots
+    ]
+    if not values:
+        return []
+    mark = {"type": "point", "filled": True, "size": 12, "opacity": 0.75, "aria": False,
+            "shape": "circle", "color": light("faint")}  # fmt: skip
+    encoding = {"x": _x(groups, "dot"), "y": _y("at")}
+    return [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
+
+
+def _words(groups: list[_Group], place: Room, *, single: bool) -> list[Spec]:
+    """Names beside or above the bars, and the figures at the right."""
+    layers: list[Spec] = []
+    for group in groups:
+        layers.append(_name(group, place, room_for_figure=single))
+        for bar in group.bars:
+            on_name_line = place.names_above and single
+            at = {
+                "x": float(place.width if on_name_line else place.width + 8),
+                "y": group.top + _NAME_LINE / 2 if on_name_line else (bar.top + bar.bottom) / 2,
+            }
+            align = "right" if on_name_line else "left"
+            role: Role = "ink" if bar.item.value is not None else "faint"
+            layers.append(text(at, bar.item.figure, role, align=align))
+    return layers
+
+
+def _name(group: _Group, place: Room, *, room_for_figure: bool) -> Spec:
+    middle = (group.bars[0].top + group.bars[-1].bottom) / 2
+    if place.names_above:
+        limit = place.width - (130 if room_for_figure else 0)
+        return text({"x": 0.0, "y": group.top + _NAME_LINE / 2}, group.who, limit=limit)
+    return text({"x": -8.0, "y": middle}, group.who, align="right", limit=place.left - 12)
+
+
+def _key(key: Sequence[tuple[Role, str]]) -> list[Spec]:
+    layers: list[Spec] = []
+    across = 0.0
+    for role, words in key:
+        layers.append(
+            {
+                "data": {"values": [{}]},
+                "mark": {"type": "point", "shape": "square", "filled": True, "size": 110, "opacity": 1,
+                         "color": light(role), "aria": False},
+                "encoding": {"x": {"value": across + 5}, "y": {"value": -15}},
+            }
+        )  # fmt: skip
+        layers.append(text({"x": across + 15, "y": -15.0}, words, "faint", fontSize=11))
+        across += 15 + 6.2 * len(words) + 18
+    return layers

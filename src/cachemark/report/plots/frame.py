@@ -1,0 +1,154 @@
+"""What all plots share: paper, type, axes, and the room that names and figures take beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.report.plots.palette import Role, light
+from cachemark.report.plots.value import Spec
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
+# Below this many pixels names stand above bars, and a key above lines, as on a telephone.
+_WIDE = 480
+_LETTER = 6.4
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """The plot's own width, and what is left of it and right of it."""
+
+    left: int
+    width: int
+    right: int
+
+    @property
+    def names_above(self) -> bool:
+        """Whether names have no column of their own."""
+        return not self.left
+
+
+def is_wide(width: int) -> bool:
+    """Whether names fit beside what they name."""
+    return width >= _WIDE
+
+
+def room(width: int, names: Sequence[str], figures: Sequence[str]) -> Room:
+    """Share a whole width out: names to the left if they fit, figures to the right."""
+    right = min(170, text_width(figures) + 12)
+    left = min(round(0.34 * width), text_width(names) + 12) if is_wide(width) else 0
+    if not left:
+        right = 12
+    return Room(left=left, width=width - left - right, right=right)
+
+
+def text_width(texts: Sequence[str]) -> int:
+    """About how wide the widest text is, in pixels."""
+    return math.ceil(_LETTER * max((len(text) for text in texts), default=0))
+
+
+def specification(
+    room_: Room, height: int, layers: list[Spec], *, top: int = 6, bottom: int = 42
+) -> Spec:
+    """Layers on the common ground; the outer size is exact, so that figures line up."""
+    return {
+        "$schema": SCHEMA,
+        "width": room_.width,
+        "height": height,
+        "padding": {
+            "left": room_.left or 6,
+            "right": room_.right,
+            "top": top,
+            "bottom": bottom,
+        },
+        "autosize": "none",
+        "background": light("paper"),
+        "layer": layers,
+        "config": _CONFIG,
+    }
+
+
+_CONFIG: Spec = {
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "domain": False,
+        "ticks": False,
+        "gridColor": light("grid"),
+        "labelColor": light("faint"),
+        "titleColor": light("faint"),
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "labelPadding": 6,
+        "titlePadding": 8,
+    },
+    "text": {"fontSize": 11.5, "color": light("ink")},
+}
+
+
+def text(at: dict[str, float], words: str, role: Role = "ink", **mark: object) -> Spec:
+    """A layer with one text at a fixed place, in pixels from the plot's upper left corner."""
+    return {
+        "data": {"values": [{}]},
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "baseline": "middle",
+            "color": light(role),
+            "text": words,
+            "clip": False,
+            "aria": False,
+            **mark,
+        },
+        "encoding": {name: {"value": value} for name, value in at.items()},
+    }
+
+
+# Axis labels are written by Vega: 12 k, 1.5 M.
+SI_LABEL = "replace(format(datum.value, '~s'), /([kMG])$/, ' $1')"
+TIME_LABEL = (
+    "datum.value >= 1e9 ? format(datum.value / 1e9, '~r') + ' s' : "
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~r') + ' ms' : "
+    "datum.value >= 1e3 ? format(datum.value / 1e3, '~r') + ' µs' : "
+    "format(datum.value, '~r') + ' ns'"
+)
+
+
+def decades(low: float, high: float) -> tuple[float, float, list[float]]:
+    """Bounds for a logarithmic axis round two values, and its ticks: 1, 2, 5 or powers of ten."""
+    steps = [m * 10.0**e for e in range(-1, 13) for m in (1, 2, 5)]
+    floor = max((step for step in steps if step <= low), default=steps[0])
+    ceiling = min((step for step in steps if step >= high), default=steps[-1])
+    if floor == ceiling:
+        ceiling = steps[min(steps.index(floor) + 1, len(steps) - 1)]
+    ticks = [step for step in steps if floor <= step <= ceiling]
+    if len(ticks) > 8:
+        ticks = [t for t in ticks if math.log10(t) % 1 in (0.0,) or t in (floor, ceiling)]
+    return floor, ceiling, ticks
+
+
+def plain(value: float) -> float:
+    """Six significant digits: a plot shows no more, and a page is smaller for it."""
+    return float(f"{value:.6g}")
+
+
+def spread_out(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places moved apart until each is `gap` from the next, in their order, within bounds.
+
+    Labels of lines that end close together would otherwise cover each other.
+    """
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = [min(max(places[index], low), high) for index in order]
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + gap)
+    over = max(0.0, moved[-1] - high) if moved else 0.0
+    for i in range(len(moved) - 1, -1, -1):
+        limit = high - gap * (len(moved) - 1 - i)
+        moved[i] = min(moved[i], limit) if over else moved[i]
+    found = [0.0] * len(places)
+    for index, place in zip(order, moved, strict=True):
+        found[index] = place
+    return found

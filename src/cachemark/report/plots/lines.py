@@ -1,0 +1,176 @@
+"""Lines: one for each client, up to six told apart by colour, dash and shape, the others grey."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.report.plots.frame import (
+    TIME_LABEL,
+    Room,
+    decades,
+    is_wide,
+    plain,
+    room,
+    specification,
+    spread_out,
+    text,
+)
+from cachemark.report.plots.palette import DASHES, SERIES, SHAPES, Role, light
+from cachemark.report.plots.value import Spec
+
+MOST = len(SERIES)
+_LABEL_GAP = 14.0
+_KEY_LINE = 18
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """A point of a line; one with words is drawn as a shape, and they are said where it is."""
+
+    x: float
+    y: float
+    about: str = ""
+    low: float | None = None
+    high: float | None = None
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A client's line."""
+
+    who: str
+    marks: list[Mark]
+
+
+def lines(found: Sequence[Line], width: int, height: int, *, x: Spec, y_title: str) -> Spec:
+    """Times (ns, logarithmic) over `x`, a channel without its field; the first six lines named."""
+    named, rest = found[:MOST], found[MOST:]
+    low, high, ticks = decades(*_bounds(found))
+    place = _room(named, width)
+    y = {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "axis": {"title": y_title, "values": ticks, "labelExpr": TIME_LABEL, "titleAnchor": "end"},
+    }
+    layers = [
+        *_line_layers(rest, [("rest", [1, 0])] * len(rest), x, y, width=1),
+        *_line_layers(named, list(zip(SERIES, DASHES, strict=True)), x, y, width=2),
+        *_interval_layers(named, x, y),
+        *_shape_layers(named, x, y),
+    ]
+    if place.right > 40:
+        layers += _labels(named, place, height, low, high)
+        return specification(place, height, layers, top=10)
+    rows = math.ceil(len(named) / 2)
+    layers += _key(named, place, rows)
+    return specification(place, height, layers, top=14 + rows * _KEY_LINE)
+
+
+def _room(named: Sequence[Line], width: int) -> Room:
+    if is_wide(width):
+        right = room(width, [], [line.who for line in named]).right
+        return Room(left=62, width=width - 62 - right, right=right)
+    return Room(left=56, width=width - 56 - 14, right=14)
+
+
+def _bounds(found: Sequence[Line]) -> tuple[float, float]:
+    marks = [mark for line in found for mark in line.marks]
+    lows = [mark.y if mark.low is None else mark.low for mark in marks]
+    highs = [mark.y if mark.high is None else mark.high for mark in marks]
+    return min(lows, default=1.0), max(highs, default=10.0)
+
+
+def _line_layers(
+    found: Sequence[Line], styles: Sequence[tuple[Role, list[int]]], x: Spec, y: Spec, width: int
+) -> list[Spec]:
+    return [
+        {
+            "data": {"values": [{"x": plain(m.x), "y": plain(m.y)} for m in line.marks]},
+            "mark": {
+                "type": "line",
+                "color": light(role),
+                "strokeWidth": width,
+                "strokeDash": dash,
+                "interpolate": "linear",
+                "aria": False,
+            },
+            "encoding": {"x": {"field": "x", **x}, "y": {"field": "y", **y}},
+        }
+        for line, (role, dash) in zip(found, styles, strict=False)
+    ]
+
+
+def _shape_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
+    layers: list[Spec] = []
+    for line, role, shape in zip(named, SERIES, SHAPES, strict=False):
+        values = [
+            {"x": plain(mark.x), "y": plain(mark.y), "about": mark.about}
+            for mark in line.marks
+            if mark.about
+        ]
+        mark = {"type": "point", "filled": True, "size": 46, "shape": shape,
+                "color": light(role), "opacity": 1}  # fmt: skip
+        encoding = {
+            "x": {"field": "x", **x},
+            "y": {"field": "y", **y},
+            "description": {"field": "about"},
+        }
+        layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
+    return layers
+
+
+def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
+    layers: list[Spec] = []
+    for line, role in zip(named, SERIES, strict=False):
+        values = [
+            {"x": plain(mark.x), "low": plain(mark.low), "high": plain(mark.high)}
+            for mark in line.marks
+            if mark.low is not None and mark.high is not None
+        ]
+        if values:
+            mark = {"type": "rule", "color": light(role), "strokeWidth": 1.2, "aria": False}
+            encoding = {
+                "x": {"field": "x", **x},
+                "y": {"field": "low", **y},
+                "y2": {"field": "high"},
+            }
+            layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
+    return layers
+
+
+def _labels(named: Sequence[Line], place: Room, height: int, low: float, high: float) -> list[Spec]:
+    """Each line's name at its end, moved apart where ends are close."""
+    span = math.log(high / low)
+    ends = [height * (1 - math.log(line.marks[-1].y / low) / span) for line in named]
+    places = spread_out(ends, _LABEL_GAP, 0, height)
+    return [
+        text({"x": place.width + 10.0, "y": at}, line.who, role, limit=place.right - 12)
+        for line, role, at in zip(named, SERIES, places, strict=False)
+    ]
+
+
+def _key(named: Sequence[Line], place: Room, rows: int) -> list[Spec]:
+    """Names above the lines, in two columns, each beside a piece of its line."""
+    layers: list[Spec] = []
+    column = (place.width + place.left) / 2
+    for index, (line, role, dash, shape) in enumerate(
+        zip(named, SERIES, DASHES, SHAPES, strict=False)
+    ):
+        across = (index % 2) * column - place.left + 8
+        at = {"y": {"value": (index // 2 - rows) * _KEY_LINE + 1}}
+        rule = {"type": "rule", "color": light(role), "strokeWidth": 2, "strokeDash": dash}
+        ends = {"x": {"value": across}, "x2": {"value": across + 24}}
+        point = {"type": "point", "filled": True, "size": 40, "shape": shape, "color": light(role)}
+        middle = {"x": {"value": across + 12}}
+        for mark, where in ((rule, ends), (point, middle)):
+            layers.append(
+                {
+                    "data": {"values": [{}]},
+                    "mark": {**mark, "aria": False, "opacity": 1},
+                    "encoding": {**where, **at},
+                }
+            )
+        words = {"x": across + 31, "y": float(at["y"]["value"])}
+        layers.append(text(words, line.who, role, fontSize=11, limit=column - 40))
+    return layers

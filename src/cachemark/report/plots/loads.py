@@ -1,0 +1,112 @@
+"""Response time over throughput: what a client or server does as it is asked for more."""
+
+from __future__ import annotations
+
+from cachemark.experiment import Load
+from cachemark.report.format import number, time
+from cachemark.report.plots.frame import SI_LABEL
+from cachemark.report.plots.lines import MOST, Line, Mark, lines
+from cachemark.report.plots.value import Plot, Spec, slug
+from cachemark.report.tables import Table
+from cachemark.report.value import Group, Report, Row
+from cachemark.statistics import Interval, KindSummary
+
+
+def over_throughput(report: Report, width: int) -> list[Plot]:
+    """Plots of p50 and p99 for each server and workload that was played at several loads."""
+    order = {load.name: index for index, load in enumerate(_by_strength(report))}
+    together: dict[tuple[str, str], list[Group]] = {}
+    for group in sorted(report.groups, key=lambda group: order.get(group.load, 0)):
+        together.setdefault((group.workload, group.server), []).append(group)
+    plots: list[Plot] = []
+    for groups in together.values():
+        for percent in (50, 99):
+            plot = _plot(groups, percent, width) if len(groups) > 1 else None
+            plots += [plot] if plot else []
+    return plots
+
+
+def _by_strength(report: Report) -> list[Load]:
+    def strength(load: Load) -> float:
+        return load.rate or load.processes * (load.connections or load.threads) * load.depth
+
+    return sorted(report.header.experiment.loads, key=strength)
+
+
+def _plot(groups: list[Group], percent: int, width: int) -> Plot | None:
+    clients = list(dict.fromkeys(row.summary.cell.client for g in groups for row in g.rows))
+    found = [line for client in clients if len((line := _line(client, groups, percent)).marks) > 1]
+    if not found:
+        return None
+    first = groups[0]
+    told = "; ".join(
+        f"{line.who} from {time(line.marks[0].y)} at {number(line.marks[0].x)} ops/s "
+        f"to {time(line.marks[-1].y)} at {number(line.marks[-1].x)} ops/s"
+        for line in found
+    )
+    return Plot(
+        name=slug("latency", f"p{percent}", first.workload, first.server),
+        title=f"p{percent} over throughput",
+        caption=f"{first.workload} against {first.server}. A point for each load, from the "
+        f"weakest ({groups[0].load}) to the strongest ({groups[-1].load}); lines across: 95 % "
+        "interval over trials." + (f" Named are the first {MOST}." if len(found) > MOST else ""),
+        alt=f"Line chart of p{percent} of the response time over operations per second: {told}.",
+        spec=lines(found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"),
+        table=_table(clients, groups, percent),
+    )
+
+
+def _axis(width: int) -> Spec:
+    return {
+        "type": "quantitative",
+        "scale": {"zero": True, "nice": True},
+        "axis": {
+            "title": "operations per second, as achieved",
+            "labelExpr": SI_LABEL,
+            "tickCount": max(3, width // 110),
+        },
+    }
+
+
+def _line(client: str, groups: list[Group], percent: int) -> Line:
+    marks: list[Mark] = []
+    for group in groups:
+        total = next((_total(row) for row in group.rows if row.summary.cell.client == client), None)
+        of = _percentile(total, percent)
+        if total is None or of is None:
+            continue
+        about = f"{client}, {group.load}: {number(total.rate.value)} ops/s, p{percent} "
+        marks.append(
+            Mark(
+                x=total.rate.value,
+                y=of.value,
+                low=of.low,
+                high=of.high,
+                about=about + time(of.value),
+            )
+        )
+    return Line(who=client, marks=marks)
+
+
+def _total(row: Row) -> KindSummary | None:
+    return row.summary.total
+
+
+def _percentile(total: KindSummary | None, percent: int) -> Interval | None:
+    if total is None:
+        return None
+    return total.p50_ns if percent == 50 else total.p99_ns
+
+
+def _table(clients: list[str], groups: list[Group], percent: int) -> Table:
+    rows: list[list[str]] = []
+    for client in clients:
+        for group in groups:
+            for row in group.rows:
+                total = row.summary.total
+                if row.summary.cell.client != client or total is None:
+                    continue
+                of = _percentile(total, percent)
+                rate = number(total.rate.value)
+                rows.append([client, group.load, rate, time(of.value if of else None)])
+    return Table(columns=["client", "load", "ops/s", f"p{percent}"], rows=rows)

@@ -1,0 +1,65 @@
+"""The colours of the plots: for each role one on light paper and one on dark.
+
+A plot is drawn in the light ones. Each of those stands for one role only, so that a page can
+exchange it for the dark one by a rule on the attribute. The series come from Okabe and Ito's
+palette, darkened or lightened until text in them is readable; dashes and shapes repeat what they
+say.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Colour(msgspec.Struct, frozen=True, kw_only=True):
+    """One role: on light paper, on dark paper."""
+
+    light: str
+    dark: str
+
+
+Role = Literal[
+    "paper",
+    "ink",
+    "faint",
+    "grid",
+    "first",
+    "other",
+    "yardstick",
+    "rest",
+    "series1",
+    "series2",
+    "series3",
+    "series4",
+    "series5",
+    "series6",
+]
+
+ROLES: dict[Role, Colour] = {
+    "paper": Colour(light="#ffffff", dark="#171b20"),
+    "ink": Colour(light="#1b1f24", dark="#eceff3"),
+    "faint": Colour(light="#57606a", dark="#a5afba"),
+    "grid": Colour(light="#e4e7eb", dark="#2d343c"),
+    # Bars: the first, those it is compared with, and what is only a yardstick.
+    "first": Colour(light="#0a5ea8", dark="#4a9be4"),
+    "other": Colour(light="#6c96c3", dark="#4f7399"),
+    "yardstick": Colour(light="#8b929b", dark="#727b86"),
+    "rest": Colour(light="#c9ced4", dark="#454d57"),
+    "series1": Colour(light="#0072b2", dark="#58b6f0"),
+    "series2": Colour(light="#b84700", dark="#ff9a5c"),
+    "series3": Colour(light="#00795b", dark="#35c9a0"),
+    "series4": Colour(light="#9a3d85", dark="#e491cd"),
+    "series5": Colour(light="#7b5d00", dark="#e2c150"),
+    "series6": Colour(light="#3c4148", dark="#cbd1d8"),
+}
+
+SERIES: tuple[Role, ...] = ("series1", "series2", "series3", "series4", "series5", "series6")
+DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
+
+def light(role: Role) -> str:
+    """The colour that a plot is drawn in."""
+    return ROLES[role].light

@@ -1,0 +1,96 @@
+"""Response time by percentile, on HdrHistogram's axis: each further nine takes the same room."""
+
+from __future__ import annotations
+
+import math
+
+from cachemark.report.format import time
+from cachemark.report.plots.frame import is_wide
+from cachemark.report.plots.lines import MOST, Line, Mark, lines
+from cachemark.report.plots.value import Plot, Spec, slug
+from cachemark.report.tables import Table
+from cachemark.report.value import Group, Row
+
+_SAID = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+_LABEL = "format(100 * (1 - 1 / datum.value), '.6~r') + ' %'"
+
+
+def percentiles(group: Group, width: int) -> Plot | None:
+    """The clients' response times by percentile; None where no client has any."""
+    found = [_line(row) for row in group.rows if _has_curve(row)]
+    if not found:
+        return None
+    furthest = max(mark.x for line in found for mark in line.marks)
+    return Plot(
+        name=slug("percentiles", group.workload, group.load, group.server),
+        title="Response time by percentile",
+        caption=_caption(len(found)),
+        alt=_alt(group),
+        spec=lines(found, width, 260, x=_axis(furthest, width), y_title="response time"),
+        table=_table(group),
+    )
+
+
+def _has_curve(row: Row) -> bool:
+    total = row.summary.total
+    return bool(total and total.response and total.response.curve)
+
+
+def _line(row: Row) -> Line:
+    who, total = row.summary.cell.client, row.summary.total
+    curve = total.response.curve if total and total.response else []
+    marks = [
+        Mark(
+            x=1 / (1 - point.percent / 100),
+            y=float(point.ns),
+            about=_about(who, point.percent, point.ns),
+        )
+        for point in curve
+    ]
+    return Line(who=who, marks=marks)
+
+
+def _about(who: str, percent: float, ns: int) -> str:
+    """Whole nines are said; the points between them only carry the line."""
+    near = [said for said in _SAID if math.isclose(said, percent, rel_tol=1e-9)]
+    return f"{who}: {near[0]:g} % within {time(ns)}" if near else ""
+
+
+def _axis(furthest: float, width: int) -> Spec:
+    nines = [10.0**n for n in range(1, 9) if 10.0**n <= furthest * 1.01]
+    return {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [1, furthest], "nice": False},
+        "axis": {
+            "title": "part of the operations that were done within this time",
+            "values": [2.0, *nines],
+            "labelExpr": _LABEL,
+            "labelOverlap": not is_wide(width),
+            "grid": True,
+        },
+    }
+
+
+def _caption(count: int) -> str:
+    text = "Each curve ends where its sample no longer supports the percentile."
+    if count > MOST:
+        text += f" Named are the first {MOST}; the other {count - MOST} are grey."
+    return text
+
+
+def _alt(group: Group) -> str:
+    told = [f"{row[0]} p50 {row[1]}, p99 {row[3]}" for row in _table(group).rows]
+    return f"Line chart of response time by percentile, logarithmic: {'; '.join(told)}."
+
+
+def _table(group: Group) -> Table:
+    rows: list[list[str]] = []
+    for row in group.rows:
+        total = row.summary.total
+        times = total.response if total else None
+        if times is None:
+            continue
+        cells = [time(times.percentiles[percent]) for percent in (50.0, 90.0, 99.0, 99.9)]
+        rows.append([row.summary.cell.client, *cells, time(times.max_ns), f"{times.count:,}"])
+    columns = ["client", "p50", "p90", "p99", "p99.9", "longest", "operations"]
+    return Table(columns=columns, rows=rows)

@@ -1,0 +1,137 @@
+"""Who is fastest in a group: a bar for each client with its interval and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.clients import NATIVE
+from cachemark.report.format import number, spread, time, time_spread
+from cachemark.report.plots.bars import BarItem, bars
+from cachemark.report.plots.frame import SI_LABEL, TIME_LABEL
+from cachemark.report.plots.palette import Role
+from cachemark.report.plots.value import Plot, slug
+from cachemark.report.tables import Table
+from cachemark.report.value import Group, Row, TrialRow
+from cachemark.statistics import Interval, Metric
+
+
+def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
+    """Operations per second in a closed loop, the p99 in an open one."""
+    dots = _rates(group, trials) if group.metric == "rate" else {}
+    items = [_item(group, row, dots.get(row.summary.cell.client, [])) for row in group.rows]
+    closed = group.metric == "rate"
+    return Plot(
+        name=slug("ranking", group.workload, group.load, group.server),
+        title="Throughput" if closed else "Response time, 99th percentile",
+        caption=_caption(group, dots),
+        alt=_alt(group, items),
+        spec=bars(
+            items,
+            width,
+            axis="operations per second" if closed else "p99 of the response time (less is faster)",
+            labels=SI_LABEL if closed else TIME_LABEL,
+        ),
+        table=_table(group),
+    )
+
+
+def figure(row: Row, metric: Metric) -> Interval | None:
+    """What a group is ranked by."""
+    total = row.summary.total
+    if total is None:
+        return None
+    return total.rate if metric == "rate" else total.p99_ns
+
+
+def said(of: Interval | None, metric: Metric) -> str:
+    """A figure with its interval as a percentage."""
+    if of is None:
+        return "no figure"
+    return spread(of) if metric == "rate" else time_spread(of)
+
+
+def bounds(of: Interval, metric: Metric) -> str:
+    """An interval in words; empty where there is none."""
+    if of.low is None or of.high is None:
+        return ""
+    write = number if metric == "rate" else time
+    return f"95 % interval {write(of.low)} to {write(of.high)}"
+
+
+def leader(group: Group) -> str:
+    """The client that the report names as first: the fastest library, else the native client."""
+    if group.lead is not None:
+        return group.lead.baseline
+    measured = [row for row in group.rows if figure(row, group.metric) is not None]
+    libraries = [row for row in measured if not is_native(row)]
+    return next((row.summary.cell.client for row in libraries or measured), "")
+
+
+def is_native(row: Row) -> bool:
+    """Whether a row is the yardstick's."""
+    return row.summary.cell.client.partition("?")[0] == NATIVE
+
+
+def _item(group: Group, row: Row, dots: list[float]) -> BarItem:
+    client, of = row.summary.cell.client, figure(row, group.metric)
+    role: Role = "other"
+    if client == leader(group):
+        role = "first"
+    elif is_native(row):
+        role = "yardstick"
+    unit = " ops/s" if group.metric == "rate" else ""
+    about = [f"{client}: {said(of, group.metric)}{unit if of else ''}"]
+    about += [bounds(of, group.metric)] if of and of.low is not None else []
+    about.append(f"{row.summary.valid} of {row.summary.trials} trials valid")
+    return BarItem(
+        who=client,
+        role=role,
+        value=of.value if of else None,
+        low=of.low if of else None,
+        high=of.high if of else None,
+        figure=said(of, group.metric),
+        about=", ".join(about),
+        dots=dots,
+    )
+
+
+def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, list[float]]:
+    rates: dict[str, list[float]] = {}
+    for trial in trials:
+        cell = trial.cell
+        same = (cell.server, cell.workload, cell.load) == (
+            group.server,
+            group.workload,
+            group.load,
+        )
+        if same and trial.ops_per_s:
+            rates.setdefault(cell.client, []).append(trial.ops_per_s)
+    return rates
+
+
+def _caption(group: Group, dots: dict[str, list[float]]) -> str:
+    parts = ["Bars: geometric mean of the valid trials. Lines across: 95 % interval."]
+    if dots:
+        parts.append("Dots: the trials.")
+    if any(map(is_native, group.rows)) and not all(map(is_native, group.rows)):
+        parts.append("Grey: the yardstick, what the same work costs without a library.")
+    return " ".join(parts)
+
+
+def _alt(group: Group, items: list[BarItem]) -> str:
+    unit = "operations per second" if group.metric == "rate" else "p99 of the response time"
+    told = "; ".join(f"{item.who} {item.figure}" for item in items)
+    return f"Bar chart of {unit} against {group.server}: {told}."
+
+
+def _table(group: Group) -> Table:
+    write = number if group.metric == "rate" else time
+    rows: list[list[str]] = []
+    for row in group.rows:
+        of = figure(row, group.metric)
+        ends = (of.value, of.low, of.high) if of else (None, None, None)
+        cells = ["–" if end is None else write(end) for end in ends]
+        counted = f"{row.summary.valid}/{row.summary.trials}"
+        rows.append([row.summary.cell.client, *cells, counted])
+    unit = "ops/s" if group.metric == "rate" else "p99"
+    return Table(columns=["client", unit, "95 % from", "to", "valid trials"], rows=rows)

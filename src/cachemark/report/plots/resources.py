@@ -1,0 +1,78 @@
+"""What an operation costs: CPU time on both sides, and the server's memory."""
+
+from __future__ import annotations
+
+from cachemark.report.format import interval, micros, size
+from cachemark.report.plots.bars import BarItem, bars
+from cachemark.report.plots.palette import Role
+from cachemark.report.plots.value import Plot, slug
+from cachemark.report.tables import Table
+from cachemark.report.value import Group, Row
+from cachemark.statistics import Interval
+
+_SIDES: tuple[tuple[Role, str], ...] = (("series1", "client"), ("series2", "server"))
+_LABEL = "format(datum.value, '~r') + ' µs'"
+
+
+def cpu(group: Group, width: int) -> Plot | None:
+    """CPU time for each operation, client's and server's; None where neither could be read."""
+    rows = [row for row in group.rows if any(of for of in _costs(row))]
+    if not rows:
+        return None
+    items = [
+        _item(row, role, side, of)
+        for row in rows
+        for (role, side), of in zip(_SIDES, _costs(row), strict=True)
+    ]
+    told = "; ".join(
+        f"{row.summary.cell.client} client {_said(row.summary.client_cpu_us)}, "
+        f"server {_said(row.summary.server_cpu_us)}"
+        for row in rows
+    )
+    return Plot(
+        name=slug("cpu", group.workload, group.load, group.server),
+        title="CPU time per operation",
+        caption="User and system time of the worker, and of all threads of the server, over the "
+        "operations that were done. Less is cheaper.",
+        alt=f"Bar chart of CPU time per operation against {group.server}: {told}.",
+        spec=bars(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),
+        table=_table(rows),
+    )
+
+
+def _costs(row: Row) -> tuple[Interval | None, Interval | None]:
+    return row.summary.client_cpu_us, row.summary.server_cpu_us
+
+
+def _said(of: Interval | None) -> str:
+    return "not known" if of is None else micros(of.value)
+
+
+def _item(row: Row, role: Role, side: str, of: Interval | None) -> BarItem:
+    client = row.summary.cell.client
+    return BarItem(
+        who=client,
+        role=role,
+        value=of.value if of else None,
+        low=of.low if of else None,
+        high=of.high if of else None,
+        figure=_said(of),
+        about=f"{client}, {side}: {_said(of)} of CPU time per operation",
+    )
+
+
+def _table(rows: list[Row]) -> Table:
+    cells = [
+        [
+            row.summary.cell.client,
+            *["–" if of is None else interval(of, "{:.1f}") for of in _costs(row)],
+            _memory(row.summary.server_rss_bytes),
+        ]
+        for row in rows
+    ]
+    columns = ["client", "client CPU, µs/op", "server CPU, µs/op", "server RSS after the window"]
+    return Table(columns=columns, rows=cells)
+
+
+def _memory(of: Interval | None) -> str:
+    return "–" if of is None else size(of.value)
