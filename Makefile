@@ -12,7 +12,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-rust test-python check format docs setup workers workers-pypy debian clean
+.PHONY: help bench test test-rust test-python check format docs setup workers workers-pypy servers debian clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ workers-pypy: $(UV) ## The same for PyPy, where pypy3 is installed
 	  echo "setup: client libraries into workers/python/.venv-pypy"; \
 	  UV_PROJECT_ENVIRONMENT=.venv-pypy $(UV) sync --project workers/python --locked --quiet --python pypy3; \
 	else echo "setup: no pypy3, so its clients will be listed as missing (apt-get install pypy3)"; fi
+
+servers: setup ## The servers that are built on demand: Infinispan and jmemcached (Maven)
+	@$(RUN) cachemark servers --setup infinispan
 
 debian: ## Debian packages that the tests need: memcached, pypy3 (through sudo if not root)
 	@missing=""; \

@@ -15,7 +15,7 @@ from cachemark.fleet import Fleet, Watch
 from cachemark.host import NoiseProbe
 from cachemark.outcome import HostNoise, Outcome, ServerFacts, ServerUse, Trial
 from cachemark.protocol import WIRES, Done, Phase, Prepare, Ready, Run
-from cachemark.servers import RunningServer, ServerSpec, running
+from cachemark.servers import RunningServer, ServerSpec, options_for, running
 from cachemark.tapes import Tape
 from cachemark.verdict import judge
 
@@ -240,7 +240,10 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Read
         depth=load.depth,
         tape=str(setting.tape.path),
         timeout_ms=setting.timing.timeout_ms,
-        options=setting.client.options,
+        options={
+            **options_for(server.facts.quirks, ready.capabilities, setting.client.client.id),
+            **setting.client.options,
+        },
     )
 
 

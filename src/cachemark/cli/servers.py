@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.errors import UsageError
+import cachemark.servers
+from cachemark.errors import TrialError, UsageError
 from cachemark.servers import Kind, kinds, parse_spec
 
 
-def servers() -> None:
-    """List the kinds of servers."""
+def servers(
+    *,
+    setup: Annotated[str | None, Parameter(help="set up a server that is built on demand")] = None,
+) -> None:
+    """List the kinds of servers, or set one up."""
+    if setup is not None:
+        _set_up(setup)
+        return
     table = Table(box=None, pad_edge=False)
     for column in ("server", "what", "write", "state"):
         table.add_column(column, overflow="fold")
     for kind in kinds():
-        table.add_row(kind.name, kind.summary, escape(kind.form), escape(_state(kind)))
+        what = f"{kind.summary}; {kind.note}" if kind.note else kind.summary
+        table.add_row(kind.name, escape(what), escape(kind.form), escape(_state(kind)))
     Console().print(table)
 
 
 def _state(kind: Kind) -> str:
     """Whether its plainest form can run here; some have none, as they must be told where."""
     try:
-        missing = kind.missing(parse_spec(kind.name))
+        missing = kind.missing(parse_spec(kind.plain or kind.name))
     except UsageError:
         return "–"
     return f"{missing.reason}: {missing.remedy}" if missing else "ready"
+
+
+def _set_up(name: str) -> None:
+    known = {kind.name: kind.setup for kind in kinds() if kind.setup}
+    if name not in known:
+        raise UsageError(
+            f"--setup {name}: nothing is to be set up", f"servers that are: {', '.join(known)}"
+        )
+    program = Path(cachemark.servers.__file__).parent / known[name]
+    if subprocess.run(["sh", str(program)], check=False).returncode:
+        raise TrialError(f"{name} could not be set up")

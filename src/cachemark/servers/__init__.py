@@ -1,5 +1,6 @@
 """Servers: start, probe, sample, stop. One kind = one file."""
 
+from cachemark.servers.quirks import options_for
 from cachemark.servers.registry import Kind, kinds, missing, parse_spec, running
 from cachemark.servers.running import ProcessUse, RunningServer
 from cachemark.servers.spec import Missing, ServerSpec
@@ -12,6 +13,7 @@ __all__ = [
     "ServerSpec",
     "kinds",
     "missing",
+    "options_for",
     "parse_spec",
     "running",
 ]

@@ -9,7 +9,17 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from cachemark.errors import UsageError
-from cachemark.servers import cluster, command, embedded, memcached, nothing, remote
+from cachemark.servers import (
+    cluster,
+    command,
+    embedded,
+    memcached,
+    nothing,
+    nutcracker,
+    original,
+    quickcached,
+    remote,
+)
 from cachemark.servers.running import RunningServer
 from cachemark.servers.spec import Missing, ServerSpec
 
@@ -17,7 +27,11 @@ _READY_S = 10.0
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of server: how it is named, run, and known to be missing."""
+    """A kind of server: how it is named, run, and known to be missing.
+
+    `plain` is its simplest form where that is more than its name; `setup` is the program, in this
+    folder, that sets it up on demand.
+    """
 
     name: str
     summary: str
@@ -25,6 +39,9 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     parse: Callable[[str, str], ServerSpec]
     missing: Callable[[ServerSpec], Missing | None]
     running: Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]]
+    note: str = ""
+    plain: str = ""
+    setup: str = ""
 
 
 _KINDS = (
@@ -43,6 +60,37 @@ _KINDS = (
         parse=memcached.parse,
         missing=memcached.missing,
         running=memcached.running,
+    ),
+    *(
+        Kind(
+            name=one.name,
+            summary=one.summary,
+            form=one.form,
+            note=one.note,
+            setup=one.setup,
+            parse=one.parse,
+            missing=one.missing,
+            running=one.running,
+        )
+        for one in original.originals()
+    ),
+    Kind(
+        name="quickcached",
+        summary="QuickCached (Java), from a distribution that you name",
+        form=quickcached.FORM,
+        note="2.0.2 runs blocking whatever its mode says",
+        parse=quickcached.parse,
+        missing=quickcached.missing,
+        running=quickcached.running,
+    ),
+    Kind(
+        name="nutcracker",
+        summary="twemproxy before a server",
+        form="nutcracker:SERVER",
+        plain="nutcracker:embedded",
+        parse=lambda text, details: nutcracker.parse(text, details, parse_spec),
+        missing=lambda spec: nutcracker.missing(spec, missing(cluster.inner_of(spec))),
+        running=lambda spec, cpus, ready_s: nutcracker.running(spec, cpus, ready_s, _start),
     ),
     Kind(
         name="command",
@@ -64,6 +112,7 @@ _KINDS = (
         name="cluster",
         summary="several servers of one kind as one target",
         form="cluster:N:SERVER",
+        plain="cluster:2:embedded",
         parse=lambda text, details: cluster.parse(text, details, parse_spec),
         missing=lambda spec: missing(cluster.inner_of(spec)),
         running=lambda spec, cpus, ready_s: cluster.running(spec, cpus, ready_s, _start),
