@@ -81,6 +81,11 @@ class Worker:
         except TrialError:
             return
 
+    def close_stdin(self) -> None:
+        """Leave it alone, as a caller that dies does."""
+        if self._child.popen.stdin is not None:
+            self._child.popen.stdin.close()
+
     def log_tail(self) -> str:
         """The last of what it wrote on stderr."""
         return self._child.log_tail()

@@ -69,7 +69,7 @@ pub struct WorkloadArguments {
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["key_length", "key_pattern", "keys"])]
     key_names: Vec<String>,
     /// So many of the keys, the last ones, are counters for incr and decr
-    #[arg(long, default_value = "0", value_parser = key_count)]
+    #[arg(long, default_value_t = 0)]
     counters: u32,
     /// Bytes of a value: 100, 100..1000 or 1k..64k
     #[arg(long, default_value = "100")]

@@ -134,7 +134,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    const KINDS: usize = 2 * (Verb::ALL.len() + 1);
+    // Verbs are numbered with gaps; an index is twice the number.
+    const KINDS: usize = 2 * (Verb::Decr as usize + 1);
 
     /// A tally with room for each kind on the tape, so that recording never allocates.
     pub fn new(tape: &Tape) -> Tally {

@@ -1,0 +1,68 @@
+"""`cachemark conform`: does a worker count right?"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from cachemark import process
+from cachemark.clients import ClientSpec, parse_client, registry
+from cachemark.conformance import Bench, Check, Finding, checks, find
+from cachemark.errors import UsageError
+
+_COLOURS = {"passed": "green", "failed": "red", "known": "yellow", "not applicable": "dim"}
+
+
+def conform(
+    *clients: str,
+    case: Annotated[tuple[str, ...], Parameter(negative="", help="only these (repeat it)")] = (),
+    verbose: Annotated[bool, Parameter(negative="", help="show what passed too")] = False,
+) -> int:
+    """Run the conformance cases on clients: `python/pymemcache`, or `command:PROGRAM ARGS`.
+
+    Needs memcached. The exit status is 1 when a case failed.
+    """
+    if not clients:
+        raise UsageError("conform which client?", "`cachemark clients` lists them")
+    chosen = checks()
+    for name in case:
+        if name not in chosen:
+            raise UsageError(f"no case {name!r}", f"cases: {', '.join(chosen)}")
+    wanted = {name: check for name, check in chosen.items() if not case or name in case}
+    known = registry(process.binary_path())
+    specs = [parse_client(text, known) for text in clients]
+    console = Console()
+    return max(_one(console, spec, wanted, verbose=verbose) for spec in specs)
+
+
+def _one(console: Console, spec: ClientSpec, wanted: dict[str, Check], *, verbose: bool) -> int:
+    if missing := spec.client.missing():
+        raise UsageError(missing, spec.client.setup)
+    counted: Counter[str] = Counter()
+    with (
+        tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
+        Bench(spec, Path(folder)) as bench,
+    ):
+        for name, check in wanted.items():
+            for finding in find(bench, name, check):
+                counted[finding.state] += 1
+                _show(console, finding, verbose=verbose)
+    sums = ", ".join(f"{count} {state}" for state, count in sorted(counted.items()))
+    console.print(f"{spec.text}: {sums}", highlight=False, soft_wrap=True)
+    return 1 if counted["failed"] else 0
+
+
+def _show(console: Console, finding: Finding, *, verbose: bool) -> None:
+    if finding.state in ("failed", "known") or verbose:
+        colour = _COLOURS[finding.state]
+        text = f": {finding.text}" if finding.text else ""
+        console.print(
+            f"[{colour}]{finding.state}[/]  {finding.wire}  {finding.case}{text}",
+            highlight=False,
+            soft_wrap=True,
+        )
