@@ -85,7 +85,9 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     concurrency: Concurrency = "threads"
 
 
-class _WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a `worker.toml` declares."""
+
     language: str
     packages: list[str] = []
     runtime: dict[str, _Runtime]
@@ -121,11 +123,16 @@ def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
     return {client.id: client for client in clients}
 
 
-def _read(path: Path) -> list[Client]:
+def read_worker_file(path: Path) -> WorkerFile:
+    """Read a `worker.toml`. Raises UsageError."""
     try:
-        declared = msgspec.toml.decode(path.read_bytes(), type=_WorkerFile)
+        return msgspec.toml.decode(path.read_bytes(), type=WorkerFile)
     except (OSError, msgspec.MsgspecError, ValueError) as error:
         raise UsageError(f"{path}: {error}", "see CONTRIBUTING.md, `Add a client`") from error
+
+
+def _read(path: Path) -> list[Client]:
+    declared = read_worker_file(path)
     return [
         _client(path.parent, declared, entry, name)
         for entry in declared.client
@@ -134,7 +141,7 @@ def _read(path: Path) -> list[Client]:
     ]
 
 
-def _client(folder: Path, declared: _WorkerFile, entry: _Entry, runtime_name: str) -> Client:
+def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str) -> Client:
     runtime = declared.runtime[runtime_name]
     return Client(
         id=f"{runtime_name}/{entry.name}" if entry.name else runtime_name,

@@ -28,6 +28,7 @@ _VERBS = {
     "clients": "List the clients, and what each needs to run here",
     "servers": "List the kinds of servers",
     "doctor": "Look whether this machine is fit to measure on",
+    "setup": "Build the workers of every language",
     "conform": "Run the conformance cases on a client's worker",
     "protocol": "Print the worker protocol, for people who write a worker",
 }

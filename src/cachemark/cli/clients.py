@@ -2,40 +2,66 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
 from cachemark import process
 from cachemark.clients import Client, registry
 from cachemark.errors import TrialError, UnsupportedError
+from cachemark.protocol import WIRES, Ready
 from cachemark.worker import Worker
 
 _HELLO_S = 20.0
+_PIPED_COLUMNS = 240
+_COLUMNS = ("client", "library", "version", "released", "protocols", "api", "callers", "state")
 
 
-def clients() -> None:
+def clients(
+    *,
+    notes: Annotated[bool, Parameter(negative="", help="what one should know of each")] = False,
+) -> None:
     """List the clients: library and version as the worker itself tells them, or how to get it."""
     table = Table(box=None, pad_edge=False)
-    for column in ("client", "library", "version", "runtime", "api", "state"):
-        table.add_column(column, overflow="fold")
+    for column in (*_COLUMNS, "note")[: len(_COLUMNS) + notes]:
+        table.add_column(column, overflow="fold", no_wrap=column not in ("state", "note"))
     for client in registry(process.binary_path()).values():
-        table.add_row(*_row(client))
-    Console().print(table)
+        table.add_row(*_row(client), *([client.note] if notes else []))
+    console = Console()
+    # What is piped is for programs and for reading later: no line of it is folded.
+    (console if console.is_terminal else Console(width=_PIPED_COLUMNS)).print(table)
 
 
 def _row(client: Client) -> list[str]:
-    known = [client.id, client.library]
+    ready, state = _asked(client)
+    wires = [each for each in ready.capabilities if each in WIRES] if ready else []
+    return [
+        client.id,
+        client.library,
+        ready.library_version if ready else "–",
+        client.released or "–",
+        "in process" if wires == ["none"] else " ".join(wires) or "–",
+        client.api,
+        client.concurrency,
+        state,
+    ]
+
+
+def _asked(client: Client) -> tuple[Ready | None, str]:
+    """What its worker says of itself, and whether it can run."""
     if missing := client.missing():
-        return [*known, "–", "–", client.api, _cannot(missing, client.setup)]
+        return None, _cannot(missing.removeprefix(f"{client.id}: "), client.setup)
     try:
         with Worker(client.command, name=client.id) as worker:
             ready = worker.hello(_HELLO_S)
             worker.bye()
     except UnsupportedError as error:
-        return [*known, "–", "–", client.api, _cannot(error.text, error.remedy)]
+        return None, _cannot(error.text.removeprefix(f"{client.id}: "), error.remedy)
     except TrialError as error:
-        return [*known, "–", "–", client.api, f"failed: {error.text}"]
-    return [*known, ready.library_version, ready.runtime, client.api, client.note or "ready"]
+        return None, f"failed: {error.text}"
+    return ready, "ready"
 
 
 def _cannot(reason: str, remedy: str) -> str:
