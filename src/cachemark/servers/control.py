@@ -13,6 +13,10 @@ _TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
 
 
+class SilentError(TrialError):
+    """The server did not answer in time."""
+
+
 class Control:
     """An open control connection. Raises TrialError when the server does not answer rightly."""
 
@@ -22,6 +26,10 @@ class Control:
             self._socket = _connect(address, timeout_s)
         except (OSError, ValueError) as error:
             raise TrialError(f"server {address}: cannot connect: {error}") from error
+
+    def patience(self, timeout_s: float) -> None:
+        """How long an answer may take from now on."""
+        self._socket.settimeout(timeout_s)
 
     def close(self) -> None:
         """Close the connection."""
@@ -53,6 +61,8 @@ class Control:
                 reply += chunk
                 if reply.startswith(b"ERROR"):
                     break
+        except TimeoutError as error:
+            raise SilentError(f"server {self.address}: timed out") from error
         except OSError as error:
             raise TrialError(f"server {self.address}: {error}") from error
         return bytes(reply)

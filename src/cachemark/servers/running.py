@@ -12,10 +12,11 @@ from cachemark.errors import TrialError
 from cachemark.host.files import field, kib_field
 from cachemark.outcome import ServerFacts
 from cachemark.process import Child, cpu_ns
-from cachemark.servers.control import Control
+from cachemark.servers.control import Control, SilentError
 from cachemark.servers.stats import total
 
 _RETRY_S = 0.005
+_FIRST_ANSWER_S = 2.0
 
 
 class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +134,11 @@ def process_use(pid: int, root: Path = Path("/proc")) -> ProcessUse | None:
 
 
 def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple[Control, str]:
-    """Connect as soon as the server listens; its version too. Raises TrialError."""
+    """Connect as soon as the server listens; its version too. Raises TrialError.
+
+    Some listen before they serve, and never answer a connection of that moment (yrmcds): whoever
+    is silent is asked again on another one.
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         if child.exited() is not None:
@@ -145,7 +150,15 @@ def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple
                 raise TrialError(f"{kind}: not listening after {timeout_s:g} s") from error
             time.sleep(_RETRY_S)
             continue
-        return control, _version(kind, control, child)
+        control.patience(min(_FIRST_ANSWER_S, timeout_s))
+        try:
+            version = _version(kind, control, child)
+        except SilentError:
+            if time.monotonic() > deadline:
+                raise
+            continue
+        control.patience(timeout_s)
+        return control, version
 
 
 def _version(kind: str, control: Control, child: Child) -> str:
