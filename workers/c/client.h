@@ -1,0 +1,70 @@
+/* What a client file gives to the worker. */
+#ifndef CLIENT_H
+#define CLIENT_H
+
+#include "tape.h"
+
+enum { TEXT_SIZE = 512, REASON_SIZE = TEXT_SIZE - 2, MOST_SERVERS = 64 };
+
+struct setup {
+  const char *servers[MOST_SERVERS]; /* as they came: host:port or unix:/path */
+  unsigned server_count;
+  const char *wire;
+  uint64_t threads, connections, depth, share, shares, timeout_ms;
+  struct option { const char *name, *value; } options[16];
+  unsigned option_count;
+};
+
+/* The value of an option, or what it is where it was not given. */
+const char *option_value(const struct setup *setup, const char *name, const char *otherwise);
+
+/* How a call ended. From WRONG on it failed. */
+enum ending {
+  READ,        /* with the values in the answer, of the keys that were found */
+  DONE,        /* and the key was there, or there was none to find */
+  MISSED,      /* there is no such key */
+  NOT_STORED,
+  WRONG, TIMED_OUT, NO_CONNECTION, SERVER_FAILED, CLIENT_FAILED, NO_PROTOCOL, ENDINGS
+};
+
+struct item {
+  const char *key;  /* null: the only one that was asked for */
+  size_t key_length;
+  const char *value;
+  size_t length;
+};
+
+struct answer {
+  enum ending ending;
+  uint32_t count;
+  const struct item *items;
+};
+
+struct client {
+  const char *name, *library;
+  const char *(*version)(void);
+  const char *capabilities;  /* wires and features; the kinds follow from `kinds` */
+  kind_set kinds;
+  bool in_process;
+  /* Names with the values that they may have: "nodelay=on|off …". */
+  const char *options;
+  /* Writes why a trial cannot be played into `reason`, if so. */
+  void (*refuse)(const struct setup *setup, const struct tape *tape, char *reason);
+  /* A connected session, or null with the `reason`. */
+  void *(*open)(const struct setup *setup, const struct tape *tape, char *reason);
+  void (*close)(void *session);
+  /* Before a phase, outside of what is timed. */
+  void (*begin)(void *session, bool prefill);
+  /* The operation, and nothing else: this is what is timed. */
+  void (*call)(void *session, const struct operation *op, struct answer *answer);
+  /* After it: give back what the answer holds, and see to what failed. */
+  void (*settle)(void *session, const struct answer *answer);
+  /* Ends operations without a reply by an answered command on each connection: how many, or -1. */
+  int (*barrier)(void *session);
+  /* Connections that were opened again since the session began. */
+  uint64_t (*reconnects)(void *session);
+};
+
+extern const struct client client_libmemcached, client_null;
+
+#endif

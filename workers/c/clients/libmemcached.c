@@ -1,0 +1,317 @@
+/* libmemcached: one handle for each thread, as a handle must not be shared.
+ *
+ * A get that fails is MEMCACHED_NOTFOUND to the library, as a miss is, unless its result has counted
+ * something before: so each result is told that it has, and the failure keeps its own code.
+ * It has no multi-key set, and `touch` always waits for its reply. `version` is no kind here: it
+ * asks each connection once and answers from memory ever after; so the command that ends operations
+ * without a reply is `stats`.
+ * On the binary wire a quiet delete, incr or decr of a key that is not there is answered by the
+ * server, and the library takes that for the answer of the next operation: refused.
+ * With buffer_requests a set or delete stays in the handle until the next read or until 8 KiB are
+ * full, and what comes of it is never told: only such writes without a reply are played.
+ * Reconnects are seen on TCP alone. */
+#include "../client.h"
+
+#include <libmemcached/memcached.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct session {
+  memcached_st *handle;
+  memcached_result_st *results;  /* as many as the longest run has keys, and one */
+  struct item *items;
+  uint32_t room;
+  bool noreply, with_cas;        /* how the handle is set now */
+  bool buffers, buffering;       /* what is asked for, and how it is now */
+  char *value;                   /* of a single get, to be freed */
+  uint32_t closed;               /* connections that were lost and are not open again yet */
+  uint64_t reconnects;
+};
+
+static bool on(const struct setup *setup, const char *name, const char *otherwise)
+{
+  return !strcmp(option_value(setup, name, otherwise), "on");
+}
+
+static bool common(const struct setup *setup)
+{
+  return !strcmp(option_value(setup, "profile", "common"), "common");
+}
+
+static void refuse(const struct setup *setup, const struct tape *tape, char *reason)
+{
+  kind_set unseen = IN_SET(SET) | IN_SET(DELETE);
+  kind_set unmatched = QUIET(DELETE) | QUIET(INCR) | QUIET(DECR);
+  if (on(setup, "buffer_requests", "off") && (tape->kinds & unseen))
+    snprintf(reason, REASON_SIZE, "buffer_requests: it never tells what came of a buffered set or delete");
+  else if (!strcmp(setup->wire, "binary") && (tape->kinds & unmatched))
+    snprintf(reason, REASON_SIZE, "binary: it takes the answer of a quiet delete, incr or decr for the next one's");
+  else if (!strcmp(option_value(setup, "hashing", "default"), "ketama") && option_value(setup, "distribution", NULL))
+    snprintf(reason, REASON_SIZE, "hashing=ketama is a distribution already");
+}
+
+static bool add_server(memcached_st *handle, const char *server)
+{
+  if (!strncmp(server, "unix:", 5))
+    return memcached_server_add_unix_socket(handle, server + 5) == MEMCACHED_SUCCESS;
+  const char *colon = strrchr(server, ':');
+  char host[256];
+  if (!colon || (size_t)(colon - server) >= sizeof host)
+    return false;
+  bool brackets = *server == '[';
+  snprintf(host, sizeof host, "%.*s", (int)(colon - server) - 2 * brackets, server + brackets);
+  return memcached_server_add(handle, host, (in_port_t)atoi(colon + 1)) == MEMCACHED_SUCCESS;
+}
+
+static void configure(memcached_st *handle, const struct setup *setup)
+{
+  uint64_t timeout_ms = setup->timeout_ms;
+  memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_BINARY_PROTOCOL, !strcmp(setup->wire, "binary"));
+  if (common(setup)) {
+    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_POLL_TIMEOUT, timeout_ms);
+    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_CONNECT_TIMEOUT, timeout_ms);
+    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_SND_TIMEOUT, timeout_ms * 1000);
+    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_RCV_TIMEOUT, timeout_ms * 1000);
+  }
+  memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_TCP_NODELAY, on(setup, "nodelay", common(setup) ? "on" : "off"));
+  if (!strcmp(option_value(setup, "hashing", "default"), "ketama"))
+    memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED, 1);
+  if (!strcmp(option_value(setup, "distribution", "modula"), "consistent"))
+    memcached_behavior_set_distribution(handle, MEMCACHED_DISTRIBUTION_CONSISTENT);
+}
+
+static void close_session(void *session)
+{
+  struct session *s = session;
+  for (uint32_t i = 0; i < s->room; i++)
+    memcached_result_free(&s->results[i]);
+  memcached_free(s->handle);
+  free(s->results), free(s->items), free(s);
+}
+
+static void *open_session(const struct setup *setup, const struct tape *tape, char *reason)
+{
+  struct session *s = calloc(1, sizeof *s);
+  s->handle = memcached_create(NULL);
+  s->room = tape->longest_run + 1;
+  s->results = calloc(s->room, sizeof *s->results);
+  s->items = calloc(s->room, sizeof *s->items);
+  s->buffers = on(setup, "buffer_requests", "off");
+  for (uint32_t i = 0; i < s->room; i++)
+    memcached_result_create(s->handle, &s->results[i]);
+  for (unsigned i = 0; i < setup->server_count && !*reason; i++)
+    if (!add_server(s->handle, setup->servers[i]))
+      snprintf(reason, REASON_SIZE, "%s: no host:port or unix:/path", setup->servers[i]);
+  configure(s->handle, setup);
+  /* The first command connects, to every server. */
+  if (!*reason && memcached_version(s->handle) != MEMCACHED_SUCCESS)
+    snprintf(reason, REASON_SIZE, "%s: %s", setup->servers[0], memcached_last_error_message(s->handle));
+  if (!*reason)
+    return s;
+  close_session(s);
+  return NULL;
+}
+
+static enum ending ending_of(memcached_return_t code)
+{
+  switch (code) {
+  case MEMCACHED_SUCCESS: case MEMCACHED_STORED: case MEMCACHED_DELETED: case MEMCACHED_BUFFERED: case MEMCACHED_END:
+    return DONE;
+  case MEMCACHED_NOTFOUND:
+    return MISSED;
+  case MEMCACHED_NOTSTORED: case MEMCACHED_DATA_EXISTS:
+    return NOT_STORED;
+  case MEMCACHED_TIMEOUT:
+    return TIMED_OUT;
+  case MEMCACHED_HOST_LOOKUP_FAILURE: case MEMCACHED_CONNECTION_FAILURE: case MEMCACHED_WRITE_FAILURE:
+  case MEMCACHED_READ_FAILURE: case MEMCACHED_ERRNO: case MEMCACHED_SERVER_MARKED_DEAD: case MEMCACHED_NO_SERVERS:
+  case MEMCACHED_SERVER_TEMPORARILY_DISABLED: case MEMCACHED_SOME_ERRORS: case MEMCACHED_FAILURE:
+    return NO_CONNECTION;
+  case MEMCACHED_SERVER_ERROR: case MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE: case MEMCACHED_E2BIG:
+    return SERVER_FAILED;
+  case MEMCACHED_CLIENT_ERROR: case MEMCACHED_ERROR: case MEMCACHED_BAD_KEY_PROVIDED: case MEMCACHED_KEY_TOO_BIG:
+  case MEMCACHED_INVALID_ARGUMENTS: case MEMCACHED_NOT_SUPPORTED: case MEMCACHED_MEMORY_ALLOCATION_FAILURE:
+    return CLIENT_FAILED;
+  default:
+    return NO_PROTOCOL;
+  }
+}
+
+/* The code of a call, or the more exact one that it left in the handle. */
+static enum ending told(const struct session *s, memcached_return_t code)
+{
+  enum ending ending = ending_of(code);
+  if (ending == DONE || ending == NOT_STORED)
+    return ending;
+  memcached_return_t left = memcached_last_error(s->handle);
+  return left == MEMCACHED_SUCCESS ? ending : ending_of(left);
+}
+
+/* The prefill has to be told what came of its writes. */
+static void begin(void *session, bool prefill)
+{
+  struct session *s = session;
+  bool buffering = s->buffers && !prefill;
+  if (buffering != s->buffering) {
+    memcached_behavior_set(s->handle, MEMCACHED_BEHAVIOR_BUFFER_REQUESTS, buffering);
+    memcached_version(s->handle); /* the setting closes the connections; this opens them again */
+    s->buffering = buffering;
+  }
+}
+
+static void set_up(struct session *s, const struct operation *op)
+{
+  if (op->noreply != s->noreply) {
+    s->noreply = op->noreply;
+    memcached_behavior_set(s->handle, MEMCACHED_BEHAVIOR_NOREPLY, s->noreply);
+  }
+  bool with_cas = op->verb == GETS || op->verb == CAS;
+  if (with_cas != s->with_cas) {
+    s->with_cas = with_cas;
+    memcached_behavior_set(s->handle, MEMCACHED_BEHAVIOR_SUPPORT_CAS, with_cas);
+  }
+}
+
+static void get(struct session *s, const struct operation *op, struct answer *answer)
+{
+  memcached_return_t code;
+  uint32_t flags;
+  s->handle->result.count = 1; /* see above */
+  s->value = memcached_get(s->handle, op->key, op->key_length, &s->items[0].length, &flags, &code);
+  s->items[0].value = s->value;
+  s->items[0].key = NULL;
+  answer->ending = told(s, code);
+  answer->count = answer->ending == DONE;
+}
+
+/* A multi-key get: the results stay in the session until they are judged. */
+static void fetch(struct session *s, const char *const *keys, const size_t *lengths, uint32_t count,
+                  struct answer *answer)
+{
+  memcached_return_t sent = memcached_mget(s->handle, keys, lengths, count), code = sent;
+  uint32_t found = 0;
+  for (;;) {
+    uint32_t place = found < s->room ? found : s->room - 1;
+    s->results[place].count = 1;
+    memcached_result_st *result = memcached_fetch_result(s->handle, &s->results[place], &code);
+    if (!result)
+      break;
+    s->items[place] = (struct item){memcached_result_key_value(result), memcached_result_key_length(result),
+                                    memcached_result_value(result), memcached_result_length(result)};
+    found++;
+  }
+  answer->ending = memcached_failed(sent) ? told(s, sent) : told(s, code);
+  if (answer->ending == MISSED)
+    answer->ending = DONE; /* the end, for this library */
+  if (found > count)
+    answer->ending = WRONG;
+  answer->count = found;
+}
+
+static void store_if_same(struct session *s, const struct operation *op, struct answer *answer)
+{
+  const size_t length = op->key_length;
+  fetch(s, &op->key, &length, 1, answer);
+  if (answer->ending != DONE)
+    return;
+  if (answer->count == 0) {
+    answer->ending = MISSED;
+    return;
+  }
+  uint64_t token = memcached_result_cas(&s->results[0]);
+  answer->ending = told(s, memcached_cas(s->handle, op->key, op->key_length, op->value, op->length,
+                                         op->exptime_s, 0, token));
+}
+
+static memcached_return_t change(memcached_st *handle, const struct operation *op)
+{
+  const char *key = op->key;
+  size_t size = op->key_length;
+  uint64_t number;
+  switch (op->verb) {
+  case SET:     return memcached_set(handle, key, size, op->value, op->length, op->exptime_s, 0);
+  case ADD:     return memcached_add(handle, key, size, op->value, op->length, op->exptime_s, 0);
+  case REPLACE: return memcached_replace(handle, key, size, op->value, op->length, op->exptime_s, 0);
+  case DELETE:  return memcached_delete(handle, key, size, 0);
+  case TOUCH:   return memcached_touch(handle, key, size, op->exptime_s);
+  case INCR:    return memcached_increment(handle, key, size, op->length, &number);
+  default:      return memcached_decrement(handle, key, size, op->length, &number);
+  }
+}
+
+static void call(void *session, const struct operation *op, struct answer *answer)
+{
+  struct session *s = session;
+  set_up(s, op);
+  answer->items = s->items;
+  answer->count = 0;
+  if (op->verb == GET) {
+    get(s, op, answer);
+  } else if (op->verb == GETS) {
+    const size_t length = op->key_length;
+    fetch(s, &op->key, &length, 1, answer);
+  } else if (op->verb == MGET) {
+    fetch(s, op->keys, op->key_lengths, op->run, answer);
+  } else if (op->verb == CAS) {
+    store_if_same(s, op, answer);
+    return;
+  } else {
+    answer->ending = told(s, change(s->handle, op));
+    return;
+  }
+  if (answer->ending == DONE || answer->ending == MISSED)
+    answer->ending = READ;
+}
+
+static uint32_t closed(const struct session *s)
+{
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < memcached_server_count(s->handle); i++)
+    count += memcached_server_srcport(memcached_server_instance_by_position(s->handle, i)) == 0;
+  return count;
+}
+
+static void settle(void *session, const struct answer *answer)
+{
+  struct session *s = session;
+  if (s->value) {
+    free(s->value);
+    s->value = NULL;
+  }
+  if (answer->ending >= WRONG || s->closed) {
+    uint32_t now = closed(s);
+    if (now < s->closed)
+      s->reconnects += s->closed - now;
+    s->closed = now;
+  }
+}
+
+static int barrier(void *session)
+{
+  struct session *s = session;
+  memcached_return_t code;
+  memcached_behavior_set(s->handle, MEMCACHED_BEHAVIOR_NOREPLY, s->noreply = false);
+  memcached_stat_st *stats = memcached_stat(s->handle, NULL, &code);
+  if (stats)
+    memcached_stat_free(s->handle, stats);
+  return code == MEMCACHED_SUCCESS ? (int)memcached_server_count(s->handle) : -1;
+}
+
+static uint64_t reconnects(void *session)
+{
+  return ((struct session *)session)->reconnects;
+}
+
+const struct client client_libmemcached = {
+    .name = "libmemcached", .library = "libmemcached", .version = memcached_lib_version,
+    .capabilities = "text binary threads open_loop unix cluster",
+    .kinds = IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE)
+             | IN_SET(DELETE) | IN_SET(TOUCH) | IN_SET(CAS) | IN_SET(INCR) | IN_SET(DECR) | QUIET(SET)
+             | QUIET(ADD) | QUIET(REPLACE) | QUIET(DELETE) | QUIET(INCR) | QUIET(DECR),
+    .options = "profile=common|defaults nodelay=on|off buffer_requests=on|off hashing=default|ketama "
+               "distribution=modula|consistent",
+    .refuse = refuse, .open = open_session, .close = close_session,
+    .begin = begin, .call = call, .settle = settle,
+    .barrier = barrier, .reconnects = reconnects,
+};

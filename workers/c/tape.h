@@ -1,0 +1,65 @@
+/* The tape: mapped, checked before it is trusted (docs/tape.md), and its records as operations. */
+#ifndef TAPE_H
+#define TAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum verb {
+  GET = 1, GETS, MGET, SET, ADD, REPLACE, DELETE, TOUCH, GAT, VERSION, MSET,
+  CAS = 14, INCR, DECR, VERBS
+};
+
+/* A kind is a verb, and whether it has no reply. */
+enum { KINDS = 2 * VERBS };
+typedef uint64_t kind_set;
+#define KIND(verb, noreply) (2 * (verb) + (noreply))
+#define IN_SET(verb) ((kind_set)1 << KIND(verb, 0))
+#define QUIET(verb) ((kind_set)1 << KIND(verb, 1))
+
+/* One record of the tape, with everything that a call needs looked up. */
+struct operation {
+  const char *key;          /* the only key, or the first of a run */
+  const char *value;        /* what is written, or what a read has to bring */
+  const char *const *keys;  /* of a run */
+  const size_t *key_lengths;
+  const uint32_t *indexes;  /* of the keys */
+  uint32_t key_length, length, run, exptime_s, key_bytes;
+  uint32_t number;          /* of the record */
+  uint8_t verb, kind;
+  bool noreply;
+};
+
+struct tape {
+  uint8_t *data;
+  uint64_t bytes, key_count, prefill_count, op_count, run_count, pool_bytes, period_ns;
+  uint64_t key_bytes, group, counter_count;
+  uint32_t exptime_s, longest_run;
+  bool verified;
+  const uint32_t *offsets, *lengths, *runs;
+  const char *text, *pool;
+  const uint8_t *records;
+  const uint64_t *times;    /* null in a closed loop */
+  uint32_t *indexes;        /* 0, 1, 2 …: a key's own index, for operations of one key */
+  const char **run_keys;    /* the keys of the run table */
+  size_t *run_lengths;
+  kind_set kinds;
+};
+
+/* Null if it is no tape; `error` then says which check failed, and where. */
+struct tape *tape_open(const char *path, char *error, size_t size);
+void tape_close(struct tape *tape);
+
+const char *kind_name(int kind);
+
+/* The value of a key at a length, whichever write it came from; null where no write has that length. */
+const char *tape_value(const struct tape *tape, uint32_t key, uint64_t length);
+
+/* The operations of a lane, in order; the caller frees them. */
+struct operation *tape_lane(const struct tape *tape, uint64_t lane, uint64_t lanes, uint64_t *count);
+
+/* The write that stores a key before anything is timed. */
+struct operation tape_prefill(const struct tape *tape, uint32_t key);
+
+#endif
