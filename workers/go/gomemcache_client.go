@@ -1,0 +1,54 @@
+// gomemcache, Brad Fitzpatrick's: see pool.go for how it is used. With `profile=defaults` its pool
+// keeps 2 idle connections, further callers open one for each call, and its time-out is 0.5 s.
+
+package main
+
+import "github.com/bradfitz/gomemcache/memcache"
+
+var gomemcache = &Client{
+	Library:  "github.com/bradfitz/gomemcache",
+	Wires:    []string{"text"},
+	Features: []string{"threads", "open_loop", "unix", "cluster"},
+	Options:  poolOptions,
+	New:      func() Session { return &gomemcacheSession{} },
+}
+
+type gomemcacheSession struct {
+	client *memcache.Client
+	door   *door
+}
+
+func (s *gomemcacheSession) Open(setup *Setup) error {
+	s.door = newDoor(setup)
+	s.client = memcache.New(setup.Servers...)
+	s.client.DialContext = s.door.dial
+	if setup.Common() {
+		s.client.Timeout = setup.Timeout
+		s.client.MaxIdleConns = setup.Callers
+	}
+	return s.door.open(s.client.Ping)
+}
+
+func (s *gomemcacheSession) Settle() bool      { return false }
+func (s *gomemcacheSession) Reconnects() int64 { return s.door.later.Load() }
+func (s *gomemcacheSession) Close()            { _ = s.client.Close() }
+
+func (s *gomemcacheSession) Lane() Lane {
+	c := s.client
+	p := &pool[memcache.Item]{
+		get: c.Get, gat: c.GetAndTouch, getMulti: c.GetMulti, set: c.Set, add: c.Add,
+		replace: c.Replace, cas: c.CompareAndSwap, delete: c.Delete, touch: c.Touch,
+		incr: c.Increment, decr: c.Decrement, ping: c.Ping,
+		item: func(op *Op) *memcache.Item {
+			return &memcache.Item{Key: op.Key, Value: op.Value, Expiration: int32(op.ExptimeS)}
+		},
+		renew: func(item *memcache.Item, op *Op) {
+			item.Value, item.Expiration = op.Value, int32(op.ExptimeS)
+		},
+		value: func(item *memcache.Item) []byte { return item.Value },
+		miss:  memcache.ErrCacheMiss, notStored: memcache.ErrNotStored,
+		conflict: memcache.ErrCASConflict, malformed: memcache.ErrMalformedKey,
+		noServers: memcache.ErrNoServers,
+	}
+	return p.lane()
+}

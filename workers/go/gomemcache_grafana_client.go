@@ -1,0 +1,117 @@
+// gomemcache, Grafana's fork: see pool.go for how it is used. With `profile=defaults` its pool keeps
+// 2 idle connections, further callers open one for each call, and its time-outs are 0.1 s.
+//
+// It takes the end of a connection for the end of a reply, so that a server which dies in a read
+// looks like a miss, and it keeps the dead connection. Here an end is made another error than io.EOF,
+// which it knows for a failure. Its `Close` leaves connections open; they are closed here.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/grafana/gomemcache/memcache"
+)
+
+var gomemcacheGrafana = &Client{
+	Library:  "github.com/grafana/gomemcache",
+	Wires:    []string{"text"},
+	Features: []string{"threads", "open_loop", "unix", "cluster"},
+	Options:  poolOptions,
+	New:      func() Session { return &grafanaSession{} },
+}
+
+type grafanaSession struct {
+	client *memcache.Client
+	door   *door
+
+	guard sync.Mutex
+	open  map[*grafanaConn]bool
+}
+
+func (s *grafanaSession) Open(setup *Setup) error {
+	s.door, s.open = newDoor(setup), map[*grafanaConn]bool{}
+	s.client = memcache.New(setup.Servers...)
+	s.client.DialTimeout = s.dial
+	if setup.Common() {
+		s.client.Timeout = setup.Timeout
+		s.client.ConnectTimeout = setup.Timeout
+		s.client.MaxIdleConns = setup.Callers
+	}
+	return s.door.open(s.client.Ping)
+}
+
+func (s *grafanaSession) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	inner, err := s.door.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	connection := &grafanaConn{Conn: inner, session: s}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	s.open[connection] = true
+	return connection, nil
+}
+
+func (s *grafanaSession) Settle() bool      { return false }
+func (s *grafanaSession) Reconnects() int64 { return s.door.later.Load() }
+
+func (s *grafanaSession) Close() {
+	s.client.Close()
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	for connection := range s.open {
+		_ = connection.Conn.Close()
+	}
+}
+
+var errEnded = errors.Join(net.ErrClosed, errors.New("the server closed the connection"))
+
+// grafanaConn is a connection whose end is an error.
+type grafanaConn struct {
+	net.Conn
+	session *grafanaSession
+}
+
+func (c *grafanaConn) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if err == io.EOF {
+		err = errEnded
+	}
+	return n, err
+}
+
+func (c *grafanaConn) Close() error {
+	c.session.guard.Lock()
+	delete(c.session.open, c)
+	c.session.guard.Unlock()
+	return c.Conn.Close()
+}
+
+func (s *grafanaSession) Lane() Lane {
+	c, background := s.client, context.Background()
+	p := &pool[memcache.Item]{
+		get:      func(key string) (*memcache.Item, error) { return c.Get(key) },
+		getMulti: func(keys []string) (map[string]*memcache.Item, error) { return c.GetMulti(background, keys) },
+		set:      c.Set, add: c.Add, replace: c.Replace, cas: c.CompareAndSwap,
+		delete: c.Delete, touch: c.Touch, incr: c.Increment, decr: c.Decrement, ping: c.Ping,
+		item: func(op *Op) *memcache.Item {
+			return &memcache.Item{Key: op.Key, Value: op.Value, Expiration: int32(op.ExptimeS)}
+		},
+		renew: func(item *memcache.Item, op *Op) {
+			item.Value, item.Expiration = op.Value, int32(op.ExptimeS)
+		},
+		value: func(item *memcache.Item) []byte { return item.Value },
+		miss:  memcache.ErrCacheMiss, notStored: memcache.ErrNotStored,
+		conflict: memcache.ErrCASConflict, malformed: memcache.ErrMalformedKey,
+		noServers: memcache.ErrNoServers,
+	}
+	return p.lane()
+}

@@ -1,0 +1,145 @@
+// What an answer comes to.
+
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+)
+
+// Fault is why an operation is none.
+type Fault uint8
+
+// The faults; the first is none.
+const (
+	Fine Fault = iota
+	Wrong
+	TimedOut
+	Lost
+	FromServer
+	FromClient
+	OffProtocol
+	faultCount
+)
+
+// The errors' names in `done`; Fine and Wrong are none of them.
+var faultNames = [faultCount]string{
+	TimedOut: "timeout", Lost: "connection", FromServer: "server", FromClient: "client",
+	OffProtocol: "protocol",
+}
+
+// Result is what a call came to.
+type Result struct {
+	Fault             Fault
+	Hits, Misses      int
+	NotStored, Values int // Values: bytes read or written
+}
+
+func failed(fault Fault) Result { return Result{Fault: fault} }
+
+var missed = Result{Misses: 1}
+
+// found judges a value that was read.
+func found(op *Op, value []byte) Result {
+	if !op.Tape.right(op.Record.Key, value) {
+		return failed(Wrong)
+	}
+	return Result{Hits: 1, Values: len(value)}
+}
+
+// foundMany judges a read of many keys: `look` gives a key's value, `count` is how many came.
+func foundMany(op *Op, count int, look func(i int) ([]byte, bool)) Result {
+	var result Result
+	for i := range op.Keys {
+		value, there := look(i)
+		if !there {
+			result.Misses++
+			continue
+		}
+		if !op.Tape.right(op.index(i), value) {
+			return failed(Wrong)
+		}
+		result.Hits++
+		result.Values += len(value)
+	}
+	if result.Hits < count { // it brought keys that nobody asked for
+		return failed(Wrong)
+	}
+	return result
+}
+
+// written judges a write that was done.
+func written(op *Op) Result { return Result{Values: len(op.Value)} }
+
+// refused judges an add, a replace or a cas that was answered with `not stored`.
+func refused(op *Op) Result { return Result{NotStored: 1, Values: len(op.Value)} }
+
+// network is the fault behind an error of Go's net package; Fine if it is none of them.
+func network(err error) Fault {
+	var failure net.Error
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &failure) && failure.Timeout():
+		return TimedOut
+	case errors.As(err, &failure), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return Lost
+	}
+	return Fine
+}
+
+// reply is the fault behind an answer of the server that a library passes on in an error's text.
+func reply(text string) Fault {
+	switch {
+	case strings.Contains(text, "SERVER_ERROR"):
+		return FromServer
+	case strings.Contains(text, "ERROR"):
+		return FromClient
+	}
+	return OffProtocol
+}
+
+// swapped judges a cas whose read found the key.
+func swapped(op *Op, stored bool) Result {
+	result := Result{Hits: 1, Values: len(op.Value)}
+	if !stored {
+		result.NotStored = 1
+	}
+	return result
+}
+
+func foundIf(op *Op, value []byte, there bool) Result {
+	if !there {
+		return missed
+	}
+	return found(op, value)
+}
+
+func knownIf(there bool) Result {
+	if !there {
+		return missed
+	}
+	return Result{Hits: 1}
+}
+
+// manyOf is a read of many keys by a cache that has none: a loop of single ones.
+func manyOf(get func(key string) ([]byte, bool)) Steps {
+	type answer struct {
+		value []byte
+		there bool
+	}
+	var answers []answer
+	return Steps{
+		Call: func(op *Op) {
+			answers = answers[:0]
+			for _, key := range op.Keys {
+				value, there := get(key)
+				answers = append(answers, answer{value, there})
+			}
+		},
+		Judge: func(op *Op) Result {
+			return foundMany(op, 0, func(i int) ([]byte, bool) { return answers[i].value, answers[i].there })
+		},
+	}
+}

@@ -1,0 +1,148 @@
+// One prepared trial: the library with its connections open, and the lanes that use it.
+
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// A call that outlasts every time-out by this much will not come back.
+const lostNs = 5_000_000_000
+
+// Player is a client that is ready to play.
+type Player struct {
+	tape    *Tape
+	session Session
+	setup   *Setup
+	lanes   []*lane
+}
+
+func newPlayer(client *Client, setup *Setup, segment [2]int) (*Player, error) {
+	session := client.New()
+	if err := session.Open(setup); err != nil {
+		session.Close()
+		return nil, err
+	}
+	player := &Player{tape: setup.Tape, session: session, setup: setup}
+	for t := range setup.Callers {
+		place, lanes := segment[0]*setup.Callers+t, segment[1]*setup.Callers
+		player.lanes = append(player.lanes, newLane(setup.Tape, place, lanes, session))
+	}
+	return player, nil
+}
+
+func (p *Player) close() {
+	p.session.Close()
+	p.tape.close()
+}
+
+// progress is how many operations succeeded and how many failed so far.
+func (p *Player) progress() (ops, errors int64) {
+	for _, l := range p.lanes {
+		ops += l.told.Load()
+		errors += l.failed.Load()
+	}
+	return ops, errors
+}
+
+// hangs tells whether a lane is in a call that will not come back.
+func (p *Player) hangs() bool {
+	for _, l := range p.lanes {
+		if clock()-l.alive.Load() > 2*int64(p.setup.Timeout)+lostNs+tellNs {
+			return true
+		}
+	}
+	return false
+}
+
+// begin makes a run ready, so that nothing is left to do at the window's start.
+func (p *Player) begin(request *Request, window *Window) {
+	prefill := request.Phase == "prefill"
+	limit := request.Ops
+	if prefill {
+		limit = nil
+	}
+	for t, l := range p.lanes {
+		l.ready(prefill, part(limit, t, len(p.lanes)), window)
+	}
+	runtime.GC() // what came before is not the run's to clear away
+}
+
+// play runs a phase; blocks until it is over.
+func (p *Player) play(request *Request, window *Window) (*Done, error) {
+	var active atomic.Int64
+	reconnects := p.session.Reconnects()
+	beforeUserNs, beforeSystemNs := cpuNs()
+	errs := make([]error, len(p.lanes))
+	var group sync.WaitGroup
+	for t, l := range p.lanes {
+		group.Go(func() {
+			defer func() {
+				if crash := recover(); crash != nil {
+					errs[t] = fmt.Errorf("a call of the library panicked: %v\n%s", crash, debug.Stack())
+				}
+			}()
+			l.play(window, &active)
+		})
+	}
+	group.Wait()
+	userNs, systemNs := cpuNs()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	done, err := p.done(window)
+	if err != nil {
+		return nil, err
+	}
+	done.Phase = request.Phase
+	done.Reconnects = p.session.Reconnects() - reconnects
+	done.CPUUserNs, done.CPUSystemNs = userNs-beforeUserNs, systemNs-beforeSystemNs
+	return done, nil
+}
+
+func (p *Player) done(window *Window) (*Done, error) {
+	done := &Done{Type: "done"}
+	var lags *hdr.Histogram
+	atOnce := int64(0) // in a closed loop each lane that plays is always in a call
+	for _, l := range p.lanes {
+		done.ElapsedNs = max(done.ElapsedNs, l.endedNs-window.startNs)
+		done.SendElapsedNs = max(done.SendElapsedNs, l.sentNs-window.startNs)
+		done.MaxInFlight = max(done.MaxInFlight, l.peak)
+		done.Bound += l.bound
+		done.Unsent += l.unsent
+		if l.played > 0 && !l.open {
+			atOnce++
+		}
+		if l.lags != nil && lags == nil {
+			lags = newHistogram()
+		}
+		if l.lags != nil {
+			lags.Merge(l.lags)
+		}
+	}
+	done.MaxInFlight = max(done.MaxInFlight, atOnce)
+	var err error
+	if done.Lag, err = encode(lags); err != nil {
+		return nil, err
+	}
+	done.Operations, err = sum(p.lanes, lags != nil)
+	return done, err
+}
+
+// cpuNs is what this process has used so far, in its own code and in the kernel.
+func cpuNs() (user, system int64) {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0, 0
+	}
+	return usage.Utime.Nano(), usage.Stime.Nano()
+}

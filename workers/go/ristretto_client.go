@@ -1,0 +1,82 @@
+// ristretto v2, in the worker's own process: a bounded cache (TinyLFU) that all callers share. It
+// has room for twice the tape's keys, each of cost 1.
+//
+// A set of a key that it does not hold is only queued: a read that follows may miss it, as it would
+// in a program that uses it, and when the queue is full it is dropped. A dropped set is an error
+// `client` here. The prefill waits where the queue may be full, and each run ends with a wait until
+// the queue is empty, which is in `elapsed_ns`. It cannot add, replace, or say whether a key that it
+// deletes was there. It has no read of many: `mget` is a loop of single ones. It tells keys apart by
+// a hash of 128 bits, and keeps the reference that it is given.
+
+package main
+
+import (
+	"time"
+
+	"github.com/dgraph-io/ristretto/v2"
+)
+
+// Its queue has 32 768 places; a wait well before that is never late, whoever else sets.
+const ristrettoBurst = 64
+
+var ristrettoCache = &Client{
+	Library:  "github.com/dgraph-io/ristretto/v2",
+	Wires:    []string{"none"},
+	Features: []string{"threads", "open_loop"},
+	New:      func() Session { return &ristrettoSession{} },
+}
+
+type ristrettoSession struct {
+	cache *ristretto.Cache[string, []byte]
+}
+
+func (s *ristrettoSession) Open(setup *Setup) error {
+	room := 2 * int64(setup.Tape.keyCount)
+	var err error
+	s.cache, err = ristretto.NewCache(&ristretto.Config[string, []byte]{
+		NumCounters: 10 * room, MaxCost: room, IgnoreInternalCost: true,
+		BufferItems: 64, // what its documentation recommends
+	})
+	return err
+}
+
+func (s *ristrettoSession) Settle() bool {
+	s.cache.Wait()
+	return true
+}
+
+func (s *ristrettoSession) Reconnects() int64 { return 0 }
+
+func (s *ristrettoSession) Close() {
+	if s.cache != nil {
+		s.cache.Close()
+	}
+}
+
+func (s *ristrettoSession) Lane() Lane {
+	var value []byte
+	var done bool
+	cache, queued := s.cache, 0
+	return Lane{
+		Get.kind(false): {
+			func(op *Op) { value, done = cache.Get(op.Key) },
+			func(op *Op) Result { return foundIf(op, value, done) },
+		},
+		Mget.kind(false): manyOf(func(key string) ([]byte, bool) { return cache.Get(key) }),
+		Set.kind(false): {
+			func(op *Op) {
+				expires := time.Duration(op.ExptimeS) * time.Second
+				done = cache.SetWithTTL(op.Key, op.Value, 1, expires)
+			},
+			func(op *Op) Result {
+				if queued++; op.Prefill && queued%ristrettoBurst == 0 {
+					cache.Wait()
+				}
+				if !done {
+					return failed(FromClient)
+				}
+				return written(op)
+			},
+		},
+	}
+}

@@ -1,0 +1,54 @@
+// What `prepare` asks for, in the form that client files take.
+
+package main
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"time"
+)
+
+// Setup is what `prepare` asks for.
+type Setup struct {
+	Tape    *Tape
+	Servers []string // `host:port` or a path, as the libraries write them
+	Callers int
+	Timeout time.Duration
+	Options map[string]string
+}
+
+func newSetup(request *Request, tape *Tape) *Setup {
+	setup := &Setup{
+		Tape: tape, Callers: request.Threads, Options: request.Options,
+		Timeout: time.Duration(request.TimeoutMs) * time.Millisecond,
+	}
+	for _, server := range request.Servers {
+		setup.Servers = append(setup.Servers, strings.TrimPrefix(server, "unix:"))
+	}
+	return setup
+}
+
+// Common tells the ground that all libraries share from a library as it comes.
+func (s *Setup) Common() bool { return s.Options["profile"] != "defaults" }
+
+// valid refuses numbers and addresses that no worker could do anything with.
+func (r *Request) valid() error {
+	switch {
+	case r.Threads < 1 || r.Connections < 1 || r.Depth < 1:
+		return errors.New("threads, connections and depth are at least 1")
+	case r.Segment[1] < 1 || r.Segment[0] < 0 || r.Segment[0] >= r.Segment[1]:
+		return errors.New("segment is no share of a whole")
+	case r.TimeoutMs < 1:
+		return errors.New("timeout_ms is at least 1")
+	}
+	for _, server := range r.Servers {
+		if path, unix := strings.CutPrefix(server, "unix:"); unix && strings.Contains(path, "/") {
+			continue
+		}
+		if _, port, err := net.SplitHostPort(server); err != nil || port == "" {
+			return errors.New(server + ": an address is host:port or unix:/path")
+		}
+	}
+	return nil
+}
