@@ -147,10 +147,7 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
         id=f"{runtime_name}/{entry.name}" if entry.name else runtime_name,
         library=entry.library,
         language=declared.language,
-        command=[
-            part.replace("{client}", entry.name) if "{" in part else _placed(folder, part)
-            for part in runtime.command
-        ],
+        command=[_placed(folder, part).replace("{client}", entry.name) for part in runtime.command],
         api=entry.api,
         home=entry.home,
         note=entry.note,

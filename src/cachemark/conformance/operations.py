@@ -91,15 +91,18 @@ def _prepare(case: Case, bench: Bench, wire: str, server: RunningServer) -> None
     expect(isinstance(answer, Unsupported) and answer.reason, f"prepare was answered by {answer}")
     alone = case.callers > 1 and not bench.can("threads") and not bench.can("open_loop")
     expect(
-        lacks or alone or ready.client == _DOUBLE or _another_wire(bench, wire),
+        lacks or alone or ready.client == _DOUBLE or _on_another_wire(bench, request),
         f"{answer}, though it says that it can",
     )
     raise NotApplicableError(getattr(answer, "reason", ""))
 
 
-def _another_wire(bench: Bench, wire: str) -> bool:
-    """A kind may be there on the library's own wire alone."""
-    return wire != bench.wires[0]
+def _on_another_wire(bench: Bench, request: Prepare) -> bool:
+    """A kind may be there on one of the wires alone."""
+    others = [
+        msgspec.structs.replace(request, wire=wire) for wire in bench.wires if wire != request.wire
+    ]
+    return any(isinstance(bench.ask(other), Ready) for other in others)
 
 
 def _check_prefill(case: Case, done: Done) -> None:

@@ -1,0 +1,46 @@
+package cachemark.worker;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+
+/** What a client file says of its library, and how it opens it. */
+public interface Client {
+    String library();
+
+    String version();
+
+    /** The library's own choice first; only `none` for a cache in this process. */
+    List<String> wires();
+
+    /** Of threads, pipeline, open_loop, unix, shared, cluster. */
+    Set<String> features();
+
+    /** Kinds of operation on a wire, and of these what can be begun without waiting. */
+    Set<String> kinds(String wire, boolean pipelined);
+
+    /** The options that it knows, each with its values. */
+    Map<String, Set<String>> options();
+
+    /** Connect. Whatever is thrown means that a server cannot be reached. */
+    Session open(Setup setup) throws Exception;
+
+    /** A library's version as its own jar says, in the manifest or in Maven's properties. */
+    static String version(Class<?> part, String artifact) {
+        String version = part.getPackage().getImplementationVersion();
+        if (version != null) {
+            return version;
+        }
+        String path = "/META-INF/maven/" + artifact + "/pom.properties";
+        try (InputStream in = part.getResourceAsStream(path)) {
+            Properties properties = new Properties();
+            properties.load(in);
+            return properties.getProperty("version");
+        } catch (IOException | NullPointerException error) {
+            throw new IllegalStateException("no version in the jar of " + artifact, error);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+package cachemark.worker;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * CPU time of this process so far. The kernel tells the whole process's in ticks of 10 ms, of which
+ * a short run is few, and the threads' in ns, where those that ended are missing; a run takes the
+ * larger difference.
+ */
+record Cpu(long userTicks, long systemTicks, long threadsNs) {
+    private static final long TICK_NS = 10_000_000;
+    private static final Path SELF = Path.of("/proc/self");
+
+    static Cpu now() {
+        try {
+            String stat = Files.readString(SELF.resolve("stat"));
+            String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+            return new Cpu(Long.parseLong(fields[11]), Long.parseLong(fields[12]), threads());
+        } catch (IOException error) {
+            return new Cpu(0, 0, 0); // no Linux
+        }
+    }
+
+    private static long threads() throws IOException {
+        long sum = 0;
+        try (DirectoryStream<Path> tasks = Files.newDirectoryStream(SELF.resolve("task"))) {
+            for (Path task : tasks) {
+                try {
+                    sum += Long.parseLong(Files.readString(task.resolve("schedstat")).split(" ")[0]);
+                } catch (IOException ended) {
+                    continue;
+                }
+            }
+        }
+        return sum;
+    }
+
+    /** User and system ns since an earlier reading. */
+    long[] since(Cpu before) {
+        long user = userTicks - before.userTicks;
+        long system = systemTicks - before.systemTicks;
+        long all = Math.max((user + system) * TICK_NS, threadsNs - before.threadsNs);
+        long inKernel = user + system == 0 ? 0 : all * system / (user + system);
+        return new long[] {all - inKernel, inKernel};
+    }
+}

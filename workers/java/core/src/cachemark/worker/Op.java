@@ -1,0 +1,80 @@
+package cachemark.worker;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** One operation of a lane, ready to be made: what client files read. */
+public final class Op {
+    public final Verb verb;
+    public final boolean noreply;
+    /** Its key, or null if it has none or many. */
+    public final String key;
+    public final List<String> keys;
+    /** What it writes, or null. */
+    public final byte[] value;
+    /** What the keys of a batch are set to, or null. */
+    public final List<byte[]> values;
+    public final int exptimeS;
+    /** By how much it counts up or down. */
+    public final long amount;
+
+    final int kind;
+    final int[] indexes;
+    final int keyBytes;
+    final int valueBytes;
+    final Tape tape;
+    private final int length;
+    private final boolean lacks;
+    private Object expected;
+
+    Op(Tape tape, Verb verb, boolean noreply, int[] indexes, int length, int exptimeS,
+            Tape.Values cut) {
+        this.tape = tape;
+        this.verb = verb;
+        this.noreply = noreply;
+        this.indexes = indexes;
+        this.length = length;
+        this.exptimeS = exptimeS;
+        kind = verb.kind(noreply);
+        keys = tape.names(indexes);
+        key = indexes.length == 1 ? keys.get(0) : null;
+        keyBytes = tape.keyBytes(indexes);
+        amount = verb.counts ? Integer.toUnsignedLong(length) : 0;
+        valueBytes = !verb.writes ? 0 : verb == Verb.MSET ? tape.lengths(indexes) : length;
+        boolean writesOne = verb.writes && verb != Verb.MSET;
+        value = writesOne ? cut.value(indexes[0], length) : null;
+        values = verb == Verb.MSET ? tape.batchValues(indexes, cut) : null;
+        lacks = writesOne && value == null || values != null && values.contains(null);
+    }
+
+    /** This operation with its values; itself if it has all it needs. */
+    Op whole() {
+        return lacks ? new Op(tape, verb, noreply, indexes, length, exptimeS, tape::value) : this;
+    }
+
+    /** How many keys it names, and which each is on the tape. */
+    public int count() {
+        return indexes.length;
+    }
+
+    public int index(int position) {
+        return indexes[position];
+    }
+
+    /** What a read of it has to bring where all its keys are as they were stored; made once. */
+    public Object expected() {
+        if (expected == null) {
+            expected = verb == Verb.MGET ? expectedMap() : tape.prefilled(indexes[0]);
+        }
+        return expected;
+    }
+
+    private Map<String, byte[]> expectedMap() {
+        Map<String, byte[]> found = new HashMap<>();
+        for (int i = 0; i < indexes.length; i++) {
+            found.put(keys.get(i), tape.prefilled(indexes[i]));
+        }
+        return found;
+    }
+}

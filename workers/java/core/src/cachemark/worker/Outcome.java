@@ -1,0 +1,96 @@
+package cachemark.worker;
+
+import java.util.Map;
+
+/**
+ * What an operation came to, as one number that the loop can note in no time.
+ *
+ * <p>Not negative: it is done; the low 17 bits are the keys found, the next says that it was
+ * refused (add, replace, cas), the bits above are the value bytes read or written. Negative: it
+ * failed.
+ */
+public final class Outcome {
+    public static final long WRONG = -1;
+    public static final long TIMEOUT = -2;
+    public static final long CONNECTION = -3;
+    public static final long SERVER = -4;
+    public static final long CLIENT = -5;
+    public static final long PROTOCOL = -6;
+
+    static final String[] NAMES = {
+        "", "wrong", "timeout", "connection", "server", "client", "protocol"
+    };
+    static final long FOUND_MASK = (1 << 17) - 1;
+    static final long REFUSED = 1 << 17;
+    static final int SIZE_BIT = 18;
+
+    private Outcome() {}
+
+    /** Thrown by client files for a failure that the library does not throw itself. */
+    public static final class Failure extends Exception {
+        public final long outcome;
+
+        public Failure(long outcome) {
+            super(NAMES[(int) -outcome], null, false, false);
+            this.outcome = outcome;
+        }
+    }
+
+    /** What a cas read, and whether it stored; null if the key was gone between the two. */
+    public record Swap(byte[] read, Boolean stored) {}
+
+    /**
+     * The outcome of an answer that came without an exception.
+     *
+     * @param answer for get, gets, gat the value or null; for mget a map of those found; for
+     *     delete, touch whether there was such a key; for incr, decr the number or null; for cas a
+     *     Swap or null; otherwise whether it was stored
+     */
+    public static long of(Object answer, Op op) {
+        long written = (long) op.valueBytes << SIZE_BIT;
+        switch (op.verb) {
+            case GET, GETS, GAT:
+                return answer == null ? 0 : read(op, 0, (byte[]) answer);
+            case MGET:
+                return readMany(op, (Map<?, ?>) answer);
+            case CAS:
+                return answer == null ? 0 : swapped(op, (Swap) answer, written);
+            case DELETE, TOUCH:
+                return answer == Boolean.TRUE && !op.noreply ? 1 : 0;
+            case INCR, DECR:
+                return answer != null && !op.noreply ? 1 : 0;
+            case ADD, REPLACE:
+                return answer == Boolean.TRUE || op.noreply ? written : written | REFUSED;
+            default:
+                return answer == Boolean.TRUE ? written : SERVER;
+        }
+    }
+
+    private static long read(Op op, int position, byte[] value) {
+        boolean right = op.tape.matches(op.indexes[position], value);
+        return right ? (long) value.length << SIZE_BIT | 1 : WRONG;
+    }
+
+    private static long readMany(Op op, Map<?, ?> values) {
+        long sum = 0;
+        for (int i = 0; i < op.indexes.length; i++) {
+            Object value = values.get(op.keys.get(i));
+            long one = value == null ? 0 : read(op, i, (byte[]) value);
+            if (one < 0) {
+                return WRONG;
+            }
+            sum += one;
+        }
+        return (sum & FOUND_MASK) == values.size() ? sum : WRONG;
+    }
+
+    private static long swapped(Op op, Swap swap, long written) {
+        if (!op.tape.matches(op.indexes[0], swap.read)) {
+            return WRONG;
+        }
+        if (swap.stored == null) {
+            return 0;
+        }
+        return swap.stored ? written | 1 : written | REFUSED | 1;
+    }
+}

@@ -1,0 +1,190 @@
+package cachemark.worker;
+
+import com.google.gson.JsonObject;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** A client with its connections open, and the callers of this worker. */
+final class Player {
+    final Setup setup;
+    private final Tape tape;
+    private final List<Session> sessions = new ArrayList<>();
+    private final ExecutorService callers;
+    private final Op[][] scripts;
+    private final long[][] times;
+    private final Set<Integer> kinds = new TreeSet<>();
+    private final boolean quiet;
+    private volatile Lane[] lanes = {};
+    private volatile boolean waits;
+    private volatile boolean playing;
+
+    /** Whatever is thrown means that a server cannot be reached. */
+    Player(Client client, Setup setup) throws Exception {
+        this.setup = setup;
+        tape = setup.tape;
+        int first = setup.share * setup.threads;
+        int all = setup.shares * setup.threads;
+        scripts = tape.scripts(first, setup.threads, all);
+        times = new long[setup.threads][];
+        boolean anyQuiet = false;
+        for (int t = 0; t < setup.threads; t++) {
+            times[t] = tape.file.openLoop ? tape.times(first + t, all) : null;
+            for (Op op : scripts[t]) {
+                kinds.add(op.kind);
+                anyQuiet |= op.noreply;
+            }
+        }
+        quiet = anyQuiet;
+        callers = Executors.newFixedThreadPool(setup.threads);
+        try {
+            for (int c = 0; c < setup.clients(); c++) {
+                sessions.add(client.open(setup));
+            }
+        } catch (Throwable unreachable) {
+            close();
+            throw unreachable;
+        }
+        System.gc(); // what was read is not to be collected in a window
+    }
+
+    Window window(long startUnixNs, Long durationMs) {
+        return new Window(startUnixNs, durationMs, setup.timeoutMs * 1_000_000);
+    }
+
+    long okSoFar() {
+        long sum = 0;
+        for (Lane lane : lanes) {
+            sum += lane.okSoFar();
+        }
+        return sum;
+    }
+
+    long failedSoFar() {
+        long sum = 0;
+        for (Lane lane : lanes) {
+            sum += lane.failedSoFar();
+        }
+        return sum;
+    }
+
+    /** Whether an operation is surely outstanding: an open loop may have none for long. */
+    boolean busy() {
+        return playing && !waits;
+    }
+
+    /** Play one phase to its end: the fields of `done`. */
+    JsonObject run(String phase, Long ops, Window window) throws Exception {
+        boolean prefill = phase.equals("prefill");
+        boolean openLoop = tape.file.openLoop && !prefill;
+        Lane[] own = new Lane[setup.threads];
+        for (int t = 0; t < own.length; t++) {
+            own[t] = lane(t, prefill, openLoop, ops, window);
+        }
+        AtomicInteger inFlight = new AtomicInteger();
+        List<Callable<Void>> plays = new ArrayList<>();
+        for (Lane lane : own) {
+            plays.add(() -> play(lane, window, prefill, openLoop, inFlight));
+        }
+        lanes = own;
+        waits = openLoop;
+        playing = true;
+        Cpu before = Cpu.now();
+        try {
+            for (Future<Void> played : callers.invokeAll(plays)) {
+                played.get();
+            }
+        } catch (ExecutionException error) {
+            throw new IllegalStateException(error.getCause());
+        } finally {
+            playing = false;
+        }
+        return done(phase, window, own, openLoop, Cpu.now().since(before));
+    }
+
+    private Lane lane(int t, boolean prefill, boolean openLoop, Long ops, Window window) {
+        int lane = setup.share * setup.threads + t;
+        Script script = prefill
+                ? new Script.Prefill(tape, lane, setup.shares * setup.threads)
+                : new Script.Looped(scripts[t], times[t], tape.file.periodNs);
+        Set<Integer> expected = prefill ? Set.of(Verb.SET.kind(false)) : kinds;
+        long limit = ops == null ? -1
+                : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
+        Session session = sessions.get(t * sessions.size() / setup.threads);
+        return new Lane(session, script, new Tally(expected, openLoop), window, limit);
+    }
+
+    private Void play(Lane lane, Window window, boolean prefill, boolean openLoop,
+            AtomicInteger inFlight) {
+        window.await(window.startNs);
+        if (openLoop) {
+            lane.opened(inFlight);
+        } else if (setup.depth > 1) {
+            lane.pipelined(setup.depth);
+        } else {
+            lane.closed();
+        }
+        if (quiet && !prefill) {
+            lane.endQuiet();
+        }
+        return null;
+    }
+
+    private JsonObject done(String phase, Window window, Lane[] own, boolean openLoop,
+            long[] cpuNs) {
+        long sentNs = window.startNs;
+        long endedNs = window.startNs;
+        long inFlight = 0;
+        long bound = 0;
+        long unsent = 0;
+        long barriers = 0;
+        Tally sum = own[0].tally;
+        for (Lane lane : own) {
+            sentNs = Math.max(sentNs, lane.sentNs);
+            endedNs = Math.max(endedNs, lane.endedNs);
+            // In an open loop each lane has seen the count of all.
+            inFlight = openLoop ? Math.max(inFlight, lane.peak) : inFlight + lane.peak;
+            bound += lane.bound;
+            unsent += lane.unsent;
+            barriers += lane.barriers;
+            if (lane.tally != sum) {
+                sum.add(lane.tally);
+            }
+        }
+        JsonObject done = new JsonObject();
+        done.addProperty("type", "done");
+        done.addProperty("phase", phase);
+        done.addProperty("elapsed_ns", endedNs - window.startNs);
+        done.addProperty("send_elapsed_ns", sentNs - window.startNs);
+        done.add("operations", sum.operations());
+        done.addProperty("lag", Tally.encode(sum.lag));
+        done.addProperty("max_in_flight", inFlight);
+        done.addProperty("bound", bound);
+        done.addProperty("unsent", unsent);
+        // A library that connects again does not say so: these are the worker's own, none.
+        done.addProperty("reconnects", 0);
+        done.addProperty("cpu_user_ns", cpuNs[0]);
+        done.addProperty("cpu_system_ns", cpuNs[1]);
+        done.addProperty("barriers", barriers);
+        return done;
+    }
+
+    /** Close the connections. */
+    void close() {
+        callers.shutdownNow();
+        for (Session session : sessions) {
+            try {
+                session.close();
+            } catch (Exception error) {
+                System.err.println("while closing: " + error);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package cachemark.worker;
+
+/** What a lane plays, one operation after the other. */
+interface Script {
+    /** The next operation; null at the end, which a looped script does not have. */
+    Op next();
+
+    /** When the operation that was given last is due, in ns from the window's start. */
+    default long dueNs() {
+        return 0;
+    }
+
+    /** The records of a lane from the first on, again and again. */
+    final class Looped implements Script {
+        private final Op[] ops;
+        private final long[] times;
+        private final long periodNs;
+        private int at = -1;
+        private long passNs;
+
+        /** `times` and `periodNs` are of an open loop. */
+        Looped(Op[] ops, long[] times, long periodNs) {
+            this.ops = ops;
+            this.times = times;
+            this.periodNs = periodNs;
+        }
+
+        @Override
+        public Op next() {
+            if (++at >= ops.length) {
+                if (ops.length == 0) {
+                    return null;
+                }
+                at = 0;
+                passNs += periodNs;
+            }
+            return ops[at].whole();
+        }
+
+        @Override
+        public long dueNs() {
+            return passNs + times[at];
+        }
+    }
+
+    /** Stores a lane's keys, each once; made one by one. */
+    final class Prefill implements Script {
+        private final Tape tape;
+        private final int lanes;
+        private long key;
+
+        Prefill(Tape tape, int lane, int lanes) {
+            this.tape = tape;
+            this.lanes = lanes;
+            key = lane;
+        }
+
+        @Override
+        public Op next() {
+            if (key >= tape.file.prefillCount) {
+                return null;
+            }
+            Op op = tape.prefill((int) key);
+            key += lanes;
+            return op;
+        }
+    }
+}

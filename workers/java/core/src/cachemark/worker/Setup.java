@@ -1,0 +1,138 @@
+package cachemark.worker;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** What `prepare` asks for, as client files read it. */
+public final class Setup {
+    public final List<InetSocketAddress> servers = new ArrayList<>();
+    public final String wire;
+    public final int threads;
+    public final int connections;
+    public final int depth;
+    public final long timeoutMs;
+    public final Map<String, String> options = new TreeMap<>();
+    public final Tape tape;
+    final int share;
+    final int shares;
+
+    public Setup(JsonObject request, Tape tape) {
+        this.tape = tape;
+        wire = request.has("wire") ? request.get("wire").getAsString() : "text";
+        threads = number(request, "threads", 1);
+        connections = number(request, "connections", 1);
+        depth = number(request, "depth", 1);
+        timeoutMs = number(request, "timeout_ms", 1000);
+        JsonArray segment = request.has("segment") ? request.getAsJsonArray("segment") : null;
+        share = segment == null ? 0 : segment.get(0).getAsInt();
+        shares = segment == null ? 1 : segment.get(1).getAsInt();
+        if (request.has("options")) {
+            request.getAsJsonObject("options").entrySet()
+                    .forEach(each -> options.put(each.getKey(), each.getValue().getAsString()));
+        }
+        for (JsonElement server : request.getAsJsonArray("servers")) {
+            servers.add(address(server.getAsString()));
+        }
+    }
+
+    private static int number(JsonObject request, String name, int otherwise) {
+        return request.has(name) ? request.get(name).getAsInt() : otherwise;
+    }
+
+    private static InetSocketAddress address(String server) {
+        if (server.startsWith("unix:")) {
+            throw new Unsupported("no Unix sockets");
+        }
+        int colon = server.lastIndexOf(':');
+        if (colon < 0) {
+            throw new IllegalArgumentException("a server is HOST:PORT, not " + server);
+        }
+        String host = server.substring(0, colon).replaceAll("[\\[\\]]", "");
+        return new InetSocketAddress(host, Integer.parseInt(server.substring(colon + 1)));
+    }
+
+    /** Whether the ground that all clients share is asked for, not the library as it comes. */
+    public boolean common() {
+        return !"defaults".equals(options.get("profile"));
+    }
+
+    public boolean binary() {
+        return wire.equals("binary");
+    }
+
+    public boolean ketama() {
+        return "ketama".equals(options.get("hashing"));
+    }
+
+    /** Operations that may be outstanding on one client at the same time. */
+    public int outstanding() {
+        return Math.max(1, threads / connections) * depth;
+    }
+
+    /** How many clients are opened: callers share one evenly. */
+    int clients() {
+        return wire.equals("none") ? 1 : connections;
+    }
+
+    /** Refuse what the client cannot do, before anything is timed. */
+    void check(Client client) {
+        String refusal = refusal(client);
+        if (refusal != null) {
+            throw new Unsupported(client.library() + ": " + refusal);
+        }
+        if (client.wires().contains("none") && !servers.isEmpty()) {
+            throw new Unsupported(client.library() + ": no servers, it is inside this process");
+        }
+    }
+
+    private String refusal(Client client) {
+        if (!client.wires().contains(wire)) {
+            return "no wire `" + wire + "`, only " + String.join(", ", client.wires());
+        }
+        if (servers.isEmpty() != wire.equals("none")) {
+            return servers.isEmpty() ? "it needs a server" : "it has no servers";
+        }
+        if (servers.size() > 1 && !client.features().contains("cluster")) {
+            return "one server";
+        }
+        if (depth > 1 && !client.features().contains("pipeline")) {
+            return "its calls block: one operation at a time for each caller (depth 1)";
+        }
+        if (depth > 1 && servers.size() > 1) {
+            return "depth 1 with several servers: futures are awaited in order";
+        }
+        if (depth > 1 && tape.file.openLoop) {
+            return "depth 1 in an open loop; raise threads instead";
+        }
+        if (!wire.equals("none") && threads % connections != 0) {
+            return "as many connections as threads, or so many threads share each";
+        }
+        if (tape.repeats()) {
+            return "a batch that names a key twice: the libraries give maps";
+        }
+        for (Map.Entry<String, String> option : options.entrySet()) {
+            Set<String> values = client.options().getOrDefault(option.getKey(), Set.of());
+            if (!values.contains(option.getValue())) {
+                return "no option " + option.getKey() + "=" + option.getValue() + "; it has "
+                        + (client.options().isEmpty() ? "none" : client.options());
+            }
+        }
+        Set<String> missing = new TreeSet<>(tape.kinds());
+        missing.removeAll(client.kinds(wire, depth > 1));
+        return missing.isEmpty() ? null : "no " + String.join(", ", missing)
+                + (depth > 1 ? " at a depth above 1" : " on the wire " + wire);
+    }
+
+    static Path tape(JsonObject request) {
+        return Path.of(request.get("tape").getAsString());
+    }
+}

@@ -1,0 +1,8 @@
+package cachemark.worker;
+
+/** A file that is no tape: the check that failed, and where. */
+final class TapeException extends Exception {
+    TapeException(String what, long at) {
+        super("not a tape: " + what + " (at byte " + at + ")");
+    }
+}

@@ -1,0 +1,56 @@
+package cachemark.worker;
+
+import java.time.Instant;
+import java.util.concurrent.locks.LockSupport;
+
+/** When a run begins and what ends it; shared by its lanes. */
+final class Window {
+    /** Lanes need a moment to be there before a window begins. */
+    private static final long START_AHEAD_NS = 5_000_000;
+    /** A sleep is late by some tens of µs; the rest of a wait is spent asking the clock. */
+    private static final long SPIN_NS = 100_000;
+    /** A wait looks this often whether it is still wanted. */
+    private static final long LOOK_NS = 20_000_000;
+
+    final long startNs;
+    final long timeoutNs;
+    /** Nothing is begun after this instant; a stop moves it to the past. */
+    volatile long endNs;
+    private volatile boolean stopped;
+
+    Window(long startUnixNs, Long durationMs, long timeoutNs) {
+        Instant now = Instant.now();
+        long nowUnixNs = now.getEpochSecond() * 1_000_000_000 + now.getNano();
+        startNs = System.nanoTime() + Math.max(START_AHEAD_NS, startUnixNs - nowUnixNs);
+        endNs = durationMs == null ? Long.MAX_VALUE : startNs + durationMs * 1_000_000;
+        this.timeoutNs = timeoutNs;
+    }
+
+    synchronized void stop() {
+        endNs = Math.min(endNs, System.nanoTime());
+        stopped = true;
+    }
+
+    /** What was due in an open loop's window and is not sent by this instant never is. */
+    long drainNs() {
+        return stopped || endNs == Long.MAX_VALUE ? endNs : endNs + 2 * timeoutNs;
+    }
+
+    /** Wait for an instant. False if the run was stopped before it came. */
+    boolean await(long instantNs) {
+        while (true) {
+            long leftNs = instantNs - System.nanoTime();
+            if (leftNs <= 0) {
+                return true;
+            }
+            if (stopped) {
+                return false;
+            }
+            if (leftNs > SPIN_NS) {
+                LockSupport.parkNanos(Math.min(leftNs - SPIN_NS, LOOK_NS));
+            } else {
+                Thread.yield(); // to another lane, which may have a reply
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+package cachemark.worker;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import java.util.stream.Collectors;
+
+/**
+ * The worker for memcached clients in Java: requests on stdin, answers on stdout, as PROTOCOL.md
+ * says. The argument is the client's name: `spymemcached` is the class Spymemcached.
+ */
+public final class Worker {
+    private static final String CLIENTS = "cachemark.clients.";
+    private static final String SETUP = "cachemark setup java";
+    private static final long PROGRESS_MS = 1000;
+    /** A call that outlasts every time-out by this much will not come back. */
+    private static final long LOST_NS = 5_000_000_000L;
+    /** The root logger, held on to: the libraries' chatter below warnings goes nowhere. */
+    private static final Logger LOG = Logger.getLogger("");
+
+    private final Gson gson = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
+    private final BlockingQueue<JsonObject> inbox = new LinkedBlockingQueue<>();
+    private final String name;
+    private final OutputStream out;
+    private volatile Window window;
+    private Client client;
+    private Player player;
+
+    private Worker(String name, OutputStream out) {
+        this.name = name;
+        this.out = out;
+    }
+
+    /** Take the client's name; keep stdout for the protocol, whatever the libraries print. */
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length != 1 || !arguments[0].matches("[a-z]+")) {
+            System.err.println("worker CLIENT: one client of workers/java/worker.toml");
+            System.exit(2);
+        }
+        OutputStream out = new FileOutputStream(FileDescriptor.out);
+        System.setOut(System.err);
+        LOG.setLevel(Level.WARNING);
+        new Worker(arguments[0], out).serve();
+        Runtime.getRuntime().halt(0); // not waiting for a call that may not come back
+    }
+
+    /** The client of a name. Raises Unsupported where its library is not on the class path. */
+    public static Client client(String name) {
+        String simple = name.substring(0, 1).toUpperCase() + name.substring(1);
+        try {
+            Class<?> known = Class.forName(CLIENTS + simple);
+            return (Client) known.getDeclaredConstructor().newInstance();
+        } catch (ReflectiveOperationException | LinkageError error) {
+            throw new Unsupported(name + " is not installed: " + error, SETUP);
+        }
+    }
+
+    private void serve() throws Exception {
+        Thread listener = new Thread(this::listen, "requests");
+        listener.setDaemon(true);
+        listener.start();
+        while (true) {
+            JsonObject request = inbox.take();
+            switch (request.get("type").getAsString()) {
+                case "hello" -> tell(answer(this::hello));
+                case "prepare" -> tell(answer(() -> prepare(request)));
+                case "run" -> tell(answer(() -> run(request)));
+                case "bye" -> {
+                    return;
+                }
+                default -> { } // a stop has done its work when it was read
+            }
+        }
+    }
+
+    private void listen() {
+        try (BufferedReader in = new BufferedReader(
+                new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                JsonObject request = parse(line);
+                if (request == null) {
+                    tell(failed("protocol", "not a request: " + line, true));
+                    continue;
+                }
+                Window open = window;
+                if (open != null && request.get("type").getAsString().matches("stop|bye")) {
+                    open.stop();
+                }
+                inbox.add(request);
+            }
+        } catch (IOException error) {
+            System.err.println("stdin: " + error);
+        }
+        if (window != null) {
+            Runtime.getRuntime().halt(0); // nobody is left to tell
+        }
+        JsonObject bye = new JsonObject();
+        bye.addProperty("type", "bye");
+        inbox.add(bye);
+    }
+
+    private static JsonObject parse(String line) {
+        try {
+            JsonObject request = JsonParser.parseString(line).getAsJsonObject();
+            request.get("type").getAsString();
+            return request;
+        } catch (JsonParseException | IllegalStateException | NullPointerException error) {
+            return null;
+        }
+    }
+
+    private synchronized void tell(JsonObject message) throws IOException {
+        out.write((gson.toJson(message) + "\n").getBytes(StandardCharsets.UTF_8));
+        out.flush();
+    }
+
+    private interface Answering {
+        JsonObject answer() throws Exception;
+    }
+
+    private static JsonObject answer(Answering request) {
+        try {
+            return request.answer();
+        } catch (Unsupported refusal) {
+            JsonObject answer = message("unsupported");
+            answer.addProperty("reason", refusal.getMessage());
+            answer.addProperty("remedy", refusal.remedy);
+            return answer;
+        } catch (TapeException error) {
+            return failed("tape", error.getMessage(), true);
+        } catch (Exception | Error error) {
+            error.printStackTrace();
+            return failed("internal", error.toString(), true);
+        }
+    }
+
+    private static JsonObject message(String type) {
+        JsonObject message = new JsonObject();
+        message.addProperty("type", type);
+        return message;
+    }
+
+    private static JsonObject failed(String kind, String text, boolean definite) {
+        JsonObject error = message("error");
+        error.addProperty("kind", kind);
+        error.addProperty("text", text);
+        error.addProperty("definite", definite);
+        return error;
+    }
+
+    /** Who this is. A library that is not there is an answer too. */
+    private JsonObject hello() {
+        client = client(name);
+        JsonObject ready = message("ready");
+        ready.addProperty("protocol", 1);
+        ready.addProperty("client", "java/" + name);
+        ready.addProperty("library", client.library());
+        ready.addProperty("library_version", client.version());
+        ready.addProperty("language", "java");
+        ready.addProperty("runtime", System.getProperty("java.vm.name") + " "
+                + Runtime.version());
+        JsonArray capabilities = new JsonArray();
+        client.wires().forEach(capabilities::add);
+        client.features().forEach(capabilities::add);
+        Set<String> kinds = new TreeSet<>();
+        client.wires().forEach(wire -> kinds.addAll(client.kinds(wire, false)));
+        kinds.forEach(capabilities::add);
+        ready.add("capabilities", capabilities);
+        return ready;
+    }
+
+    /** Read the tape, refuse what cannot be done, connect. */
+    private JsonObject prepare(JsonObject request) throws Exception {
+        if (client == null) {
+            client = client(name);
+        }
+        Tape tape;
+        try {
+            tape = new Tape(Setup.tape(request));
+        } catch (IOException error) {
+            return failed("tape", error.toString(), true);
+        }
+        Setup setup = new Setup(request, tape);
+        setup.check(client);
+        if (player != null) {
+            player.close();
+            player = null;
+        }
+        try {
+            player = new Player(client, setup);
+        } catch (Exception unreachable) {
+            String servers = setup.servers.stream().map(InetSocketAddress::toString)
+                    .map(text -> text.substring(text.indexOf('/') + 1))
+                    .collect(Collectors.joining(" "));
+            return failed("connect", servers + ": " + unreachable, true);
+        }
+        return message("ready");
+    }
+
+    /** Play a phase, and tell progress each second. */
+    private JsonObject run(JsonObject request) throws Exception {
+        if (player == null) {
+            return failed("protocol", "run before prepare", true);
+        }
+        Player playing = player;
+        Long ops = number(request, "ops");
+        Long startUnixNs = number(request, "start_unix_ns");
+        Window own = playing.window(startUnixNs == null ? 0 : startUnixNs,
+                number(request, "duration_ms"));
+        FutureTask<JsonObject> run = new FutureTask<>(
+                () -> playing.run(request.get("phase").getAsString(), ops, own));
+        window = own;
+        try {
+            new Thread(run, "run").start();
+            return attend(run, playing, own);
+        } finally {
+            window = null;
+        }
+    }
+
+    private static Long number(JsonObject request, String name) {
+        return request.has(name) && !request.get(name).isJsonNull()
+                ? request.get(name).getAsLong() : null;
+    }
+
+    private JsonObject attend(FutureTask<JsonObject> run, Player playing, Window own)
+            throws Exception {
+        long heard = own.startNs;
+        long before = 0;
+        while (true) {
+            try {
+                return run.get(PROGRESS_MS, TimeUnit.MILLISECONDS);
+            } catch (ExecutionException error) {
+                throw new IllegalStateException(error.getCause());
+            } catch (TimeoutException stillPlaying) {
+                JsonObject progress = message("progress");
+                long ok = playing.okSoFar();
+                long failed = playing.failedSoFar();
+                progress.addProperty("ops", ok);
+                progress.addProperty("errors", failed);
+                tell(progress);
+                long now = System.nanoTime();
+                if (ok + failed != before || !playing.busy()) {
+                    heard = Math.max(now, own.startNs);
+                    before = ok + failed;
+                }
+                if (now - heard > 2 * own.timeoutNs + LOST_NS) {
+                    player = null;
+                    return failed("client", "a call of the library does not return", false);
+                }
+            }
+        }
+    }
+}

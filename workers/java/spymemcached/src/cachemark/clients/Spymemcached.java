@@ -1,0 +1,268 @@
+package cachemark.clients;
+
+import static cachemark.worker.Outcome.CLIENT;
+import static cachemark.worker.Outcome.CONNECTION;
+import static cachemark.worker.Outcome.PROTOCOL;
+import static cachemark.worker.Outcome.SERVER;
+import static cachemark.worker.Outcome.TIMEOUT;
+
+import cachemark.worker.Client;
+import cachemark.worker.Op;
+import cachemark.worker.Outcome.Failure;
+import cachemark.worker.Outcome.Swap;
+import cachemark.worker.Session;
+import cachemark.worker.Setup;
+import cachemark.worker.Verb;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import net.spy.memcached.CASResponse;
+import net.spy.memcached.CASValue;
+import net.spy.memcached.CachedData;
+import net.spy.memcached.ConnectionFactoryBuilder;
+import net.spy.memcached.ConnectionFactoryBuilder.Locator;
+import net.spy.memcached.ConnectionFactoryBuilder.Protocol;
+import net.spy.memcached.DefaultHashAlgorithm;
+import net.spy.memcached.MemcachedClient;
+import net.spy.memcached.OperationTimeoutException;
+import net.spy.memcached.internal.GetFuture;
+import net.spy.memcached.internal.OperationFuture;
+import net.spy.memcached.ops.OperationErrorType;
+import net.spy.memcached.ops.OperationException;
+import net.spy.memcached.ops.OperationStatus;
+import net.spy.memcached.ops.StatusCode;
+import net.spy.memcached.transcoders.Transcoder;
+
+/**
+ * spymemcached: one connection and one thread of I/O for each client, and futures for everything.
+ *
+ * <p>A blocking call is the future and its `get`, as the library's own blocking calls are; its
+ * status tells a miss from a failure, which its `get(key)` alone would not. An error reply on the
+ * text wire makes it drop the connection: what follows waits for the next one, or times out.
+ * `gat` is on the binary wire alone. It has no commands without a reply and no multi-key set.
+ */
+public class Spymemcached implements Client {
+    private static final Set<String> KINDS = Set.of("get", "gets", "mget", "set", "add", "replace",
+            "delete", "touch", "incr", "decr");
+
+    static {
+        // Its own logger prints each connection to stderr.
+        System.setProperty("net.spy.log.LoggerImpl", "net.spy.memcached.compat.log.SunLogger");
+    }
+
+    @Override
+    public String library() {
+        return "spymemcached";
+    }
+
+    @Override
+    public String version() {
+        return Client.version(MemcachedClient.class, "");
+    }
+
+    @Override
+    public List<String> wires() {
+        return List.of("text", "binary");
+    }
+
+    @Override
+    public Set<String> features() {
+        return Set.of("threads", "pipeline", "open_loop", "shared", "cluster");
+    }
+
+    @Override
+    public Set<String> kinds(String wire, boolean pipelined) {
+        Set<String> kinds = new TreeSet<>(KINDS);
+        if (wire.equals("binary")) {
+            kinds.add("gat");
+        }
+        if (!pipelined) { // two round trips, and a call that blocks
+            kinds.addAll(Set.of("cas", "version"));
+        }
+        return kinds;
+    }
+
+    @Override
+    public Map<String, Set<String>> options() {
+        return Map.of("profile", Set.of("common", "defaults"),
+                "hashing", Set.of("default", "ketama"));
+    }
+
+    @Override
+    public Session open(Setup setup) throws IOException {
+        ConnectionFactoryBuilder factory = new ConnectionFactoryBuilder();
+        factory.setProtocol(setup.binary() ? Protocol.BINARY : Protocol.TEXT);
+        if (setup.ketama()) {
+            factory.setLocatorType(Locator.CONSISTENT);
+            factory.setHashAlg(DefaultHashAlgorithm.KETAMA_HASH);
+        }
+        if (setup.common()) {
+            factory.setOpTimeout(setup.timeoutMs);
+            factory.setOpQueueMaxBlockTime(setup.timeoutMs);
+            factory.setTranscoder(new Raw());
+        }
+        Opened opened = new Opened(new MemcachedClient(factory.build(), setup.servers));
+        try {
+            opened.barrier(); // the constructor does not wait for its connections
+        } catch (IOException unreachable) {
+            opened.close();
+            throw unreachable;
+        }
+        return opened;
+    }
+
+    /** Bytes as they are, flags 0. */
+    private static final class Raw implements Transcoder<Object> {
+        @Override
+        public boolean asyncDecode(CachedData data) {
+            return false;
+        }
+
+        @Override
+        public CachedData encode(Object value) {
+            return new CachedData(0, (byte[]) value, getMaxSize());
+        }
+
+        @Override
+        public Object decode(CachedData data) {
+            return data.getData();
+        }
+
+        @Override
+        public int getMaxSize() {
+            return Integer.MAX_VALUE; // what is too large is the server's to say
+        }
+    }
+
+    private static final class Opened implements Session {
+        private final MemcachedClient client;
+        private final long timeoutNs;
+
+        private Opened(MemcachedClient client) {
+            this.client = client;
+            timeoutNs = TimeUnit.MILLISECONDS.toNanos(client.getOperationTimeout());
+        }
+
+        @Override
+        public Object call(Op op) throws Exception {
+            switch (op.verb) {
+                case VERSION:
+                    barrier();
+                    return true;
+                case CAS:
+                    return swap(op);
+                default:
+                    return end(op, begin(op), timeoutNs);
+            }
+        }
+
+        @Override
+        public Future<?> begin(Op op) {
+            return switch (op.verb) {
+                case GET -> client.asyncGet(op.key);
+                case GETS -> client.asyncGets(op.key);
+                case GAT -> client.asyncGetAndTouch(op.key, op.exptimeS);
+                case MGET -> client.asyncGetBulk(op.keys);
+                case SET -> client.set(op.key, op.exptimeS, op.value);
+                case ADD -> client.add(op.key, op.exptimeS, op.value);
+                case REPLACE -> client.replace(op.key, op.exptimeS, op.value);
+                case DELETE -> client.delete(op.key);
+                case TOUCH -> client.touch(op.key, op.exptimeS);
+                case INCR -> client.asyncIncr(op.key, op.amount);
+                case DECR -> client.asyncDecr(op.key, op.amount);
+                default -> throw new UnsupportedOperationException(op.verb.toString());
+            };
+        }
+
+        @Override
+        public Object end(Op op, Future<?> begun, long leftNs) throws Exception {
+            Object value = begun.get(leftNs, TimeUnit.NANOSECONDS);
+            if (op.verb == Verb.MGET) {
+                return value;
+            }
+            OperationStatus status = begun instanceof GetFuture<?> get
+                    ? get.getStatus() : ((OperationFuture<?>) begun).getStatus();
+            return switch (op.verb) {
+                case GET, INCR, DECR -> there(status) ? value : null;
+                case GETS, GAT -> there(status) ? ((CASValue<?>) value).getValue() : null;
+                case DELETE, TOUCH -> there(status);
+                case ADD, REPLACE -> !refused(status) && there(status);
+                default -> status.isSuccess();
+            };
+        }
+
+        /** Whether a key was found. A status that is neither is a failure. */
+        private static boolean there(OperationStatus status) throws Failure {
+            if (status.isSuccess()) {
+                return true;
+            }
+            if (status.getStatusCode() == StatusCode.ERR_NOT_FOUND) {
+                return false;
+            }
+            throw new Failure(SERVER);
+        }
+
+        private static boolean refused(OperationStatus status) {
+            return switch (status.getStatusCode()) {
+                case ERR_NOT_STORED, ERR_EXISTS, ERR_NOT_FOUND -> true;
+                default -> false;
+            };
+        }
+
+        private Object swap(Op op) throws Exception {
+            OperationFuture<CASValue<Object>> read = client.asyncGets(op.key);
+            CASValue<Object> found = read.get(timeoutNs, TimeUnit.NANOSECONDS);
+            if (!there(read.getStatus())) {
+                return null;
+            }
+            CASResponse response = client.asyncCAS(op.key, found.getCas(), op.exptimeS, op.value)
+                    .get(timeoutNs, TimeUnit.NANOSECONDS);
+            return new Swap((byte[]) found.getValue(), switch (response) {
+                case OK -> true;
+                case EXISTS -> false;
+                case NOT_FOUND -> null;
+                default -> throw new Failure(SERVER);
+            });
+        }
+
+        @Override
+        public long failure(Throwable thrown) {
+            if (thrown instanceof Failure failure) {
+                return failure.outcome;
+            }
+            Throwable cause = thrown instanceof ExecutionException ? thrown.getCause() : thrown;
+            if (cause instanceof TimeoutException || cause instanceof OperationTimeoutException) {
+                return TIMEOUT;
+            }
+            if (cause instanceof OperationException error) {
+                return error.getType() == OperationErrorType.SERVER ? SERVER : CLIENT;
+            }
+            if (cause instanceof CancellationException || cause instanceof IOException) {
+                return CONNECTION;
+            }
+            return cause instanceof IllegalStateException ? CLIENT : PROTOCOL;
+        }
+
+        /** `version` on each connection: those that do not answer in time are left out. */
+        @Override
+        public int barrier() throws IOException {
+            int connections = client.getNodeLocator().getAll().size();
+            if (client.getVersions().size() < connections) {
+                throw new IOException("no answer to `version`");
+            }
+            return connections;
+        }
+
+        @Override
+        public void close() {
+            client.shutdown();
+        }
+    }
+}
