@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cachemark import suites
 from cachemark.errors import UsageError
-from cachemark.experiment import parse
+from cachemark.experiment import longest_run, parse
 from cachemark.plan import cells, plan
+from cachemark.suites import shortened
 from cachemark.tapes import arguments
 
 TEXT = """name = "x"
@@ -46,7 +48,10 @@ threads = 2
         ("threads = 2", "threads = 2\nconnections = 3", "3 connections cannot be shared"),
         ('loads = ["two"]', 'loads = ["three"]', "workload 'set': no load 'three'"),
         ('name = "two"', 'name = "one"', "load 'one' stands there twice"),
-        ('clients = ["a", "b"]', "clients = []", "clients: Expected `array` of length >= 1"),
+        ('clients = ["a", "b"]', "clients = []", "f.toml: no client"),
+        ("mix = { get = 1 }", "sequence = ['get0']", "Expected `str` matching regex"),
+        ("mix = { get = 1 }", "run = 2", "it needs a mix or a sequence"),
+        ("mix = { get = 1 }", "mix = { get = 1 }\nkey_step = 1", "key_step belongs to a sequence"),
         ("mix = { get = 1 }", "mix = { get = 0 }", "Expected `float` > 0.0"),
     ],
 )
@@ -95,7 +100,37 @@ def test_blocks_are_shuffled_differently() -> None:
 def test_a_tape_is_asked_for_in_the_engines_words() -> None:
     experiment = parse(TEXT.replace("threads = 2", 'schedule = "uniform"\nrate = 100.5'), "f.toml")
     closed = arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
-    assert closed[:4] == ["--seed", "7", "--keys", "5"]
+    assert closed[:2] == ["--seed", "7"]
+    assert closed[closed.index("--keys") + 1] == "5"
     assert closed[-2:] == ["--ops", "100000"]
     opened = arguments(experiment.workloads[0], experiment.loads[1], experiment.timing, 7)
     assert opened[-6:] == ["--schedule", "uniform", "--rate", "100.5", "--duration", "1000ms"]
+
+
+def test_a_sequence_takes_the_place_of_a_mix() -> None:
+    text = TEXT.replace("mix = { get = 1 }", "sequence = ['set@0', 'mget@0-5']\nkey_step = 4", 1)
+    experiment = parse(text, "f.toml")
+    words = arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
+    assert "--mix" not in words
+    assert words[words.index("--sequence") + 1] == "set@0 mget@0-5"
+    assert words[words.index("--key-step") + 1] == "4"
+    longest = msgspec.structs.replace(experiment.workloads[0], run=1)
+    assert longest_run(longest) == 6
+
+
+def test_caches_in_the_process_have_no_server() -> None:
+    experiment = parse(TEXT, "f.toml")
+    both = msgspec.structs.replace(experiment, in_process=["c"])
+    alone = [cell for cell in cells(both) if cell.client == "c"]
+    assert {cell.server for cell in alone} == {"none"}
+    others = [cell for cell in cells(both) if cell.client != "c"]
+    assert others == cells(experiment)
+
+
+def test_a_quick_grid_is_what_it_names() -> None:
+    quick = "[quick]\nblocks = 1\nclients = ['a']\nloads = ['one']\nscale = 0.1\n"
+    experiment = parse(TEXT + quick, "f.toml")
+    assert experiment.quick is not None
+    small = shortened(experiment, experiment.quick)
+    assert (small.blocks, small.clients, [load.name for load in small.loads]) == (1, ["a"], ["one"])
+    assert small.quick is None

@@ -56,8 +56,9 @@ class Workload(Frozen, frozen=True, kw_only=True):
     each time is a group that stays together, with its keys moved on by `key_step`.
 
     The measured window ends after `timing.measure_ms`; with `ops` after that many operations
-    instead; with `fill_percent` when the server's `bytes` reach that part of its limit.
-    `loads` names the loads that it is played with, if not all.
+    instead; with `fill_percent` when the server's `bytes` reach that part of its limit. With
+    `warmup_ms` it has a warm-up of its own. `loads` names the loads that it is played with, if not
+    all.
     """
 
     name: Name
@@ -75,6 +76,7 @@ class Workload(Frozen, frozen=True, kw_only=True):
     )
     fill_percent: Annotated[float, Meta(gt=0, lt=100)] | None = None
     ops: Positive | None = None
+    warmup_ms: Annotated[int, Meta(ge=0)] | None = None
     loads: list[str] | None = None
 
 

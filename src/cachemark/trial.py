@@ -172,8 +172,9 @@ def _window(
     if workload.fill_percent is not None:
         ops = _fill_ops(setting, notes, server, fleet, watch)
         return Run(phase="measure", ops=ops)
-    if timing.warmup_ms:
-        notes.phases["warmup"] = fleet.run(Run(phase="warmup", duration_ms=timing.warmup_ms), watch)
+    warmup_ms = timing.warmup_ms if workload.warmup_ms is None else workload.warmup_ms
+    if warmup_ms:
+        notes.phases["warmup"] = fleet.run(Run(phase="warmup", duration_ms=warmup_ms), watch)
     if workload.ops is not None:
         return Run(phase="measure", ops=workload.ops)
     return Run(phase="measure", duration_ms=timing.measure_ms)

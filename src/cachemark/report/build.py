@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cachemark.clients import NATIVE
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
-from cachemark.report import emcache
+from cachemark.report import emcache, loops, published
 from cachemark.report.format import interval, number, time
 from cachemark.report.trials import trial_rows
 from cachemark.report.value import Absence, Group, Report, Row, Section
@@ -23,8 +23,8 @@ from cachemark.statistics import (
 )
 from cachemark.store import RunHeader
 
-# A suite that was published before has a section in the shape of the original.
-_SECTIONS = {"emcache": emcache.sections}
+# Suites whose originals published tables of one figure for each cell.
+_PUBLISHED = frozenset({"java-clients", "ruby-clients", "server-modes", "inprocess-vs-network"})
 
 
 def build(header: RunHeader, outcomes: Sequence[Outcome]) -> Report:
@@ -41,14 +41,20 @@ def build(header: RunHeader, outcomes: Sequence[Outcome]) -> Report:
         rejected=_rejected(summaries),
         notes=_notes(experiment, summaries),
         environment=_environment(header),
-        sections=_sections(experiment, outcomes),
+        sections=[*_then_and_now(experiment, outcomes, summaries), *loops.sections(summaries)],
         trials=trial_rows(outcomes),
     )
 
 
-def _sections(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[Section]:
-    made = _SECTIONS.get(experiment.name)
-    return made(outcomes) if made else []
+def _then_and_now(
+    experiment: Experiment, outcomes: Sequence[Outcome], summaries: Sequence[CellSummary]
+) -> list[Section]:
+    """What the original of a suite published, beside what was measured."""
+    if experiment.name == "emcache":
+        return emcache.sections(outcomes)
+    if experiment.name in _PUBLISHED:
+        return published.sections(experiment.name, outcomes, summaries)
+    return []
 
 
 def _groups(
@@ -58,7 +64,7 @@ def _groups(
     together: dict[tuple[str, str, str], list[CellSummary]] = {}
     for summary in summaries:
         cell = summary.cell
-        if _ran(summary):
+        if _ran(summary) and not loops.is_loop(cell.client):
             key = (cell.workload, cell.load, cell.server)
             together.setdefault(key, []).append(summary)
     return [
