@@ -1,0 +1,190 @@
+<?php
+// memcache: the extension of that name, text protocol. It answers false to a miss and to a failure
+// alike; a failure calls back (`setFailureCallback`), with the server's words or the socket's. It
+// cannot set TCP_NODELAY, and leaves a server that failed alone for `retry_interval`, 15 s.
+
+declare(strict_types=1);
+
+final class Client extends Session
+{
+    public const LIBRARY = 'memcache';
+    public const EXTENSION = 'memcache';
+    public const PACKAGE = 'php8.2-memcache';
+    public const WIRES = ['text'];
+    public const FEATURES = ['unix', 'cluster'];
+    public const OPTIONS = ['hashing' => 'default'];
+    private const FAILURES = [
+        '/timed out|timeout/i' => TIMEOUT,
+        '/SERVER_ERROR|out of memory/i' => SERVER,
+        '/CLIENT_ERROR|too large|illegal|invalid/i' => CLIENT,
+        '/malformed|unexpected|ERROR/' => PROTOCOL,
+    ];
+
+    private MemcachePool $client;
+    /** What the library said of a failure since the last operation was judged. */
+    private string $complaint = '';
+
+    protected function open(): void
+    {
+        $setup = $this->setup;
+        ini_set('memcache.protocol', 'ascii');
+        set_error_handler($this->complain(...));
+        $this->client = new MemcachePool();
+        foreach ($setup->addresses() as $i => [$host, $port]) {
+            $host = $port ? $host : "unix://$host";
+            $setup->common()
+                ? $this->client->addServer($host, $port, 0, false, 1, $setup->timeoutMs / 1000)
+                : $this->client->addServer($host, $port, 0, false);
+        }
+        if ($setup->common()) {
+            $this->client->setCompressThreshold(0);
+        }
+        $this->client->setFailureCallback($this->failed(...));
+        $this->greet();
+    }
+
+    private function failed(string $host, int $port, int $udp, ?string $text, ?int $number): void
+    {
+        $this->complaint .= ' ' . ($text ?: "failed ($number)");
+    }
+
+    private function complain(int $level, string $text): bool
+    {
+        $this->complaint .= $level === E_DEPRECATED ? '' : " $text";
+        return true;
+    }
+
+    /** Connect to each server. It has no operation without a reply, so there is nothing else to end. */
+    private function greet(): void
+    {
+        $silent = array_keys($this->client->getExtendedStats() ?: array_fill_keys($this->setup->servers, false), false, true);
+        if ($silent) {
+            throw new Unreachable(implode(', ', $silent) . ": {$this->complaint}");
+        }
+        $this->complaint = '';
+    }
+
+    /** After false: the failure that it was, or what it means if it was none. */
+    private function unlessFailed(int $meaning): int
+    {
+        $complaint = $this->complaint;
+        $this->complaint = '';
+        foreach ($complaint === '' ? [] : self::FAILURES as $pattern => $failure) {
+            if (preg_match($pattern, $complaint)) {
+                return $failure;
+            }
+        }
+        return $complaint !== '' || $this->down() ? CONNECTION : $meaning;
+    }
+
+    /** Whether a server is left alone after a failure: every answer of the library is false then. */
+    private function down(): bool
+    {
+        $up = fn ($server) => $this->client->getServerStatus($server[1] ? $server[0] : "unix://{$server[0]}", $server[1]) !== 0;
+        return count(array_filter($this->setup->addresses(), $up)) < count($this->setup->servers);
+    }
+
+    public static function refuse(Tape $tape, Setup $setup): string
+    {
+        $twice = $tape->repeats && isset($tape->kinds['mset']);
+        return $twice ? 'a batch of sets that names a key twice: the library takes an array by key' : '';
+    }
+
+    public function get(Operation $op): void
+    {
+        $judge = fn ($value) => is_string($value) ? $this->judge->found($value, $op) : $this->unlessFailed(0);
+        $this->calls($op, $this->client->get(...), [$op->key], $op->value, $judge);
+    }
+
+    public function gets(Operation $op): void
+    {
+        $get = function (string $key): mixed {
+            [$flags, $cas] = [0, 0];
+            return $this->client->get($key, $flags, $cas);
+        };
+        $judge = fn ($value) => is_string($value) ? $this->judge->found($value, $op) : $this->unlessFailed(0);
+        $this->calls($op, $get, [$op->key], $op->value, $judge);
+    }
+
+    public function mget(Operation $op): void
+    {
+        $judge = function ($values) use ($op): int {
+            $failure = $this->unlessFailed(0);
+            return $failure < 0 ? $failure : $this->judge->foundMany($values ?: [], $op);
+        };
+        $this->calls($op, $this->client->get(...), [$op->keys], array_combine($op->keys, $op->values), $judge);
+    }
+
+    /** @param list<mixed> $arguments */
+    private function write(Operation $op, Closure $call, array $arguments, int $refused): void
+    {
+        $this->calls($op, $call, $arguments, true, fn () => $this->unlessFailed($refused));
+    }
+
+    public function set(Operation $op): void
+    {
+        $this->write($op, $this->client->set(...), [$op->key, $op->value, 0, $op->exptimeS], SERVER);
+    }
+
+    public function mset(Operation $op): void
+    {
+        $this->write($op, $this->client->set(...), [array_combine($op->keys, $op->values), null, 0, $op->exptimeS], SERVER);
+    }
+
+    public function add(Operation $op): void
+    {
+        $this->write($op, $this->client->add(...), [$op->key, $op->value, 0, $op->exptimeS], Judge::done($op) | REFUSED);
+    }
+
+    public function replace(Operation $op): void
+    {
+        $this->write($op, $this->client->replace(...), [$op->key, $op->value, 0, $op->exptimeS], Judge::done($op) | REFUSED);
+    }
+
+    public function delete(Operation $op): void
+    {
+        $this->write($op, $this->client->delete(...), [$op->key], 0);
+    }
+
+    /** The value is judged between the two round trips, where a program uses it. */
+    public function cas(Operation $op): void
+    {
+        $swap = function () use ($op): int {
+            [$flags, $cas] = [0, 0];
+            $value = $this->client->get($op->key, $flags, $cas);
+            if (!is_string($value)) {
+                return $this->unlessFailed(0);
+            }
+            $right = $this->judge->right($op->numbers[0], $value);
+            $stored = $this->client->cas($op->key, $op->value, 0, $op->exptimeS, $cas);
+            return match (true) {
+                !$right => WRONG,
+                $stored => Judge::done($op),
+                default => $this->unlessFailed(Judge::done($op) | REFUSED),
+            };
+        };
+        $this->calls($op, $swap, [], Judge::done($op), static fn (int $code) => $code);
+    }
+
+    private function step(Operation $op, Closure $call): void
+    {
+        $judge = fn ($number) => is_int($number) ? Judge::done($op) : $this->unlessFailed(0);
+        $this->calls($op, $call, [$op->key, $op->amount], self::JUDGED, $judge);
+    }
+
+    public function incr(Operation $op): void
+    {
+        $this->step($op, $this->client->increment(...));
+    }
+
+    public function decr(Operation $op): void
+    {
+        $this->step($op, $this->client->decrement(...));
+    }
+
+    public function version(Operation $op): void
+    {
+        $judge = fn ($version) => is_string($version) ? Judge::done($op) : $this->unlessFailed(PROTOCOL);
+        $this->calls($op, $this->client->getVersion(...), [], self::JUDGED, $judge);
+    }
+}

@@ -1,0 +1,37 @@
+<?php
+// null: no library at all. What is measured with it is the loop's own cost. It remembers nothing:
+// what the prefill stores is there, and nothing else.
+
+declare(strict_types=1);
+
+final class Client extends Session
+{
+    public const LIBRARY = 'none';
+    public const EXTENSION = 'pcntl';
+    public const PACKAGE = 'php8.2-cli';
+    public const WIRES = ['none'];
+
+    public static function can(string $kind): bool
+    {
+        return true;
+    }
+
+    /** Every kind: what an operation comes to is known before it is played. */
+    public function __call(string $kind, array $arguments): void
+    {
+        [$op] = $arguments;
+        $there = array_filter($op->numbers, fn ($number) => $number < $this->tape->prefillCount);
+        $all = count($there) === count($op->numbers);
+        $values = array_intersect_key($op->values, $there);
+        $code = match (true) {
+            $kind === 'add' => Judge::done($op) | ($all ? REFUSED : 0),
+            $kind === 'replace' => Judge::done($op) | ($all ? 0 : REFUSED),
+            $all || !in_array($kind, LOOKS_UP, true) => Judge::done($op),
+            $kind === 'cas' => 0,
+            default => array_sum(array_map(strlen(...), $values)) << SIZE_BIT | count($there),
+        };
+        $answer = $kind === 'mget' ? $values : ($op->value ?: true);
+        $want = $code === Judge::done($op) ? $answer : self::JUDGED;
+        $this->calls($op, static fn ($answer) => $answer, [$answer], $want, static fn () => $code);
+    }
+}

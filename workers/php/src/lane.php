@@ -1,0 +1,295 @@
+<?php
+// A lane: one caller, in a process of its own. Between two readings of the clock there is the call
+// of the library and nothing else; what is around them is kept as short as PHP allows.
+
+declare(strict_types=1);
+
+final class Lane
+{
+    /** How often a lane looks up from its work: is it to stop, is its parent still there? */
+    private const LOOK_NS = 20_000_000;
+    private const PROGRESS_NS = 1_000_000_000;
+    /** Sleeping is late by some tens of µs; the rest of a wait is spent asking the clock. */
+    private const SPIN_NS = 200_000;
+    private const FOR_EVER_NS = PHP_INT_MAX >> 1;
+    /** Operations are made before a window unless their values would take more memory than this. */
+    private const HELD_BYTES = 1 << 30;
+
+    private Session $session;
+    /** @var array<string, int> */
+    private array $kinds;
+    /** @var array<int, Operation>|null null: they are made just before their turn */
+    private ?array $made = null;
+    /** @var list<int> */
+    private array $dues;
+    private int $length;
+    private int $place;
+    private int $lanes;
+    private int $timeoutNs;
+
+    private Record $record;
+    private int $endNs = 0;
+    private int $lookNs = 0;
+    private int $toldNs = 0;
+    private bool $stopped = false;
+
+    public function __construct(private readonly Wire $parent, private readonly Tape $tape, Setup $setup, int $number)
+    {
+        $this->session = new Client($setup, $tape);
+        $this->kinds = array_flip(array_values(array_unique(['set', ...array_keys($tape->kinds)])));
+        $this->place = $setup->share * $setup->threads + $number;
+        $this->lanes = $setup->shares * $setup->threads;
+        $this->timeoutNs = $setup->timeoutMs * 1_000_000;
+        $this->dues = $tape->dues($this->place, $this->lanes);
+        if ($tape->heldBytes($this->place, $this->lanes) <= self::HELD_BYTES) {
+            $this->made = iterator_to_array($this->bound($tape->lane($this->place, $this->lanes, true)), false);
+        }
+        $this->length = $tape->laneLength($this->place, $this->lanes);
+    }
+
+    /** Give each operation its call. @param iterable<Operation> $operations @return Generator<Operation> */
+    private function bound(iterable $operations): Generator
+    {
+        foreach ($operations as $op) {
+            if ($op->call === null) {
+                $op->base = $this->kinds[$op->kind] * Histogram::PLACES;
+                $this->session->{$op->kind}($op);
+            }
+            yield $op;
+        }
+    }
+
+    /** The lane's operations from the first one on. @return iterable<Operation> */
+    private function script(): iterable
+    {
+        return $this->made ?? $this->bound($this->tape->lane($this->place, $this->lanes, false));
+    }
+
+    /** Play one phase. `$start` tells that all is ready and says when to begin. @return array<string, mixed> */
+    public function run(string $phase, ?int $ops, ?int $durationMs, Closure $start): array
+    {
+        $this->record = $record = new Record($this->kinds);
+        $this->stopped = false;
+        $prefill = $phase === 'prefill';
+        $quiet = !$prefill && (bool) preg_grep('/_noreply$/', array_keys($this->tape->kinds));
+        $this->session->begin($quiet);
+        $script = $prefill ? fn () => $this->bound($this->tape->prefill($this->place, $this->lanes)) : $this->script(...);
+        $length = $prefill ? $this->tape->prefillLength($this->place, $this->lanes) : $this->length;
+        $limit = $prefill ? $length : ($length ? $ops ?? PHP_INT_MAX : 0);
+        // Operations that are taken up again and again look like garbage to the collector of cycles,
+        // which would walk them all in the window. A request of a web server ends before it runs.
+        gc_collect_cycles();
+        gc_disable();
+        $startNs = $start();
+        $this->endNs = $durationMs === null ? self::FOR_EVER_NS : $startNs + $durationMs * 1_000_000;
+        $this->toldNs = $startNs;
+        $before = getrusage();
+        $this->wait($startNs);
+        $this->tape->openLoop && !$prefill ? $this->opened($script, $limit, $startNs) : $this->closed($script, $limit);
+        $record->endedNs = $record->sentNs;
+        if ($quiet && $record->played) {
+            $this->endQuiet();
+        }
+        $after = getrusage();
+        gc_enable();
+        $facts = $prefill ? $this->tape->prefill($this->place, $this->lanes, false) : $this->script();
+        $record->total($facts, $length);
+        return [
+            ...$record->message(), 'start_ns' => $startNs,
+            'cpu_user_ns' => self::cpu($after, 'utime') - self::cpu($before, 'utime'),
+            'cpu_system_ns' => self::cpu($after, 'stime') - self::cpu($before, 'stime'),
+        ];
+    }
+
+    /** @param array<string, int> $usage */
+    private static function cpu(array $usage, string $which): int
+    {
+        return ($usage["ru_$which.tv_sec"] * 1_000_000 + $usage["ru_$which.tv_usec"]) * 1000;
+    }
+
+    /** Call after call until the window ends. @param Closure(): iterable<Operation> $script */
+    private function closed(Closure $script, int $limit): void
+    {
+        [$record, $timeoutNs, $shifts] = [$this->record, $this->timeoutNs, Histogram::shifts()];
+        [$service, $busyNs] = [$record->service, $record->busyNs];
+        // The loop's arrays are its own: a second reference would have them copied.
+        $record->service = $record->busyNs = [];
+        $played = 0;
+        $lookNs = 0;
+        $now = hrtime(true);
+        while ($played < $limit) {
+            foreach ($script() as $op) {
+                if ($now >= $lookNs) {
+                    if (!$this->look($now, $played)) {
+                        break 2;
+                    }
+                    $lookNs = $this->lookNs;
+                }
+                if ($played === $limit) {
+                    break 2;
+                }
+                $began = hrtime(true);
+                try {
+                    $answer = ($op->call)(...$op->arguments);
+                } catch (Throwable $error) {
+                    $answer = $error;
+                }
+                $now = hrtime(true);
+                $took = $now - $began;
+                $played++;
+                $shift = $shifts[$took >> 11] ?? Histogram::shift($took);
+                if ($answer === $op->want && $took < $timeoutNs) {
+                    $service[$op->base + ($shift << 10) + ($took >> $shift)]++;
+                    $busyNs[$op->base] += $took;
+                    continue;
+                }
+                $code = $this->note($op, $answer, $took);
+                if ($code >= 0 || $code === TIMEOUT) {
+                    $service[$op->base + Histogram::place($took)]++;
+                }
+                if ($code >= 0) {
+                    $busyNs[$op->base] += $took;
+                }
+            }
+        }
+        [$record->service, $record->busyNs, $record->played, $record->sentNs] = [$service, $busyNs, $played, $now];
+    }
+
+    /** Each call when it is due, or as soon after that as this lane is free. @param Closure(): iterable<Operation> $script */
+    private function opened(Closure $script, int $limit, int $startNs): void
+    {
+        $record = $this->record;
+        $record->response = $record->service;
+        $record->lag = array_fill(0, Histogram::PLACES, 0);
+        $now = $record->sentNs = $startNs;
+        for ($passNs = $startNs; $record->played < $limit; $passNs += $this->tape->periodNs) {
+            $turn = 0;
+            foreach ($script() as $op) {
+                $due = $passNs + $this->dues[$turn];
+                if ($record->played === $limit) {
+                    return;
+                }
+                if ($now >= $this->lookNs) {
+                    $this->look($now, $record->played);
+                }
+                if ($due >= $this->endNs || !$this->wait($due) || hrtime(true) >= $this->drainNs()) {
+                    $this->leave($script, $turn, $passNs, $limit - $record->played);
+                    return;
+                }
+                $turn++;
+                $record->bound += (int) ($record->played > 0 && $now > $due);
+                $began = hrtime(true);
+                try {
+                    $answer = ($op->call)(...$op->arguments);
+                } catch (Throwable $error) {
+                    $answer = $error;
+                }
+                $now = hrtime(true);
+                $this->noteOpen($op, $answer, $due, $began, $now);
+            }
+        }
+    }
+
+    private function noteOpen(Operation $op, mixed $answer, int $due, int $began, int $now): void
+    {
+        $record = $this->record;
+        $took = $now - $began;
+        $record->played++;
+        $record->sentNs = $now;
+        $code = $answer === $op->want && $took < $this->timeoutNs ? 0 : $this->note($op, $answer, $took);
+        $record->lag[Histogram::place($began - $due)]++;
+        if ($code >= 0 || $code === TIMEOUT) {
+            $record->service[$op->base + Histogram::place($took)]++;
+            $record->response[$op->base + Histogram::place($now - $due)]++;
+        }
+        if ($code >= 0) {
+            $record->busyNs[$op->base] += $took;
+        }
+    }
+
+    /** What was due in the window and will not be sent: it waited at least until now. @param Closure(): iterable<Operation> $script */
+    private function leave(Closure $script, int $turn, int $passNs, int $left): void
+    {
+        $now = hrtime(true);
+        $until = min($now, $this->endNs);
+        for (; true; $passNs += $this->tape->periodNs) {
+            foreach ($script() as $number => $op) {
+                if ($number < $turn) {
+                    continue;
+                }
+                $due = $passNs + $this->dues[$number];
+                if ($due >= $until || $left-- <= 0) {
+                    return;
+                }
+                $this->record->unsent++;
+                $this->record->response[$op->base + Histogram::place($now - $due)]++;
+            }
+            $turn = 0;
+        }
+    }
+
+    /** An answer other than the one hoped for; what it comes to. */
+    private function note(Operation $op, mixed $answer, int $took): int
+    {
+        // Judged even when it came too late: the client may hold what its library has told it.
+        $code = $answer instanceof Throwable ? $this->session->failure($answer) : ($op->judge)($answer, $op);
+        $code = $took >= $this->timeoutNs ? TIMEOUT : $code;
+        $this->record->other($op, $code);
+        return $code;
+    }
+
+    /** Look up from the work: false if the window is over. */
+    private function look(int $now, int $played): bool
+    {
+        foreach ($this->parent->poll() as $request) {
+            if ($request['type'] === 'stop') {
+                $this->stopped = true;
+                $this->endNs = min($this->endNs, $now);
+            }
+        }
+        if ($this->parent->ended) {
+            exit(0);
+        }
+        if ($now - $this->toldNs >= self::PROGRESS_NS) {
+            $this->toldNs = $now;
+            $failed = $this->record->failed;
+            $this->parent->tell(['type' => 'progress', 'ops' => $played - $failed, 'errors' => $failed]);
+        }
+        $this->lookNs = min($this->endNs, $now + self::LOOK_NS);
+        return $now < $this->endNs;
+    }
+
+    /** What was due in an open loop's window and is not sent by this instant never is. */
+    private function drainNs(): int
+    {
+        return $this->stopped ? $this->endNs : $this->endNs + 2 * $this->timeoutNs;
+    }
+
+    /** Wait for an instant. False if the run was stopped before it came. */
+    private function wait(int $instantNs): bool
+    {
+        while (($left = $instantNs - ($now = hrtime(true))) > 0) {
+            if ($now >= $this->lookNs) {
+                $this->look($now, $this->record->played);
+            }
+            if ($this->stopped) {
+                return false;
+            }
+            if ($left > self::SPIN_NS) {
+                usleep(intdiv(min($left - self::SPIN_NS, self::LOOK_NS), 1000));
+            }
+        }
+        return true;
+    }
+
+    /** End operations that had no reply by commands that have one. */
+    private function endQuiet(): void
+    {
+        try {
+            $this->record->barriers = $this->session->barrier();
+            $this->record->endedNs = hrtime(true);
+        } catch (Throwable $error) { // the server is gone, and with it what was sent last
+            fwrite(STDERR, "no answer after the last operations without one: {$error->getMessage()}\n");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+<?php
+// What a lane notes while it is measured, and what it comes to afterwards.
+//
+// An operation that did what it was meant to leaves nothing but its time: how often each was played
+// is known from how far the lane came. Only others are noted one by one (`other`).
+
+declare(strict_types=1);
+
+final class Record
+{
+    public const FIGURES = [
+        'attempts', 'ok', 'hits', 'misses', 'not_stored', 'wrong_values', 'keys', 'value_bytes', 'key_bytes', 'busy_ns',
+    ];
+
+    /** Service times of all kinds, one histogram after the other: counts by place. @var list<int> */
+    public array $service;
+    /** Open loop: response times in the same way, and the lag of all kinds. @var array<int, int> */
+    public array $response = [];
+    /** @var array<int, int> */
+    public array $lag = [];
+    /** Time in the library's calls of the operations that are done, by where their histogram begins. @var array<int, int> */
+    public array $busyNs = [];
+    public int $played = 0;
+    public int $failed = 0;
+    public int $bound = 0;
+    public int $unsent = 0;
+    public int $barriers = 0;
+    public int $sentNs = 0;
+    public int $endedNs = 0;
+
+    /** @var array<string, array<string, int>> */
+    private array $sums = [];
+    /** @var array<string, array<string, int>> */
+    private array $errors = [];
+
+    /** @param array<string, int> $kinds the number of each kind */
+    public function __construct(private readonly array $kinds)
+    {
+        $this->service = array_fill(0, count($kinds) * Histogram::PLACES, 0);
+        foreach ($kinds as $number) {
+            $this->busyNs[$number * Histogram::PLACES] = 0;
+        }
+    }
+
+    /** Note an operation that did not bring the answer hoped for: take back what it would have counted. */
+    public function other(Operation $op, int $code): void
+    {
+        $this->add($op, Judge::done($op), -1);
+        if ($code >= 0) {
+            $this->add($op, $code, 1);
+            return;
+        }
+        $this->failed++;
+        $this->sums[$op->kind]['attempts']++;
+        if ($code === WRONG) {
+            $this->sums[$op->kind]['wrong_values']++;
+        } else {
+            $this->errors[$op->kind][ERRORS[$code]] = ($this->errors[$op->kind][ERRORS[$code]] ?? 0) + 1;
+        }
+    }
+
+    /** Count an operation so many times. */
+    public function add(Operation $op, int $code, int $times): void
+    {
+        $sum = &$this->sums[$op->kind];
+        $sum ??= array_fill_keys(self::FIGURES, 0);
+        $found = $code & FOUND_MASK;
+        $keys = count($op->keys);
+        $sum['attempts'] += $times;
+        $sum['ok'] += $times;
+        $sum['keys'] += $times * $keys;
+        $sum['key_bytes'] += $times * $op->keyBytes;
+        $sum['value_bytes'] += $times * ($code >> SIZE_BIT);
+        $sum['not_stored'] += $times * ($code & REFUSED ? 1 : 0);
+        if (in_array($op->kind, LOOKS_UP, true)) {
+            $sum['hits'] += $times * $found;
+            $sum['misses'] += $times * ($keys - $found);
+        }
+    }
+
+    /** Count what was played: `$operations` are the lane's from the first one on. @param iterable<Operation> $operations */
+    public function total(iterable $operations, int $length): void
+    {
+        $passes = $length ? intdiv($this->played, $length) : 0;
+        $rest = $length ? $this->played % $length : 0;
+        foreach ($operations as $op) {
+            if ($passes === 0 && $rest === 0) {
+                break;
+            }
+            $this->add($op, Judge::done($op), $passes + ($rest > 0 ? 1 : 0));
+            $rest = max(0, $rest - 1);
+        }
+    }
+
+    /** As it is told to the parent process. @return array<string, mixed> */
+    public function message(): array
+    {
+        $operations = [];
+        foreach ($this->sums as $kind => $sum) {
+            $number = $this->kinds[$kind];
+            $operations[$kind] = [
+                'figures' => ['busy_ns' => $this->busyNs[$number * Histogram::PLACES]] + $sum,
+                'errors' => $this->errors[$kind] ?? [],
+                'service' => self::counted($this->service, $number),
+                'response' => self::counted($this->response, $number),
+            ];
+        }
+        return [
+            'operations' => $operations, 'lag' => self::counted($this->lag, 0), 'played' => $this->played,
+            'bound' => $this->bound, 'unsent' => $this->unsent, 'barriers' => $this->barriers,
+            'sent_ns' => $this->sentNs, 'ended_ns' => $this->endedNs,
+        ];
+    }
+
+    /** The counts of one kind that are not zero, by place. @param array<int, int> $counts @return array<int, int> */
+    private static function counted(array $counts, int $number): array
+    {
+        return array_filter(array_slice($counts, $number * Histogram::PLACES, Histogram::PLACES));
+    }
+}

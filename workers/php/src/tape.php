@@ -1,0 +1,309 @@
+<?php
+// The tape: its tables, checked before they are trusted, and its records as operations.
+
+declare(strict_types=1);
+
+/** A file that is no tape; the text says which check failed, and where. */
+final class TapeError extends Exception
+{
+}
+
+final class Tape
+{
+    private const VERBS = [
+        1 => 'get', 'gets', 'mget', 'set', 'add', 'replace', 'delete', 'touch', 'gat', 'version',
+        'mset', 14 => 'cas', 'incr', 'decr',
+    ];
+    private const MAY_BE_QUIET = ['set', 'add', 'replace', 'delete', 'touch', 'mset', 'incr', 'decr'];
+    /** What each counter is stored as. */
+    private const COUNTER = '1000000000';
+    private const HEADER_BYTES = 184;
+    private const RECORD_BYTES = 16;
+    private const OPERATION_BYTES = 1000;
+
+    public readonly int $prefillCount;
+    public readonly int $opCount;
+    public readonly int $poolBytes;
+    public readonly int $periodNs;
+    public readonly int $group;
+    public readonly bool $openLoop;
+    public readonly bool $verified;
+    /** @var array<string, true> the kinds of operation on the tape */
+    public array $kinds = [];
+    /** Whether a batch names a key twice. */
+    public bool $repeats = false;
+    public int $counterFrom;
+    public readonly int $exptimeS;
+
+    private string $data;
+    private string $pool;
+    /** @var list<string> */
+    private array $keys = [];
+    /** @var list<int> */
+    private array $lengths;
+    /** @var list<int> */
+    private array $runs;
+    /** @var list<int> */
+    private array $times;
+    private int $opsAt;
+
+    public function __construct(string $path)
+    {
+        $data = @file_get_contents($path);
+        $this->data = $data === false ? throw new TapeError("$path: cannot be read") : $data;
+        $this->check(strlen($data) >= self::HEADER_BYTES, 'no header of 184 bytes', 0);
+        $head = pack('a8VV', 'CMTAPE', 2, self::HEADER_BYTES);
+        $this->check(str_starts_with($data, $head), 'no magic of version 2', 0);
+        [
+            $size, , $keyCount, $this->prefillCount, $this->opCount, $runCount, $this->poolBytes, $this->periodNs,
+            $offsetsAt, $keysAt, $keyBytes, $lengthsAt, $poolAt, $this->opsAt, $runsAt, $timesAt, $this->exptimeS,
+            $flags, $this->group, $counterCount, $reserved,
+        ] = array_values(unpack('P21', $data, 16));
+        $this->openLoop = $timesAt !== 0;
+        $this->verified = ($flags & 1) === 0;
+        $this->check($size === strlen($data), 'another length than it says', 16);
+        $this->check($keyCount > 0 && $keyCount < 1 << 32, 'no possible number of keys', 32);
+        $this->check($this->prefillCount >= 0 && $this->prefillCount <= $keyCount, 'more keys to store than it has', 40);
+        $this->check($this->opCount > 0, 'no operations', 48);
+        $this->check($this->exptimeS >= 0 && $this->exptimeS < 1 << 32, 'no possible expiry time', 144);
+        $this->check($flags === 0 || $flags === 1, 'unknown flags', 152);
+        $this->check($reserved === 0, 'something where nothing is meant', 176);
+        $this->check($this->group > 0 && $this->opCount % $this->group === 0, 'groups that are not whole', 160);
+        $this->check($counterCount >= 0 && $counterCount <= $keyCount, 'more counters than keys', 168);
+        $this->counterFrom = $keyCount - $counterCount;
+        $this->readKeys($offsetsAt, $keysAt, $keyBytes, $keyCount);
+        $this->lengths = $this->table('V', 4, $lengthsAt, $keyCount);
+        $this->pool = substr($data, $this->section($poolAt, 1, $this->poolBytes), $this->poolBytes);
+        $this->check(max($this->lengths) <= $this->poolBytes, 'a length beyond the pool', $lengthsAt);
+        $counters = array_slice($this->lengths, $this->counterFrom);
+        $this->check(!array_diff($counters, [strlen(self::COUNTER)]), 'a counter of another length', $lengthsAt);
+        $this->runs = $this->table('V', 4, $runsAt, $runCount);
+        $this->check(!$this->runs || max($this->runs) < $keyCount, 'a run of unknown keys', $runsAt);
+        $this->section($this->opsAt, self::RECORD_BYTES, $this->opCount);
+        $this->checkRecords($keyCount, $runCount);
+        $this->times = $this->openLoop ? $this->table('P', 8, $timesAt, $this->opCount) : [];
+        $this->checkTimes($timesAt);
+    }
+
+    /** Every kind of operation that a tape can hold. @return list<string> */
+    public static function kinds(): array
+    {
+        $quiet = array_map(static fn ($verb) => "{$verb}_noreply", self::MAY_BE_QUIET);
+        return [...array_values(self::VERBS), ...$quiet];
+    }
+
+    private function check(bool $holds, string $what, int $at): void
+    {
+        $holds || throw new TapeError("the tape has $what (at byte $at)");
+    }
+
+    private function section(int $at, int $width, int $count): int
+    {
+        $room = strlen($this->data) - $at;
+        $inside = $at >= 0 && $room >= 0 && $count >= 0 && $count <= intdiv($room, $width);
+        $this->check($at % 8 === 0 && $inside, 'a section outside the file', $at);
+        return $at;
+    }
+
+    /** @return list<int> */
+    private function table(string $code, int $width, int $at, int $count): array
+    {
+        $this->section($at, $width, $count);
+        return $count ? array_values(unpack("$code$count", $this->data, $at)) : [];
+    }
+
+    private function readKeys(int $offsetsAt, int $keysAt, int $keyBytes, int $keyCount): void
+    {
+        $offsets = $this->table('V', 4, $offsetsAt, $keyCount + 1);
+        $text = substr($this->data, $this->section($keysAt, 1, $keyBytes), $keyBytes);
+        $this->check(!preg_match('/[\x00-\x20\x7f]/', $text), 'a key with white space or a control character', $keysAt);
+        $this->check($offsets[$keyCount] <= $keyBytes, 'a key outside its table', $offsetsAt);
+        for ($k = 0; $k < $keyCount; $k++) {
+            $length = $offsets[$k + 1] - $offsets[$k];
+            $this->check($length > 0 && $length <= 250, 'a key of a wrong length', $offsetsAt + 4 * $k);
+            $this->keys[] = substr($text, $offsets[$k], $length);
+        }
+    }
+
+    /** Also learn the kinds on the tape, and whether a batch names a key twice. */
+    private function checkRecords(int $keyCount, int $runCount): void
+    {
+        $seen = [];
+        for ($j = 0; $j < $this->opCount; $j++) {
+            $record = $this->record($j);
+            if (isset($seen[$record])) {
+                continue;
+            }
+            $seen[$record] = true;
+            $place = $this->opsAt + self::RECORD_BYTES * $j;
+            ['verb' => $verb, 'flags' => $flags, 'run' => $run, 'key' => $key, 'length' => $length] = self::fields($record);
+            $this->check(isset(self::VERBS[$verb]), "an unknown verb $verb", $place);
+            $name = self::VERBS[$verb];
+            $this->check($flags === 0 || ($flags === 1 && in_array($name, self::MAY_BE_QUIET, true)), 'bad flags', $place);
+            $batch = $name === 'mget' || $name === 'mset';
+            $this->check($batch ? $run > 0 : $run === (int) ($name !== 'version'), 'a wrong run', $place);
+            $inside = $name === 'version' || $key + $run <= ($batch ? $runCount : $keyCount);
+            $this->check($inside, 'an unknown key', $place);
+            $counts = $name === 'incr' || $name === 'decr';
+            $this->check($counts || $length <= $this->poolBytes, 'a length beyond the pool', $place);
+            $keys = $batch ? array_slice($this->runs, $key, $run) : ($run ? [$key] : []);
+            foreach ($name === 'delete' ? [] : $keys as $k) {
+                $this->check($counts === $k >= $this->counterFrom, 'counters and other keys mixed up', $place);
+            }
+            $this->kinds[$name . ($flags ? '_noreply' : '')] = true;
+            $this->repeats = $this->repeats || count(array_flip($keys)) < count($keys);
+        }
+    }
+
+    private function checkTimes(int $at): void
+    {
+        $before = 0;
+        foreach ($this->times as $due) {
+            $this->check($due >= $before && $due < $this->periodNs, 'times out of order', $at);
+            $before = $due;
+        }
+    }
+
+    private function record(int $j): string
+    {
+        return substr($this->data, $this->opsAt + self::RECORD_BYTES * $j, self::RECORD_BYTES);
+    }
+
+    /** @return array<string, int> */
+    private static function fields(string $record): array
+    {
+        return unpack('Cverb/Cflags/vrun/Vkey/Vlength/Vexptime', $record);
+    }
+
+    /** The value of a key at a length, whichever write it came from; null if there can be none. */
+    public function value(int $key, int $length): ?string
+    {
+        if ($length > $this->poolBytes) {
+            return null;
+        }
+        return substr($this->pool, ($key * 786433 + $length * 97) % ($this->poolBytes - $length + 1), $length);
+    }
+
+    /** The numbers of a lane's records, in order. @return Generator<int> */
+    private function numbers(int $lane, int $lanes): Generator
+    {
+        for ($first = $lane * $this->group; $first < $this->opCount; $first += $lanes * $this->group) {
+            for ($j = $first; $j < $first + $this->group; $j++) {
+                yield $j;
+            }
+        }
+    }
+
+    /** When a lane's records are due, from the window's start on. @return list<int> */
+    public function dues(int $lane, int $lanes): array
+    {
+        return $this->openLoop ? array_map(fn ($j) => $this->times[$j], iterator_to_array($this->numbers($lane, $lanes), false)) : [];
+    }
+
+    /** A lane's operations from the first; records that are alike are one operation. @return Generator<Operation> */
+    public function lane(int $lane, int $lanes, bool $keep): Generator
+    {
+        $made = [];
+        foreach ($this->numbers($lane, $lanes) as $j) {
+            $record = $this->record($j);
+            $op = $made[$record] ?? $this->operation($record);
+            if ($keep) {
+                $made[$record] = $op;
+            }
+            yield $op;
+        }
+    }
+
+    public function laneLength(int $lane, int $lanes): int
+    {
+        return iterator_count($this->numbers($lane, $lanes));
+    }
+
+    public function prefillLength(int $lane, int $lanes): int
+    {
+        return max(0, intdiv($this->prefillCount - $lane + $lanes - 1, $lanes));
+    }
+
+    /** About how much memory a lane's operations take if all are held. */
+    public function heldBytes(int $lane, int $lanes): int
+    {
+        $seen = [];
+        $bytes = 0;
+        foreach ($this->numbers($lane, $lanes) as $j) {
+            $record = $this->record($j);
+            if (!isset($seen[$record])) {
+                $seen[$record] = true;
+                $bytes += self::OPERATION_BYTES + $this->operation($record, false)->size;
+            }
+        }
+        return $bytes;
+    }
+
+    /** The writes that store a lane's keys, made one by one. @return Generator<Operation> */
+    public function prefill(int $lane, int $lanes, bool $whole = true): Generator
+    {
+        for ($k = $lane; $k < $this->prefillCount; $k += $lanes) {
+            yield $this->operation(pack('CCvVVV', 4, 0, 1, $k, $this->lengths[$k], $this->exptimeS), $whole);
+        }
+    }
+
+    private function operation(string $record, bool $whole = true): Operation
+    {
+        ['verb' => $verb, 'flags' => $flags, 'run' => $run, 'key' => $key, 'length' => $length, 'exptime' => $exptime] =
+            self::fields($record);
+        $name = self::VERBS[$verb];
+        $batch = $name === 'mget' || $name === 'mset';
+        $op = new Operation($name, $name . ($flags ? '_noreply' : ''));
+        $op->numbers = $batch ? array_slice($this->runs, $key, $run) : ($run ? [$key] : []);
+        $op->keys = array_map(fn ($k) => $this->keys[$k], $op->numbers);
+        $op->key = $op->keys[0] ?? '';
+        $op->keyBytes = array_sum(array_map(strlen(...), $op->keys));
+        $op->exptimeS = $exptime;
+        $op->amount = $length;
+        $op->counter = ($op->numbers[0] ?? -1) >= $this->counterFrom;
+        $written = in_array($name, ['set', 'add', 'replace', 'cas'], true);
+        if ($written || $batch || in_array($name, ['get', 'gets', 'gat'], true)) {
+            $lengths = array_map(fn ($k) => $written ? $length : $this->lengths[$k], $op->numbers);
+            $op->size = array_sum($lengths);
+            $op->values = $whole ? array_map($this->stored(...), $op->numbers, $lengths) : [];
+            $op->value = $op->values[0] ?? '';
+        }
+        return $op;
+    }
+
+    private function stored(int $key, int $length): string
+    {
+        return $key >= $this->counterFrom ? self::COUNTER : $this->value($key, $length);
+    }
+}
+
+/** One operation, in the form that client files read, and the call that it comes to. */
+final class Operation
+{
+    // What the loop reads comes first, to lie close together: the call, the answer that it has to
+    // bring, where the histogram of its kind begins.
+    public ?Closure $call = null;
+    /** @var list<mixed> */
+    public array $arguments = [];
+    public mixed $want = null;
+    public int $base = 0;
+
+    public ?Closure $judge = null;
+    /** @var list<int> the keys' numbers */
+    public array $numbers = [];
+    /** @var list<string> */
+    public array $keys = [];
+    /** @var list<string> what is written, or what a read has to bring */
+    public array $values = [];
+    public string $key = '';
+    public string $value = '';
+    public int $size = 0;
+    public int $keyBytes = 0;
+    public int $exptimeS = 0;
+    public int $amount = 0;
+    public bool $counter = false;
+
+    public function __construct(public readonly string $verb, public readonly string $kind)
+    {
+    }
+}

@@ -1,0 +1,252 @@
+<?php
+// The lanes of one trial, seen from the parent: started, told what to do, listened to, added up.
+//
+// A lane is a forked process, since PHP has no threads. It makes its connections after the fork;
+// memory that is shared between processes, such as APCu's, was there before it. The parent only
+// waits, so it is heard and can act whatever a call of the library does to its lane.
+
+declare(strict_types=1);
+
+final class Team
+{
+    /** A call that outlasts every time-out by this much will not come back. */
+    private const LOST_NS = 5_000_000_000;
+    /** Lanes need a moment to hear of it before a window begins. */
+    private const START_AHEAD_NS = 2_000_000;
+    private const PROGRESS_NS = 1_000_000_000;
+    private const START_GRACE_NS = 60_000_000_000;
+
+    /** @var array<int, Wire> by process id */
+    private array $lanes = [];
+    private int $sharedNs;
+
+    /** @param Closure(): list<array<string, mixed>> $hear what the orchestrator has said meanwhile */
+    public function __construct(private readonly Tape $tape, private readonly Setup $setup, private readonly Wire $orchestrator)
+    {
+        for ($number = 0; $number < $setup->threads; $number++) {
+            [$ours, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+            $pid = pcntl_fork();
+            if ($pid === 0) {
+                fclose($ours);
+                $this->lanes = []; // a lane holds no end of another's pipe: it hears when the parent is gone
+                $this->live(new Wire($theirs, $theirs), $number);
+                exit(0);
+            }
+            fclose($theirs);
+            $this->lanes[$pid] = new Wire($ours, $ours);
+        }
+    }
+
+    /** What a lane does: open the client, then play what it is told to, until its parent is gone. */
+    private function live(Wire $parent, int $number): void
+    {
+        try {
+            $lane = new Lane($parent, $this->tape, $this->setup, $number);
+            $parent->tell(['type' => 'ready']);
+            while ($requests = $parent->wait()) {
+                foreach ($requests as $request) {
+                    if ($request['type'] === 'run') {
+                        $start = static function () use ($parent): int {
+                            $parent->tell(['type' => 'armed']);
+                            $heard = $parent->wait();
+                            return $heard[0]['start_ns'] ?? exit(0);
+                        };
+                        $done = $lane->run($request['phase'], $request['ops'], $request['duration_ms'], $start);
+                        $parent->tell(['type' => 'done', ...$done]);
+                    }
+                }
+            }
+        } catch (Unreachable $error) {
+            $parent->tell(['type' => 'error', 'kind' => 'connect', 'text' => $error->getMessage()]);
+        } catch (Throwable $error) {
+            $parent->tell(['type' => 'error', 'kind' => 'internal', 'text' => (string) $error]);
+        }
+    }
+
+    /** Wait until every lane is open; null, or the error. @return array<string, mixed>|null */
+    public function opened(): ?array
+    {
+        $until = hrtime(true) + self::START_GRACE_NS + 2 * $this->setup->timeoutMs * 1_000_000;
+        return $this->gather('ready', static fn () => hrtime(true) > $until)['error'] ?? null;
+    }
+
+    /** Play one phase. @param array<string, mixed> $request @return array<string, mixed> */
+    public function run(array $request): array
+    {
+        foreach (array_values($this->lanes) as $t => $lane) {
+            $lane->tell([
+                'type' => 'run', 'phase' => $request['phase'], 'duration_ms' => $request['duration_ms'] ?? null,
+                'ops' => isset($request['ops']) ? self::part($request['ops'], $t, count($this->lanes)) : null,
+            ]);
+        }
+        $until = hrtime(true) + self::START_GRACE_NS;
+        $armed = $this->gather('armed', static fn () => hrtime(true) > $until);
+        if (isset($armed['error'])) {
+            return $armed['error'];
+        }
+        $now = hrtime(true);
+        [$seconds, $nanoseconds] = self::wallClock();
+        $planned = ($request['start_unix_ns'] ?? 0) - ($seconds * 1_000_000_000 + $nanoseconds);
+        $this->sharedNs = $now + max(self::START_AHEAD_NS, $planned);
+        foreach ($this->lanes as $lane) {
+            $lane->tell(['type' => 'start', 'start_ns' => $this->sharedNs]);
+        }
+        $done = $this->gather('done', $this->progress());
+        return $done['error'] ?? self::merge($request['phase'], $done);
+    }
+
+    /** Seconds and nanoseconds since the epoch, to the µs. @return array{int, int} */
+    private static function wallClock(): array
+    {
+        ['sec' => $seconds, 'usec' => $microseconds] = gettimeofday();
+        return [$seconds, $microseconds * 1000];
+    }
+
+    /**
+     * Collect one answer of a type from each lane, by process id, or an error under `error`.
+     * `$tick` is called each time that something came in, and about once a second; true: no more waiting.
+     *
+     * @param Closure(array<int, array<string, mixed>>): bool $tick
+     * @return array<int|string, array<string, mixed>>
+     */
+    private function gather(string $type, Closure $tick): array
+    {
+        $answers = [];
+        $heard = [];
+        while (count($answers) < count($this->lanes)) {
+            $read = array_map(static fn ($lane) => $lane->in, array_diff_key($this->lanes, $answers));
+            $read[0] = $this->orchestrator->in;
+            [$write, $except] = [null, null];
+            @stream_select($read, $write, $except, 0, 250_000);
+            if (isset($read[0])) {
+                $this->obey();
+            }
+            foreach (array_diff_key($this->lanes, $answers) as $pid => $lane) {
+                foreach ($lane->poll() as $answer) {
+                    if ($answer['type'] === 'error') {
+                        return ['error' => $answer];
+                    }
+                    $heard[$pid] = $answer + ['at_ns' => hrtime(true)];
+                    if ($answer['type'] === $type) {
+                        $answers[$pid] = $answer;
+                    }
+                }
+                if ($lane->ended && !isset($answers[$pid])) {
+                    return ['error' => $this->fail('client', 'a lane died in a call of the library')];
+                }
+            }
+            if (count($answers) < count($this->lanes) && $tick($heard)) {
+                return ['error' => $this->fail('client', 'a call of the library does not return')];
+            }
+        }
+        return $answers;
+    }
+
+    /** Tell progress about each second; true once a lane was silent for too long. */
+    private function progress(): Closure
+    {
+        $told = $this->sharedNs;
+        $lostNs = self::LOST_NS + 2 * $this->setup->timeoutMs * 1_000_000 + self::PROGRESS_NS;
+        return function (array $heard) use (&$told, $lostNs): bool {
+            $now = hrtime(true);
+            if ($now - $told >= self::PROGRESS_NS) {
+                $told = $now;
+                $this->orchestrator->tell([
+                    'type' => 'progress',
+                    'ops' => array_sum(array_map(static fn ($answer) => $answer['ops'] ?? $answer['played'] ?? 0, $heard)),
+                    'errors' => array_sum(array_column($heard, 'errors')),
+                ]);
+            }
+            foreach (array_keys($this->lanes) as $pid) {
+                if ($now - max($heard[$pid]['at_ns'] ?? 0, $this->sharedNs) > $lostNs && ($heard[$pid]['type'] ?? '') !== 'done') {
+                    return true;
+                }
+            }
+            return false;
+        };
+    }
+
+    /** During a run the orchestrator says `stop`, `bye`, or nothing more. */
+    private function obey(): void
+    {
+        $requests = $this->orchestrator->poll();
+        foreach ($requests as $request) {
+            if ($request['type'] === 'stop' || $request['type'] === 'bye') {
+                foreach ($this->lanes as $lane) {
+                    $lane->tell(['type' => 'stop']);
+                }
+            }
+        }
+        if ($this->orchestrator->ended || in_array('bye', array_column($requests, 'type'), true)) {
+            $this->close();
+            exit(0);
+        }
+    }
+
+    /** @return array<string, mixed> */
+    private function fail(string $kind, string $text): array
+    {
+        return ['type' => 'error', 'kind' => $kind, 'text' => $text, 'definite' => false];
+    }
+
+    /** End the lanes; one that is in a call of the library does not wait for its end. */
+    public function close(): void
+    {
+        foreach (array_keys($this->lanes) as $pid) {
+            posix_kill($pid, SIGKILL);
+            pcntl_waitpid($pid, $status);
+        }
+        $this->lanes = [];
+    }
+
+    private static function part(int $total, int $number, int $parts): int
+    {
+        return intdiv($total, $parts) + ($number < $total % $parts ? 1 : 0);
+    }
+
+    /** The lanes' counts as one. @param array<int, array<string, mixed>> $lanes @return array<string, mixed> */
+    private static function merge(string $phase, array $lanes): array
+    {
+        $all = static fn (string $name) => array_column($lanes, $name);
+        $kinds = array_keys(array_merge(...array_values($all('operations'))));
+        $operations = [];
+        foreach ($kinds as $kind) {
+            $parts = array_column($all('operations'), $kind);
+            $service = self::sum(array_column($parts, 'service'));
+            $response = self::sum(array_column($parts, 'response')) ?: $service;
+            $operations[$kind] = self::sum(array_column($parts, 'figures')) + [
+                'errors' => (object) self::sum(array_column($parts, 'errors')),
+                'service' => $coded = Histogram::encode($service),
+                // In a closed loop the two are the same.
+                'response' => $response === $service ? $coded : Histogram::encode($response),
+            ];
+        }
+        $startNs = $all('start_ns')[0];
+        return [
+            'type' => 'done', 'phase' => $phase, 'operations' => (object) $operations,
+            'elapsed_ns' => max(0, max($all('ended_ns')) - $startNs),
+            'send_elapsed_ns' => max(0, max($all('sent_ns')) - $startNs),
+            'lag' => Histogram::encode(self::sum($all('lag'))),
+            'max_in_flight' => count(array_filter($all('played'))),
+            'bound' => array_sum($all('bound')),
+            'unsent' => array_sum($all('unsent')),
+            // A library that connects again does not say so: these would be the worker's own.
+            'reconnects' => 0,
+            'cpu_user_ns' => array_sum($all('cpu_user_ns')),
+            'cpu_system_ns' => array_sum($all('cpu_system_ns')),
+            'barriers' => array_sum($all('barriers')),
+        ];
+    }
+
+    /** Sums by key. @param list<array<int|string, int>> $parts @return array<int|string, int> */
+    private static function sum(array $parts): array
+    {
+        $sum = [];
+        foreach ($parts as $part) {
+            foreach ($part as $key => $count) {
+                $sum[$key] = ($sum[$key] ?? 0) + $count;
+            }
+        }
+        return $sum;
+    }
+}
