@@ -47,6 +47,11 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     steal_percent: float | None
     foreign_cpu_percent: float | None
 
+    def is_of(self, group: Group) -> bool:
+        """Whether the trial is one of a group's."""
+        cell = self.cell
+        return (cell.server, cell.workload, cell.load) == (group.server, group.workload, group.load)
+
 
 class Absence(msgspec.Struct, frozen=True, kw_only=True):
     """A client, or one of its cells, that could not run: why, and how to get it."""

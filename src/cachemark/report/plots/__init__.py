@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cachemark.report.plots.drift import drift
 from cachemark.report.plots.loads import over_throughput
 from cachemark.report.plots.overview import memory, overview
 from cachemark.report.plots.percentiles import percentiles
@@ -39,7 +40,12 @@ class Plots(msgspec.Struct, frozen=True, kw_only=True):
 def plots(report: Report, width: int) -> Plots:
     """The plots of a report, each `width` pixels wide."""
     groups = [
-        [ranking(group, report.trials, width), percentiles(group, width), cpu(group, width)]
+        [
+            ranking(group, report.trials, width),
+            percentiles(group, width),
+            cpu(group, width),
+            drift(group, report.trials, width),
+        ]
         for group in report.groups
     ]
     return Plots(

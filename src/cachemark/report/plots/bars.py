@@ -226,14 +226,10 @@ def _key(key: Sequence[tuple[Role, str]]) -> list[Spec]:
     layers: list[Spec] = []
     across = 0.0
     for role, words in key:
-        layers.append(
-            {
-                "data": {"values": [{}]},
-                "mark": {"type": "point", "shape": "square", "filled": True, "size": 110, "opacity": 1,
-                         "color": light(role), "aria": False},
-                "encoding": {"x": {"value": across + 5}, "y": {"value": -15}},
-            }
-        )  # fmt: skip
+        mark = {"type": "point", "shape": "square", "filled": True, "size": 110,
+                "opacity": 1, "color": light(role), "aria": False}  # fmt: skip
+        at = {"x": {"value": across + 5}, "y": {"value": -15}}
+        layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": at})
         layers.append(text({"x": across + 15, "y": -15.0}, words, "faint", fontSize=11))
         across += 15 + 6.2 * len(words) + 18
     return layers

@@ -14,7 +14,8 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 # Below this many pixels names stand above bars, and a key above lines, as on a telephone.
 _WIDE = 480
-_LETTER = 6.4
+# Generous, as a reader's machine may have none of the fonts that are asked for.
+_LETTER = 6.8
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +86,7 @@ _CONFIG: Spec = {
         "labelPadding": 6,
         "titlePadding": 8,
     },
-    "text": {"fontSize": 11.5, "color": light("ink")},
+    "text": {"fontSize": 11, "color": light("ink")},
 }
 
 

@@ -18,7 +18,7 @@ from cachemark.report.plots.frame import (
     spread_out,
     text,
 )
-from cachemark.report.plots.palette import DASHES, SERIES, SHAPES, Role, light
+from cachemark.report.plots.palette import DASHES, GREY, SERIES, SHAPES, Role, light
 from cachemark.report.plots.value import Spec
 
 MOST = len(SERIES)
@@ -43,18 +43,26 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     marks: list[Mark]
 
 
-def lines(found: Sequence[Line], width: int, height: int, *, x: Spec, y_title: str) -> Spec:
-    """Times (ns, logarithmic) over `x`, a channel without its field; the first six lines named."""
+def lines(
+    found: Sequence[Line],
+    width: int,
+    height: int,
+    *,
+    x: Spec,
+    y_title: str,
+    y_labels: str = TIME_LABEL,
+) -> Spec:
+    """Figures, logarithmic, over `x`, a channel without its field; the first six lines named."""
     named, rest = found[:MOST], found[MOST:]
     low, high, ticks = decades(*_bounds(found))
     place = _room(named, width)
     y = {
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": {"title": y_title, "values": ticks, "labelExpr": TIME_LABEL, "titleAnchor": "end"},
+        "axis": {"title": y_title, "values": ticks, "labelExpr": y_labels, "titleAnchor": "end"},
     }
     layers = [
-        *_line_layers(rest, [("rest", [1, 0])] * len(rest), x, y, width=1),
+        *_line_layers(rest, [GREY] * len(rest), x, y, width=1),
         *_line_layers(named, list(zip(SERIES, DASHES, strict=True)), x, y, width=2),
         *_interval_layers(named, x, y),
         *_shape_layers(named, x, y),

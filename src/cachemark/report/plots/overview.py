@@ -62,6 +62,7 @@ def _speed(report: Report, groups: list[Group], width: int) -> Plot:
         groups,
         width,
         name="overview",
+        title="Throughput" if closed else "Response time",
         unit=unit,
         labels=SI_LABEL if closed else TIME_LABEL,
         take=take,
@@ -84,6 +85,7 @@ def _memory(report: Report, groups: list[Group], width: int) -> Plot | None:
         groups,
         width,
         name="memory",
+        title="Server memory",
         unit="server's resident memory after the window",
         labels=_MEMORY_LABEL,
         take=take,
@@ -97,6 +99,7 @@ def _small(
     width: int,
     *,
     name: str,
+    title: str,
     unit: str,
     labels: str,
     take: Callable[[Row], Interval | None],
@@ -113,7 +116,7 @@ def _small(
     told = "; ".join(item.about for item in items)
     return Plot(
         name=slug(name, first.workload, first.load),
-        title=f"{first.workload} · {first.load}",
+        title=f"{title}: {first.workload} · {first.load}",
         caption="",
         alt=f"Bar chart of {unit}, {first.workload}, {first.load}: {told}.",
         spec=bars(items, width, axis=unit, labels=labels, key=grid.key()),
@@ -152,10 +155,15 @@ def _grid(report: Report, groups: list[Group]) -> _Grid:
     rows = {(row.summary.cell.client, g.server): row for g in groups for row in g.rows}
     experiment = report.header.experiment
     return _Grid(
-        clients=[c for c in experiment.clients if any(c == client for client, _ in rows)],
-        servers=[s for s in experiment.servers if any(s == server for _, server in rows)],
+        clients=_ordered([client for client, _ in rows], experiment.clients),
+        servers=_ordered([server for _, server in rows], experiment.servers),
         rows=rows,
     )
+
+
+def _ordered(found: list[str], planned: list[str]) -> list[str]:
+    """Each once, in the order of the experiment; what it does not name there comes last."""
+    return list(dict.fromkeys([*[name for name in planned if name in found], *found]))
 
 
 def _item(

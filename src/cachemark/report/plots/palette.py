@@ -56,6 +56,7 @@ ROLES: dict[Role, Colour] = {
 }
 
 SERIES: tuple[Role, ...] = ("series1", "series2", "series3", "series4", "series5", "series6")
+GREY: tuple[Role, list[int]] = ("rest", [1, 0])
 DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 

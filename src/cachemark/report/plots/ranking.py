@@ -98,14 +98,8 @@ def _item(group: Group, row: Row, dots: list[float]) -> BarItem:
 def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, list[float]]:
     rates: dict[str, list[float]] = {}
     for trial in trials:
-        cell = trial.cell
-        same = (cell.server, cell.workload, cell.load) == (
-            group.server,
-            group.workload,
-            group.load,
-        )
-        if same and trial.ops_per_s:
-            rates.setdefault(cell.client, []).append(trial.ops_per_s)
+        if trial.ops_per_s and trial.is_of(group):
+            rates.setdefault(trial.cell.client, []).append(trial.ops_per_s)
     return rates
 
 

@@ -1,0 +1,269 @@
+"""Report → what the template needs: plain values, plots drawn, anchors, words."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+
+import msgspec
+
+from cachemark.report import csv_file
+from cachemark.report.format import number, size
+from cachemark.report.html import words
+from cachemark.report.html.inline import inline
+from cachemark.report.plots import Plots, plots
+from cachemark.report.plots.draw import svg
+from cachemark.report.plots.value import Plot
+from cachemark.report.tables import Table, kinds, ranking, title
+from cachemark.report.value import Absence, Group, Report, Section, TrialRow
+
+WIDE, NARROW = 520, 336
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything on the page, in its order."""
+
+    name: str
+    question: str
+    answers: list[Answer]
+    facts: list[tuple[str, str]]
+    warnings: list[str]
+    analysis: list[str]
+    overview: list[Figure]
+    groups: list[GroupPart]
+    loads: list[Figure]
+    memory: list[Figure]
+    sections: list[SectionPart]
+    absences: list[Absence]
+    trials: TrialPart
+    environment: list[tuple[str, str]]
+    command: str
+    downloads: list[Download]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer: where it holds, what it says, and the part of the page that shows it."""
+
+    place: str
+    text: str
+    anchor: str
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A plot, drawn for two widths."""
+
+    name: str
+    title: str
+    caption: str
+    wide: str
+    narrow: str
+    table: Table
+
+
+class GroupPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The clients that did the same work."""
+
+    anchor: str
+    title: str
+    workload: str
+    load: str
+    figures: list[Figure]
+    ranking: Table
+    kinds: Table | None
+
+
+class SectionPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite's own table with its plots."""
+
+    anchor: str
+    title: str
+    table: Table
+    notes: list[str]
+    figures: list[Figure]
+
+
+class TrialPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the trials: how many of each verdict, which do not count, and all."""
+
+    counts: list[tuple[str, int]]
+    rejected: list[str]
+    table: Table
+
+
+class Download(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw data inside the page."""
+
+    label: str
+    file: str
+    size: str
+    address: str
+
+
+def page(report: Report) -> Page:
+    """Lay a report out. Raises UsageError when nothing draws its plots."""
+    experiment = report.header.experiment
+    drawn = _Drawn(plots(report, WIDE), plots(report, NARROW))
+    overview, memory = drawn.overview(), drawn.memory()
+    if len(overview) == len(memory) == 1:
+        # One workload: its two small charts stand side by side.
+        overview, memory = [*overview, *memory], []
+    anchors = [f"group-{number_}" for number_ in range(1, len(report.groups) + 1)]
+    return Page(
+        name=experiment.name,
+        question=experiment.question,
+        answers=[_answer(a, to) for a, to in zip(report.answers, anchors, strict=True)],
+        facts=_facts(report),
+        warnings=report.notes,
+        analysis=[" ".join(p.split()) for p in experiment.analysis.split("\n\n") if p.strip()],
+        overview=overview,
+        groups=[
+            _group(report, group, anchor, figures)
+            for group, anchor, figures in zip(report.groups, anchors, drawn.groups(), strict=True)
+        ],
+        loads=drawn.loads(),
+        memory=memory,
+        sections=[
+            _section(section, f"section-{n}", figures)
+            for n, (section, figures) in enumerate(
+                zip(report.sections, drawn.sections(), strict=True), 1
+            )
+        ],
+        absences=report.absences,
+        trials=_trials(report),
+        environment=words.environment(report),
+        command=report.header.command,
+        downloads=_downloads(report),
+    )
+
+
+class _Drawn:
+    """The plots at both widths, drawn as they are asked for."""
+
+    def __init__(self, wide: Plots, narrow: Plots) -> None:
+        self._wide, self._narrow = wide, narrow
+
+    def overview(self) -> list[Figure]:
+        return _figures(self._wide.overview, self._narrow.overview)
+
+    def loads(self) -> list[Figure]:
+        return _figures(self._wide.loads, self._narrow.loads)
+
+    def memory(self) -> list[Figure]:
+        return _figures(self._wide.memory, self._narrow.memory)
+
+    def groups(self) -> list[list[Figure]]:
+        return list(map(_figures, self._wide.groups, self._narrow.groups))
+
+    def sections(self) -> list[list[Figure]]:
+        return list(map(_figures, self._wide.sections, self._narrow.sections))
+
+
+def _figures(wide: list[Plot], narrow: list[Plot]) -> list[Figure]:
+    return [
+        Figure(
+            name=big.name,
+            title=big.title,
+            caption=big.caption,
+            wide=inline(svg(big.spec), name="wide", alt=big.alt),
+            narrow=inline(svg(small.spec), name="narrow", alt=small.alt),
+            table=big.table,
+        )
+        for big, small in zip(wide, narrow, strict=True)
+    ]
+
+
+def _answer(text: str, anchor: str) -> Answer:
+    place, colon, said = text.partition(": ")
+    return Answer(place=place if colon else "", text=said or text, anchor=anchor)
+
+
+def _facts(report: Report) -> list[tuple[str, str]]:
+    header = report.header
+    valid = sum(trial.verdict == "VALID" for trial in report.trials)
+    host = header.host
+    virtual = ", virtual" if host.hypervisor else ""
+    return [
+        ("Trials", f"{valid} of {len(report.trials)} valid"),
+        ("Blocks", f"{header.experiment.blocks}, in random order"),
+        ("Machine", f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{virtual}"),
+        ("Date", header.created_at.replace("T", " ")[:16] + " UTC"),
+        ("cachemark", header.cachemark),
+    ]
+
+
+def _group(report: Report, group: Group, anchor: str, figures: list[Figure]) -> GroupPart:
+    experiment = report.header.experiment
+    workload = next((w for w in experiment.workloads if w.name == group.workload), None)
+    load = next((a for a in experiment.loads if a.name == group.load), None)
+    return GroupPart(
+        anchor=anchor,
+        title=title(group),
+        workload=words.workload(workload) if workload else "",
+        load=words.load(load) if load else "",
+        figures=figures,
+        ranking=ranking(group),
+        kinds=kinds(group),
+    )
+
+
+def _section(section: Section, anchor: str, figures: list[Figure]) -> SectionPart:
+    return SectionPart(
+        anchor=anchor,
+        title=section.title,
+        table=Table(columns=section.columns, rows=section.rows),
+        notes=section.notes,
+        figures=figures,
+    )
+
+
+def _trials(report: Report) -> TrialPart:
+    counts = Counter(trial.verdict for trial in report.trials)
+    columns = ["#", "block", "client", "server", "workload", "load", "verdict", "ops/s",
+               "other CPU", "steal", "reason"]  # fmt: skip
+    return TrialPart(
+        counts=counts.most_common(),
+        rejected=report.rejected,
+        table=Table(columns=columns, rows=[_trial(trial) for trial in report.trials]),
+    )
+
+
+def _trial(trial: TrialRow) -> list[str]:
+    cell = trial.cell
+    return [
+        str(trial.index + 1),
+        str(trial.block + 1),
+        cell.client,
+        cell.server,
+        cell.workload,
+        cell.load,
+        trial.verdict,
+        "–" if trial.ops_per_s is None else number(trial.ops_per_s),
+        _percent(trial.foreign_cpu_percent),
+        _percent(trial.steal_percent),
+        "; ".join(trial.reasons),
+    ]
+
+
+def _percent(of: float | None) -> str:
+    return "–" if of is None else f"{of:.1f} %"
+
+
+def _downloads(report: Report) -> list[Download]:
+    name = report.header.id
+    plain = msgspec.json.encode(msgspec.to_builtins(report, str_keys=True))
+    table = csv_file.render(report, None).encode("utf-8")
+    return [
+        _download("The whole report", f"{name}.json", "application/json", plain),
+        _download("The figures", f"{name}.csv", "text/csv", table),
+    ]
+
+
+def _download(label: str, file: str, kind: str, content: bytes) -> Download:
+    # As an address of its own a file can be saved without a script.
+    coded = base64.b64encode(content).decode("ascii")
+    return Download(
+        label=label,
+        file=file,
+        size=size(len(content)),
+        address=f"data:{kind};charset=utf-8;base64,{coded}",
+    )

@@ -1,0 +1,55 @@
+"""Page → HTML, by Jinja2: every word of a worker or a server is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from cachemark.report.html.page import page
+from cachemark.report.html.theme import exchange, variables
+from cachemark.report.value import Report
+
+
+def render(report: Report, width: int | None) -> str:
+    """The report as one HTML file; `width` has no meaning here, as the page fits any."""
+    del width
+    script = _file("script.js")
+    return (
+        _templates()
+        .get_template("page.html.jinja")
+        .render(
+            page=page(report),
+            style=Markup(f"{variables()}\n{_file('style.css')}\n{exchange()}"),
+            script=Markup(script),
+            script_hash=_hash(script),
+        )
+    )
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("cachemark.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # The drawings are our own: their texts were escaped when they were written.
+    made.filters["drawing"] = Markup
+    return made
+
+
+def _file(name: str) -> str:
+    return (resources.files("cachemark.report.html") / "templates" / name).read_text("utf-8")
+
+
+def _hash(script: str) -> str:
+    """What the page's policy allows to run: this script, and no other."""
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return "sha256-" + base64.b64encode(digest).decode("ascii")

@@ -1,0 +1,79 @@
+"""Throughput block by block: did the machine hold still?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.report.format import number
+from cachemark.report.plots.frame import SI_LABEL
+from cachemark.report.plots.lines import MOST, Line, Mark, lines
+from cachemark.report.plots.value import Plot, Spec, slug
+from cachemark.report.tables import Table
+from cachemark.report.value import Group, TrialRow
+
+
+def drift(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
+    """Each client's valid trials, a point for each block; None where there is but one block.
+
+    In an open loop the rate is given, so that it shows nothing.
+    """
+    rates = _rates(group, trials)
+    blocks = sorted({block for found in rates.values() for block in found})
+    if group.metric != "rate" or len(blocks) < 2:
+        return None
+    clients = [row.summary.cell.client for row in group.rows if row.summary.cell.client in rates]
+    found = [_line(client, rates[client]) for client in clients]
+    return Plot(
+        name=slug("blocks", group.workload, group.load, group.server),
+        title="Throughput, block by block",
+        caption="Lines that rise and fall together are the machine’s doing; clients are compared "
+        "within a block, which takes that out."
+        + (f" Named are the first {MOST}." if len(found) > MOST else ""),
+        alt=f"Line chart of operations per second in each of {len(blocks)} blocks: "
+        + "; ".join(
+            f"{line.who} {', '.join(number(mark.y) for mark in line.marks)}" for line in found
+        )
+        + ".",
+        spec=lines(
+            found,
+            width,
+            260,
+            x=_axis(blocks),
+            y_title="operations per second",
+            y_labels=SI_LABEL,
+        ),
+        table=_table(clients, blocks, rates),
+    )
+
+
+def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, dict[int, float]]:
+    rates: dict[str, dict[int, float]] = {}
+    for trial in trials:
+        if trial.ops_per_s and trial.is_of(group):
+            rates.setdefault(trial.cell.client, {})[trial.block + 1] = trial.ops_per_s
+    return rates
+
+
+def _line(client: str, rates: dict[int, float]) -> Line:
+    marks = [
+        Mark(x=block, y=rate, about=f"{client}, block {block}: {number(rate)} ops/s")
+        for block, rate in sorted(rates.items())
+    ]
+    return Line(who=client, marks=marks)
+
+
+def _axis(blocks: list[int]) -> Spec:
+    step = -(-len(blocks) // 12)
+    return {
+        "type": "quantitative",
+        "scale": {"domain": [blocks[0] - 0.2, blocks[-1] + 0.2], "nice": False, "zero": False},
+        "axis": {"title": "block", "values": blocks[::step], "format": "d"},
+    }
+
+
+def _table(clients: list[str], blocks: list[int], rates: dict[str, dict[int, float]]) -> Table:
+    rows = [
+        [client, *["–" if b not in rates[client] else number(rates[client][b]) for b in blocks]]
+        for client in clients
+    ]
+    return Table(columns=["client", *[f"block {block}" for block in blocks]], rows=rows)
