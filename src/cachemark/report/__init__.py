@@ -3,20 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+from cachemark.errors import UsageError
 from cachemark.report import csv_file, json_file, markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.value import Report
 from cachemark.store import Run
+
+
+def _html(report: Report, width: int | None) -> str:
+    # Late, as templates take a while to load and other forms do without.
+    from cachemark.report import html  # noqa: PLC0415
+
+    return html.render(report, width)
+
 
 RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
     "table": terminal.render,
     "markdown": markdown.render,
     "csv": csv_file.render,
     "json": json_file.render,
+    "html": _html,
 }
+
+# A file for each plot: its name ends so.
+PICTURES = {"svg": ".svg", "png": ".png", "vega-lite": ".vl.json"}
 
 
 def render(form: str, run: Run, width: int | None) -> str:
     """A run's report in one of the forms of RENDERERS, `width` columns wide where that matters."""
     return RENDERERS[form](build(run.header, run.outcomes()), width)
+
+
+def draw(form: str, run: Run, folder: Path) -> list[Path]:
+    """Write a run's plots into a folder in one of the forms of PICTURES. Raises UsageError."""
+    from cachemark.report.plots import files  # noqa: PLC0415
+
+    written: list[Path] = []
+    for name, content in files(build(run.header, run.outcomes()), form):
+        path = folder / f"{name}{PICTURES[form]}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error}") from error
+        written.append(path)
+    return written

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
+from cachemark.report.plots.draw import png, svg
 from cachemark.report.plots.drift import drift
 from cachemark.report.plots.loads import over_throughput
 from cachemark.report.plots.overview import memory, overview
@@ -11,7 +14,7 @@ from cachemark.report.plots.percentiles import percentiles
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
 from cachemark.report.plots.resources import cpu
-from cachemark.report.plots.value import Plot
+from cachemark.report.plots.value import Plot, titled
 from cachemark.report.value import Report
 
 
@@ -55,6 +58,22 @@ def plots(report: Report, width: int) -> Plots:
         memory=memory(report, width),
         sections=[published(section, width) for section in report.sections],
     )
+
+
+# Wide enough for a page's column.
+_FILE_WIDTH = 680
+
+
+def files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
+    """Each plot as a file's name and content: `svg`, `png` or `vega-lite`."""
+    for plot in plots(report, _FILE_WIDTH).every():
+        spec = titled(plot)
+        if form == "png":
+            yield plot.name, png(spec)
+        elif form == "svg":
+            yield plot.name, svg(spec).encode("utf-8")
+        else:
+            yield plot.name, msgspec.json.format(msgspec.json.encode(spec)) + b"\n"
 
 
 def _flat(nested: list[list[Plot]]) -> list[Plot]:

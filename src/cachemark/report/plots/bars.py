@@ -174,12 +174,21 @@ def _interval_layers(groups: list[_Group]) -> list[Spec]:
     ]
     if not values:
         return []
-    mark = {"type": "rule", "color": light("ink"), "strokeWidth": 1.5, "aria": False}
     line = {"x": _x(groups, "low"), "x2": {"field": "high"}, "y": _y("middle")}
     feet = [
         {"x": _x(groups, end), "y": _y("top"), "y2": {"field": "bottom"}} for end in ("low", "high")
     ]
-    return [{"data": {"values": values}, "mark": mark, "encoding": e} for e in (line, *feet)]
+    # A rim of the paper's colour keeps the line apart from a bar of any colour.
+    strokes: tuple[tuple[Role, float], ...] = (("paper", 3.5), ("ink", 1.5))
+    return [
+        {
+            "data": {"values": values},
+            "mark": {"type": "rule", "color": light(role), "strokeWidth": width, "aria": False},
+            "encoding": encoding,
+        }
+        for role, width in strokes
+        for encoding in (line, *feet)
+    ]
 
 
 def _dot_layer(groups: list[_Group]) -> list[Spec]:

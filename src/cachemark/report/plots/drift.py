@@ -8,7 +8,7 @@ from cachemark.report.format import number
 from cachemark.report.plots.frame import SI_LABEL
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, title
 from cachemark.report.value import Group, TrialRow
 
 
@@ -42,6 +42,7 @@ def drift(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
             y_title="operations per second",
             y_labels=SI_LABEL,
         ),
+        place=title(group),
         table=_table(clients, blocks, rates),
     )
 

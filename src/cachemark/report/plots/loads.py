@@ -52,6 +52,7 @@ def _plot(groups: list[Group], percent: int, width: int) -> Plot | None:
         "interval over trials." + (f" Named are the first {MOST}." if len(found) > MOST else ""),
         alt=f"Line chart of p{percent} of the response time over operations per second: {told}.",
         spec=lines(found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"),
+        place=f"{first.workload} · {first.server}",
         table=_table(clients, groups, percent),
     )
 

@@ -16,7 +16,7 @@ from cachemark.report.tables import Table
 from cachemark.report.value import Group, Report, Row
 from cachemark.statistics import Interval
 
-_MEMORY_LABEL = "replace(format(datum.value, '~s'), /([kMG])$/, ' $1') + 'B'"
+_MEMORY_LABEL = "replace(format(datum.value, '~s'), /([kMG]?)$/, ' $1B')"
 
 
 def overview(report: Report, width: int) -> list[Plot]:

@@ -8,7 +8,7 @@ from cachemark.report.format import time
 from cachemark.report.plots.frame import is_wide
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, title
 from cachemark.report.value import Group, Row
 
 _SAID = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
@@ -27,6 +27,7 @@ def percentiles(group: Group, width: int) -> Plot | None:
         caption=_caption(len(found)),
         alt=_alt(group),
         spec=lines(found, width, 260, x=_axis(furthest, width), y_title="response time"),
+        place=title(group),
         table=_table(group),
     )
 

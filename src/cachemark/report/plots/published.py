@@ -38,6 +38,7 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
         caption="",
         alt=f"Bar chart of {section.unit}, {measure}: {told}.",
         spec=bars(items, width, axis=section.unit, labels=SI_LABEL, key=_KEY),
+        place=section.title,
         table=Table(
             columns=["whose", section.unit], rows=[[item.who, item.figure] for item in items]
         ),

@@ -10,7 +10,7 @@ from cachemark.report.plots.bars import BarItem, bars
 from cachemark.report.plots.frame import SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, title
 from cachemark.report.value import Group, Row, TrialRow
 from cachemark.statistics import Interval, Metric
 
@@ -31,6 +31,7 @@ def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
             axis="operations per second" if closed else "p99 of the response time (less is faster)",
             labels=SI_LABEL if closed else TIME_LABEL,
         ),
+        place=title(group),
         table=_table(group),
     )
 

@@ -6,7 +6,7 @@ from cachemark.report.format import interval, micros, size
 from cachemark.report.plots.bars import BarItem, bars
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug
-from cachemark.report.tables import Table
+from cachemark.report.tables import Table, title
 from cachemark.report.value import Group, Row
 from cachemark.statistics import Interval
 
@@ -36,6 +36,7 @@ def cpu(group: Group, width: int) -> Plot | None:
         "operations that were done. Less is cheaper.",
         alt=f"Bar chart of CPU time per operation against {group.server}: {told}.",
         spec=bars(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),
+        place=title(group),
         table=_table(rows),
     )
 

@@ -7,14 +7,20 @@ from typing import Any
 
 import msgspec
 
+from cachemark.report.plots.palette import light
 from cachemark.report.tables import Table
+
+_TITLE_HEIGHT = 52
 
 # Specifications are JSON: their shape is Vega-Lite's affair.
 Spec = dict[str, Any]
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot as data. `alt` says what it shows to who cannot see it; `table` has every figure."""
+    """A plot as data. `alt` says what it shows to who cannot see it; `table` has every figure.
+
+    `place` is what was done, against what, where the title does not say so.
+    """
 
     name: str
     title: str
@@ -22,6 +28,24 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     alt: str
     spec: Spec
     table: Table
+    place: str = ""
+
+
+def titled(plot: Plot) -> Spec:
+    """The specification with the plot's title, for where nothing round it says what it is."""
+    title = {
+        "text": plot.title,
+        "subtitle": plot.place,
+        "anchor": "start",
+        "frame": "bounds",
+        "offset": 14,
+        "fontSize": 15,
+        "subtitleFontSize": 12,
+        "subtitleColor": light("faint"),
+        "color": light("ink"),
+    }
+    room = {**plot.spec["padding"], "top": plot.spec["padding"]["top"] + _TITLE_HEIGHT}
+    return {**plot.spec, "padding": room, "title": title, "description": plot.alt}
 
 
 def slug(*parts: str) -> str:

@@ -7,7 +7,8 @@ let theme = "system";
 function show() {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  button.textContent = `Theme: ${theme}`;
+  button.textContent = `◐ ${theme}`;
+  button.setAttribute("aria-label", `Theme: ${theme}`);
 }
 button.hidden = false;
 button.addEventListener("click", () => {
