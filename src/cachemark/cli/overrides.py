@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
@@ -104,7 +105,8 @@ def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]
         return [base]
     # Loads that differ in nothing but their threads become one; the others keep their names apart.
     alike = [load for load in all_loads if _bare(load) == _bare(old)]
-    prefix = f"{alike[0].name}-" if len(alike) < len(all_loads) else ""
+    stem = re.sub(r"-?[0-9]+-threads$", "", alike[0].name)
+    prefix = f"{stem}-" if stem and len(alike) < len(all_loads) else ""
     return [
         _replace(base, name=f"{prefix}{threads}-threads", threads=threads)
         for threads in overrides.threads
