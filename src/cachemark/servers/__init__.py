@@ -1,7 +1,7 @@
 """Servers: start, probe, sample, stop. One kind = one file."""
 
 from cachemark.servers.quirks import options_for
-from cachemark.servers.registry import Kind, kinds, missing, parse_spec, running
+from cachemark.servers.registry import Kind, kinds, missing, parse_spec, running, small
 from cachemark.servers.running import ProcessUse, RunningServer
 from cachemark.servers.spec import Missing, ServerSpec
 
@@ -16,4 +16,5 @@ __all__ = [
     "options_for",
     "parse_spec",
     "running",
+    "small",
 ]

@@ -23,7 +23,7 @@ class Control:
     def __init__(self, address: str, timeout_s: float = _TIMEOUT_S) -> None:
         self.address = address
         try:
-            self._socket = _connect(address, timeout_s)
+            self._socket = connect(address, timeout_s)
         except (OSError, ValueError) as error:
             raise TrialError(f"server {address}: cannot connect: {error}") from error
 
@@ -68,7 +68,8 @@ class Control:
         return bytes(reply)
 
 
-def _connect(address: str, timeout_s: float) -> socket.socket:
+def connect(address: str, timeout_s: float) -> socket.socket:
+    """A connection that sends without delay. Raises OSError, ValueError."""
     if address.startswith("unix:"):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout_s)

@@ -30,7 +30,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of server: how it is named, run, and known to be missing.
 
     `plain` is its simplest form where that is more than its name; `setup` is the program, in this
-    folder, that sets it up on demand.
+    folder, that sets it up on demand; `small_memory` is its option `memory` for a server that is
+    soon full.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     plain: str = ""
     setup: str = ""
+    small_memory: str = ""
 
 
 _KINDS = (
@@ -49,6 +51,7 @@ _KINDS = (
         name="embedded",
         summary="the engine's own server",
         form="embedded[:io=events|blocking,threads=N,memory=64m]",
+        small_memory="16m",
         parse=embedded.parse,
         missing=embedded.missing,
         running=embedded.running,
@@ -57,6 +60,7 @@ _KINDS = (
         name="memcached",
         summary="memcached on PATH",
         form="memcached[:threads=N,memory=MB,connections=N,unix=yes,binary=/path]",
+        small_memory="16",
         parse=memcached.parse,
         missing=memcached.missing,
         running=memcached.running,
@@ -68,6 +72,7 @@ _KINDS = (
             form=one.form,
             note=one.note,
             setup=one.setup,
+            small_memory="16",
             parse=one.parse,
             missing=one.missing,
             running=one.running,
@@ -142,6 +147,19 @@ def parse_spec(text: str) -> ServerSpec:
 def missing(spec: ServerSpec) -> Missing | None:
     """Why a server cannot be started on this machine, as far as that shows before it is."""
     return _kind(spec.kind).missing(spec)
+
+
+def small(spec: ServerSpec) -> ServerSpec | None:
+    """The same server with little memory, without a proxy or companions; None where unknown."""
+    if spec.inner is not None:
+        return small(spec.inner)
+    kind = _kind(spec.kind)
+    if not kind.small_memory:
+        return None
+    options = {**spec.options, "memory": kind.small_memory}
+    return parse_spec(
+        f"{spec.kind}:" + ",".join(f"{name}={value}" for name, value in options.items())
+    )
 
 
 def running(

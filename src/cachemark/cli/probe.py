@@ -1,0 +1,64 @@
+"""`cachemark probe SERVER…`: is a server fit to be timed, and what would its deviations do?"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cachemark.errors import TrialError
+from cachemark.probe import EVERYTHING, Finding, examine, excluded
+from cachemark.servers import parse_spec
+
+_WORDS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[/]"}
+
+
+def probe(
+    server: Annotated[str, Parameter(help="a server, as `cachemark servers` lists them")],
+    /,
+    *more: str,
+    whole: Annotated[
+        bool, Parameter(name="--all", negative="", help="show what is as it should be too")
+    ] = False,
+    json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
+) -> int:
+    """Look whether servers are fit to be timed, each on an instance of its own.
+
+    The exit status is 1 when one cannot be timed at all.
+    """
+    specs = [parse_spec(text) for text in (server, *more)]
+    found: dict[str, list[Finding]] = {}
+    for spec in specs:
+        try:
+            found[spec.text] = examine(spec)
+        except TrialError as error:
+            raise TrialError(f"{spec.text}: {error.text}", error.remedy) from error
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+    else:
+        for text, findings in found.items():
+            _print(text, findings, whole=whole)
+    bad = any(EVERYTHING in one.excludes for findings in found.values() for one in findings)
+    return 1 if bad else 0
+
+
+def _print(text: str, findings: list[Finding], *, whole: bool) -> None:
+    console = Console(highlight=False)
+    fit = sum(finding.fit is True for finding in findings)
+    console.print(f"{escape(text)}: {fit} of {len(findings)} checks are as with memcached")
+    table = Table(box=None, pad_edge=False)
+    for column in ("check", "", "seen", "so"):
+        table.add_column(column, overflow="fold")
+    for finding in findings:
+        if whole or not finding.fit:
+            seen, means = escape(finding.seen), escape(finding.means)
+            table.add_row(escape(finding.name), _WORDS[finding.fit], seen, means)
+    if table.row_count:
+        console.print(table)
+    cannot = sorted(excluded(findings))
+    console.print(f"not to be timed: {', '.join(cannot)}\n" if cannot else "")
