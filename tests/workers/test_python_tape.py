@@ -1,10 +1,11 @@
-"""The Python worker's reader of tapes, on tapes made by hand: what it reads, and what it refuses."""
+"""The Python worker's reader, on tapes made by hand: what it reads, and what it refuses."""
 
 from __future__ import annotations
 
 import importlib
 import struct
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,22 @@ from tests.conftest import ROOT
 GET, MGET, SET, DELETE, VERSION, MSET, CAS, INCR = 1, 3, 4, 7, 10, 11, 14, 15
 POOL = bytes(range(65, 91)) * 4
 FIELDS = ("file_bytes", "seed", "keys", "prefill", "ops", "runs", "pool", "period", "offsets_at",
-          "keys_at", "key_bytes", "lengths_at", "pool_at", "ops_at", "runs_at", "times_at", "exptime",
-          "flags", "group", "counters", "reserved")  # fmt: skip
+          "keys_at", "key_bytes", "lengths_at", "pool_at", "ops_at", "runs_at", "times_at",
+          "exptime", "flags", "group", "counters", "reserved")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def tape() -> Any:
-    """The worker's module; the worker's folder is on the path only while it is imported."""
+def tape() -> Generator[Any]:
+    """The worker's module; the worker's folder is on the path only as long as it is used."""
     sys.path.insert(0, str(ROOT / "workers" / "python"))
-    try:
-        yield importlib.import_module("tape")
-    finally:
-        sys.path.pop(0)
+    yield importlib.import_module("tape")
+    sys.path.pop(0)
+
+
+def lane(read: Any, number: int = 0, lanes: int = 1) -> list[Any]:
+    """The operations of a lane, with the tape's own keys."""
+    made = importlib.import_module("operations").Operations(read, read.keys)
+    return list(made.lane(number, lanes)())
 
 
 def made(
@@ -65,26 +70,26 @@ def written(folder: Path, data: bytes) -> Path:
 def test_a_group_stays_in_one_lane(tape: Any, tmp_path: Path) -> None:
     ops = [(GET, 0, 1, j % 3, 0, 0) for j in range(12)]
     read = tape.Tape(written(tmp_path, made(ops, group=2)))
-    lanes = [[op.number for op in read.lane(t, 4, read.keys)()] for t in range(4)]
+    lanes = [[op.number for op in lane(read, t, 4)] for t in range(4)]
     assert lanes == [[0, 1, 8, 9], [2, 3, 10, 11], [4, 5], [6, 7]]
-    assert list(read.lane(7, 8, read.keys)()) == []
+    assert lane(read, 7, 8) == []
 
 
 def test_counters_are_stored_as_digits_and_changed_by_an_amount(tape: Any, tmp_path: Path) -> None:
     ops = [(INCR, 0, 1, 3, 1_000_000, 0), (INCR + 1, 1, 1, 3, 2, 0), (DELETE, 0, 1, 3, 0, 0)]
     read = tape.Tape(written(tmp_path, made(ops)))
     assert read.kinds == {"incr", "decr_noreply", "delete"}
-    stored = [op.value for op in read.prefill(0, 1, read.keys)]
+    operations = importlib.import_module("operations").Operations(read, read.keys)
+    stored = [op.value for op in operations.prefill(0, 1)]
     assert stored[3] == b"1000000000"
     assert stored[0] == read.value(0, 5)
-    operations = read.lane(0, 1, read.keys)()
-    assert [op.amount for op in operations] == [1_000_000, 2, 0]
-    assert [op.done for op in operations] == [1, 0, 1]
+    assert [op.amount for op in lane(read)] == [1_000_000, 2, 0]
+    assert [op.done for op in lane(read)] == [1, 0, 1]
 
 
 def test_cas_names_the_value_that_it_writes(tape: Any, tmp_path: Path) -> None:
     read = tape.Tape(written(tmp_path, made([(CAS, 0, 1, 1, 9, 60)])))
-    (op,) = read.lane(0, 1, read.keys)()
+    (op,) = lane(read)
     assert (op.kind, op.key, op.value, op.exptime_s) == ("cas", b"bb", read.value(1, 9), 60)
 
 
@@ -131,6 +136,6 @@ def test_what_breaks_a_rule_is_refused(name: str, tape: Any, tmp_path: Path) -> 
 def test_the_same_tape_without_the_fault_is_read(tape: Any, tmp_path: Path) -> None:
     ops = [READ, (VERSION, 0, 0, 0, 0, 0), (MGET, 0, 2, 1, 0, 0), (MSET, 1, 3, 0, 0, 0)]
     read = tape.Tape(written(tmp_path, made(ops, group=2)))
-    assert [op.kind for op in read.lane(0, 1, read.keys)()] == [
+    assert [op.kind for op in lane(read)] == [
         "get", "version", "mget", "mset_noreply"
     ]  # fmt: skip

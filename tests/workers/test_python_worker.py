@@ -29,7 +29,7 @@ def test_an_unknown_client_is_named_with_the_known_ones() -> None:
     assert ended.returncode == 2
     assert ended.stdout == ""
     (line,) = ended.stderr.splitlines()
-    for name in ("pymemcache", "pylibmc", "python-memcached", "aiomcache", "emcache"):
+    for name in ("pymemcache", "pylibmc", "python-memcached", "bmemcached", "emcache", "null"):
         assert name in line
 
 
@@ -41,7 +41,7 @@ def test_a_library_that_is_missing_is_an_answer() -> None:
         answer = driver.ask(worker, Hello())
     assert isinstance(answer, Unsupported)
     assert "pymemcache is not installed" in answer.reason
-    assert answer.remedy == "make workers"
+    assert answer.remedy == "cachemark setup python"
 
 
 @pytest.mark.parametrize("schedule", [(), ("--rate", "100", "--duration", "400ms")])
@@ -79,8 +79,10 @@ REFUSED: dict[str, dict[str, Any]] = {
     "depth": {"depth": 2},
     "connections": {"connections": 2},
     "wire": {"wire": "binary"},
-    "servers": {"servers": ["127.0.0.1:1", "127.0.0.1:2"]},
+    "no server": {"servers": []},
     "options": {"options": {"colour": "blue"}},
+    "an option's value": {"options": {"profile": "fast"}},
+    "hashing": {"options": {"hashing": "ketama"}},
 }
 
 

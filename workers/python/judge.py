@@ -1,7 +1,8 @@
 """What an answer of a library comes to, as one number that the loop can note in no time.
 
 Not negative: the operation is done; the low 17 bits are the keys found (for `add` and `replace`:
-1 if refused), the bits above them the value bytes read or written. Negative: it failed.
+1 if refused; for `cas` 1 if stored, 2 if refused), the bits above them the value bytes read or
+written. Negative: it failed.
 """
 
 from __future__ import annotations
@@ -53,6 +54,26 @@ def stored_many(failed, op):
 def accepted(result, op):
     """An `add` or `replace`: false if it was refused, which is an answer."""
     return op.done if result else op.done | 1
+
+
+def swapped(answer, op):
+    """A `cas`: the value that its `gets` brought, None for a miss, and whether it was stored.
+
+    An item that was gone by then is a miss, where the library tells by None.
+    """
+    value, result = answer
+    if value is None or result is None:
+        return 0
+    if not op.verify(0, value):
+        return WRONG
+    return op.done | (1 if result else 2)
+
+
+def counted(number, op):
+    """An `incr` or `decr`: the new number, None where there is no counter."""
+    if number is None:
+        return 0
+    return op.done if isinstance(number, int) else WRONG
 
 
 def known(result, op):

@@ -12,6 +12,7 @@ from itertools import chain, count, islice, repeat
 
 import tasks
 import threads
+from operations import Operations
 from record import Record, encode, summed
 from window import Window, clock, wait_until
 
@@ -27,7 +28,8 @@ class Player:
         self.records = []
         self.playing = self.waits = False
         self.loop = asyncio.new_event_loop() if client.API == "async" else None
-        self.names = [key.decode() for key in tape.keys] if client.KEYS is str else tape.keys
+        names = [key.decode() for key in tape.keys] if client.KEYS is str else tape.keys
+        self.operations = Operations(tape, names)
         # A session lives in one thread from its connect on: some libraries keep a connection for
         # each thread that they are called from.
         self.threads = [ThreadPoolExecutor(1) for _ in range(setup.threads)]
@@ -52,12 +54,16 @@ class Player:
 
     def _script(self, session, place):
         """A function that gives a lane's calls from the first record on."""
-        operations = self.tape.lane(place, self.lanes, self.names)
+        operations = self.operations.lane(place, self.lanes)
         made = operations()
         if not isinstance(made, list):
-            return lambda: (bind(session, op) for op in operations())
-        ready = [bind(session, op) for op in made]
+            return lambda: (self._call(session, op) for op in operations())
+        ready = [self._call(session, op) for op in made]
         return lambda: ready
+
+    def _call(self, session, op):
+        """A call that is ready to be made: function, arguments, judge, operation."""
+        return (*self.client.CALLS[op.kind](session, op), op)
 
     def window(self, start_unix_ns, duration_ms):
         """The window of a run that is to start at an instant of the wall clock."""
@@ -106,8 +112,8 @@ class Player:
     def _calls(self, t, phase, limit, window):
         session, script, times = self.sessions[t], self.scripts[t], self.tape.times
         if phase == "prefill":
-            stored = self.tape.prefill(self.places[t], self.lanes, self.names)
-            return (bind(session, op) for op in stored)
+            stored = self.operations.prefill(self.places[t], self.lanes)
+            return (self._call(session, op) for op in stored)
         if not self.tape.numbers(self.places[t], self.lanes):
             return iter(())
         if not times:
@@ -138,7 +144,9 @@ class Player:
 
     def _done(self, phase, window, before, after):
         records, start_ns = self.records, window.start_ns
-        facts = self.tape.prefill_facts if phase == "prefill" else self.tape.facts
+        facts = self.operations.facts
+        if phase == "prefill":
+            facts = self.operations.prefill_facts
         lags = sum((Counter(record.lags) for record in records), Counter())
         return {
             "type": "done",
@@ -158,11 +166,6 @@ class Player:
             "cpu_system_ns": int((after.ru_stime - before.ru_stime) * 1e9),
             "barriers": sum(record.barriers for record in records),
         }
-
-
-def bind(session, op):
-    """A call that is ready to be made: function, arguments, judge, operation."""
-    return (*getattr(session, op.kind)(op), op)
 
 
 def part(total, number, parts):

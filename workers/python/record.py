@@ -8,28 +8,18 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
-from itertools import repeat
+from itertools import compress, repeat
 
 from hdrh.histogram import HdrHistogram
 
 from judge import ERRORS, FOUND_MASK, SIZE_BIT, TIMEOUT, WRONG
-from tape import READS
+from tape import READS, STEPS
 from window import clock
 
 LOWEST_NS, HIGHEST_NS, DIGITS = 1, 100_000_000_000, 3
-FIGURES = (
-    "attempts",
-    "ok",
-    "hits",
-    "misses",
-    "not_stored",
-    "wrong_values",
-    "keys",
-    "value_bytes",
-    "key_bytes",
-    "busy_ns",
-)
-_LOOKS_UP = READS | {"delete", "touch"}
+FIGURES = ("attempts", "ok", "hits", "misses", "not_stored", "wrong_values", "keys", "value_bytes",
+           "key_bytes", "busy_ns")  # fmt: skip
+_LOOKS_UP = READS | STEPS | {"delete", "touch"}
 
 
 class Record:
@@ -65,58 +55,77 @@ def encode(counts):
 
 
 class Sum:
-    """The counts of one kind of operation over all lanes."""
+    """The figures of one kind of operation over all lanes."""
 
-    def __init__(self):
-        self.figures = dict.fromkeys(FIGURES, 0)
-        self.errors = Counter()
-        self.service, self.response = Counter(), Counter()
+    def __init__(self, kind):
+        self._kind = kind
+        self._figures = dict.fromkeys(FIGURES, 0)
+        self._errors = Counter()
+        self._service, self._response = Counter(), Counter()
 
-    def add(self, facts, code, time_ns, lag_ns):
-        figures, (kind, keys, key_bytes) = self.figures, facts
-        figures["attempts"] += 1
-        if code >= 0 or code == TIMEOUT:
-            self.service[time_ns] += 1
-            self.response[time_ns + lag_ns] += 1
+    def count(self, times, code, keys, key_bytes):
+        """So many operations that all came to `code`."""
+        figures, found = self._figures, code & FOUND_MASK
+        figures["attempts"] += times
         if code == WRONG:
-            figures["wrong_values"] += 1
+            figures["wrong_values"] += times
         elif code < 0:
-            self.errors[ERRORS[code]] += 1
+            self._errors[ERRORS[code]] += times
         else:
-            found = code & FOUND_MASK
-            figures["ok"] += 1
-            figures["keys"] += keys
-            figures["key_bytes"] += key_bytes
-            figures["value_bytes"] += code >> SIZE_BIT
-            figures["busy_ns"] += time_ns
-            if kind in _LOOKS_UP:
-                figures["hits"] += found
-                figures["misses"] += keys - found
+            figures["ok"] += times
+            figures["keys"] += times * keys
+            figures["key_bytes"] += times * key_bytes
+            figures["value_bytes"] += times * (code >> SIZE_BIT)
+            if self._kind in _LOOKS_UP:
+                figures["hits"] += times * found
+                figures["misses"] += times * (keys - found)
+            elif self._kind == "cas":
+                figures["hits" if found else "misses"] += times
+                figures["not_stored"] += times * (found == 2)
             else:
-                figures["not_stored"] += found
+                figures["not_stored"] += times * found
+
+    def took(self, times_ns, lags_ns, completed=True):
+        """How long operations lasted, from their calls and from when they were due."""
+        self._service.update(times_ns)
+        self._response.update(map(int.__add__, times_ns, lags_ns))
+        self._figures["busy_ns"] += sum(times_ns) if completed else 0
+
+    def waited(self, time_ns):
+        """How long an operation waited that was never sent."""
+        self._response[time_ns] += 1
 
     def message(self):
-        service = encode(self.service)
-        # In a closed loop the two are the same samples.
-        response = service if self.response == self.service else encode(self.response)
-        return {**self.figures, "errors": dict(self.errors), "response": response,
+        """As it is sent. In a closed loop response and service are the same samples."""
+        service = encode(self._service)
+        response = service if self._response == self._service else encode(self._response)
+        return {**self._figures, "errors": dict(self._errors), "response": response,
                 "service": service}  # fmt: skip
 
 
 def summed(records, facts_of):
     """The operations of all lanes by kind, as they are sent; `facts_of` tells of a number."""
-    sums, known = {}, {}
+    sums, facts = {}, {}
+
+    def sum_of(number):
+        if number not in facts:
+            facts[number] = facts_of(number)
+        kind = facts[number][0]
+        return sums.setdefault(kind, Sum(kind))
+
     for record in records:
-        lags = record.lags or repeat(0)
-        for number, code, time_ns, lag_ns in zip(record.numbers, record.codes, record.times, lags):
-            facts = known.get(number)
-            if facts is None:
-                facts = known[number] = facts_of(number)
-            kind = facts[0]
-            if kind not in sums:
-                sums[kind] = Sum()
-            sums[kind].add(facts, code, time_ns, lag_ns)
+        outcomes = list(zip(record.numbers, record.codes))
+        timed = {}  # the sum that an outcome's time belongs to, and whether it was completed
+        for (number, code), times in Counter(outcomes).items():
+            total = sum_of(number)
+            total.count(times, code, *facts[number][1:])
+            if code >= 0 or code == TIMEOUT:  # a timeout counts as long as it lasted
+                timed[number, code] = total, code >= 0
+        belongs = [timed.get(outcome) for outcome in outcomes]
+        for total, completed in set(timed.values()):
+            mine = [place == (total, completed) for place in belongs]
+            lags_ns = compress(record.lags, mine) if record.lags else repeat(0)
+            total.took(list(compress(record.times, mine)), lags_ns, completed)
         for number, waited_ns in record.unsent:
-            kind = facts_of(number)[0]
-            sums.setdefault(kind, Sum()).response[waited_ns] += 1
+            sum_of(number).waited(waited_ns)
     return {kind: total.message() for kind, total in sums.items()}

@@ -11,10 +11,11 @@ import functools
 
 import aiomcache
 
-from clients import Base
+import clients
 from judge import (
     CLIENT,
     accepted,
+    counted,
     found,
     found_many,
     known,
@@ -22,6 +23,7 @@ from judge import (
     reply,
     sent,
     stored,
+    swapped,
 )
 
 LIBRARY = "aiomcache"
@@ -29,19 +31,33 @@ API = "async"
 KEYS = bytes
 WIRES = ("text",)
 FEATURES = ("open_loop",)  # asyncio sets TCP_NODELAY itself
-OPTIONS = ()
+OPTIONS = {}
 UNREACHABLE = (OSError, asyncio.TimeoutError)
 
+CALLS = {
+    "get": lambda s, op: (s.client.get, (op.key,), found),
+    "gets": lambda s, op: (s.client.gets, (op.key,), found_with_cas),
+    "mget": lambda s, op: (s.client.multi_get, tuple(op.keys), found_in_order),
+    "set": lambda s, op: (s.client.set, (op.key, op.value, op.exptime_s), stored),
+    "add": lambda s, op: (s.client.add, (op.key, op.value, op.exptime_s), accepted),
+    "replace": lambda s, op: (s.client.replace, (op.key, op.value, op.exptime_s), accepted),
+    "delete": lambda s, op: (s.client.delete, (op.key,), known),
+    "touch": lambda s, op: (s.client.touch, (op.key, op.exptime_s), known),
+    "version": lambda s, op: (s.client.version, (), sent),
+    "cas": lambda s, op: (s.swap, (op.key, op.value, op.exptime_s), swapped),
+    "incr": lambda s, op: (s.client.incr, (op.key, op.amount), counted),
+    "decr": lambda s, op: (s.client.decr, (op.key, op.amount), counted),
+}
 
-class Session(Base):
+
+class Session(clients.Session):
     """The client of all tasks."""
 
     def __init__(self, setup):
         self._setup = setup
-        self._client = aiomcache.Client(
-            setup.host, setup.port, pool_size=setup.connections, pool_minsize=setup.connections
-        )
-        self._pool = self._client._pool
+        size, server = setup.connections, setup.server
+        self.client = aiomcache.Client(server.host, server.port, pool_size=size, pool_minsize=size)
+        self._pool = self.client._pool
         self._connect = self._pool._create_new_conn
         self._pool._create_new_conn = self._connected
 
@@ -55,41 +71,23 @@ class Session(Base):
 
     async def open(self):
         # The pool fills itself to its least size at the first call.
-        await asyncio.wait_for(self._client.version(), self._setup.timeout_s)
+        await asyncio.wait_for(self.client.version(), self._setup.timeout_s)
 
-    def get(self, op):
-        return self._client.get, (op.key,), found
+    async def swap(self, key, value, exptime_s):
+        """Change a value as a program does: what it read, and whether its own was stored."""
+        read, token = await self.client.gets(key)
+        return read, read is not None and await self.client.cas(key, value, token, exptime_s)
 
-    def gets(self, op):
-        return self._client.gets, (op.key,), found_with_cas
-
-    def mget(self, op):
-        return self._client.multi_get, tuple(op.keys), found_in_order
-
-    def set(self, op):
-        return self._client.set, (op.key, op.value, op.exptime_s), stored
-
-    def add(self, op):
-        return self._client.add, (op.key, op.value, op.exptime_s), accepted
-
-    def replace(self, op):
-        return self._client.replace, (op.key, op.value, op.exptime_s), accepted
-
-    def delete(self, op):
-        return self._client.delete, (op.key,), known
-
-    def touch(self, op):
-        return self._client.touch, (op.key, op.exptime_s), known
-
-    def version(self, _op):
-        return self._client.version, (), sent
-
-    def failure(self, error, _op):
+    def failure(self, error, op):
         if isinstance(error, aiomcache.ValidationException):
             return CLIENT
+        if "NOT_FOUND" in str(error):
+            return 0  # of a counter: an answer, by way of an exception
         return network(error) or reply(str(error))
 
     def expire(self):
+        if not self._setup.common:
+            return True
         for connection in self._pool._in_use:
             connection.reader.set_exception(TimeoutError())
         return bool(self._pool._in_use)
@@ -98,10 +96,11 @@ class Session(Base):
         return 0  # there is nothing without a reply
 
     async def close(self):
-        await self._client.close()
+        await self.client.close()
 
 
 def found_with_cas(answer, op):
+    """A `gets`: the value and its token."""
     return found(answer[0], op)
 
 

@@ -11,106 +11,111 @@ from functools import partial
 
 import emcache
 
-from clients import Base
+import clients
 from judge import (
     CLIENT,
     CONNECTION,
     PROTOCOL,
     TIMEOUT,
+    counted,
     found,
     found_many,
     network,
     reply,
     sent,
+    swapped,
 )
+from request import ON_OFF
 
 LIBRARY = "emcache"
 API = "async"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("open_loop", "unix")
-OPTIONS = ("autobatching",)  # off, as the library has it: gets of one moment go out as one
+FEATURES = ("open_loop", "unix", "cluster")
+# Autobatching is off unless asked for, as the library has it: gets of one moment go out as one.
+OPTIONS = {"autobatching": ON_OFF, "hashing": ("default",)}
 UNREACHABLE = (OSError, asyncio.TimeoutError, emcache.CommandError)
 _LOOK_S = 0.005
 
+CALLS = {
+    "get": lambda s, op: (s.client.get, (op.key,), found_item),
+    "gets": lambda s, op: (s.client.gets, (op.key,), found_item),
+    "gat": lambda s, op: (s.client.gat, (op.exptime_s, op.key), found_item),
+    "mget": lambda s, op: (s.client.get_many, (op.keys,), found_items),
+    "set": lambda s, op: write(s.client.set, op),
+    "add": lambda s, op: write(s.client.add, op),
+    "replace": lambda s, op: write(s.client.replace, op),
+    "delete": lambda s, op: (s.client.delete, (op.key,), sent),
+    "touch": lambda s, op: (s.client.touch, (op.key, op.exptime_s), sent),
+    "version": lambda s, op: (s.client.version, (s.addresses[0],), sent),
+    "cas": lambda s, op: (s.swap, (op.key, op.value, op.exptime_s), swapped),
+    "incr": lambda s, op: (s.client.increment, (op.key, op.amount), counted),
+    "decr": lambda s, op: (s.client.decrement, (op.key, op.amount), counted),
+    "set_noreply": lambda s, op: write(s.client.set, op, noreply=True),
+    "add_noreply": lambda s, op: write(s.client.add, op, noreply=True),
+    "replace_noreply": lambda s, op: write(s.client.replace, op, noreply=True),
+    "delete_noreply": lambda s, op: (quiet(s.client.delete), (op.key,), sent),
+    "touch_noreply": lambda s, op: (quiet(s.client.touch), (op.key, op.exptime_s), sent),
+    "incr_noreply": lambda s, op: (quiet(s.client.increment), (op.key, op.amount), sent),
+    "decr_noreply": lambda s, op: (quiet(s.client.decrement), (op.key, op.amount), sent),
+}
 
-class Session(Base):
+
+class Session(clients.Session):
     """The client of all tasks."""
 
     def __init__(self, setup):
         self._setup = setup
-        self._client = None
-        if setup.path:
-            self._address = emcache.MemcachedUnixSocketPath(setup.path)
-        else:
-            self._address = emcache.MemcachedHostAddress(setup.host, setup.port)
+        self.client = None
+        self.addresses = [
+            emcache.MemcachedUnixSocketPath(server.path)
+            if server.path
+            else emcache.MemcachedHostAddress(server.host, server.port)
+            for server in setup.servers
+        ]
 
     async def open(self):
-        setup = self._setup
-        self._client = await emcache.create_client(
-            [self._address],
-            timeout=setup.timeout_s,
+        setup, options = self._setup, {}
+        if setup.common:
+            options = {
+                "timeout": setup.timeout_s,
+                "connection_timeout": setup.timeout_s,
+                "purge_unused_connections_after": None,
+            }
+        self.client = await emcache.create_client(
+            self.addresses,
             max_connections=setup.connections,
             min_connections=setup.connections,
-            connection_timeout=setup.timeout_s,
-            purge_unused_connections_after=None,
-            autobatching=setup.on("autobatching", "off"),
+            autobatching=setup.on("autobatching", False),
+            **options,
         )
-        await self._client.version(self._address)
+        for address in self.addresses:
+            await self.client.version(address)
         await asyncio.wait_for(self._filled(), setup.timeout_s * (1 + setup.connections))
 
     async def _filled(self):
-        """The pool opens its connections one by one in the background."""
-        pools = self._client.cluster_managment()
-        while pools.connection_pool_metrics()[self._address].cur_connections < (
-            self._setup.connections
+        """The pools open their connections one by one in the background."""
+        pools = self.client.cluster_managment()
+        while any(
+            pool.cur_connections < self._setup.connections
+            for pool in pools.connection_pool_metrics().values()
         ):
             await asyncio.sleep(_LOOK_S)
 
-    def get(self, op):
-        return self._client.get, (op.key,), found_item
-
-    def gets(self, op):
-        return self._client.gets, (op.key,), found_item
-
-    def gat(self, op):
-        return self._client.gat, (op.exptime_s, op.key), found_item
-
-    def mget(self, op):
-        return self._client.get_many, (op.keys,), found_items
-
-    def set(self, op):
-        return write(self._client.set, op)
-
-    def set_noreply(self, op):
-        return write(self._client.set, op, noreply=True)
-
-    def add(self, op):
-        return write(self._client.add, op)
-
-    def add_noreply(self, op):
-        return write(self._client.add, op, noreply=True)
-
-    def replace(self, op):
-        return write(self._client.replace, op)
-
-    def replace_noreply(self, op):
-        return write(self._client.replace, op, noreply=True)
-
-    def delete(self, op):
-        return self._client.delete, (op.key,), sent
-
-    def delete_noreply(self, op):
-        return partial(self._client.delete, noreply=True), (op.key,), sent
-
-    def touch(self, op):
-        return self._client.touch, (op.key, op.exptime_s), sent
-
-    def touch_noreply(self, op):
-        return partial(self._client.touch, noreply=True), (op.key, op.exptime_s), sent
-
-    def version(self, _op):
-        return self._client.version, (self._address,), sent
+    async def swap(self, key, value, exptime_s):
+        """Change a value as a program does: what it read, and whether its own was stored."""
+        item = await self.client.gets(key)
+        if item is None:
+            return None, None
+        try:
+            await self.client.cas(key, value, item.cas, exptime=exptime_s)
+        except emcache.NotStoredStorageCommandError:
+            return item.value, False
+        except emcache.StorageCommandError as error:
+            if "NOT_FOUND" in str(error):
+                return None, None
+            raise
+        return item.value, True
 
     def failure(self, error, op):
         if isinstance(error, emcache.NotFoundCommandError):
@@ -130,11 +135,12 @@ class Session(Base):
 
     async def barrier(self):
         # As many calls at once as there are connections: each gets one of its own.
-        calls = [self._client.version(self._address) for _ in range(self._setup.connections)]
+        count = self._setup.connections
+        calls = [self.client.version(address) for address in self.addresses for _ in range(count)]
         return len(await asyncio.gather(*calls))
 
     async def close(self):
-        await self._client.close()
+        await self.client.close()
 
 
 def write(function, op, noreply=False):
@@ -142,9 +148,16 @@ def write(function, op, noreply=False):
     return partial(function, exptime=op.exptime_s, noreply=noreply), (op.key, op.value), sent
 
 
+def quiet(function):
+    """The same command without a reply."""
+    return partial(function, noreply=True)
+
+
 def found_item(item, op):
+    """A read of one key: an item, or None."""
     return found(None if item is None else item.value, op)
 
 
 def found_items(items, op):
+    """A read of many keys: the items that were found."""
     return found_many({key: item.value for key, item in items.items()}, op)

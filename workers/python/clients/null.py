@@ -1,53 +1,57 @@
-"""null: no library at all. What is measured with it is the loop's own cost."""
+"""null: no library at all. What is measured with it is the loop's own cost.
+
+It remembers nothing: what the prefill stores is there, and nothing else.
+"""
 
 from __future__ import annotations
 
-from clients import Base
-from judge import CLIENT, found, found_many, known, sent
+import clients
+from judge import CLIENT, accepted, found, found_many, known, sent, swapped
 
-LIBRARY = "hdrhistogram"  # the only thing that it needs
+LIBRARY, VERSION = "none", "1"
 API = "sync"
 KEYS = bytes
-WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "unix")
-OPTIONS = ()
-UNREACHABLE = OSError
-
-
-class Session(Base):
-    """Answers each read with what it has to bring, and does nothing else."""
-
-    def __init__(self, _setup):
-        pass
-
-    def get(self, op):
-        return answer, (op.value,), found
-
-    gets = gat = get
-
-    def mget(self, op):
-        return answer, (op.pairs,), found_many
-
-    def delete(self, _op):
-        return answer, (True,), known
-
-    touch = delete
-
-    def set(self, _op):
-        return answer, (True,), sent
-
-    set_noreply = mset = mset_noreply = add = add_noreply = replace = replace_noreply = set
-    delete_noreply = touch_noreply = version = set
-
-    def failure(self, _error, _op):
-        return CLIENT
-
-    def barrier(self):
-        return 0
-
-    def close(self):
-        pass
+WIRES = ("none",)
+FEATURES = ("threads", "open_loop")
+OPTIONS = {}
+UNREACHABLE = ()
 
 
 def answer(value):
+    """All that is called."""
     return value
+
+
+def _read(_session, op):
+    return answer, (op.value if op.prefilled() else None,), found
+
+
+def _read_many(_session, op):
+    there = (key for position, key in enumerate(op.keys) if op.prefilled(position))
+    return answer, ({key: op.pairs[key] for key in there},), found_many
+
+
+def _changed(_session, op):
+    return answer, (op.prefilled(),), known
+
+
+CALLS = {
+    **dict.fromkeys(("get", "gets", "gat"), _read),
+    "mget": _read_many,
+    **dict.fromkeys(("set", "mset"), lambda s, op: (answer, (True,), sent)),
+    "add": lambda s, op: (answer, (not op.prefilled(),), accepted),
+    "replace": lambda s, op: (answer, (op.prefilled(),), accepted),
+    **dict.fromkeys(("delete", "touch"), _changed),
+    **dict.fromkeys(("incr", "decr"), _changed),
+    "cas": lambda s, op: (answer, ((op.value if op.prefilled() else None, True),), swapped),
+}
+
+
+class Session(clients.Session):
+    """Answers each read with what it has to bring, and does nothing else."""
+
+    def __init__(self, setup):
+        pass
+
+    def failure(self, error, op):
+        return CLIENT

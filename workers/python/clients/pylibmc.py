@@ -1,17 +1,21 @@
 """pylibmc: libmemcached behind one `Client` for each thread, as a client must not be shared.
 
 To libmemcached a `get` that fails is a miss, whether the server died, was silent or refused it;
-only the next call raises ServerDown. Here a miss stands once the call after it has not said so.
-What stays a miss is a get that is answered ERROR or CLIENT_ERROR, which leaves no trace at all.
-Without a reply it can only set, and by a setting of the whole client: a tape that has the same verb
-with and without a reply is refused.
+only the next call to that server raises ServerDown. Here a miss stands once the call after it has
+not said so; with several servers that call may go to another one, and such a miss stays. So does a
+get that is answered ERROR or CLIENT_ERROR, which leaves no trace at all.
+
+Over the binary protocol its `touch` of a key that is there waits for a second reply until its
+time-out, and then is true: refused. Without a reply it can only set, and by a setting of the whole
+client: a tape that has writes with and without a reply is refused. `cas` is a setting too: with it
+each get goes out as `gets`.
 """
 
 from __future__ import annotations
 
 import pylibmc
 
-from clients import Base
+import clients
 from judge import (
     CLIENT,
     CONNECTION,
@@ -19,20 +23,23 @@ from judge import (
     SERVER,
     TIMEOUT,
     accepted,
+    counted,
     found,
     found_many,
     known,
     sent,
     stored,
     stored_many,
+    swapped,
 )
+from request import ON_OFF
 
 LIBRARY = "pylibmc"
 API = "sync"
 KEYS = str
 WIRES = ("text", "binary")
-FEATURES = ("threads", "open_loop", "unix")
-OPTIONS = ("nodelay",)  # the library's default is off; ours is on
+FEATURES = ("threads", "open_loop", "unix", "cluster")
+OPTIONS = {"nodelay": ON_OFF, "hashing": ("default", "ketama")}
 UNREACHABLE = (OSError, pylibmc.Error)
 # Longer than a lane is idle, so that the call after a failure meets a server that is down.
 _DOWN_S = 2
@@ -46,83 +53,89 @@ _NO_CONNECTION = (
 )
 _TIMED_OUT = "A TIMEOUT OCCURRED"
 
+CALLS = {
+    "get": lambda s, op: (s.client.get, (op.key,), s.found),
+    "gets": lambda s, op: (s.client.gets, (op.key,), s.found_with_cas),
+    "mget": lambda s, op: (s.client.get_multi, (op.keys,), s.found_many),
+    "set": lambda s, op: (s.client.set, (op.key, op.value, op.exptime_s), stored),
+    "add": lambda s, op: (s.client.add, (op.key, op.value, op.exptime_s), accepted),
+    "replace": lambda s, op: (s.client.replace, (op.key, op.value, op.exptime_s), accepted),
+    "delete": lambda s, op: (s.client.delete, (op.key,), known),
+    "touch": lambda s, op: (s.client.touch, (op.key, op.exptime_s), known),
+    "mset": lambda s, op: (s.client.set_multi, (op.pairs, op.exptime_s), stored_many),
+    "cas": lambda s, op: (s.swap, (op.key, op.value, op.exptime_s), s.swapped),
+    "incr": lambda s, op: (s.client.incr, (op.key, op.amount), counted),
+    "decr": lambda s, op: (s.client.decr, (op.key, op.amount), counted),
+    "set_noreply": lambda s, op: (s.client.set, (op.key, op.value, op.exptime_s), sent),
+    "mset_noreply": lambda s, op: (s.client.set_multi, (op.pairs, op.exptime_s), sent),
+}
 
-def refuse(kinds):
+
+def refuse(setup):
     """Why a mix of kinds cannot be done, or the empty string."""
-    with_reply = {"set", "mset", "add", "replace", "delete", "touch"} & kinds
-    if with_reply and kinds & {"set_noreply", "mset_noreply"}:
-        return f"no writes without a reply beside {', '.join(sorted(with_reply))}"
+    answered = {"set", "mset", "add", "replace", "delete", "touch", "cas", "incr", "decr"}
+    mixed = sorted(answered & setup.kinds)
+    if mixed and setup.kinds & {"set_noreply", "mset_noreply"}:
+        return f"no writes without a reply beside {', '.join(mixed)}"
+    if setup.wire == "binary" and "touch" in setup.kinds:
+        return "no binary touch: it waits for a second reply until its time-out"
     return ""
 
 
-class Session(Base):
+class Session(clients.Session):
     """The client of one thread."""
 
     def __init__(self, setup):
-        address = setup.path or f"{setup.host}:{setup.port}"
-        timeout_ms = max(1, round(setup.timeout_s * 1e3))
-        self._client = pylibmc.Client(
-            [address],
-            binary=setup.wire == "binary",
-            behaviors={
-                "tcp_nodelay": setup.on("nodelay", "on"),
-                "connect_timeout": timeout_ms,
-                "_poll_timeout": timeout_ms,
-                "send_timeout": timeout_ms * 1000,
-                "receive_timeout": timeout_ms * 1000,
-                "retry_timeout": _DOWN_S,
-            },
-        )
+        behaviors = {"tcp_nodelay": True} if setup.on("nodelay", setup.common) else {}
+        if setup.common:
+            timeout_ms = max(1, round(setup.timeout_s * 1e3))
+            behaviors.update(
+                connect_timeout=timeout_ms,
+                _poll_timeout=timeout_ms,
+                send_timeout=timeout_ms * 1000,
+                receive_timeout=timeout_ms * 1000,
+                retry_timeout=_DOWN_S,
+            )
+        if {"cas", "gets"} & setup.kinds:
+            behaviors["cas"] = True
+        if setup.options.get("hashing") == "ketama":
+            behaviors["ketama"] = True
+        addresses = [server.path or f"{server.host}:{server.port}" for server in setup.servers]
+        self.client = pylibmc.Client(addresses, binary=setup.wire == "binary", behaviors=behaviors)
         self._missed_at = -1
-        self._client.get_stats()
+        self._servers = len(addresses)
+        self.client.get_stats()
 
     def begin(self, quiet):
         self._missed_at = -1
-        self._client.set_behaviors({"_noreply": quiet})
+        self.client.set_behaviors({"_noreply": quiet})
 
-    def _found(self, value, op):
-        code = found(value, op)
-        if code == 0:
+    def found(self, value, op):
+        return self._unsure(found(value, op), value is not None)
+
+    def found_with_cas(self, answer, op):
+        return self.found(answer[0], op)
+
+    def found_many(self, values, op):
+        return self._unsure(found_many(values, op), len(values) == len(op.keys))
+
+    def swapped(self, answer, op):
+        return self._unsure(swapped(answer, op), answer[0] is not None)
+
+    def _unsure(self, code, complete):
+        """Remember a miss: it may have been a failure."""
+        if code >= 0 and not complete:
             self._missed_at = len(self.record.codes)
         return code
 
-    def _found_many(self, values, op):
-        code = found_many(values, op)
-        if code >= 0 and len(values) < len(op.keys):
-            self._missed_at = len(self.record.codes)
-        return code
+    def swap(self, key, value, exptime_s):
+        """Change a value as a program does: what it read, and whether its own was stored."""
+        read, token = self.client.gets(key)
+        return read, read is not None and self.client.cas(key, value, token, exptime_s)
 
-    def get(self, op):
-        return self._client.get, (op.key,), self._found
-
-    def mget(self, op):
-        return self._client.get_multi, (op.keys,), self._found_many
-
-    def set(self, op):
-        return self._client.set, (op.key, op.value, op.exptime_s), stored
-
-    def set_noreply(self, op):
-        return self._client.set, (op.key, op.value, op.exptime_s), sent
-
-    def mset(self, op):
-        return self._client.set_multi, (op.pairs, op.exptime_s), stored_many
-
-    def mset_noreply(self, op):
-        return self._client.set_multi, (op.pairs, op.exptime_s), sent
-
-    def add(self, op):
-        return self._client.add, (op.key, op.value, op.exptime_s), accepted
-
-    def replace(self, op):
-        return self._client.replace, (op.key, op.value, op.exptime_s), accepted
-
-    def delete(self, op):
-        return self._client.delete, (op.key,), known
-
-    def touch(self, op):
-        return self._client.touch, (op.key, op.exptime_s), known
-
-    def failure(self, error, _op):
+    def failure(self, error, op):
+        if isinstance(error, pylibmc.NotFound):
+            return op.done | 1 if op.kind == "replace" else 0  # an answer, by an exception
         if isinstance(error, pylibmc.ServerDown):
             self._unmiss()
             return CONNECTION
@@ -144,15 +157,15 @@ class Session(Base):
     def settle(self):
         if self._missed_at == len(self.record.codes) - 1:
             try:
-                self._client.get_stats()
+                self.client.get_stats()
             except pylibmc.Error:
                 self._unmiss()
 
     def barrier(self):
         # It has no `version`; `stats` is no get and no set either.
-        self._client.set_behaviors({"_noreply": False})
-        self._client.get_stats()
-        return 1
+        self.client.set_behaviors({"_noreply": False})
+        self.client.get_stats()
+        return self._servers
 
     def close(self):
-        self._client.disconnect_all()
+        self.client.disconnect_all()

@@ -1,21 +1,28 @@
-"""pymemcache: one `Client` for each thread, as a `Client` must not be shared."""
+"""pymemcache: one `Client` for each thread, as a `Client` must not be shared.
+
+Several servers are a `HashClient` for each thread. As it comes it answers a call to a server that
+has just failed with None, which is also a miss: that profile is refused. `PooledClient` is left
+out: a caller that finds all its connections in use gets an exception and does not wait.
+"""
 
 from __future__ import annotations
 
 from pymemcache.client.base import Client
+from pymemcache.client.hash import HashClient
 from pymemcache.exceptions import (
     MemcacheClientError,
     MemcacheServerError,
     MemcacheUnexpectedCloseError,
 )
 
-from clients import Base
+import clients
 from judge import (
     CLIENT,
     CONNECTION,
     PROTOCOL,
     SERVER,
     accepted,
+    counted,
     found,
     found_many,
     known,
@@ -23,82 +30,80 @@ from judge import (
     sent,
     stored,
     stored_many,
+    swapped,
 )
+from request import ON_OFF
 
 LIBRARY = "pymemcache"
 API = "sync"
 KEYS = str
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "unix")
-OPTIONS = ("nodelay",)  # the library's default is off; ours is on
+FEATURES = ("threads", "open_loop", "unix", "cluster")
+OPTIONS = {"nodelay": ON_OFF, "hashing": ("default",)}
 UNREACHABLE = OSError
 
+# The last argument of a write is `noreply`, on unless it is said.
+CALLS = {
+    "get": lambda s, op: (s.client.get, (op.key,), found),
+    "gets": lambda s, op: (s.client.gets, (op.key,), found_with_cas),
+    "mget": lambda s, op: (s.client.get_many, (op.keys,), found_many),
+    "set": lambda s, op: (s.client.set, (op.key, op.value, op.exptime_s, False), stored),
+    "add": lambda s, op: (s.client.add, (op.key, op.value, op.exptime_s, False), accepted),
+    "replace": lambda s, op: (s.client.replace, (op.key, op.value, op.exptime_s, False), accepted),
+    "delete": lambda s, op: (s.client.delete, (op.key, False), known),
+    "touch": lambda s, op: (s.client.touch, (op.key, op.exptime_s, False), known),
+    "version": lambda s, op: (s.client.version, (), sent),
+    "mset": lambda s, op: (s.client.set_many, (op.pairs, op.exptime_s, False), stored_many),
+    "cas": lambda s, op: (s.swap, (op.key, op.value, op.exptime_s), swapped),
+    "incr": lambda s, op: (s.client.incr, (op.key, op.amount, False), counted),
+    "decr": lambda s, op: (s.client.decr, (op.key, op.amount, False), counted),
+    "set_noreply": lambda s, op: (s.client.set, (op.key, op.value, op.exptime_s, True), sent),
+    "add_noreply": lambda s, op: (s.client.add, (op.key, op.value, op.exptime_s, True), sent),
+    "replace_noreply": lambda s, op: (
+        s.client.replace, (op.key, op.value, op.exptime_s, True), sent),
+    "delete_noreply": lambda s, op: (s.client.delete, (op.key, True), sent),
+    "touch_noreply": lambda s, op: (s.client.touch, (op.key, op.exptime_s, True), sent),
+    "mset_noreply": lambda s, op: (s.client.set_many, (op.pairs, op.exptime_s, True), sent),
+    "incr_noreply": lambda s, op: (s.client.incr, (op.key, op.amount, True), sent),
+    "decr_noreply": lambda s, op: (s.client.decr, (op.key, op.amount, True), sent),
+}  # fmt: skip
 
-class Session(Base):
+
+def refuse(setup):
+    """Why it cannot be done, or the empty string."""
+    if len(setup.servers) == 1:
+        return ""
+    if not setup.common:
+        return "HashClient as it comes answers a failure like a miss"
+    return "no version of several servers" if "version" in setup.kinds else ""
+
+
+class Session(clients.Session):
     """The client of one thread."""
 
     def __init__(self, setup):
-        # The time-out is the library's: it counts for each read of the socket, not for the whole.
-        self._client = client = Client(
-            setup.path or (setup.host, setup.port),
-            connect_timeout=setup.timeout_s,
-            timeout=setup.timeout_s,
-            no_delay=setup.on("nodelay", "on") and not setup.path,
-            default_noreply=False,
-        )
-        self._get, self._get_many = client.get, client.get_many
-        self._set, self._set_many = client.set, client.set_many
-        client.version()
+        options = {"default_noreply": False}
+        if setup.common:
+            # The time-out is the library's: it counts for each read of the socket, not for all.
+            options.update(connect_timeout=setup.timeout_s, timeout=setup.timeout_s)
+        by_path = any(server.path for server in setup.servers)
+        options["no_delay"] = setup.on("nodelay", setup.common) and not by_path
+        addresses = [server.path or (server.host, server.port) for server in setup.servers]
+        if len(addresses) == 1:
+            self.client = Client(addresses[0], **options)
+            self._members = [self.client]
+        else:
+            # A server that failed is tried again at the next call, and keeps its keys.
+            self.client = HashClient(addresses, retry_attempts=1 << 60, retry_timeout=-1, **options)
+            self._members = list(self.client.clients.values())
+        self.barrier()
 
-    def get(self, op):
-        return self._get, (op.key,), found
+    def swap(self, key, value, exptime_s):
+        """Change a value as a program does: what it read, and whether its own was stored."""
+        read, token = self.client.gets(key)
+        return read, token is not None and self.client.cas(key, value, token, exptime_s, False)
 
-    def gets(self, op):
-        return self._client.gets, (op.key,), found_with_cas
-
-    def mget(self, op):
-        return self._get_many, (op.keys,), found_many
-
-    def set(self, op):
-        return self._set, (op.key, op.value, op.exptime_s, False), stored
-
-    def set_noreply(self, op):
-        return self._set, (op.key, op.value, op.exptime_s, True), sent
-
-    def mset(self, op):
-        return self._set_many, (op.pairs, op.exptime_s, False), stored_many
-
-    def mset_noreply(self, op):
-        return self._set_many, (op.pairs, op.exptime_s, True), sent
-
-    def add(self, op):
-        return self._client.add, (op.key, op.value, op.exptime_s, False), accepted
-
-    def add_noreply(self, op):
-        return self._client.add, (op.key, op.value, op.exptime_s, True), sent
-
-    def replace(self, op):
-        return self._client.replace, (op.key, op.value, op.exptime_s, False), accepted
-
-    def replace_noreply(self, op):
-        return self._client.replace, (op.key, op.value, op.exptime_s, True), sent
-
-    def delete(self, op):
-        return self._client.delete, (op.key, False), known
-
-    def delete_noreply(self, op):
-        return self._client.delete, (op.key, True), sent
-
-    def touch(self, op):
-        return self._client.touch, (op.key, op.exptime_s, False), known
-
-    def touch_noreply(self, op):
-        return self._client.touch, (op.key, op.exptime_s, True), sent
-
-    def version(self, _op):
-        return self._client.version, (), sent
-
-    def failure(self, error, _op):
+    def failure(self, error, op):
         if isinstance(error, MemcacheUnexpectedCloseError):  # to the library a server's error
             return CONNECTION
         if isinstance(error, MemcacheServerError):
@@ -108,12 +113,14 @@ class Session(Base):
         return network(error) or PROTOCOL
 
     def barrier(self):
-        self._client.version()
-        return 1
+        for member in self._members:
+            member.version()
+        return len(self._members)
 
     def close(self):
-        self._client.close()
+        self.client.close()
 
 
 def found_with_cas(answer, op):
+    """A `gets`: the value and its token."""
     return found(answer[0], op)

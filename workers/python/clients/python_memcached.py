@@ -1,58 +1,86 @@
 """python-memcached: one `Client` for each thread. It tells no failure from a miss; this file does.
 
 It has no way to set TCP_NODELAY. After a failure it takes a server for dead for 30 s, during which
-all calls return at once with nothing; `dead_retry=0` makes it connect again at the next call. It
-tries a call again itself if the server had closed the connection; that cannot be switched off.
+its calls return at once with nothing, or go to another server; `dead_retry=0` makes it connect
+again at the next call. It tries a call again itself if the server had closed the connection; that
+cannot be switched off.
 """
 
 from __future__ import annotations
 
 import memcache
 
-from clients import Base
+import clients
 from judge import (
     CLIENT,
     CONNECTION,
     PROTOCOL,
     SERVER,
     TIMEOUT,
-    accepted,
+    counted,
     found,
     found_many,
     network,
     reply,
+    swapped,
 )
 
 LIBRARY = "python-memcached"
 API = "sync"
 KEYS = str
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "unix")
-OPTIONS = ()
+FEATURES = ("threads", "open_loop", "unix", "cluster")
+OPTIONS = {"hashing": ("default",)}
 UNREACHABLE = OSError
+_QUIET = (0, True)  # no compression, no reply
+
+CALLS = {
+    "get": lambda s, op: (s.client.get, (op.key,), s.found),
+    "gets": lambda s, op: (s.client.gets, (op.key,), s.found),
+    "mget": lambda s, op: (s.client.get_multi, (op.keys,), s.found_many),
+    "set": lambda s, op: (s.client.set, (op.key, op.value, op.exptime_s), s.stored),
+    "add": lambda s, op: (s.client.add, (op.key, op.value, op.exptime_s), s.accepted),
+    "replace": lambda s, op: (s.client.replace, (op.key, op.value, op.exptime_s), s.accepted),
+    "delete": lambda s, op: (s.client.delete, (op.key,), s.known),
+    "touch": lambda s, op: (s.client.touch, (op.key, op.exptime_s), s.known),
+    "mset": lambda s, op: (s.client.set_multi, (op.pairs, op.exptime_s), s.stored_many),
+    "cas": lambda s, op: (s.swap, (op.key, op.value, op.exptime_s), s.swapped),
+    "incr": lambda s, op: (s.client.incr, (op.key, op.amount), s.counted),
+    "decr": lambda s, op: (s.client.decr, (op.key, op.amount), s.counted),
+    "set_noreply": lambda s, op: (s.client.set, (op.key, op.value, op.exptime_s, *_QUIET), s.sent),
+    "add_noreply": lambda s, op: (s.client.add, (op.key, op.value, op.exptime_s, *_QUIET), s.sent),
+    "replace_noreply": lambda s, op: (
+        s.client.replace, (op.key, op.value, op.exptime_s, *_QUIET), s.sent),
+    "delete_noreply": lambda s, op: (s.client.delete, (op.key, True), s.sent),
+    "touch_noreply": lambda s, op: (s.client.touch, (op.key, op.exptime_s, True), s.sent),
+    "mset_noreply": lambda s, op: (
+        s.client.set_multi, (op.pairs, op.exptime_s, "", *_QUIET), s.sent_many),
+    "incr_noreply": lambda s, op: (s.client.incr, (op.key, op.amount, True), s.sent_many),
+    "decr_noreply": lambda s, op: (s.client.decr, (op.key, op.amount, True), s.sent_many),
+}  # fmt: skip
 
 
-class Session(Base):
+class Session(clients.Session):
     """The client of one thread, and what its last answer really was."""
 
     def __init__(self, setup):
-        address = f"unix:{setup.path}" if setup.path else f"{setup.host}:{setup.port}"
-        if ":" in (setup.host or ""):
-            address = f"inet6:[{setup.host}]:{setup.port}"
-        self._client = memcache.Client([address], socket_timeout=setup.timeout_s, dead_retry=0)
-        self._server = self._client.servers[0]
+        options = {"socket_timeout": setup.timeout_s, "dead_retry": 0} if setup.common else {}
+        # It keeps the tokens of `gets` itself, if it is told to; without one its `cas` is a `set`.
+        options["cache_cas"] = "cas" in setup.kinds
+        self.client = memcache.Client([address(server) for server in setup.servers], **options)
         self._line, self._lost = b"", None
-        self._note_answers()
-        if not self._server.connect():
-            raise ConnectionError(self._lost)
+        for server in self.client.servers:
+            self._watch(server)
+            if not server.connect():
+                raise ConnectionError(self._lost)
 
-    def _note_answers(self):
-        """Remember each line that the library reads, and why it gave a connection up.
+    def _watch(self, server):
+        """Remember each line that is read, and why a connection was given up.
 
         The one addition to the library's own path: it costs some 0.1 µs for each line, without it
         a reply such as SERVER_ERROR could not be told from a miss.
         """
-        read, mark_dead = self._server.readline, self._server.mark_dead
+        read, mark_dead = server.readline, server.mark_dead
 
         def readline(raise_exception=False):
             self._line = line = read(raise_exception)
@@ -62,101 +90,90 @@ class Session(Base):
             self._lost = reason
             mark_dead(reason)
 
-        self._server.readline, self._server.mark_dead = readline, note
+        server.readline, server.mark_dead = readline, note
 
-    def _doubt(self, done, *answers):
-        """What a call that brought nothing, or not all, came to: `done` if the server said so."""
-        lost, self._lost = self._lost, None
+    def _sure(self, code, answers=()):
+        """What a call came to: a code, or if there is none what the last line read means."""
+        line, lost = self._line, self._lost
+        self._line, self._lost = b"", None
+        if code is not None:
+            return code
         if lost is not None:
             timed_out = isinstance(lost, TimeoutError) or "timed out" in str(lost)
             return TIMEOUT if timed_out else CONNECTION
-        if self._server.socket is None:
-            return CONNECTION
-        if self._line in answers:
-            return done
-        return reply(self._line.decode("latin-1"))
+        if line in answers:
+            return answers[line]
+        if line:
+            return reply(line.decode("latin-1"))
+        dead = any(server.socket is None for server in self.client.servers)
+        return CONNECTION if dead else CLIENT  # it was not even sent
 
-    def _found(self, value, op):
-        return self._doubt(0, b"END") if value is None else found(value, op)
+    def found(self, value, op):
+        return self._sure(None if value is None else found(value, op), {b"END": 0})
 
-    def _found_many(self, values, op):
+    def found_many(self, values, op):
         code = found_many(values, op)
-        return code if code == op.done else self._doubt(code, b"END")
+        return self._sure(code if code == op.done else None, {b"END": code})
 
-    def _stored(self, result, op):
-        return op.done if result else self._doubt(SERVER, b"NOT_STORED")
+    def stored(self, result, op):
+        return self._sure(op.done if result else None, {b"NOT_STORED": SERVER})
 
-    def _stored_many(self, failed, op):
-        return self._doubt(SERVER, b"STORED", b"NOT_STORED") if failed else op.done
+    def stored_many(self, failed, op):
+        refused = {b"NOT_STORED": SERVER, b"STORED": SERVER}  # the line of the last key
+        return self._sure(None if failed or self._lost else op.done, refused)
 
-    def _accepted(self, result, op):
-        return accepted(result, op) if result else self._doubt(op.done | 1, b"NOT_STORED")
+    def accepted(self, result, op):
+        return self._sure(op.done if result else None, {b"NOT_STORED": op.done | 1})
 
-    def _known(self, result, op):
-        return op.done if result else self._doubt(0, b"NOT_FOUND")
+    def known(self, result, op):
+        return self._sure(op.done if result else None, {b"NOT_FOUND": 0})
 
-    def _sent(self, result, op):
-        return op.done if result else self._doubt(CLIENT)
+    def swap(self, key, value, exptime_s):
+        """Change a value as a program does: what it read, and whether its own was stored."""
+        read = self.client.gets(key)
+        return read, read is not None and self.client.cas(key, value, exptime_s)
 
-    def _all_sent(self, failed, op):
-        return self._doubt(CLIENT) if failed or self._lost is not None else op.done
+    def swapped(self, answer, op):
+        read, result = answer
+        code = swapped(answer, op)
+        if read is None:
+            return self._sure(None, {b"END": 0})
+        refused = {b"EXISTS": code, b"NOT_FOUND": 0}
+        return self._sure(code if result else None, refused)
 
-    def get(self, op):
-        return self._client.get, (op.key,), self._found
+    def counted(self, number, op):
+        return self._sure(None if number is None else counted(number, op), {b"NOT_FOUND": 0})
 
-    def gets(self, op):
-        return self._client.gets, (op.key,), self._found
+    def sent(self, result, op):
+        return self._sure(op.done if result else None)
 
-    def mget(self, op):
-        return self._client.get_multi, (op.keys,), self._found_many
+    def sent_many(self, failed, op):
+        return self._sure(None if failed or self._lost else op.done)
 
-    def set(self, op):
-        return self._client.set, (op.key, op.value, op.exptime_s), self._stored
-
-    def set_noreply(self, op):
-        return self._client.set, (op.key, op.value, op.exptime_s, 0, True), self._sent
-
-    def mset(self, op):
-        return self._client.set_multi, (op.pairs, op.exptime_s), self._stored_many
-
-    def mset_noreply(self, op):
-        return self._client.set_multi, (op.pairs, op.exptime_s, "", 0, True), self._all_sent
-
-    def add(self, op):
-        return self._client.add, (op.key, op.value, op.exptime_s), self._accepted
-
-    def add_noreply(self, op):
-        return self._client.add, (op.key, op.value, op.exptime_s, 0, True), self._sent
-
-    def replace(self, op):
-        return self._client.replace, (op.key, op.value, op.exptime_s), self._accepted
-
-    def replace_noreply(self, op):
-        return self._client.replace, (op.key, op.value, op.exptime_s, 0, True), self._sent
-
-    def delete(self, op):
-        return self._client.delete, (op.key,), self._known
-
-    def delete_noreply(self, op):
-        return self._client.delete, (op.key, True), self._sent
-
-    def touch(self, op):
-        return self._client.touch, (op.key, op.exptime_s), self._known
-
-    def touch_noreply(self, op):
-        return self._client.touch, (op.key, op.exptime_s, True), self._sent
-
-    def failure(self, error, _op):
-        self._lost = None
+    def failure(self, error, op):
+        line = self._line
+        self._sure(0)
         if isinstance(error, (memcache.Client.MemcachedKeyError, TypeError)):
             return CLIENT
+        if isinstance(error, ValueError) and line:  # it took an error for a number
+            return reply(line.decode("latin-1"))
         return network(error) or PROTOCOL
 
     def barrier(self):
         # It has no `version`; `stats` is no get and no set either.
-        if not self._client.get_stats():
+        answers = self.client.get_stats()
+        if len(answers) < len(self.client.servers):
             raise ConnectionError(self._lost)
-        return 1
+        return len(answers)
 
     def close(self):
-        self._client.disconnect_all()
+        self.client.disconnect_all()
+
+
+def address(server):
+    """A server as the library writes it."""
+    if server.path:
+        return f"unix:{server.path}"
+    if ":" in server.host:
+        return f"inet6:[{server.host}]:{server.port}"
+    return f"{server.host}:{server.port}"

@@ -1,0 +1,160 @@
+"""bmemcached (python-binary-memcached): the binary protocol; one client for each thread.
+
+It tells neither a failure nor, of `delete`, a miss: this file looks at the status of each reply.
+It has no way to set TCP_NODELAY, and no time-out on a Unix socket. As it comes it compresses
+values of more than 128 bytes; `raw_data` sends them as they are, with flags 0.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import bmemcached
+from bmemcached.exceptions import MemcachedException
+from bmemcached.protocol import Protocol
+
+import clients
+from judge import (
+    CLIENT,
+    PROTOCOL,
+    SERVER,
+    counted,
+    found,
+    found_many,
+    network,
+    swapped,
+)
+
+LIBRARY = "python-binary-memcached"
+API = "sync"
+KEYS = str
+WIRES = ("binary",)
+FEATURES = ("threads", "open_loop", "cluster")
+OPTIONS = {"hashing": ("default",)}
+UNREACHABLE = OSError
+# A counter that is not there is not made, but this expiry time says so.
+_MAKE_NONE = 0xFFFFFFFF
+
+CALLS = {
+    "get": lambda s, op: (s.client.get, (op.key,), s.found),
+    "gets": lambda s, op: (s.client.gets, (op.key,), s.found_with_cas),
+    "mget": lambda s, op: (s.client.get_multi, (op.keys,), s.found_many),
+    "set": lambda s, op: (s.client.set, (op.key, op.value, op.exptime_s), s.stored),
+    "add": lambda s, op: (s.client.add, (op.key, op.value, op.exptime_s), s.accepted),
+    "replace": lambda s, op: (s.client.replace, (op.key, op.value, op.exptime_s), s.accepted),
+    "delete": lambda s, op: (s.client.delete, (op.key,), s.known),
+    "mset": lambda s, op: (s.client.set_multi, (op.pairs, op.exptime_s), s.stored_many),
+    "cas": lambda s, op: (s.swap, (op.key, op.value, op.exptime_s), s.swapped),
+    "incr": lambda s, op: (s.client.incr, (op.key, op.amount, 0, _MAKE_NONE), s.counted),
+    "decr": lambda s, op: (s.client.decr, (op.key, op.amount, 0, _MAKE_NONE), s.counted),
+}
+
+_GONE, _EXISTS = 0x01, 0x02
+# What the text protocol would call SERVER_ERROR: too large, no memory, not now.
+_REFUSED = {0x03, 0x82, 0x84, 0x85, 0x86}
+_WRONG_REQUEST = {0x04, 0x06, 0x81, 0x83}
+NOTHING = {}
+_HAS_RAW_DATA = "raw_data" in inspect.signature(Protocol).parameters
+
+
+class Session(clients.Session):
+    """The client of one thread, and what its last answer really was."""
+
+    def __init__(self, setup):
+        options = {"socket_timeout": setup.timeout_s} if setup.common else {}
+        if setup.common and _HAS_RAW_DATA:
+            options["raw_data"] = True
+        one = len(setup.servers) == 1
+        make = bmemcached.Client if one else bmemcached.DistributedClient
+        self.client = make([server.text for server in setup.servers], **options)
+        self._status, self._lost = 0, None
+        for server in self.client.servers:
+            self._watch(server)
+            if setup.common:
+                server.set_retry_delay(0)  # connect again at the next call
+                if not _HAS_RAW_DATA:  # before 0.33: the same by hand
+                    server.serialize = lambda value, compress_level=-1: (0, value)
+                    server.deserialize = lambda value, flags: value
+            if not server.stats():
+                raise self._lost or ConnectionError("no answer")
+
+    def _watch(self, server):
+        """Remember the status of each reply, and what a connection was given up for.
+
+        The one addition to the library's own path; it costs some 0.1 µs for each reply.
+        """
+        receive, give_up = server._get_response, server._connection_error
+
+        def response():
+            received = receive()
+            self._status = received[5]
+            return received
+
+        def note(error):
+            self._lost = self._lost or error
+            give_up(error)
+
+        server._get_response, server._connection_error = response, note
+
+    def _sure(self, code, answers=NOTHING):
+        """What a call came to: a code, or if there is none what the status of its reply means."""
+        lost, self._lost = self._lost, None
+        if code is not None:
+            return code
+        if lost is not None:
+            return network(lost)
+        return answers.get(self._status, PROTOCOL)
+
+    def found(self, value, op):
+        return self._sure(None if value is None else found(value, op), {_GONE: 0})
+
+    def found_with_cas(self, answer, op):
+        return self.found(answer[0], op)
+
+    def found_many(self, values, op):
+        return self._sure(None if self._lost else found_many(values, op))
+
+    def stored(self, result, op):
+        return self._sure(op.done if result else None)
+
+    def stored_many(self, failed, op):
+        if failed and not self._lost:
+            return SERVER
+        return self._sure(None if self._lost else op.done)
+
+    def accepted(self, result, op):
+        refused = dict.fromkeys((_GONE, _EXISTS), op.done | 1)
+        return self._sure(op.done if result else None, refused)
+
+    def known(self, result, op):
+        return self._sure(None if self._lost else op.done * (self._status != _GONE))
+
+    def swap(self, key, value, exptime_s):
+        """Change a value as a program does: what it read, and whether its own was stored."""
+        read, token = self.client.gets(key)
+        return read, read is not None and self.client.cas(key, value, token, exptime_s)
+
+    def swapped(self, answer, op):
+        read, result = answer
+        if read is None:
+            return self._sure(None, {_GONE: 0})
+        code = swapped(answer, op)
+        return self._sure(code if result else None, {_EXISTS: code, _GONE: 0})
+
+    def counted(self, number, op):
+        return self._sure(None if self._lost else counted(number, op))
+
+    def failure(self, error, op):
+        self._lost = None
+        if not isinstance(error, MemcachedException):
+            return (
+                CLIENT if isinstance(error, (TypeError, ValueError)) else network(error) or PROTOCOL
+            )
+        if error.code == _GONE:
+            return 0  # of a counter: an answer, by way of an exception
+        if error.code in _REFUSED:
+            return SERVER
+        return CLIENT if error.code in _WRONG_REQUEST else PROTOCOL
+
+    def close(self):
+        self.client.disconnect_all()

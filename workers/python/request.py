@@ -1,0 +1,98 @@
+"""What `prepare` asks for, and what of it a client has to refuse before anything is timed."""
+
+from __future__ import annotations
+
+import threading
+from collections import namedtuple
+
+# `text` is the address as it was given; `path` of a Unix socket, or `host` and `port`.
+Server = namedtuple("Server", "text host port path")
+ON_OFF = ("on", "off")
+
+
+class Unsupported(Exception):  # noqa: N818
+    """What this client cannot do; the arguments are the reason and the remedy."""
+
+
+class Setup:
+    """What `prepare` asks for, as client files read it."""
+
+    def __init__(self, request, tape):
+        self.servers = [parse(text) for text in request["servers"]]
+        self.wire = request.get("wire", "text")
+        self.threads = request.get("threads", 1)
+        self.connections = request.get("connections", 1)
+        self.depth = request.get("depth", 1)
+        self.segment = request.get("segment", (0, 1))
+        self.timeout_s = request.get("timeout_ms", 1000) / 1e3
+        self.timeout_ns = request.get("timeout_ms", 1000) * 1_000_000
+        self.options = request.get("options", {})
+        self.common = self.options.get("profile", "common") == "common"
+        self.kinds, self.expires = tape.kinds, tape.expires
+        self._lock, self._shared = threading.Lock(), None
+
+    @property
+    def server(self):
+        """The only one, or the first."""
+        return self.servers[0]
+
+    def on(self, option, default):
+        """Whether an option of the client is on."""
+        return self.options.get(option, "on" if default else "off") == "on"
+
+    def shared(self, make):
+        """What `make` returns, made once for the sessions of all threads."""
+        with self._lock:
+            if self._shared is None:
+                self._shared = make()
+            return self._shared
+
+
+def parse(text):
+    """A server's address: `unix:/path`, `host:port` or `[host]:port`."""
+    if text.startswith("unix:"):
+        return Server(text, None, None, text[5:])
+    host, _, port = text.rpartition(":")
+    return Server(text, host.strip("[]"), int(port), None)
+
+
+def check(setup, client, tape):
+    """Refuse what the client cannot do. Raises Unsupported."""
+    for refused, reason in _refusals(setup, client, tape):
+        if refused:
+            raise Unsupported(f"{client.LIBRARY}: {reason}")
+
+
+def _refusals(setup, client, tape):
+    missing = ", ".join(sorted(tape.kinds - set(client.CALLS)))
+    yield missing, f"no {missing}"
+    yield tape.repeats, "a batch that names a key twice: the library takes and gives dicts"
+    yield tape.open_loop and "open_loop" not in client.FEATURES, "no open loop"
+    yield from _options(setup, client)
+    if client.WIRES == ("none",):
+        yield setup.servers, "a cache in the process has no servers"
+    else:
+        yield not setup.servers, "no server is named"
+        yield setup.wire not in client.WIRES, f"no wire {setup.wire!r}, only {client.WIRES}"
+        yield len(setup.servers) > 1 and "cluster" not in client.FEATURES, "one server only"
+        by_path = any(server.path for server in setup.servers)
+        yield by_path and "unix" not in client.FEATURES, "no Unix sockets"
+        if client.API == "sync":
+            yield setup.connections != setup.threads, "one connection for each thread"
+    if client.API == "sync":
+        yield setup.depth > 1, "one operation at a time on a connection (depth 1)"
+    else:
+        yield setup.threads > 1, "one event loop in one thread; raise connections instead"
+    if hasattr(client, "refuse"):
+        yield client.refuse(setup), client.refuse(setup)
+
+
+def _options(setup, client):
+    known = dict(client.OPTIONS)
+    if client.WIRES != ("none",):
+        known["profile"] = ("common", "defaults")
+    for name, value in setup.options.items():
+        listed = ", ".join(sorted(known)) or "none"
+        yield name not in known, f"no option {name!r}; its options: {listed}"
+        values = known.get(name, ())
+        yield value not in values, f"option {name} is {' or '.join(values)}, not {value!r}"
