@@ -29,7 +29,7 @@ enum Verb {
     /// Be the native client behind the worker protocol (JSON lines on stdin and stdout)
     Worker(worker::Arguments),
     /// Load a server from the command line and print what it took
-    Drive(drive::Arguments),
+    Drive(Box<drive::Arguments>),
 }
 
 fn main() -> ExitCode {
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => serve::run(arguments),
         Verb::Tape(arguments) => tape::run(arguments),
         Verb::Worker(arguments) => worker::run(arguments),
-        Verb::Drive(arguments) => drive::run(arguments),
+        Verb::Drive(arguments) => drive::run(*arguments),
     }
 }
 
