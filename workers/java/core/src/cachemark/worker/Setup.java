@@ -14,6 +14,8 @@ import java.util.TreeSet;
 
 /** What `prepare` asks for, as client files read it. */
 public final class Setup {
+    private static final long CONNECT_MS = 3000;
+
     public final List<InetSocketAddress> servers = new ArrayList<>();
     public final String wire;
     public final int threads;
@@ -71,6 +73,14 @@ public final class Setup {
 
     public boolean ketama() {
         return "ketama".equals(options.get("hashing"));
+    }
+
+    /**
+     * How long to wait for the connections of a library that makes them in the background: it tells
+     * no failure, and in a cold JVM its classes have to be loaded meanwhile.
+     */
+    public long connectMs() {
+        return Math.max(timeoutMs, CONNECT_MS);
     }
 
     /** Operations that may be outstanding on one client at the same time. */

@@ -44,6 +44,7 @@ public final class Worker {
     private final String name;
     private final OutputStream out;
     private volatile Window window;
+    private volatile boolean ended;
     private Client client;
     private Player player;
 
@@ -112,12 +113,18 @@ public final class Worker {
         } catch (IOException error) {
             System.err.println("stdin: " + error);
         }
-        if (window != null) {
-            Runtime.getRuntime().halt(0); // nobody is left to tell
-        }
+        ended = true;
+        endAbandoned();
         JsonObject bye = new JsonObject();
         bye.addProperty("type", "bye");
         inbox.add(bye);
+    }
+
+    /** A run whose caller is gone does not go on: nobody is left to tell. */
+    private void endAbandoned() {
+        if (ended && window != null) {
+            Runtime.getRuntime().halt(0);
+        }
     }
 
     private static JsonObject parse(String line) {
@@ -231,6 +238,7 @@ public final class Worker {
         FutureTask<JsonObject> run = new FutureTask<>(
                 () -> playing.run(request.get("phase").getAsString(), ops, own));
         window = own;
+        endAbandoned();
         try {
             new Thread(run, "run").start();
             return attend(run, playing, own);

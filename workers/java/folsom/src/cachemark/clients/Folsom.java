@@ -47,7 +47,6 @@ public final class Folsom implements Client {
     private static final Set<String> KINDS = Set.of("get", "gets", "mget", "set", "add", "replace",
             "delete", "touch");
     private static final int LEAST_OUTSTANDING = 1000;
-    private static final long CONNECT_MS = 3000;
 
     @Override
     public String library() {
@@ -98,9 +97,8 @@ public final class Folsom implements Client {
         }
         MemcacheClient<byte[]> client =
                 setup.binary() ? builder.connectBinary() : builder.connectAscii();
-        long timeoutMs = setup.common() ? setup.timeoutMs : CONNECT_MS;
         try {
-            client.awaitFullyConnected(timeoutMs, TimeUnit.MILLISECONDS);
+            client.awaitFullyConnected(setup.connectMs(), TimeUnit.MILLISECONDS);
         } catch (Exception unreachable) {
             client.shutdown();
             throw unreachable;

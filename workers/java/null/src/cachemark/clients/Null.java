@@ -10,6 +10,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
 
 /**
  * No library at all: it remembers which keys are there, and answers at once. What is measured is
@@ -38,7 +40,7 @@ public final class Null implements Client {
 
     @Override
     public Set<String> features() {
-        return Set.of("threads", "open_loop");
+        return Set.of("threads", "pipeline", "open_loop");
     }
 
     @Override
@@ -95,6 +97,16 @@ public final class Null implements Client {
                     }
                     return true;
             }
+        }
+
+        @Override
+        public Future<?> begin(Op op) {
+            return CompletableFuture.completedFuture(call(op));
+        }
+
+        @Override
+        public Object end(Op op, Future<?> begun, long timeoutNs) throws Exception {
+            return begun.get();
         }
 
         private Object many(Op op) {

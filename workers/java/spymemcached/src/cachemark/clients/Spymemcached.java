@@ -96,7 +96,7 @@ public class Spymemcached implements Client {
     }
 
     @Override
-    public Session open(Setup setup) throws IOException {
+    public Session open(Setup setup) throws IOException, InterruptedException {
         ConnectionFactoryBuilder factory = new ConnectionFactoryBuilder();
         factory.setProtocol(setup.binary() ? Protocol.BINARY : Protocol.TEXT);
         if (setup.ketama()) {
@@ -110,8 +110,8 @@ public class Spymemcached implements Client {
         }
         Opened opened = new Opened(new MemcachedClient(factory.build(), setup.servers));
         try {
-            opened.barrier(); // the constructor does not wait for its connections
-        } catch (IOException unreachable) {
+            opened.connected(setup.connectMs());
+        } catch (IOException | InterruptedException unreachable) {
             opened.close();
             throw unreachable;
         }
@@ -248,6 +248,15 @@ public class Spymemcached implements Client {
                 return CONNECTION;
             }
             return cause instanceof IllegalStateException ? CLIENT : PROTOCOL;
+        }
+
+        /** Wait for all connections: the constructor does not. */
+        private void connected(long timeoutMs) throws IOException, InterruptedException {
+            long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
+            while (!client.getUnavailableServers().isEmpty() && System.nanoTime() < until) {
+                Thread.sleep(1);
+            }
+            barrier();
         }
 
         /** `version` on each connection: those that do not answer in time are left out. */
