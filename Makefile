@@ -1,4 +1,4 @@
-# Everything is set up inside this folder: .tools (uv), .venv, engine/target, workers/*/.venv.
+# Everything but Debian's packages is set up inside this folder: .tools (uv), .venv, engine/target, workers/.
 # `make help` lists the targets.
 
 UV_VERSION := 0.13.8
@@ -12,15 +12,17 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-rust test-python check format docs setup workers workers-pypy servers debian clean
+.PHONY: help bench test test-rust test-python check format docs setup workers servers debian clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-bench: setup workers ## Set up, then find the fastest Python client on this machine (about 3 minutes)
+bench: setup ## Set up, then find the fastest Python client on this machine (about 3 minutes)
+	@$(RUN) cachemark setup python
 	@$(RUN) cachemark run quick
 
-test: debian setup workers workers-pypy ## Set up (Debian packages too), then run every test
+test: debian setup ## Set up (Debian packages and every language too), then run every test
+	@$(RUN) cachemark setup --install
 	@$(MAKE) --no-print-directory test-rust test-python
 
 test-rust: ## The engine's tests
@@ -50,22 +52,20 @@ setup: $(UV) ## Python environment and engine, built again where their sources c
 	@echo "setup: Python packages and the engine into .venv"
 	@$(UV) sync --locked --quiet
 
-workers: $(UV) ## The Python client libraries into workers/python/.venv
-	@echo "setup: client libraries into workers/python/.venv"
-	@$(UV) sync --project workers/python --locked --quiet
-
-workers-pypy: $(UV) ## The same for PyPy, where pypy3 is installed
-	@if command -v pypy3 >/dev/null; then \
-	  echo "setup: client libraries into workers/python/.venv-pypy"; \
-	  UV_PROJECT_ENVIRONMENT=.venv-pypy $(UV) sync --project workers/python --locked --quiet --python pypy3; \
-	else echo "setup: no pypy3, so its clients will be listed as missing (apt-get install pypy3)"; fi
+workers: setup ## The client libraries of every language whose toolchain is here, each into its own folder
+	@$(RUN) cachemark setup
 
 servers: setup ## The servers that are built on demand: Infinispan and jmemcached (Maven)
 	@$(RUN) cachemark servers --setup infinispan
 
-debian: ## Debian packages that the tests need: memcached, pypy3 (through sudo if not root)
+# program:package
+DEBIAN := memcached:memcached pypy3:pypy3 yrmcds:yrmcds nutcracker:nutcracker \
+  chromium:chromium chromedriver:chromium-driver
+
+debian: ## Debian packages that the tests need: servers, PyPy, a browser (through sudo if not root)
 	@missing=""; \
-	for program in memcached pypy3; do command -v $$program >/dev/null || missing="$$missing $$program"; done; \
+	for pair in $(DEBIAN); do \
+	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null; then \
 	  echo "debian: please install$$missing by hand: there is no apt-get"; exit 1; fi; \
@@ -74,7 +74,8 @@ debian: ## Debian packages that the tests need: memcached, pypy3 (through sudo i
 	  apt-get install -y -qq --no-install-recommends $$missing >/dev/null
 
 clean: ## Remove everything that was set up
-	rm -rf .tools .venv engine/target workers/*/.venv workers/*/.venv-pypy
+	rm -rf .tools .venv engine/target
+	git clean -fdXq workers
 
 $(UV):
 	@echo "setup: uv $(UV_VERSION) into .tools"

@@ -6,6 +6,7 @@ stderr, where a toolchain is missing.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -57,26 +58,12 @@ def workshops(folder: Path, names: tuple[str, ...]) -> list[Workshop]:
     return [shop for name, shop in known.items() if not names or name in names]
 
 
-def missing_packages(shops: list[Workshop]) -> list[str]:
-    """Debian packages that they ask for and that are not installed."""
-    wanted = sorted({package for shop in shops for package in shop.declared.packages})
-    return [package for package in wanted if not _installed(package)]
-
-
 def install_packages(packages: list[str]) -> None:
     """Install Debian packages, through sudo if not root. Raises UsageError."""
     if shutil.which("apt-get") is None:
         raise UsageError("there is no apt-get", f"install by hand: {' '.join(packages)}")
-    as_root = [] if os.geteuid() == 0 else ["sudo"]
-    quiet = ["-y", "-qq", "--no-install-recommends"]
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update", "-qq"], ["install", *quiet, *packages]):
-        command = [*as_root, "apt-get", *words]
-        ended = subprocess.run(
-            command, env=environment, stdout=subprocess.DEVNULL, check=False
-        )  # fmt: skip
-        if ended.returncode:
-            raise UsageError(f"{' '.join(command)} failed", "see its message above")
+    _update_package_lists()
+    _apt_get("install", "-y", "-qq", "--no-install-recommends", *packages)
 
 
 def build(shop: Workshop) -> Built:
@@ -91,19 +78,21 @@ def build(shop: Workshop) -> Built:
         check=False,
     )
     if ended.returncode == 0:
-        return Built(name=shop.name, state="ready", text=ended.stdout.strip().replace("\n", "; "))
+        said = ended.stdout.strip().removeprefix(f"{shop.name}: ")
+        return Built(name=shop.name, state="ready", text=said.replace("\n", "; "))
     said = (ended.stderr.strip() or ended.stdout.strip()).splitlines()[-_LOG_LINES:]
     state = "missing" if ended.returncode == _MISSING_STATUS else "failed"
     return Built(name=shop.name, state=state, text="\n".join(said))
 
 
-def _installed(package: str) -> bool:
-    if shutil.which("dpkg-query") is None:
-        return True
-    ended = subprocess.run(
-        ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return ended.stdout.strip() == "installed"
+@functools.cache
+def _update_package_lists() -> None:
+    _apt_get("update", "-qq")
+
+
+def _apt_get(*words: str) -> None:
+    as_root = [] if os.geteuid() == 0 else ["sudo"]
+    command = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *words]
+    ended = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    if ended.returncode:
+        raise UsageError(f"{' '.join(command)} failed", "see its message above")

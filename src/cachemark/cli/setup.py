@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark.clients import workers_folder
-from cachemark.workshop import build, install_packages, missing_packages, workshops
+from cachemark.workshop import Built, Workshop, build, install_packages, workshops
 
 _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
 
@@ -16,7 +16,7 @@ _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
 def setup(
     *languages: str,
     install: Annotated[
-        bool, Parameter(negative="", help="install missing Debian packages first (sudo apt-get)")
+        bool, Parameter(negative="", help="install the Debian packages of what is missing (sudo apt-get)")
     ] = False,
 ) -> int:
     """Build the workers of all languages, or of some, each inside its own folder.
@@ -25,18 +25,20 @@ def setup(
     build failed, or a language that was named is missing.
     """
     console = Console(highlight=False, soft_wrap=True)
-    shops = workshops(workers_folder(), languages)
-    lacking = missing_packages(shops)
-    if lacking and install:
-        console.print(f"setup: installing {' '.join(lacking)}")
-        install_packages(lacking)
-        lacking = missing_packages(shops)
     states = []
-    for shop in shops:
+    for shop in workshops(workers_folder(), languages):
         built = build(shop)
+        if built.state == "missing" and install and shop.declared.packages:
+            console.print(f"setup: installing {' '.join(shop.declared.packages)}")
+            install_packages(shop.declared.packages)
+            built = build(shop)
         states.append(built.state)
-        console.print(f"[{_COLOURS[built.state]}]{built.state:8}[/] {built.name:10} ", end="")
-        console.print(built.text, markup=False)
-    if lacking:
-        console.print(f"not installed: {' '.join(lacking)}; `cachemark setup --install` gets them")
+        _tell(console, shop, built)
     return 1 if "failed" in states or (languages and "missing" in states) else 0
+
+
+def _tell(console: Console, shop: Workshop, built: Built) -> None:
+    console.print(f"[{_COLOURS[built.state]}]{built.state:8}[/] {built.name:10} ", end="")
+    console.print(built.text, markup=False)
+    if built.state == "missing" and shop.declared.packages:
+        console.print(f"{'':19} `cachemark setup --install {shop.name}` gets Debian's packages")
