@@ -66,6 +66,23 @@ class ServerUse(Record, frozen=True, kw_only=True):
     threads: int
 
 
+class Sample(Record, frozen=True, kw_only=True):
+    """A moment of the measured window, about one a second.
+
+    `ops` is what the workers had told by then, last at `ops_unix_ns`: a rate is the difference of
+    two over the difference of their times. CPU and `stats` are totals, as in `server_use` and
+    `stats_before`; what cannot be had is None, or not in `stats`.
+    """
+
+    unix_ns: int
+    ops: int | None = None
+    ops_unix_ns: int | None = None
+    cpu_ns: int | None = None
+    rss_bytes: int | None = None
+    threads: int | None = None
+    stats: dict[str, int] = {}
+
+
 class HostNoise(Record, frozen=True, kw_only=True):
     """What disturbed the measured window, from /proc; shares of all CPUs' time in the window.
 
@@ -122,6 +139,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     stats_before: dict[str, str] = {}
     stats_after: dict[str, str] = {}
     server_use: ServerUse | None = None
+    samples: list[Sample] = []
     noise: HostNoise | None = None
     host: str = ""
     log: str = ""

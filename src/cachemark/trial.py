@@ -13,8 +13,9 @@ from cachemark.errors import TrialError, UnsupportedError
 from cachemark.experiment import Load, Timing, Workload
 from cachemark.fleet import Fleet, Watch
 from cachemark.host import NoiseProbe
-from cachemark.outcome import HostNoise, Outcome, ServerFacts, ServerUse, Trial
+from cachemark.outcome import HostNoise, Outcome, Sample, ServerFacts, ServerUse, Trial
 from cachemark.protocol import WIRES, Done, Phase, Prepare, Ready, Run
+from cachemark.sampler import Sampler
 from cachemark.servers import RunningServer, ServerSpec, options_for, running
 from cachemark.tapes import Tape
 from cachemark.verdict import judge
@@ -49,6 +50,7 @@ class _Notes:
         self.before: dict[str, str] = {}
         self.after: dict[str, str] = {}
         self.use: ServerUse | None = None
+        self.samples: list[Sample] = []
         self.noise: HostNoise | None = None
         self.measure_began_unix_ns = 0
         self.notes: list[str] = []
@@ -95,6 +97,7 @@ def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
         stats_before=notes.before,
         stats_after=notes.after,
         server_use=notes.use,
+        samples=notes.samples,
         noise=notes.noise,
         log=notes.log[-4000:],
     )
@@ -263,7 +266,12 @@ def _measure(
     notes.before = server.stats()
     use = server.use()
     noise.start(own)
-    notes.phases["measure"] = fleet.run(request, watch)
+    with Sampler(server) as sampler:
+        watched = msgspec.structs.replace(watch, progress=_both(sampler.heard, watch.progress))
+        try:
+            notes.phases["measure"] = fleet.run(request, watched)
+        finally:
+            notes.samples = sampler.samples
     notes.measure_began_unix_ns = fleet.began_unix_ns
     notes.noise = noise.stop()
     used = server.use()
@@ -276,6 +284,14 @@ def _measure(
             rss_peak_bytes=used.rss_peak_bytes,
             threads=used.threads,
         )
+
+
+def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[[int], None]:
+    def progress(ops: int) -> None:
+        one(ops)
+        other(ops)
+
+    return progress
 
 
 def _stored(prefill: Done) -> Done:

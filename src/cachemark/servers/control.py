@@ -22,6 +22,7 @@ class Control:
 
     def __init__(self, address: str, timeout_s: float = _TIMEOUT_S) -> None:
         self.address = address
+        self._broken = ""
         try:
             self._socket = connect(address, timeout_s)
         except (OSError, ValueError) as error:
@@ -51,6 +52,16 @@ class Control:
         return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"}
 
     def _ask(self, request: bytes, end: bytes) -> bytes:
+        if self._broken:
+            # What is still to come would be taken for the answer to this.
+            raise TrialError(self._broken)
+        try:
+            return self._exchange(request, end)
+        except TrialError as error:
+            self._broken = error.text
+            raise
+
+    def _exchange(self, request: bytes, end: bytes) -> bytes:
         reply = bytearray()
         try:
             self._socket.sendall(request)
