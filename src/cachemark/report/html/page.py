@@ -220,10 +220,13 @@ def _trials(report: Report) -> TrialPart:
     counts = Counter(trial.verdict for trial in report.trials)
     columns = ["#", "block", "client", "server", "workload", "load", "verdict", "ops/s",
                "other CPU", "steal", "reason"]  # fmt: skip
+    rows = [_trial(trial) for trial in report.trials]
+    if not any(trial.reasons for trial in report.trials):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     return TrialPart(
         counts=counts.most_common(),
         rejected=report.rejected,
-        table=Table(columns=columns, rows=[_trial(trial) for trial in report.trials]),
+        table=Table(columns=columns, rows=rows),
     )
 
 

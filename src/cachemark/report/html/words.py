@@ -86,7 +86,10 @@ def environment(report: Report) -> list[tuple[str, str]]:
         ("cachemark", f"{header.cachemark}, Python {host.python}"),
         ("Engine", host.engine),
         *[(name, version) for name, version in host.tools.items()],
-        *[(f"Mitigation: {name}", text) for name, text in host.mitigations.items()],
+        *[
+            (f"Mitigation: {name}", text.removeprefix("Mitigation: "))
+            for name, text in host.mitigations.items()
+        ],
     ]
     return [(name, text) for name, text in pairs if text]
 

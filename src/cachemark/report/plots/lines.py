@@ -79,7 +79,7 @@ def _room(named: Sequence[Line], width: int) -> Room:
     if is_wide(width):
         right = room(width, [], [line.who for line in named]).right
         return Room(left=62, width=width - 62 - right, right=right)
-    return Room(left=56, width=width - 56 - 14, right=14)
+    return Room(left=62, width=width - 62 - 24, right=24)
 
 
 def _bounds(found: Sequence[Line]) -> tuple[float, float]:

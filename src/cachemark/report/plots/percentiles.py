@@ -63,7 +63,7 @@ def _axis(furthest: float, width: int) -> Spec:
         "type": "quantitative",
         "scale": {"type": "log", "domain": [1, furthest], "nice": False},
         "axis": {
-            "title": "part of the operations that were done within this time",
+            "title": "operations done within this time",
             "values": [2.0, *nines],
             "labelExpr": _LABEL,
             "labelOverlap": not is_wide(width),
