@@ -46,14 +46,14 @@ class Histogram:
         # Shares such as 0.999 are not exact in binary: stay one part in 10¹² below.
         rank = max(1, int(np.ceil(percent / 100 * self.count * (1 - 1e-12))))
         index = int(np.searchsorted(np.cumsum(self.counts), rank))
-        return _highest(index)
+        return highest(index)
 
     def mean(self) -> float:
         """The mean in ns, each value taken at the middle of its bucket."""
         if not self.count:
             raise HistogramError("no value, so no mean")
         used = np.flatnonzero(self.counts)
-        middles = np.array([(_lowest(int(i)) + _highest(int(i))) / 2 for i in used])
+        middles = np.array([(lowest(int(i)) + highest(int(i))) / 2 for i in used])
         return float((middles * self.counts[used]).sum() / self.count)
 
     def max(self) -> int:
@@ -92,7 +92,7 @@ def encode(histogram: Histogram) -> str:
     """Write a blob that every reader of HdrHistogram V2 understands."""
     written = HdrHistogram(LOWEST_NS, HIGHEST_NS, DIGITS)
     for index in np.flatnonzero(histogram.counts):
-        written.record_value(_lowest(int(index)), int(histogram.counts[index]))
+        written.record_value(lowest(int(index)), int(histogram.counts[index]))
     return str(written.encode().decode("ascii"))
 
 
@@ -116,12 +116,14 @@ def _length() -> int:
     return index_of(HIGHEST_NS) + 1
 
 
-def _lowest(index: int) -> int:
+def lowest(index: int) -> int:
+    """The lowest value in ns that a bucket stands for."""
     bucket, sub = _split(index)
     return sub << bucket
 
 
-def _highest(index: int) -> int:
+def highest(index: int) -> int:
+    """The highest value in ns that a bucket stands for."""
     bucket, sub = _split(index)
     return ((sub + 1) << bucket) - 1
 

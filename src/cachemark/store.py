@@ -144,10 +144,10 @@ def _new_folder(root: Path, stem: str) -> tuple[Path, str]:
             continue
         except OSError as error:
             raise UsageError(
-                f"{root}: cannot be written: {error}", "choose another --out"
+                f"{root}: cannot be written: {error}", "choose another --runs"
             ) from error
         return root / name, name
-    raise UsageError(f"{root}: too many runs named {stem}", "choose another --out")
+    raise UsageError(f"{root}: too many runs named {stem}", "choose another --runs")
 
 
 def open_run(name: str, root: Path) -> Run:

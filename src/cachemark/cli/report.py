@@ -10,10 +10,10 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark.errors import UsageError
-from cachemark.report import PICTURES, RENDERERS, draw, render
+from cachemark.report import PICTURES, draw, files, forms
 from cachemark.store import Run, latest, open_run
 
-_FORMS = ", ".join([*RENDERERS, *PICTURES])
+_FORMS = ", ".join(forms())
 
 
 def report(
@@ -21,18 +21,25 @@ def report(
     *,
     form: Annotated[str, Parameter(name="--format", help=_FORMS)] = "table",
     out: Annotated[
-        Path | None, Parameter(help="write into this file; a folder for svg, png and vega-lite")
+        Path | None,
+        Parameter(help="write into this file; a folder where a form is several files, as svg is"),
     ] = None,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
-    """Print the report of a run, or write it into a file, or draw its plots into a folder."""
-    if form not in RENDERERS and form not in PICTURES:
+    """Print the report of a run, or write it for other programs, or draw its plots."""
+    if form not in forms():
         raise UsageError(f"--format {form}: no such form", f"forms: {_FORMS}")
     found = open_run(run, runs) if run else latest(runs)
     if form in PICTURES:
         _draw(form, found, out)
+        return
+    made = files(form, found, Console().width if out is None else None)
+    if not made:
+        raise UsageError(f"{found.id} has nothing for --format {form}: no trial counts")
+    if out is None:
+        _print(form, made)
     else:
-        _write(render(form, found, Console().width if out is None else None), out)
+        _write(made, out)
 
 
 def _draw(form: str, run: Run, out: Path | None) -> None:
@@ -42,12 +49,20 @@ def _draw(form: str, run: Run, out: Path | None) -> None:
     print(f"{len(written)} plots in {out}" if written else "nothing was measured, so no plot")
 
 
-def _write(text: str, out: Path | None) -> None:
-    text = text if text.endswith("\n") else text + "\n"
-    if out is None:
-        sys.stdout.write(text)
-        return
+def _print(form: str, made: dict[str, str]) -> None:
+    if len(made) > 1:
+        raise UsageError(f"--format {form}: {len(made)} files", "say where: --out FOLDER")
+    (text,) = made.values()
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def _write(made: dict[str, str], out: Path) -> None:
+    alone = len(made) == 1 and not out.is_dir()
     try:
-        out.write_text(text, encoding="utf-8")
+        if not alone:
+            out.mkdir(parents=True, exist_ok=True)
+        for name, text in made.items():
+            target = out if alone else out / name
+            target.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--out {out}: cannot be written: {error}") from error

@@ -32,7 +32,9 @@ from cachemark.tapes import TapeShelf
 class Kept:
     """Where a run is kept, and which one goes on."""
 
-    out: Annotated[Path, Parameter(help="folder of all runs")] = Path("results")
+    out: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
+        "results"
+    )
     resume: Annotated[
         bool, Parameter(negative="", help="go on with a run (its id, or the latest)")
     ] = False

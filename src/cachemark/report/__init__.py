@@ -8,6 +8,8 @@ from pathlib import Path
 from cachemark.errors import UsageError
 from cachemark.report import csv_file, json_file, markdown, terminal
 from cachemark.report.build import build
+from cachemark.report.exports import EXPORTS
+from cachemark.report.series import source
 from cachemark.report.value import Report
 from cachemark.store import Run
 
@@ -26,9 +28,22 @@ RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
     "json": json_file.render,
     "html": _html,
 }
-
 # A file for each plot: its name ends so.
 PICTURES = {"svg": ".svg", "png": ".png", "vega-lite": ".vl.json"}
+# What a form's file is called, where that is not its own name.
+_SUFFIXES = {"table": "txt", "markdown": "md"}
+
+
+def forms() -> list[str]:
+    """The names of all forms: the reports, then plots, then those of other programs."""
+    return [*RENDERERS, *PICTURES, *EXPORTS]
+
+
+def files(form: str, run: Run, width: int | None) -> dict[str, str]:
+    """A run in one of the forms of RENDERERS or EXPORTS, as file name → text."""
+    if form in EXPORTS:
+        return EXPORTS[form](source(run.header, run.outcomes()))
+    return {f"report.{_SUFFIXES.get(form, form)}": render(form, run, width)}
 
 
 def render(form: str, run: Run, width: int | None) -> str:

@@ -2,8 +2,14 @@
 
 from cachemark.statistics.comparison import Answer, Comparison, Metric, compare, holm
 from cachemark.statistics.curve import Point
-from cachemark.statistics.figures import least_sample, rate
-from cachemark.statistics.interval import Interval, geometric, paired_ratio
+from cachemark.statistics.figures import least_sample, ok, rate, response_ns
+from cachemark.statistics.interval import (
+    Interval,
+    geometric,
+    independent_ratio,
+    mean_error,
+    paired_ratio,
+)
 from cachemark.statistics.summary import PERCENTILES, CellSummary, KindSummary, summarise
 
 __all__ = [
@@ -18,8 +24,12 @@ __all__ = [
     "compare",
     "geometric",
     "holm",
+    "independent_ratio",
     "least_sample",
+    "mean_error",
+    "ok",
     "paired_ratio",
     "rate",
+    "response_ns",
     "summarise",
 ]

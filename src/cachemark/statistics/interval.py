@@ -9,6 +9,7 @@ bootstrap of the mean has 0.835).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -39,6 +40,35 @@ def paired_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
     """
     logs = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
     return _on_logs(logs)
+
+
+def independent_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
+    """Ratio first/second of trials that were not paired: Welch's t interval on logs.
+
+    Of the geometric means; both sides need two trials for an interval. Values must be above 0.
+    """
+    logs = np.log(np.asarray(first, dtype=float)), np.log(np.asarray(second, dtype=float))
+    value = float(np.exp(logs[0].mean() - logs[1].mean()))
+    if min(map(len, logs)) < 2:
+        return Interval(value=value)
+    if not max(float(part.std()) for part in logs):
+        return Interval(value=value, low=value, high=value, p=float(value == 1))
+    test: Any = stats.ttest_ind(*logs, equal_var=False)
+    reach = test.confidence_interval(CONFIDENCE)
+    low, high = float(np.exp(reach.low)), float(np.exp(reach.high))
+    return Interval(value=value, low=low, high=high, p=float(test.pvalue))
+
+
+def mean_error(values: Sequence[float], confidence: float) -> float | None:
+    """Half of Student's t interval of an arithmetic mean; None for fewer than three values.
+
+    For formats of others that are defined so; a report's own intervals are on logarithms.
+    """
+    count = len(values)
+    if count < 3:
+        return None
+    reach = float(stats.t.ppf((1 + confidence) / 2, count - 1))
+    return reach * float(np.std(np.asarray(values, dtype=float), ddof=1)) / count**0.5
 
 
 def _on_logs(logs: np.ndarray) -> Interval:

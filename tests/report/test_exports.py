@@ -1,0 +1,221 @@
+"""Exports: golden files where the form is text, schemas and figures where it is JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from cachemark.experiment import Workload
+from cachemark.histogram import highest
+from cachemark.outcome import Outcome
+from cachemark.report import forms
+from cachemark.report.exports import EXPORTS
+from cachemark.report.jmh_results import percentile, results
+from cachemark.report.quickcached import ops_per_txn
+from cachemark.report.series import Source, responses, source, whole
+from tests.outcomes import header
+from tests.report import exported
+
+GOLDEN = Path(__file__).parent / "golden" / "exports"
+SCHEMAS = Path(__file__).parent / "schemas"
+TEXTS = ("jmh", "ruby-bench", "quickcached", "constcache", "go-bench", "openmetrics", "hgrm")
+DOCUMENTS = {
+    "jmh-json": ["jmh-result.json"],
+    "google-benchmark": ["benchmark.json"],
+    "hyperfine": ["hyperfine.json"],
+    "bencher": ["bencher.json"],
+    "github-action": ["bigger-is-better.json", "smaller-is-better.json"],
+}
+
+
+@pytest.fixture(scope="module")
+def run() -> Source:
+    return exported.run()
+
+
+def document(form: str, run: Source, number: int = 0) -> Any:
+    return json.loads(EXPORTS[form](run)[DOCUMENTS[form][number]])
+
+
+def test_every_form_is_known_by_its_name() -> None:
+    assert set(TEXTS) | set(DOCUMENTS) | {"hlog"} == set(EXPORTS)
+    assert set(EXPORTS) < set(forms())
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_a_text_is_as_it_was(form: str, run: Source) -> None:
+    long = form in ("hgrm", "openmetrics")  # all series are made alike: one stands for them
+    files = EXPORTS[form](msgspec.structs.replace(run, series=run.series[:1]) if long else run)
+    for name, text in files.items():
+        golden = GOLDEN / name
+        expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
+        if text != expected:
+            GOLDEN.mkdir(exist_ok=True)
+            golden.with_name(golden.name + ".got").write_text(text, encoding="utf-8")
+        assert text == expected, name
+
+
+@pytest.mark.parametrize("form", DOCUMENTS)
+def test_a_document_follows_its_schema(form: str, run: Source) -> None:
+    schema = json.loads((SCHEMAS / f"{form}.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for number in range(len(DOCUMENTS[form])):
+        found = document(form, run, number)
+        assert found
+        jsonschema.validate(found, schema)
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_what_does_not_count_is_in_no_export(form: str, run: Source) -> None:
+    """The missing client and the cell that is INVALID as a whole may be named, without a figure."""
+    without = [
+        outcome
+        for outcome in exported.outcomes()
+        if outcome.verdict == "VALID" and outcome.state == "measured"
+    ]
+    bare = msgspec.structs.replace(
+        run, series=source(header(exported.made()), without).series, left_out=run.left_out
+    )
+    # Only the number of trials that do not count tells the two apart.
+    hidden = ("cachemark_trials", '"extra"')
+
+    def shown(of: Source) -> list[str]:
+        lines = [line for text in EXPORTS[form](of).values() for line in text.splitlines()]
+        return [line for line in lines if not any(word in line for word in hidden)]
+
+    assert shown(run) == shown(bare)
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_a_run_without_a_figure_gives_none(form: str) -> None:
+    gone = [outcome for outcome in exported.outcomes() if outcome.state == "unsupported"]
+    for text in EXPORTS[form](source(header(exported.made()), gone)).values():
+        assert "nan" not in text.lower().replace("nanos", "")
+
+
+def one_trial() -> list[Outcome]:
+    return exported.outcomes()[:1]
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_one_trial_has_no_interval(form: str) -> None:
+    single = source(header(exported.made()), one_trial())
+    files = EXPORTS[form](single)
+    assert files
+    text = "".join(files.values())
+    for word in ("lower_value", '"range"', "±"):
+        assert word not in text
+    if form == "jmh-json":
+        metric = json.loads(text)[0]["primaryMetric"]
+        assert metric["scoreError"] == "NaN"
+        assert metric["scoreConfidence"] == ["NaN", "NaN"]
+
+
+def test_jmh_has_a_throughput_and_samples_of_each_kind(run: Source) -> None:
+    found = document("jmh-json", run)
+    throughput = [entry for entry in found if entry["mode"] == "thrpt"]
+    samples = [entry for entry in found if entry["mode"] == "sample"]
+    assert len(throughput) == len(run.series)
+    assert {entry["params"]["operation"] for entry in samples} == {"all", "get", "set"}
+    first = throughput[0]["primaryMetric"]
+    rates = [rate for (rate,) in first["rawData"]]
+    assert len(rates) == throughput[0]["forks"] == 3
+    assert first["score"] == pytest.approx(sum(rates) / 3)
+    low, high = first["scoreConfidence"]
+    # Student's t, two degrees of freedom, 99.9 %: 31.599.
+    spread = math.sqrt(sum((rate - first["score"]) ** 2 for rate in rates) / 2)
+    assert (high - low) / 2 == pytest.approx(31.599 * spread / math.sqrt(3), rel=1e-4)
+    histograms = samples[0]["primaryMetric"]["rawDataHistogram"]
+    counted = sum(count for fork in histograms for step in fork for _, count in step)
+    assert counted == 3 * 600
+
+
+def test_a_percentile_of_few_is_not_shown(run: Source) -> None:
+    sample = next(result for result in results(run) if result.mode == "sample")
+    assert percentile(sample, 99.0) is not None
+    assert percentile(sample, 99.99) is None
+    assert percentile(sample, 100.0) is not None
+    entry = next(e for e in document("jmh-json", run) if e["mode"] == "sample")
+    assert entry["primaryMetric"]["scorePercentiles"]["99.99"] == "NaN"
+
+
+def test_the_interval_log_is_read_again(run: Source, tmp_path: Path) -> None:
+    (text,) = EXPORTS["hlog"](run).values()
+    path = tmp_path / "response.hlog"
+    path.write_text(text, encoding="utf-8")
+    reader = HistogramLogReader(str(path), HdrHistogram(1, 100_000_000_000, 3))
+    total = 0
+    starts: list[float] = []
+    while (interval := reader.get_next_interval_histogram()) is not None:
+        total += interval.get_total_count()
+        starts.append(interval.get_start_time_stamp())
+    expected = [found for s in run.series for p in s.parts if (found := responses(whole(p)))]
+    assert total == sum(found.count for found in expected)
+    assert starts == sorted(starts)
+    assert reader.get_start_time_sec() == 1767322805.25
+    tags = {line.split(",")[0] for line in text.splitlines() if line.startswith("Tag=")}
+    assert len(tags) == len(run.series) * 3
+
+
+def test_a_window_of_unknown_start_is_not_in_the_log(run: Source) -> None:
+    old = [msgspec.structs.replace(o, measure_started_at="") for o in exported.outcomes()]
+    (text,) = EXPORTS["hlog"](source(header(exported.made()), old)).values()
+    assert "Tag=" not in text
+    assert f"#[left out: {sum(s.summary.valid for s in run.series)} trials" in text
+
+
+def test_openmetrics_is_read_again(run: Source) -> None:
+    (text,) = EXPORTS["openmetrics"](run).values()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    series = run.series[0]
+    cell = {f: getattr(series.cell, f) for f in ("client", "server", "workload", "load")}
+
+    def value(name: str, sample: str, **labels: str) -> float:
+        wanted = {**cell, **labels}
+        (found,) = [
+            s.value for s in families[name].samples if s.name == sample and s.labels == wanted
+        ]
+        return float(found)
+
+    assert value(
+        "cachemark_operations", "cachemark_operations_total", operation="get", result="ok"
+    ) == 1200  # fmt: skip
+    seconds = value("cachemark_measured_seconds", "cachemark_measured_seconds_total")
+    assert seconds == pytest.approx(sum(w.elapsed_ns for w in series.windows) / 1e9)
+    gets = responses(whole(series.parts[1]))
+    assert gets
+    name = "cachemark_response_seconds"
+    assert value(name, f"{name}_count", operation="get") == gets.count
+    for sample in families[name].samples:
+        if sample.name == f"{name}_bucket" and sample.labels["operation"] == "get":
+            labels = {k: v for k, v in sample.labels.items() if k in cell}
+            bound = sample.labels["le"]
+            if labels == cell and bound != "+Inf":
+                upto = sum(
+                    int(gets.counts[i])
+                    for i in gets.counts.nonzero()[0]
+                    if highest(int(i)) <= round(float(bound) * 1e9)
+                )
+                assert sample.value == upto
+
+
+@pytest.mark.parametrize(
+    ("workload", "operations"),
+    [
+        (Workload(name="a", mix={"get": 9, "set": 1}), 1),
+        (Workload(name="a", mix={"set": 1, "get": 1, "delete": 1}, order="phases"), 3),
+        (Workload(name="a", mix={"set": 2, "get": 1}, order="phases"), 1),
+        (Workload(name="a", sequence=["set@0", "get@0", "get"]), 3),
+    ],
+)
+def test_what_a_transaction_is(workload: Workload, operations: int) -> None:
+    assert ops_per_txn(workload) == operations
