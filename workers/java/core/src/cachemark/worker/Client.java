@@ -16,7 +16,7 @@ public interface Client {
     /** The library's own choice first; only `none` for a cache in this process. */
     List<String> wires();
 
-    /** Of threads, pipeline, open_loop, unix, shared, cluster. */
+    /** Of threads, pipeline, open_loop, unix, shared, cluster, merges. */
     Set<String> features();
 
     /** Kinds of operation on a wire, and of these what can be begun without waiting. */

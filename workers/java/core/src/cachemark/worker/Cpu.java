@@ -1,17 +1,20 @@
 package cachemark.worker;
 
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
  * CPU time of this process so far. The kernel tells the whole process's in ticks of 10 ms, of which
- * a short run is few, and the threads' in ns, where those that ended are missing; a run takes the
- * larger difference.
+ * a short run has few; the threads' in ns, but not of those that ended nor since a thread was last
+ * scheduled; a thread's own exactly, when it asks itself. A run takes the largest of the three.
  */
 record Cpu(long userTicks, long systemTicks, long threadsNs) {
     private static final long TICK_NS = 10_000_000;
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static final Path SELF = Path.of("/proc/self");
 
     static Cpu now() {
@@ -38,11 +41,17 @@ record Cpu(long userTicks, long systemTicks, long threadsNs) {
         return sum;
     }
 
-    /** User and system ns since an earlier reading. */
-    long[] since(Cpu before) {
+    /** What the calling thread has used so far. */
+    static long ofThisThread() {
+        return THREADS.getCurrentThreadCpuTime();
+    }
+
+    /** User and system ns since an earlier reading; `callersNs` is what the callers used alone. */
+    long[] since(Cpu before, long callersNs) {
         long user = userTicks - before.userTicks;
         long system = systemTicks - before.systemTicks;
-        long all = Math.max((user + system) * TICK_NS, threadsNs - before.threadsNs);
+        long threads = Math.max(callersNs, threadsNs - before.threadsNs);
+        long all = Math.max((user + system) * TICK_NS, threads);
         long inKernel = user + system == 0 ? 0 : all * system / (user + system);
         return new long[] {all - inKernel, inKernel};
     }

@@ -26,6 +26,8 @@ final class Lane {
     long unsent;
     int peak;
     int barriers;
+    /** What its thread took, its wait for the window too. */
+    long cpuNs;
     /** Read by others while it plays. */
     private volatile long okSoFar;
     private volatile long failedSoFar;

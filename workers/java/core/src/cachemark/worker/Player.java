@@ -2,6 +2,7 @@ package cachemark.worker;
 
 import com.google.gson.JsonObject;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -20,7 +21,7 @@ final class Player {
     private final ExecutorService callers;
     private final Op[][] scripts;
     private final long[][] times;
-    private final Set<Integer> kinds = new TreeSet<>();
+    private final Tally[] tallies;
     private final boolean quiet;
     private volatile Lane[] lanes = {};
     private volatile boolean waits;
@@ -34,6 +35,7 @@ final class Player {
         int all = setup.shares * setup.threads;
         scripts = tape.scripts(first, setup.threads, all);
         times = new long[setup.threads][];
+        Set<Integer> kinds = new TreeSet<>(Set.of(Verb.SET.kind(false))); // the prefill's
         boolean anyQuiet = false;
         for (int t = 0; t < setup.threads; t++) {
             times[t] = tape.file.openLoop ? tape.times(first + t, all) : null;
@@ -43,6 +45,8 @@ final class Player {
             }
         }
         quiet = anyQuiet;
+        tallies = new Tally[setup.threads];
+        Arrays.setAll(tallies, t -> new Tally(kinds, tape.file.openLoop));
         callers = Executors.newFixedThreadPool(setup.threads);
         try {
             for (int c = 0; c < setup.clients(); c++) {
@@ -55,7 +59,11 @@ final class Player {
         System.gc(); // what was read is not to be collected in a window
     }
 
+    /** The window of the run that comes next; what that run needs is there before it begins. */
     Window window(long startUnixNs, Long durationMs) {
+        for (Tally tally : tallies) {
+            tally.reset();
+        }
         return new Window(startUnixNs, durationMs, setup.timeoutMs * 1_000_000);
     }
 
@@ -86,7 +94,7 @@ final class Player {
         boolean openLoop = tape.file.openLoop && !prefill;
         Lane[] own = new Lane[setup.threads];
         for (int t = 0; t < own.length; t++) {
-            own[t] = lane(t, prefill, openLoop, ops, window);
+            own[t] = lane(t, prefill, ops, window);
         }
         AtomicInteger inFlight = new AtomicInteger();
         List<Callable<Void>> plays = new ArrayList<>();
@@ -106,23 +114,24 @@ final class Player {
         } finally {
             playing = false;
         }
-        return done(phase, window, own, openLoop, Cpu.now().since(before));
+        long callersNs = Arrays.stream(own).mapToLong(lane -> lane.cpuNs).sum();
+        return done(phase, window, own, openLoop, Cpu.now().since(before, callersNs));
     }
 
-    private Lane lane(int t, boolean prefill, boolean openLoop, Long ops, Window window) {
+    private Lane lane(int t, boolean prefill, Long ops, Window window) {
         int lane = setup.share * setup.threads + t;
         Script script = prefill
                 ? new Script.Prefill(tape, lane, setup.shares * setup.threads)
                 : new Script.Looped(scripts[t], times[t], tape.file.periodNs);
-        Set<Integer> expected = prefill ? Set.of(Verb.SET.kind(false)) : kinds;
         long limit = ops == null ? -1
                 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
         Session session = sessions.get(t * sessions.size() / setup.threads);
-        return new Lane(session, script, new Tally(expected, openLoop), window, limit);
+        return new Lane(session, script, tallies[t], window, limit);
     }
 
     private Void play(Lane lane, Window window, boolean prefill, boolean openLoop,
             AtomicInteger inFlight) {
+        long cpuNs = Cpu.ofThisThread();
         window.await(window.startNs);
         if (openLoop) {
             lane.opened(inFlight);
@@ -134,6 +143,7 @@ final class Player {
         if (quiet && !prefill) {
             lane.endQuiet();
         }
+        lane.cpuNs = Cpu.ofThisThread() - cpuNs;
         return null;
     }
 
@@ -164,7 +174,7 @@ final class Player {
         done.addProperty("elapsed_ns", endedNs - window.startNs);
         done.addProperty("send_elapsed_ns", sentNs - window.startNs);
         done.add("operations", sum.operations());
-        done.addProperty("lag", Tally.encode(sum.lag));
+        done.addProperty("lag", openLoop ? Tally.encode(sum.lag) : null);
         done.addProperty("max_in_flight", inFlight);
         done.addProperty("bound", bound);
         done.addProperty("unsent", unsent);

@@ -3,10 +3,12 @@ package cachemark.worker;
 import com.google.gson.JsonObject;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Base64;
+import java.util.Set;
 import org.HdrHistogram.Histogram;
 
-/** The counts and histograms of one lane by kind of operation: allocated before the window. */
+/** The counts and histograms of one lane by kind of operation: allocated when it is prepared. */
 final class Tally {
     private static final long HIGHEST_NS = 100_000_000_000L;
     private static final int DIGITS = 3;
@@ -15,7 +17,7 @@ final class Tally {
     private final boolean openLoop;
     final Histogram lag;
 
-    Tally(Iterable<Integer> kinds, boolean openLoop) {
+    Tally(Set<Integer> kinds, boolean openLoop) {
         this.openLoop = openLoop;
         lag = openLoop ? histogram() : null;
         for (int kind : kinds) {
@@ -59,6 +61,18 @@ final class Tally {
     /** Note an operation that was due and will not be sent: it waited at least so long. */
     void unsent(Op op, long waitedNs) {
         record(kinds[op.kind].response, waitedNs);
+    }
+
+    /** Forget everything; the memory stays. */
+    void reset() {
+        for (Kind kind : kinds) {
+            if (kind != null) {
+                kind.reset();
+            }
+        }
+        if (openLoop) {
+            lag.reset();
+        }
     }
 
     void add(Tally other) {
@@ -128,6 +142,13 @@ final class Tally {
             if (response != service) {
                 response.add(other.response);
             }
+        }
+
+        private void reset() {
+            attempts = ok = found = refused = keys = keyBytes = valueBytes = busyNs = 0;
+            Arrays.fill(failed, 0);
+            service.reset();
+            response.reset();
         }
 
         private JsonObject message(boolean looksUp) {

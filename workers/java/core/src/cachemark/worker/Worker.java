@@ -202,6 +202,10 @@ public final class Worker {
         if (client == null) {
             client = client(name);
         }
+        if (player != null) { // a run after a prepare that failed is not one of what was before
+            player.close();
+            player = null;
+        }
         Tape tape;
         try {
             tape = new Tape(Setup.tape(request));
@@ -210,10 +214,6 @@ public final class Worker {
         }
         Setup setup = new Setup(request, tape);
         setup.check(client);
-        if (player != null) {
-            player.close();
-            player = null;
-        }
         try {
             player = new Player(client, setup);
         } catch (Exception unreachable) {

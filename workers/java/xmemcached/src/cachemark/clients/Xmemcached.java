@@ -64,7 +64,7 @@ public final class Xmemcached implements Client {
 
     @Override
     public Set<String> features() {
-        return Set.of("threads", "open_loop", "shared", "cluster");
+        return Set.of("threads", "open_loop", "shared", "cluster", "merges");
     }
 
     @Override
