@@ -1,0 +1,54 @@
+// lru-cache, in the worker's own process: one cache that all callers share, with room for every key of
+// the tape, so nothing is evicted, yet its order is kept.
+//
+// It keeps the reference that it is given, and gives the same back. A read of many is a loop of single
+// ones; `add` and `replace` look first, and nothing can come between.
+
+import { LRUCache } from 'lru-cache';
+
+import { versionOf } from '../installed.mjs';
+import { CLIENT, found, foundMany, known, refused, written } from '../judge.mjs';
+
+export default {
+  library: 'lru-cache',
+  version: versionOf('lru-cache'),
+  wires: ['none'],
+  features: ['threads', 'open_loop'],
+  options: {},
+  make: (setup) => new Cache(setup),
+  failure: () => CLIENT,
+};
+
+class Cache {
+  constructor(setup) {
+    if (setup === null) return;
+    this.cache = new LRUCache({ max: setup.tape.keyCount });
+    const ttl = (exptimeS) => (exptimeS > 0 ? { ttl: exptimeS * 1000 } : undefined);
+    this.expiries = new Map([...setup.tape.exptimes].map((exptimeS) => [exptimeS, ttl(exptimeS)]));
+  }
+
+  kinds() {
+    const { cache, expiries } = this;
+    const set = (call) => cache.set(call.key, call.value, expiries.get(call.exptimeS));
+    const storeIf = (wanted) => (call) => {
+      const fits = cache.has(call.key) === wanted;
+      if (fits) set(call);
+      call.answered(fits);
+    };
+    return {
+      get: [(call) => call.answered(cache.get(call.key)), found],
+      mget: [(call) => call.answered(call.keys.map((key) => cache.get(key))), foundAll],
+      set: [(call) => call.answered(set(call)), written],
+      add: [storeIf(false), stored],
+      replace: [storeIf(true), stored],
+      delete: [(call) => call.answered(cache.delete(call.key)), known],
+    };
+  }
+
+  close() {
+    this.cache.clear();
+  }
+}
+
+const foundAll = (call, values) => foundMany(call, (_, i) => values[i]);
+const stored = (call, done) => (done ? written(call) : refused(call));

@@ -1,0 +1,102 @@
+// memcache-client (Electrode's): the text protocol, promises, one connection unless told otherwise.
+// Several servers are copies of each other to it, so it is given one.
+//
+// It marks what it stores: bytes with flags 8. In `common` a packer that leaves bytes alone takes
+// that one's place, and TCP_NODELAY is on; as it comes it is off. Its time-out is looked at every
+// quarter of itself, at least 50 ms apart, so a call may outlast it by that.
+
+import { MemcacheClient } from 'memcache-client';
+
+import { versionOf } from '../installed.mjs';
+import { faultOf, FINE, found, foundMany, known, refused, sent, swapped, written } from '../judge.mjs';
+
+const RAW = { pack: (data) => ({ flag: 0, data }), unpack: ({ data }) => data };
+const QUIET = { noreply: true };
+
+export default {
+  library: 'memcache-client',
+  version: versionOf('memcache-client'),
+  wires: ['text'],
+  features: ['threads', 'pipeline', 'shared', 'open_loop'],
+  options: {},
+  make: (setup) => new Client(setup),
+  failure,
+};
+
+class Client {
+  constructor(setup) {
+    if (setup === null) return;
+    const [server] = setup.servers;
+    const { timeoutMs } = setup;
+    const common = { cmdTimeout: timeoutMs, connectTimeout: timeoutMs, noDelay: true };
+    this.client = new MemcacheClient({ server: { server }, ...(setup.common ? common : {}) });
+    if (setup.common) this.client._packer = RAW;
+    const options = (more) => new Map([...setup.tape.exptimes].map((lifetime) => [lifetime, { lifetime, ...more }]));
+    this.answered = options({});
+    this.quiet = options(QUIET);
+  }
+
+  open() {
+    return this.client.version();
+  }
+
+  barrier() {
+    return this.client.version();
+  }
+
+  kinds() {
+    const { client, answered, quiet } = this;
+    const then = (promise, call) => promise.then(call.answered, call.failed);
+    const store = (verb, options) => (call) =>
+      then(client[verb](call.key, call.value, options.get(call.exptimeS)), call);
+    return {
+      get: [(call) => then(client.get(call.key), call), foundOne],
+      gets: [(call) => then(client.gets(call.key), call), foundOne],
+      mget: [(call) => then(client.get(call.keys), call), foundAll],
+      set: [store('set', answered), written],
+      add: [store('add', answered), written],
+      replace: [store('replace', answered), written],
+      delete: [(call) => then(client.delete(call.key), call), there],
+      touch: [(call) => then(client.touch(call.key, call.exptimeS), call), there],
+      incr: [(call) => then(client.incr(call.key, call.length), call), there],
+      decr: [(call) => then(client.decr(call.key, call.length), call), there],
+      cas: [(call) => then(this.swap(call), call), changed],
+      version: [(call) => then(client.version(), call), sent],
+      set_noreply: [store('set', quiet), written],
+      add_noreply: [store('add', quiet), written],
+      replace_noreply: [store('replace', quiet), written],
+      delete_noreply: [(call) => then(client.delete(call.key, QUIET), call), sent],
+      touch_noreply: [(call) => then(client.touch(call.key, call.exptimeS, QUIET), call), sent],
+      incr_noreply: [(call) => then(client.incr(call.key, call.length, QUIET), call), sent],
+      decr_noreply: [(call) => then(client.decr(call.key, call.length, QUIET), call), sent],
+    };
+  }
+
+  /** Change a value as a program does: read it with its token, then write with that. */
+  async swap({ key, value, exptimeS: lifetime }) {
+    const read = await this.client.gets(key);
+    if (read === undefined) return undefined;
+    try {
+      await this.client.cas(key, value, { lifetime, casUniq: read.casUniq });
+      return [read.value, true];
+    } catch (error) {
+      if (error.message === 'EXISTS' || error.message === 'NOT_FOUND') return [read.value, false];
+      throw error;
+    }
+  }
+
+  close() {
+    this.client.shutdown();
+  }
+}
+
+const foundOne = (call, read) => found(call, read?.value);
+const foundAll = (call, reads) => foundMany(call, (key) => reads[key]?.value);
+const there = (call) => known(call, true);
+const changed = (call, answer) => (answer ? swapped(call, ...answer) : FINE);
+
+function failure(error, call) {
+  if (error.message === 'NOT_FOUND') return known(call, false);
+  if (error.message === 'NOT_STORED') return refused(call);
+  return faultOf(error);
+}

@@ -1,0 +1,92 @@
+// memcached (3rd-Eden's): the text protocol, a pool of connections to each server, keys spread by a
+// ring that is ketama's. In `common` a pool has one connection; many calls can be out on it.
+//
+// It has no raw bytes. A string goes out, and comes back, as UTF-8, so only a Buffer survives; that
+// is sent as the UTF-8 of its bytes as Latin-1, with a backslash before each line end and flags 4:
+// half as much again on the wire for random bytes. It has no time-out for an operation, and calls
+// that are out when a connection closes are never answered: the worker gives both up as timeouts,
+// in `common`. A SERVER_ERROR it reports as a plain `false`, as it does a key that is not there; the
+// two are told apart by the issue that it notes first. After one of those, or a lost connection, it
+// leaves a server alone for 30 s and refuses every call meanwhile.
+
+import Memcached from 'memcached';
+
+import { versionOf } from '../installed.mjs';
+import { CLIENT, faultOf, FINE, found, foundMany, known, PROTOCOL, refused, SERVER, sent, swapped, written } from '../judge.mjs';
+
+export default {
+  library: 'memcached',
+  version: versionOf('memcached'),
+  wires: ['text'],
+  features: ['threads', 'pipeline', 'shared', 'open_loop', 'cluster'],
+  options: { hashing: ['default', 'ketama'] },
+  patience: 1,
+  make: (setup) => new Client(setup),
+  failure,
+};
+
+class Client {
+  constructor(setup) {
+    this.issue = false;
+    if (setup === null) return;
+    const common = { poolSize: 1, retries: 0, timeout: setup.timeoutMs };
+    this.client = new Memcached(setup.servers, setup.common ? common : {});
+    const noted = this.client.connectionIssue;
+    this.client.connectionIssue = (...details) => {
+      this.issue = true;
+      queueMicrotask(() => (this.issue = false)); // the callback comes at once
+      return noted.apply(this.client, details);
+    };
+  }
+
+  async open() {
+    const { client } = this;
+    const connected = (server) =>
+      new Promise((resolve, reject) => client.connect(server, (error) => (error ? reject(error) : resolve())));
+    await Promise.all(client.servers.map(connected));
+  }
+
+  kinds() {
+    const { client } = this;
+    const answered = (judge) => (call, answer) => (this.issue ? SERVER : judge(call, answer));
+    return {
+      get: [(call) => client.get(call.key, call.back), answered(found)],
+      gets: [(call) => client.gets(call.key, call.back), answered((call, answer) => found(call, answer?.[call.key]))],
+      mget: [(call) => client.getMulti(call.keys, call.back), answered(foundAll)],
+      set: [(call) => client.set(call.key, call.value, call.exptimeS, call.back), answered(written)],
+      add: [(call) => client.add(call.key, call.value, call.exptimeS, call.back), answered(written)],
+      replace: [(call) => client.replace(call.key, call.value, call.exptimeS, call.back), answered(written)],
+      delete: [(call) => client.del(call.key, call.back), answered(known)],
+      touch: [(call) => client.touch(call.key, call.exptimeS, call.back), answered(known)],
+      incr: [(call) => client.incr(call.key, call.length, call.back), answered(counted)],
+      decr: [(call) => client.decr(call.key, call.length, call.back), answered(counted)],
+      cas: [(call) => this.swap(call), answered(changed)],
+      version: [(call) => client.version(call.back), answered(sent)],
+    };
+  }
+
+  /** Change a value as a program does: read it with its token, then write with that. */
+  swap(call) {
+    const { key, value, exptimeS, back } = call;
+    this.client.gets(key, (error, read) => {
+      if (error || !read) back(error, read);
+      else this.client.cas(key, value, read.cas, exptimeS, (refusal, done) => back(refusal, [read[key], done]));
+    });
+  }
+
+  close() {
+    this.client.end();
+  }
+}
+
+const foundAll = (call, values) => foundMany(call, (key) => values[key]);
+const counted = (call, number) => known(call, number !== false);
+const changed = (call, answer) => (answer ? swapped(call, ...answer) : FINE);
+
+function failure(errors, call) {
+  const error = Array.isArray(errors) ? errors[0] : errors;
+  if (error?.notStored) return refused(call);
+  const fault = faultOf(error);
+  // Of a CLIENT_ERROR it passes on the words that come after.
+  return fault === PROTOCOL && !/^Unknown response/.test(error?.message) ? CLIENT : fault;
+}

@@ -1,0 +1,82 @@
+// memjs: the binary protocol, one connection to each server, keys spread by a hash modulo the servers.
+//
+// Its callbacks are used, as its README does; its promises are made of them. It has no read of many,
+// no `gets`, no `version` and no TCP_NODELAY: the worker sets that as the connection is opened. In
+// `common` each operation is tried once, as it comes twice. Its time-out is its own, but it forgets
+// calls that are out when a server closes a connection: the worker gives those up as timeouts.
+// `incr` and `decr` create a counter that is not there, unless the expiry time is the protocol's mark
+// for "never": that is sent in both profiles, so that a miss is one.
+
+import memjs from 'memjs';
+
+import { versionOf } from '../installed.mjs';
+import { CLIENT, CONNECTION, found, known, PROTOCOL, refused, SERVER, TIMEOUT, written } from '../judge.mjs';
+
+const CREATE_NOT = { expires: 0xffffffff };
+const SILENT = { log() {} };
+const OPENING = 0; // the library's own numbers begin at 1
+const FAULTS = [
+  [/timed out/, TIMEOUT],
+  [/Value too large|Invalid arguments|non-numeric|Unknown command/, CLIENT],
+  [/Out of memory|Internal error|Busy|Temporary failure|Not supported/, SERVER],
+  [/ECONN|EPIPE|ENOTFOUND|EAI_|EHOST|ENET|No servers available|socket/, CONNECTION],
+];
+
+export default {
+  library: 'memjs',
+  version: versionOf('memjs'),
+  wires: ['binary'],
+  features: ['threads', 'pipeline', 'shared', 'open_loop', 'cluster'],
+  options: { hashing: ['default'] },
+  patience: 2,
+  make: (setup) => new Memjs(setup),
+  failure,
+};
+
+class Memjs {
+  constructor(setup) {
+    if (setup === null) return;
+    const seconds = setup.timeoutMs / 1000;
+    const common = { timeout: seconds, conntimeout: seconds, retries: 1, logger: SILENT };
+    this.client = memjs.Client.create(setup.servers.join(','), setup.common ? common : {});
+    this.expiries = new Map([...setup.tape.exptimes].map((expires) => [expires, { expires }]));
+  }
+
+  async open() {
+    await Promise.all(this.client.servers.map((server) => connected(server)));
+  }
+
+  kinds() {
+    const { client, expiries } = this;
+    return {
+      get: [(call) => client.get(call.key, call.back), found],
+      set: [(call) => client.set(call.key, call.value, expiries.get(call.exptimeS), call.back), stored],
+      add: [(call) => client.add(call.key, call.value, expiries.get(call.exptimeS), call.back), stored],
+      replace: [(call) => client.replace(call.key, call.value, expiries.get(call.exptimeS), call.back), stored],
+      delete: [(call) => client.delete(call.key, call.back), known],
+      touch: [(call) => client.touch(call.key, call.exptimeS, call.back), known],
+      incr: [(call) => client.increment(call.key, call.length, CREATE_NOT, call.back), known],
+      decr: [(call) => client.decrement(call.key, call.length, CREATE_NOT, call.back), known],
+    };
+  }
+
+  close() {
+    this.client.close();
+  }
+}
+
+const stored = (call, done) => (done ? written(call) : refused(call));
+
+/** Have the library open a connection, without a command. */
+function connected(server) {
+  return new Promise((resolve, reject) => {
+    server.onError(OPENING, reject);
+    server.sock(false, resolve);
+  }).finally(() => delete server.errorCallbacks[OPENING]);
+}
+
+function failure(error, call) {
+  const text = `${error.code ?? ''} ${error.message ?? error}`;
+  if (text.endsWith('Key not found')) return known(call, false);
+  return FAULTS.find(([pattern]) => pattern.test(text))?.[1] ?? PROTOCOL;
+}

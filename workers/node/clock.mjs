@@ -1,0 +1,43 @@
+// The clock, and what depends on it alone: waiting for an instant, and the window of a run.
+
+import { performance } from 'node:perf_hooks';
+
+const COARSE_NS = 2e6; // a timer of Node is one of milliseconds, and late by one or two
+const LOOK_NS = 20e6; // a wait looks this often whether it is still wanted
+const AHEAD_NS = 5e6; // lanes need a moment to be there before a window begins
+
+/** Monotonic, in ns, as a double: exact to less than a ns for weeks. */
+export const clock = () => performance.now() * 1e6;
+
+/** How long a timer may be set for without missing an instant, in ms; 0: poll until it is there. */
+export function restMs(leftNs) {
+  return leftNs <= COARSE_NS ? 0 : Math.floor((Math.min(leftNs, LOOK_NS) - COARSE_NS) / 1e6);
+}
+
+/** When a run begins and what ends it. Its end moves to now when the run is stopped. */
+export class Window {
+  constructor(startUnixNs, durationMs, timeoutNs) {
+    const unixNs = (performance.timeOrigin + performance.now()) * 1e6;
+    this.startNs = clock() + Math.max(AHEAD_NS, startUnixNs - unixNs);
+    this.endNs = durationMs === null ? Infinity : this.startNs + durationMs * 1e6;
+    this.timeoutNs = timeoutNs;
+    this.stopped = false;
+  }
+
+  stop() {
+    this.stopped = true;
+    this.endNs = Math.min(this.endNs, clock());
+  }
+
+  /** What was due in an open loop's window and is not sent by this instant never is. */
+  get drainNs() {
+    return this.stopped ? this.endNs : this.endNs + 2 * this.timeoutNs;
+  }
+
+  /** Wait for its start, the last bit by asking the clock; or until it is stopped. */
+  async begin() {
+    for (let left; !this.stopped && (left = this.startNs - clock()) > 0; ) {
+      if (restMs(left) > 0) await new Promise((wake) => setTimeout(wake, restMs(left)));
+    }
+  }
+}

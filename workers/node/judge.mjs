@@ -1,0 +1,76 @@
+// What an answer of a library comes to: a fault, and in the call what it found and moved.
+
+export const FINE = 0;
+export const WRONG = 1;
+export const TIMEOUT = 2;
+export const CONNECTION = 3;
+export const SERVER = 4;
+export const CLIENT = 5;
+export const PROTOCOL = 6;
+
+/** The errors' names in `done`; FINE and WRONG are none of them. */
+export const ERRORS = [, , 'timeout', 'connection', 'server', 'client', 'protocol'];
+
+/** A read of one key: the value, or null or undefined for a miss. */
+export function found(call, value) {
+  if (value === null || value === undefined) return FINE;
+  if (!call.tape.right(call.index, value)) return WRONG;
+  call.hits = 1;
+  call.bytes = value.length;
+  return FINE;
+}
+
+/** A read of many keys: `look` gives what was read of one. */
+export function foundMany(call, look) {
+  const { keys, indexes, tape } = call;
+  let hits = 0;
+  let bytes = 0;
+  for (let i = 0; i < keys.length; i++) {
+    const value = look(keys[i], i);
+    if (value === null || value === undefined) continue;
+    if (!tape.right(indexes[i], value)) return WRONG;
+    hits += 1;
+    bytes += value.length;
+  }
+  call.hits = hits;
+  call.bytes = bytes;
+  return FINE;
+}
+
+/** A write that was done. */
+export function written(call) {
+  call.bytes = call.length;
+  return FINE;
+}
+
+/** A write that was refused, which is an answer. */
+export function refused(call) {
+  call.notStored = 1;
+  return written(call);
+}
+
+/** A `delete`, `touch`, `incr` or `decr`: whether there was such a key. */
+export function known(call, there) {
+  call.hits = there ? 1 : 0;
+  return FINE;
+}
+
+/** A `cas` whose `gets` brought a value, and whether its own was stored. */
+export function swapped(call, value, stored) {
+  if (!call.tape.right(call.index, value)) return WRONG;
+  call.hits = 1;
+  return stored ? written(call) : refused(call);
+}
+
+/** An answer that brings nothing to count: `version`, a miss. */
+export const sent = () => FINE;
+
+/** A fault for a reply of the server that a library passes on as text, or for an error of Node's. */
+export function faultOf(error) {
+  const text = `${error?.code ?? ''} ${error?.message ?? error}`;
+  if (/ETIMEDOUT|timed? ?out/i.test(text)) return TIMEOUT;
+  if (/\bE[A-Z]{4,}\b|socket|connect|not available|readyState/i.test(text) && !/ERROR\b/.test(text)) return CONNECTION;
+  if (/SERVER_ERROR/.test(text)) return SERVER;
+  if (/ERROR/.test(text)) return CLIENT;
+  return PROTOCOL;
+}

@@ -1,0 +1,182 @@
+// A lane: one caller's share of the tape, record by record; and the call that carries a record.
+
+import { TIMEOUT } from './judge.mjs';
+import { clock } from './clock.mjs';
+import { FACTS, SET } from './kinds.mjs';
+
+/** A lane gives every record of the groups whose turn is its own, pass after pass. */
+export class Lane {
+  constructor(tape, place, lanes) {
+    this.tape = tape;
+    this.place = place;
+    this.lanes = lanes;
+    this.batches = new Map(); // the keys and indexes of each run, by its record
+    this.values = new Map(); // what is written at another length than the key's own, by its record
+    for (this.at = this.first; this.at < tape.opCount; this.advance()) this.makeReady(this.at);
+  }
+
+  get first() {
+    return this.place * this.tape.group;
+  }
+
+  makeReady(j) {
+    const { tape } = this;
+    const [word, key, length] = tape.records.subarray(4 * j, 4 * j + 3);
+    const facts = FACTS[word & 0xff];
+    if (facts.batch) {
+      const indexes = tape.runs.subarray(key, key + (word >>> 16));
+      const keys = Array.from(indexes, (k) => tape.names[k]);
+      const bytes = indexes.reduce((sum, k) => sum + tape.keySize(k), 0);
+      this.batches.set(j, { indexes, keys, bytes });
+    } else if (facts.writes) {
+      const value = tape.value(key, length);
+      if (length !== tape.lengths[key]) this.values.set(j, value);
+    }
+  }
+
+  /** Go to the start of a phase. `limit`: how many records it may give. */
+  begin(prefill, limit, startNs) {
+    this.prefill = prefill;
+    this.left = limit;
+    this.passNs = startNs;
+    this.at = prefill ? this.place : this.first;
+  }
+
+  /** Whether a record is left; goes to the next pass where one is over. */
+  get more() {
+    if (this.left <= 0) return false;
+    if (this.prefill) return this.at < this.tape.prefilled;
+    if (this.at < this.tape.opCount) return true;
+    this.passNs += this.tape.periodNs;
+    this.at = this.first;
+    return this.at < this.tape.opCount; // there may be fewer groups than lanes
+  }
+
+  /** When the next record is due. */
+  get dueNs() {
+    return this.passNs + this.tape.times[this.at];
+  }
+
+  advance() {
+    if (this.prefill) {
+      this.at += this.lanes;
+      return;
+    }
+    this.at += 1;
+    if (this.at % this.tape.group === 0) this.at += (this.lanes - 1) * this.tape.group;
+  }
+
+  /** Put the next record into a call; there has to be one. */
+  fill(call) {
+    this.left -= 1;
+    if (this.prefill) this.fillKey(call, this.at);
+    else this.fillRecord(call, this.at);
+    this.advance();
+  }
+
+  fillKey(call, k) {
+    const { tape } = this;
+    call.kind = SET;
+    call.index = k;
+    call.key = tape.names[k];
+    call.keyCount = 1;
+    call.keyBytes = tape.keySize(k);
+    call.value = tape.own(k);
+    call.length = call.value.length;
+    call.exptimeS = tape.exptimeS;
+  }
+
+  fillRecord(call, j) {
+    const { tape } = this;
+    const { records } = tape;
+    const at = 4 * j;
+    const word = records[at];
+    const facts = FACTS[word & 0xff];
+    call.kind = ((word & 0xff) << 1) | ((word >>> 8) & 1);
+    call.length = records[at + 2];
+    call.exptimeS = records[at + 3];
+    if (facts.batch) {
+      const { keys, indexes, bytes } = this.batches.get(j);
+      call.keys = keys;
+      call.indexes = indexes;
+      call.keyCount = keys.length;
+      call.keyBytes = bytes;
+      return;
+    }
+    const k = (call.index = records[at + 1]);
+    call.keyCount = facts.keyless ? 0 : 1;
+    call.keyBytes = facts.keyless ? 0 : tape.keySize(k);
+    call.key = tape.names[k];
+    if (facts.writes) call.value = call.length === tape.lengths[k] ? tape.own(k) : this.values.get(j);
+  }
+}
+
+/** One call of the library at a time. It is used again for the next, so that nothing is allocated. */
+export class Call {
+  constructor(lane, session) {
+    this.lane = lane;
+    this.tape = lane.tape;
+    this.session = session;
+    this.run = null;
+    // The record, for the client file.
+    this.kind = this.index = this.length = this.exptimeS = this.keyCount = this.keyBytes = 0;
+    this.key = '';
+    this.value = this.keys = this.indexes = null;
+    // What came of it, from the judge.
+    this.hits = this.notStored = this.bytes = 0;
+    this.dueNs = this.beganNs = 0;
+    this.out = this.waiting = false;
+    // What a library is given to answer with.
+    this.answered = (answer) => this.end(answer, undefined);
+    this.failed = (error) => this.end(undefined, error ?? new Error('no reason'));
+    this.back = (error, answer) => (error ? this.end(answer, error) : this.end(answer, undefined));
+    this.resume = () => this.run.resume(this);
+  }
+
+  /** Make it. `out` tells afterwards whether the answer is still to come. */
+  begin() {
+    const { run } = this;
+    this.out = true;
+    this.waiting = false;
+    run.active += 1;
+    if (run.active > run.peak) run.peak = run.active;
+    this.beganNs = clock();
+    try {
+      this.session.calls[this.kind](this);
+    } catch (error) {
+      this.end(undefined, error);
+    }
+    this.waiting = this.out;
+  }
+
+  end(answer, error) {
+    if (!this.out) return; // given up, or answered twice
+    const now = clock();
+    this.hits = this.notStored = this.bytes = 0;
+    const { session } = this;
+    const fault =
+      error === undefined ? session.judges[this.kind](this, answer) : session.failure(error, this);
+    this.close(now, fault);
+  }
+
+  /** Note it, and go on. */
+  close(now, fault) {
+    const { run, waiting } = this;
+    this.out = this.waiting = false;
+    run.active -= 1;
+    run.note(this, now, fault);
+    if (waiting) run.free(this, now);
+  }
+
+  /** A time-out for a library that has none: its answer, should it come, is nobody's any more. */
+  giveUp() {
+    const next = new Call(this.lane, this.session);
+    next.run = this.run;
+    this.out = false;
+    Object.assign(next, { out: true, waiting: true, beganNs: this.beganNs, dueNs: this.dueNs });
+    Object.assign(next, { kind: this.kind, keyCount: this.keyCount, keyBytes: this.keyBytes });
+    next.hits = next.notStored = next.bytes = 0;
+    next.close(clock(), TIMEOUT);
+    return next;
+  }
+}

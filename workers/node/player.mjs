@@ -1,0 +1,186 @@
+// One prepared trial: the library with its connections open, and the lanes that use it.
+
+import { Window } from './clock.mjs';
+import { KINDS } from './kinds.mjs';
+import { Call, Lane } from './lane.mjs';
+import { ClosedRun, kindsOf, OpenRun } from './run.mjs';
+import { sockets } from './sockets.mjs';
+
+const WATCH_MS = 20;
+const CONNECT_MS = 5000; // beyond every time-out
+const ENDING_MS = 5000;
+
+/** The server cannot be reached. */
+export class ConnectError extends Error {}
+
+/** A promise that is not waited for any longer than so. */
+async function within(ms, promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(what)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export class Player {
+  constructor(client, setup) {
+    this.client = client;
+    this.setup = setup;
+    this.sessions = [];
+    this.run = null;
+  }
+
+  /** Connect, and make every operation ready. Throws ConnectError. */
+  async open() {
+    const { client, setup } = this;
+    const { threads, segment, tape } = setup;
+    sockets.reset(setup.common);
+    await this.connect(client.wires[0] === 'none' ? 1 : setup.connections);
+    const lanes = [];
+    for (let t = 0; t < threads; t++) {
+      lanes.push(new Lane(tape, segment[0] * threads + t, segment[1] * threads));
+    }
+    this.lanes = lanes;
+    this.calls = lanes.flatMap((lane, t) => this.callsOf(lane, t));
+  }
+
+  async connect(count) {
+    const { client, setup } = this;
+    for (let i = 0; i < count; i++) this.sessions.push(new Session(client, setup));
+    const opened = Promise.all(this.sessions.map((session) => session.open()));
+    try {
+      await within(2 * setup.timeoutMs + CONNECT_MS, opened, 'no connection, and no error either');
+    } catch (error) {
+      throw new ConnectError(`${setup.servers.join(', ')}: ${error?.message || error?.code || error}`);
+    }
+  }
+
+  /** The calls that a lane may have out at once: so many for each of its connections. */
+  callsOf(lane, t) {
+    const { sessions } = this;
+    const { threads, depth } = this.setup;
+    const own = sessions.filter((_, i) => (sessions.length > threads ? i % threads === t : i === t % sessions.length));
+    return own.flatMap((session) => Array.from({ length: depth }, () => new Call(lane, session)));
+  }
+
+  /** Make a phase ready. */
+  begin(request) {
+    const { tape, timeoutMs } = this.setup;
+    const prefill = request.phase === 'prefill';
+    const window = new Window(request.start_unix_ns ?? 0, request.duration_ms ?? null, timeoutMs * 1e6);
+    const limit = prefill ? null : (request.ops ?? null);
+    this.lanes.forEach((lane, t) => lane.begin(prefill, part(limit, t, this.lanes.length), window.startNs));
+    const Loop = tape.times !== null && !prefill ? OpenRun : ClosedRun;
+    this.run = new Loop(this.calls, kindsOf(tape, prefill), window);
+    this.quiet = !prefill && [...tape.kinds].some((kind) => kind % 2 === 1);
+    globalThis.gc?.(); // what came before is not the run's to clear away
+    return this.run;
+  }
+
+  /** Play the phase that was made ready; the fields of `done`. */
+  async play(phase) {
+    const { run } = this;
+    const { window } = run;
+    const watch = setInterval(() => run.watch(), WATCH_MS);
+    const opened = sockets.opened;
+    try {
+      await window.begin();
+      const before = process.cpuUsage();
+      run.start();
+      await run.over;
+      const sentNs = run.endedNs;
+      const barriers = await this.endQuiet(run);
+      const cpu = process.cpuUsage(before);
+      return this.done(phase, { sentNs, barriers, cpu, reconnects: sockets.opened - opened });
+    } finally {
+      clearInterval(watch);
+      this.calls = run.calls;
+      this.run = null;
+    }
+  }
+
+  /** End operations that had no reply by commands that have one. */
+  async endQuiet(run) {
+    if (!this.quiet || run.endedNs === run.window.startNs) return 0;
+    try {
+      const ends = Promise.all(this.sessions.map((session) => session.barrier()));
+      await within(ENDING_MS, ends, 'no answer');
+    } catch (error) {
+      console.error(`no answer after the last operations without one: ${error?.message}`);
+      return 0; // the server is gone, and with it what was sent last
+    }
+    run.end();
+    return this.sessions.length;
+  }
+
+  done(phase, { sentNs, barriers, cpu, reconnects }) {
+    const { run } = this;
+    const operations = {};
+    run.tallies.forEach((tally, kind) => {
+      if (tally.attempts > 0 || tally.response?.sumNs > 0) operations[KINDS[kind]] = tally.message();
+    });
+    const since = (ns) => Math.max(0, Math.round(ns - run.window.startNs));
+    return {
+      type: 'done',
+      phase,
+      elapsed_ns: since(run.endedNs),
+      send_elapsed_ns: since(sentNs),
+      operations,
+      lag: run.lags?.encode() ?? null,
+      max_in_flight: run.peak,
+      bound: run.bound,
+      unsent: run.unsent,
+      reconnects,
+      cpu_user_ns: cpu.user * 1000,
+      cpu_system_ns: cpu.system * 1000,
+      barriers,
+    };
+  }
+
+  close() {
+    for (const session of this.sessions) session.close();
+    sockets.reset(false);
+  }
+}
+
+/** One client of the library, with a connection to each server: its calls and judges by kind. */
+class Session {
+  constructor(client, setup) {
+    this.made = client.make(setup);
+    /** So many time-outs a call is waited for that a library may forget; as it comes, for ever. */
+    this.patience = setup.common ? (client.patience ?? Infinity) : Infinity;
+    this.failure = client.failure;
+    this.calls = [];
+    this.judges = [];
+    const kinds = this.made.kinds();
+    KINDS.forEach((name, kind) => {
+      [this.calls[kind], this.judges[kind]] = kinds[name] ?? [];
+    });
+  }
+
+  async open() {
+    await this.made.open?.();
+  }
+
+  async barrier() {
+    await this.made.barrier?.();
+  }
+
+  close() {
+    try {
+      this.made.close?.();
+    } catch (error) {
+      console.error(`close: ${error.message}`);
+    }
+  }
+}
+
+/** How much of a total falls to one of so many parts; without a total it is endless. */
+function part(total, number, parts) {
+  if (total === null) return Infinity;
+  return Math.floor(total / parts) + (number < total % parts ? 1 : 0);
+}

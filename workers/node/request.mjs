@@ -1,0 +1,69 @@
+// What `prepare` asks for, and what of it a client has to refuse before anything is timed.
+
+import { KINDS } from './kinds.mjs';
+
+/** What a client cannot do. */
+export class Unsupported extends Error {}
+
+/** A request that no worker could do anything with. */
+export class BadRequest extends Error {}
+
+/** What `prepare` asks for, as client files read it. */
+export class Setup {
+  constructor(request, tape) {
+    this.tape = tape;
+    this.servers = request.servers ?? [];
+    this.wire = request.wire ?? 'text';
+    this.threads = request.threads ?? 1;
+    this.connections = request.connections ?? 1;
+    this.depth = request.depth ?? 1;
+    this.segment = request.segment ?? [0, 1];
+    this.timeoutMs = request.timeout_ms ?? 1000;
+    this.options = request.options ?? {};
+    this.common = this.options.profile !== 'defaults';
+    this.check();
+  }
+
+  check() {
+    const [i, n] = this.segment;
+    const counts = [this.threads, this.connections, this.depth, this.timeoutMs, n];
+    const whole = counts.every((count) => Number.isSafeInteger(count) && count >= 1);
+    if (!whole || !(i >= 0 && i < n)) throw new BadRequest('a number in prepare is out of its bounds');
+    const wrong = this.servers.find((server) => !/^unix:\/.|:\d+$/.test(server));
+    if (wrong !== undefined) throw new BadRequest(`${wrong}: an address is host:port or unix:/path`);
+  }
+}
+
+/** Refuse what a client cannot do. */
+export function refuse(setup, client, kinds) {
+  for (const [refused, reason] of refusals(setup, client, kinds)) {
+    if (refused) throw new Unsupported(`${client.library}: ${reason}`);
+  }
+}
+
+function* refusals(setup, client, kinds) {
+  const { tape, servers, threads, connections } = setup;
+  const inProcess = client.wires[0] === 'none';
+  const missing = [...tape.kinds].map((kind) => KINDS[kind]).filter((kind) => !kinds.includes(kind));
+  yield [missing.length > 0, `no ${missing.sort().join(', ')}`];
+  yield [!tape.readable, 'its keys are strings, and those of the tape are no UTF-8'];
+  yield* optionRefusals(setup.options, client, inProcess);
+  yield [!client.wires.includes(setup.wire), `no wire ${setup.wire}, only ${client.wires.join(', ')}`];
+  yield [inProcess && servers.length > 0, 'a cache in the process has no servers'];
+  yield [inProcess && setup.depth > 1, 'a call of it is over before the next one (depth 1)'];
+  if (inProcess) return;
+  yield [servers.length === 0, 'no server is named'];
+  yield [servers.length > 1 && !client.features.includes('cluster'), 'one server only'];
+  yield [servers.some((server) => /^unix:/.test(server)), 'no Unix sockets'];
+  yield [servers.some((server) => /^\[/.test(server)), 'no IPv6 addresses in brackets'];
+  const uneven = connections % threads !== 0 && threads % connections !== 0;
+  yield [uneven, 'connections that are neither a multiple of the callers nor a divisor of their number'];
+}
+
+function* optionRefusals(options, client, inProcess) {
+  const known = { ...client.options, ...(inProcess ? {} : { profile: ['common', 'defaults'] }) };
+  const listed = Object.entries(known).map(([name, values]) => `${name}=${values.join('|')}`);
+  for (const [name, value] of Object.entries(options)) {
+    yield [!known[name]?.includes(value), `no option ${name}=${value}; it has ${listed.join(', ') || 'none'}`];
+  }
+}

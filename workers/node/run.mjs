@@ -1,0 +1,197 @@
+// The loops that are measured: a closed one, and one with a schedule.
+
+import { TIMEOUT } from './judge.mjs';
+import { clock, restMs } from './clock.mjs';
+import { SET } from './kinds.mjs';
+import { Tally, Times } from './tally.mjs';
+
+const TURN_NS = 20e6; // other things of the event loop get their turn at least this often
+const LOST_NS = 5e9; // a call that outlasts every time-out by this much will not come back
+
+/** A call of the library that does not come back. */
+export class Lost extends Error {}
+
+/** What both loops have in common: whose calls they are, what is noted, and when all is over. */
+class Run {
+  constructor(calls, kinds, window, open) {
+    this.calls = calls;
+    this.window = window;
+    this.timeoutNs = window.timeoutNs;
+    this.open = open;
+    this.tallies = [];
+    for (const kind of kinds) this.tallies[kind] = new Tally(kind, open);
+    this.lags = open ? new Times() : null;
+    this.active = this.peak = this.bound = this.unsent = 0;
+    this.endedNs = window.startNs;
+    this.over = new Promise((resolve, reject) => {
+      this.finish = resolve;
+      this.fail = reject;
+    });
+    this.over.catch(() => {}); // it may fail before anybody waits for it
+    for (const call of calls) call.run = this;
+  }
+
+  note(call, now, fault) {
+    const tookNs = now - call.beganNs;
+    let lagNs = 0;
+    if (this.open) {
+      lagNs = call.beganNs - call.dueNs;
+      this.lags.note(lagNs);
+    }
+    this.tallies[call.kind].note(call, tookNs, lagNs, tookNs >= this.timeoutNs ? TIMEOUT : fault);
+    this.endedNs = now;
+  }
+
+  /** Now is the end of all that was asked for. */
+  end() {
+    this.endedNs = clock();
+  }
+
+  /** Operations that succeeded and that failed so far. */
+  get progress() {
+    let ops = 0;
+    let errors = 0;
+    for (const tally of this.tallies) {
+      ops += tally?.ok ?? 0;
+      errors += tally?.failures ?? 0;
+    }
+    return { ops, errors };
+  }
+
+  /** Look after calls that last too long: give them up where the library forgets them, or the run. */
+  watch() {
+    const now = clock();
+    this.calls.forEach((call, i) => {
+      const lastsNs = call.out ? now - call.beganNs : 0;
+      if (lastsNs > call.session.patience * this.timeoutNs) this.calls[i] = call.giveUp();
+      else if (lastsNs > 2 * this.timeoutNs + LOST_NS) this.fail(new Lost('a call of the library does not return'));
+    });
+  }
+}
+
+/** Call after call until the window ends. */
+export class ClosedRun extends Run {
+  constructor(calls, kinds, window) {
+    super(calls, kinds, window, false);
+  }
+
+  start() {
+    this.turnNs = clock() + TURN_NS;
+    this.playing = this.calls.length;
+    for (const call of [...this.calls]) this.free(call, clock());
+  }
+
+  /** Go on with a call that is free: until one has to be waited for, or others want their turn. */
+  free(call, now) {
+    const { window } = this;
+    while (now < window.endNs && call.lane.more) {
+      if (now >= this.turnNs) {
+        setImmediate(call.resume);
+        return;
+      }
+      call.lane.fill(call);
+      call.begin();
+      if (call.out) return;
+      now = this.endedNs;
+    }
+    this.playing -= 1;
+    if (this.playing === 0) this.finish();
+  }
+
+  resume(call) {
+    const now = clock();
+    this.turnNs = now + TURN_NS;
+    this.free(call, now);
+  }
+
+  stopped() {} // every call sees the window's end before the next one
+}
+
+/** Each call when it is due, or as soon after that as its lane has one free. */
+export class OpenRun extends Run {
+  constructor(calls, kinds, window) {
+    super(calls, kinds, window, true);
+    this.lanes = new Map(); // and the calls of each that are free
+    for (const call of calls) this.lanes.set(call.lane, []);
+    for (const call of calls) this.lanes.get(call.lane).push(call);
+    this.wakeNs = Infinity;
+  }
+
+  start() {
+    this.pump();
+  }
+
+  stopped() {
+    this.pump();
+  }
+
+  free(call, now) {
+    const { lane } = call;
+    this.lanes.get(lane).push(call);
+    if (lane.more && lane.dueNs < Math.min(now, this.window.endNs)) this.bound += 1; // it came due while none was free
+    this.serve(lane);
+    this.sleep();
+  }
+
+  pump() {
+    this.wakeNs = Infinity;
+    for (const lane of this.lanes.keys()) this.serve(lane);
+    this.sleep();
+  }
+
+  /** Make the calls of a lane that are due, as many as it has free. */
+  serve(lane) {
+    const idle = this.lanes.get(lane);
+    const { window } = this;
+    for (let now; idle.length > 0 && lane.more && lane.dueNs <= (now = clock()); ) {
+      if (lane.dueNs >= window.endNs || now >= window.drainNs) break;
+      const call = idle.pop();
+      call.dueNs = lane.dueNs;
+      lane.fill(call);
+      call.begin();
+      if (!call.out) idle.push(call);
+    }
+  }
+
+  /** Sleep until the next call is due that could be made then; or end, if there is none. */
+  sleep() {
+    const now = clock();
+    const { window } = this;
+    let nextNs = Infinity;
+    for (const [lane, idle] of this.lanes) {
+      const left = lane.more && lane.dueNs < window.endNs && now < window.drainNs;
+      if (left && idle.length > 0) nextNs = Math.min(nextNs, lane.dueNs);
+    }
+    if (nextNs === Infinity) {
+      if (this.active === 0) this.finish(this.leave(now));
+      return;
+    }
+    if (nextNs >= this.wakeNs) return;
+    clearTimeout(this.timer);
+    clearImmediate(this.soon);
+    this.wakeNs = nextNs;
+    const ms = restMs(nextNs - now);
+    if (ms > 0) this.timer = setTimeout(() => this.pump(), ms);
+    else this.soon = setImmediate(() => this.pump());
+  }
+
+  /** Note what was due in the window and will not be sent: it waited at least until now. */
+  leave(now) {
+    const ended = Math.min(this.window.endNs, now);
+    const call = {};
+    for (const lane of this.lanes.keys()) {
+      while (lane.more && lane.dueNs < ended) {
+        const waitedNs = now - lane.dueNs;
+        lane.fill(call);
+        this.tallies[call.kind].response.note(waitedNs);
+        this.unsent += 1;
+      }
+    }
+  }
+}
+
+/** The kinds that a phase plays. */
+export function kindsOf(tape, prefill) {
+  return prefill ? new Set([SET]) : tape.kinds;
+}
+

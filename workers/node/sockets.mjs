@@ -1,0 +1,28 @@
+// Every TCP connection that a library opens, seen as Node makes it: no library has to be asked.
+
+import { subscribe } from 'node:diagnostics_channel';
+
+/** Counts connections, sets TCP_NODELAY if asked, and ends whatever is left of an earlier trial. */
+class Sockets {
+  constructor() {
+    this.noDelay = false;
+    this.opened = 0;
+    this.alive = new Set();
+    subscribe('net.client.socket', ({ socket }) => this.watch(socket));
+  }
+
+  watch(socket) {
+    if (this.noDelay) socket.setNoDelay(true);
+    this.alive.add(socket);
+    socket.once('connect', () => (this.opened += 1));
+    socket.once('close', () => this.alive.delete(socket));
+  }
+
+  /** Begin anew. */
+  reset(noDelay) {
+    for (const socket of this.alive) socket.destroy();
+    this.noDelay = noDelay;
+  }
+}
+
+export const sockets = new Sockets();

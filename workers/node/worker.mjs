@@ -1,0 +1,167 @@
+// The worker for memcached clients and in-process caches in Node.js: `node worker.mjs CLIENT`.
+//
+//   worker.mjs   requests in, answers out       lane.mjs     a caller's share of the tape; a call
+//   request.mjs  what `prepare` asks for        run.mjs      the loops that are measured
+//   tape.mjs     the tape, checked              judge.mjs    what an answer comes to
+//   kinds.mjs    the kinds of operation         tally.mjs    what is noted, and its sums
+//   player.mjs   one prepared trial             clock.mjs    when a run begins and ends
+//   sockets.mjs  the connections                clients/     one file for each library
+//
+// A caller is a lane, all lanes run on one event loop, as a program for Node has it. Each has a
+// connection of its own unless fewer are asked for.
+
+import { readdirSync, writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Console } from 'node:console';
+
+import { KINDS } from './kinds.mjs';
+import { ConnectError, Player } from './player.mjs';
+import { BadRequest, refuse, Setup, Unsupported } from './request.mjs';
+import { Lost } from './run.mjs';
+import { Tape, TapeError } from './tape.mjs';
+
+const PROGRESS_MS = 1000;
+
+const tell = (message) => writeSync(1, `${JSON.stringify(message)}\n`);
+const failure = (kind, text, definite = true) => ({ type: 'error', kind, text, definite });
+
+class Worker {
+  constructor(name) {
+    this.name = name;
+    this.player = null;
+    this.requests = Promise.resolve();
+  }
+
+  /** Answer one request after the other; only a stop overtakes. */
+  take(line) {
+    let request;
+    try {
+      request = JSON.parse(line);
+      if (typeof request?.type !== 'string') throw new Error('it has no type');
+    } catch {
+      tell(failure('protocol', `not a request: ${line.slice(0, 120)}`));
+      return;
+    }
+    if (request.type === 'stop' || request.type === 'bye') this.stop();
+    this.requests = this.requests.then(() => this.answer(request));
+  }
+
+  stop() {
+    const run = this.player?.run;
+    if (!run) return;
+    run.window.stop();
+    run.stopped();
+  }
+
+  async answer(request) {
+    if (request.type === 'bye') process.exit(0);
+    const doing = { hello: this.hello, prepare: this.prepare, run: this.run }[request.type];
+    if (doing === undefined) return;
+    try {
+      tell(await doing.call(this, request));
+    } catch (error) {
+      tell(this.answerTo(error));
+    }
+  }
+
+  answerTo(error) {
+    if (error instanceof Unsupported) return { type: 'unsupported', reason: error.message, remedy: error.remedy ?? '' };
+    if (error instanceof TapeError || error?.syscall === 'open') return failure('tape', error.message);
+    if (error instanceof BadRequest) return failure('protocol', error.message);
+    if (error instanceof ConnectError) return failure('connect', error.message);
+    if (error instanceof Lost) {
+      this.player = null;
+      return failure('client', error.message, false);
+    }
+    return failure('internal', error?.stack ?? String(error));
+  }
+
+  async load() {
+    if (this.client) return;
+    try {
+      this.client = (await import(`./clients/${this.name}.mjs`)).default;
+    } catch (error) {
+      const refusal = new Unsupported(`${this.name} is not installed: ${error.message.split('\n')[0]}`);
+      refusal.remedy = 'cachemark setup node';
+      throw refusal;
+    }
+    const offered = this.client.make(null).kinds();
+    this.kinds = KINDS.filter((kind) => kind in offered);
+  }
+
+  async hello() {
+    await this.load();
+    const { library, version, wires, features } = this.client;
+    return {
+      type: 'ready',
+      protocol: 1,
+      client: `node/${this.name}`,
+      library,
+      library_version: version,
+      language: 'node',
+      runtime: `Node.js ${process.version}, V8 ${process.versions.v8}`,
+      capabilities: [...wires, ...features, ...this.kinds],
+    };
+  }
+
+  /** Read the tape, refuse what cannot be done, connect. */
+  async prepare(request) {
+    await this.load();
+    this.player?.close();
+    this.player = null;
+    const setup = new Setup(request, new Tape(request.tape));
+    refuse(setup, this.client, this.kinds);
+    const player = new Player(this.client, setup);
+    try {
+      await player.open();
+    } catch (error) {
+      player.close();
+      throw error;
+    }
+    this.player = player;
+    return { type: 'ready' };
+  }
+
+  /** Play a phase, and tell progress each second. */
+  async run(request) {
+    const { player } = this;
+    if (player === null) return failure('protocol', 'run before prepare');
+    const run = player.begin(request);
+    const progress = setInterval(() => tell({ type: 'progress', ...run.progress }), PROGRESS_MS);
+    try {
+      return await player.play(request.phase);
+    } finally {
+      clearInterval(progress);
+    }
+  }
+
+  /** What a library throws where no caller can catch it would end a program; it ends the run. */
+  thrown(error) {
+    console.error(error);
+    const run = this.player?.run;
+    run?.fail(new Lost(`the library threw where nobody can catch it: ${error?.message ?? error}`));
+  }
+}
+
+function main() {
+  const files = readdirSync(new URL('clients/', import.meta.url));
+  const names = files.filter((file) => file.endsWith('.mjs')).map((file) => file.slice(0, -4));
+  const [name] = process.argv.slice(2);
+  if (process.argv.length !== 3 || !names.includes(name)) {
+    console.error(`worker.mjs CLIENT: one of ${names.sort().join(', ')}`);
+    process.exit(2);
+  }
+  // stdout is the protocol's, whatever a library prints.
+  globalThis.console = new Console(process.stderr, process.stderr);
+  Object.defineProperty(process, 'stdout', { get: () => process.stderr });
+  const worker = new Worker(name);
+  process.on('uncaughtException', (error) => worker.thrown(error));
+  const lines = createInterface({ input: process.stdin });
+  lines.on('line', (line) => worker.take(line));
+  lines.on('close', () => {
+    if (worker.player?.run) process.exit(0); // nobody is left to tell
+    worker.requests.then(() => process.exit(0));
+  });
+}
+
+main();
