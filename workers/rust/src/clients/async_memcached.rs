@@ -1,0 +1,233 @@
+//! async-memcached: a connection and a Tokio executor of its own for each thread; meta or text.
+//!
+//! It has no time-outs: in the profile `common` each call is given up after the one that is asked
+//! for, in `defaults` none is. A client whose call was given up or cut off stays closed for ever, so
+//! the next operation begins with a new one, as a program has to; these are the reconnects. The text
+//! protocol of the library has no `gets`, `replace`, `touch`, `gat` and `cas`.
+
+use std::future::Future;
+use std::time::Duration;
+
+use async_memcached::{AsciiProtocol, Client as Library, Error, ErrorKind, MetaProtocol, MetaValue, Status, Value};
+
+use crate::client::{Client, Session, Setup};
+use crate::judge::{self, Ending, Verdict};
+use crate::tape::{Operation, Tape, Verb};
+
+pub struct AsyncMemcached {
+    client: Library,
+    address: String,
+    meta: bool,
+    timeout: Option<Duration>,
+    reconnects: u64,
+    /// The flag of the last expiry time: most tapes have one alone.
+    expiry: (u32, String),
+}
+
+pub enum Answer {
+    Value(Option<Value>),
+    Values(Vec<Value>),
+    Meta(Option<MetaValue>),
+    Metas(Vec<MetaValue>),
+    Compared(Option<(Vec<u8>, bool)>),
+    Done,
+}
+
+pub enum Failure {
+    TimedOut,
+    Library(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Library(error)
+    }
+}
+
+const META_ALONE: &[Verb] = &[Verb::GETS, Verb::REPLACE, Verb::TOUCH, Verb::GAT, Verb::CAS];
+
+impl Session for AsyncMemcached {
+    const CLIENT: Client = Client {
+        name: "async-memcached",
+        library: "async-memcached",
+        version: env!("ASYNC_MEMCACHED_VERSION"),
+        wires: &["meta", "text"],
+        features: &["threads", "open_loop", "unix"],
+        verbs: &[
+            Verb::GET, Verb::GETS, Verb::MGET, Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE, Verb::TOUCH,
+            Verb::GAT, Verb::VERSION, Verb::MSET, Verb::CAS, Verb::INCR, Verb::DECR,
+        ],
+        quiet: &[],
+        options: &[("profile", &["common", "defaults"])],
+        in_process: false,
+    };
+    type Answer = Answer;
+    type Error = Failure;
+    type Shared = ();
+
+    fn share(_setup: &Setup) {}
+
+    fn refuse(setup: &Setup, tape: &Tape) -> Option<&'static str> {
+        let lacks = META_ALONE.iter().any(|verb| tape.kinds.contains(&(2 * usize::from(verb.0))));
+        (setup.wire == "text" && lacks).then_some("text: no gets, replace, touch, gat or cas")
+    }
+
+    async fn open(setup: &Setup, (): ()) -> Result<AsyncMemcached, String> {
+        let server = &setup.servers[0];
+        let address = match server.strip_prefix("unix:") {
+            Some(path) => format!("unix://{path}"),
+            None => format!("tcp://{server}"),
+        };
+        let timeout = setup.common().then(|| setup.timeout());
+        let client = within(timeout, Library::new(&address)).await.map_err(|failure| match failure {
+            Failure::TimedOut => format!("{server}: timed out"),
+            Failure::Library(error) => format!("{server}: {error}"),
+        })?;
+        let expiry = (0, "T0".to_owned());
+        Ok(AsyncMemcached { client, address, meta: setup.wire == "meta", timeout, reconnects: 0, expiry })
+    }
+
+    async fn call(&mut self, op: &Operation) -> Result<Answer, Failure> {
+        if self.client.is_closed() {
+            self.client = within(self.timeout, Library::new(&self.address)).await?;
+            self.reconnects += 1;
+        }
+        if self.expiry.0 != op.exptime_s {
+            self.expiry = (op.exptime_s, format!("T{}", op.exptime_s));
+        }
+        if op.verb == Verb::VERSION {
+            within(self.timeout, self.client.version()).await?;
+            return Ok(Answer::Done);
+        }
+        if self.meta {
+            within(self.timeout, meta(&mut self.client, op, &self.expiry.1)).await
+        } else {
+            within(self.timeout, text(&mut self.client, op)).await
+        }
+    }
+
+    fn judge(tape: &Tape, op: &Operation, answer: &Answer) -> Verdict {
+        match answer {
+            Answer::Value(value) => judge::one(tape, op, value.as_ref().map(|value| bytes(&value.data))),
+            Answer::Meta(value) => judge::one(tape, op, value.as_ref().map(|value| bytes(&value.data))),
+            Answer::Values(values) => {
+                judge::many(tape, op, values.iter().map(|value| (&value.key[..], bytes(&value.data))))
+            }
+            Answer::Metas(values) => {
+                judge::many(tape, op, values.iter().map(|value| (bytes(&value.key), bytes(&value.data))))
+            }
+            Answer::Compared(read) => {
+                judge::compared(tape, op, read.as_ref().map(|(value, stored)| (&value[..], *stored)))
+            }
+            Answer::Done if op.verb.is(&[Verb::DELETE, Verb::TOUCH, Verb::INCR, Verb::DECR]) => judge::known(true),
+            Answer::Done if op.verb == Verb::VERSION => Verdict::of(Ending::Done),
+            Answer::Done => judge::written(op, true),
+        }
+    }
+
+    fn failure(op: &Operation, failure: &Failure) -> Ending {
+        let Failure::Library(error) = failure else { return Ending::Timeout };
+        let steps = op.verb.is(&[Verb::DELETE, Verb::TOUCH, Verb::INCR, Verb::DECR]);
+        let guarded = op.verb.is(&[Verb::ADD, Verb::REPLACE, Verb::CAS]);
+        match error {
+            Error::Protocol(Status::NotFound) if steps => Ending::Missed,
+            Error::Protocol(Status::NotStored | Status::Exists | Status::NotFound) if guarded => Ending::NotStored,
+            Error::Protocol(Status::Error(ErrorKind::Server(_)) | Status::NotStored) => Ending::Server,
+            Error::Protocol(Status::Error(ErrorKind::Protocol(_))) | Error::ParseError(_) => Ending::Protocol,
+            Error::Protocol(_) => Ending::Client,
+            Error::Connect(_) | Error::ConnectionClosed | Error::Io(_) => Ending::Connection,
+        }
+    }
+
+    fn reconnects(&self) -> u64 {
+        self.reconnects
+    }
+}
+
+fn bytes(data: &Option<Vec<u8>>) -> &[u8] {
+    data.as_deref().unwrap_or_default()
+}
+
+async fn within<T, E: Into<Failure>>(
+    limit: Option<Duration>,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, Failure> {
+    match limit {
+        None => work.await.map_err(Into::into),
+        Some(limit) => match tokio::time::timeout(limit, work).await {
+            Ok(result) => result.map_err(Into::into),
+            Err(_) => Err(Failure::TimedOut),
+        },
+    }
+}
+
+async fn text(client: &mut Library, op: &Operation) -> Result<Answer, Error> {
+    let ttl = Some(i64::from(op.exptime_s));
+    match op.verb {
+        Verb::GET => return client.get(op.key()).await.map(Answer::Value),
+        Verb::MGET => return client.get_multi(op.keys).await.map(Answer::Values),
+        Verb::SET => client.set(op.key(), op.value, ttl, None).await?,
+        Verb::ADD => client.add(op.key(), op.value, ttl, None).await?,
+        Verb::DELETE => client.delete(op.key()).await?,
+        Verb::INCR => drop(client.increment(op.key(), op.amount).await?),
+        Verb::DECR => drop(client.decrement(op.key(), op.amount).await?),
+        _ => {
+            let results = client.set_multi(op.pairs, ttl, None).await?;
+            for result in results.into_values() {
+                result?;
+            }
+        }
+    }
+    Ok(Answer::Done)
+}
+
+async fn meta(client: &mut Library, op: &Operation, expiry: &str) -> Result<Answer, Error> {
+    let flags: &[&str] = match op.verb {
+        Verb::GET | Verb::MGET => &["v"],
+        Verb::GETS | Verb::CAS => &["v", "c"],
+        Verb::GAT => &["v", expiry],
+        Verb::ADD => &[expiry, "ME"],
+        Verb::REPLACE => &[expiry, "MR"],
+        Verb::DELETE | Verb::INCR | Verb::DECR => &[],
+        _ => &[expiry],
+    };
+    let flags = Some(flags);
+    match op.verb {
+        Verb::GET | Verb::GETS | Verb::GAT => {
+            return client.meta_get(op.key(), false, None, flags).await.map(Answer::Meta);
+        }
+        Verb::MGET => return client.meta_get_multi(op.keys, flags).await.map(Answer::Metas),
+        Verb::CAS => return compare(client, op, expiry).await.map(Answer::Compared),
+        Verb::TOUCH => match client.meta_get(op.key(), false, None, flags).await {
+            Ok(None) => return Err(Status::NotFound.into()),
+            // What it makes of a hit without a value.
+            Err(Error::Protocol(Status::Exists)) | Ok(Some(_)) => {}
+            Err(error) => return Err(error),
+        },
+        Verb::DELETE => drop(client.meta_delete(op.key(), false, None, flags).await?),
+        Verb::INCR => drop(client.meta_increment(op.key(), false, None, Some(op.amount), flags).await?),
+        Verb::DECR => drop(client.meta_decrement(op.key(), false, None, Some(op.amount), flags).await?),
+        Verb::MSET => {
+            if !client.meta_set_multi(op.pairs, flags).await?.is_empty() {
+                return Err(Status::NotStored.into());
+            }
+        }
+        _ => drop(client.meta_set(op.key(), op.value, false, None, flags).await?),
+    }
+    Ok(Answer::Done)
+}
+
+/// A value and its token, then the new value if the token still holds.
+async fn compare(client: &mut Library, op: &Operation, expiry: &str) -> Result<Option<(Vec<u8>, bool)>, Error> {
+    let Some(MetaValue { data: Some(value), cas: Some(token), .. }) =
+        client.meta_get(op.key(), false, None, Some(&["v", "c"])).await?
+    else {
+        return Ok(None);
+    };
+    let token = format!("C{token}");
+    match client.meta_set(op.key(), op.value, false, None, Some(&[expiry, &token])).await {
+        Ok(_) => Ok(Some((value, true))),
+        Err(Error::Protocol(Status::Exists | Status::NotFound)) => Ok(Some((value, false))),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,183 @@
+//! memcache: the classic client; a pool with one connection for each thread; binary or text.
+//!
+//! Its pool asks the server for its `version` before each operation: users get that, so it is
+//! measured, unless the option `test_on_check_out=off` spares it. TCP_NODELAY is its default.
+//! On the text wire it tells nobody that an `add` or `replace` was refused: these are binary alone.
+//! Over a Unix socket it has no time-outs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memcache::{Client as Library, CommandError, ConnectionManager, MemcacheError, ServerError, Url};
+
+use crate::client::{Client, Session, Setup};
+use crate::judge::{self, Ending, Verdict};
+use crate::tape::{Operation, Tape, Verb};
+
+type Versioned = (Vec<u8>, u32, Option<u64>);
+
+pub struct Memcache {
+    client: Library,
+    /// Connections that the pools have made.
+    opened: Arc<AtomicU64>,
+    at_first: u64,
+}
+
+pub enum Answer {
+    Value(Option<Vec<u8>>),
+    Values(HashMap<String, Vec<u8>>),
+    Versioned(HashMap<String, Versioned>),
+    Compared(Option<(Vec<u8>, bool)>),
+    Known(bool),
+    Done,
+}
+
+#[derive(Debug)]
+struct Count(Arc<AtomicU64>);
+
+impl r2d2::HandleEvent for Count {
+    fn handle_acquire(&self, _event: r2d2::event::AcquireEvent) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+const BINARY_ALONE: &[Verb] = &[Verb::ADD, Verb::REPLACE];
+
+impl Session for Memcache {
+    const CLIENT: Client = Client {
+        name: "memcache",
+        library: "memcache",
+        version: env!("MEMCACHE_VERSION"),
+        wires: &["binary", "text"],
+        features: &["threads", "open_loop", "unix", "cluster"],
+        verbs: &[
+            Verb::GET, Verb::GETS, Verb::MGET, Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE, Verb::TOUCH,
+            Verb::VERSION, Verb::CAS, Verb::INCR, Verb::DECR,
+        ],
+        quiet: &[],
+        options: &[
+            ("profile", &["common", "defaults"]),
+            ("test_on_check_out", &["on", "off"]),
+            ("hashing", &["default"]),
+        ],
+        in_process: false,
+    };
+    type Answer = Answer;
+    type Error = MemcacheError;
+    type Shared = ();
+
+    fn share(_setup: &Setup) {}
+
+    fn refuse(setup: &Setup, tape: &Tape) -> Option<&'static str> {
+        let lacks = BINARY_ALONE.iter().any(|verb| tape.kinds.contains(&(2 * usize::from(verb.0))));
+        if setup.wire == "text" && lacks {
+            return Some("text: it tells nobody that an add or replace was refused");
+        }
+        tape.repeats.then_some("a batch that names a key twice: the library gives maps")
+    }
+
+    async fn open(setup: &Setup, (): ()) -> Result<Memcache, String> {
+        let opened = Arc::new(AtomicU64::new(0));
+        let pools: Result<Vec<_>, String> = (setup.servers.iter())
+            .map(|server| pool(setup, server, &opened).map_err(|error| format!("{server}: {error}")))
+            .collect();
+        let client = Library::with_pools(pools?).map_err(|error| error.to_string())?;
+        // Pools fill up in the background; an answer means that the connection is there.
+        client.version().map_err(|error| format!("{}: {error}", setup.servers[0]))?;
+        let at_first = opened.load(Ordering::Relaxed);
+        Ok(Memcache { client, opened, at_first })
+    }
+
+    async fn call(&mut self, op: &Operation) -> Result<Answer, MemcacheError> {
+        let client = &self.client;
+        match op.verb {
+            Verb::GET => return client.get(op.key()).map(Answer::Value),
+            Verb::GETS => return client.gets(op.keys).map(Answer::Versioned),
+            Verb::MGET => return client.gets(op.keys).map(Answer::Values),
+            Verb::CAS => return compare(client, op).map(Answer::Compared),
+            Verb::SET => client.set(op.key(), op.value, op.exptime_s)?,
+            Verb::ADD => client.add(op.key(), op.value, op.exptime_s)?,
+            Verb::REPLACE => client.replace(op.key(), op.value, op.exptime_s)?,
+            Verb::DELETE => return client.delete(op.key()).map(Answer::Known),
+            Verb::TOUCH => return client.touch(op.key(), op.exptime_s).map(Answer::Known),
+            Verb::INCR => return client.increment(op.key(), op.amount).map(|_| Answer::Known(true)),
+            Verb::DECR => return client.decrement(op.key(), op.amount).map(|_| Answer::Known(true)),
+            _ => drop(client.version()?),
+        }
+        Ok(Answer::Done)
+    }
+
+    fn judge(tape: &Tape, op: &Operation, answer: &Answer) -> Verdict {
+        match answer {
+            Answer::Value(value) => judge::one(tape, op, value.as_deref()),
+            Answer::Values(values) => {
+                // In the order in which they were asked for, which makes them quick to judge.
+                let found = |key: &&'static str| values.get(*key).map(|value| (key.as_bytes(), &value[..]));
+                let strange = values.keys().any(|key| !op.keys.contains(&key.as_str()));
+                if strange { Verdict::of(Ending::Wrong) } else { judge::many(tape, op, op.keys.iter().filter_map(found)) }
+            }
+            Answer::Versioned(values) => judge::one(tape, op, values.get(op.key()).map(|value| &value.0[..])),
+            Answer::Compared(read) => {
+                judge::compared(tape, op, read.as_ref().map(|(value, stored)| (&value[..], *stored)))
+            }
+            Answer::Known(there) => judge::known(*there),
+            Answer::Done if op.verb == Verb::VERSION => Verdict::of(Ending::Done),
+            Answer::Done => judge::written(op, true),
+        }
+    }
+
+    fn failure(op: &Operation, error: &MemcacheError) -> Ending {
+        use std::io::ErrorKind::{TimedOut, WouldBlock};
+        let guarded = op.verb.is(&[Verb::ADD, Verb::REPLACE]);
+        match error {
+            MemcacheError::CommandError(CommandError::KeyNotFound) if op.verb.is(&[Verb::INCR, Verb::DECR]) => {
+                Ending::Missed
+            }
+            MemcacheError::CommandError(CommandError::KeyExists | CommandError::KeyNotFound) if guarded => {
+                Ending::NotStored
+            }
+            MemcacheError::IOError(error) if matches!(error.kind(), WouldBlock | TimedOut) => Ending::Timeout,
+            MemcacheError::IOError(_) | MemcacheError::PoolError(_) => Ending::Connection,
+            MemcacheError::ServerError(ServerError::Error(_))
+            | MemcacheError::CommandError(CommandError::ValueTooLarge | CommandError::Unknown(_)) => Ending::Server,
+            MemcacheError::ServerError(_) | MemcacheError::ParseError(_) => Ending::Protocol,
+            _ => Ending::Client,
+        }
+    }
+
+    fn reconnects(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed) - self.at_first
+    }
+}
+
+fn pool(setup: &Setup, server: &str, opened: &Arc<AtomicU64>) -> Result<memcache::Pool, String> {
+    let mut url = match server.strip_prefix("unix:") {
+        Some(path) => format!("memcache://{path}?"),
+        None => format!("memcache://{server}?"),
+    };
+    if setup.wire == "text" {
+        url += "protocol=ascii&";
+    }
+    let mut builder = r2d2::Pool::builder()
+        .max_size(1)
+        .test_on_check_out(setup.is("test_on_check_out", "on", "on"))
+        .event_handler(Box::new(Count(opened.clone())));
+    if setup.common() {
+        url += &format!("timeout={}", setup.timeout().as_secs_f64());
+        builder = builder.connection_timeout(setup.timeout());
+    }
+    let url = Url::parse(&url).map_err(|error| error.to_string())?;
+    builder.build(ConnectionManager::new(url)).map_err(|error| error.to_string())
+}
+
+/// A value and its token, then the new value if the token still holds.
+fn compare(client: &Library, op: &Operation) -> Result<Option<(Vec<u8>, bool)>, MemcacheError> {
+    let read: Option<Versioned> = client.get(op.key())?;
+    let Some((value, _, Some(token))) = read else { return Ok(None) };
+    match client.cas(op.key(), op.value, op.exptime_s, token) {
+        Ok(stored) => Ok(Some((value, stored))),
+        Err(MemcacheError::CommandError(CommandError::KeyExists | CommandError::KeyNotFound)) => Ok(Some((value, false))),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,115 @@
+//! What a lane notes of its operations, kind by kind, and how that is sent.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use serde_json::{Map, Value, json};
+
+use crate::judge::{Ending, Verdict};
+use crate::tape::{Operation, Verb};
+
+const ERRORS: &[(Ending, &str)] = &[
+    (Ending::Timeout, "timeout"), (Ending::Connection, "connection"), (Ending::Server, "server"),
+    (Ending::Client, "client"), (Ending::Protocol, "protocol"),
+];
+
+/// A histogram of ns: 1 ns to 100 s, three digits.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 100_000_000_000, 3).expect("good bounds")
+}
+
+/// A histogram as it travels; nothing if it is empty.
+pub fn encode(histogram: &Histogram<u64>) -> Option<String> {
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("room in memory");
+    (!histogram.is_empty()).then(|| STANDARD.encode(bytes))
+}
+
+/// The sums of one kind.
+pub struct Tally {
+    pub attempts: u64,
+    ok: u64,
+    hits: u64,
+    misses: u64,
+    not_stored: u64,
+    keys: u64,
+    value_bytes: u64,
+    key_bytes: u64,
+    busy_ns: u64,
+    failed: [u64; 9],
+    service: Histogram<u64>,
+    /// Used in an open loop; in a closed one it would be the same samples.
+    pub response: Histogram<u64>,
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub fn new() -> Tally {
+        Tally {
+            attempts: 0, ok: 0, hits: 0, misses: 0, not_stored: 0, keys: 0, value_bytes: 0, key_bytes: 0,
+            busy_ns: 0, failed: [0; 9], service: histogram(), response: histogram(),
+        }
+    }
+
+    /// Note an operation; true if its time counts.
+    pub fn note(&mut self, op: &Operation, verdict: &Verdict, service_ns: u64) -> bool {
+        self.attempts += 1;
+        let timed = verdict.ending < Ending::Wrong || verdict.ending == Ending::Timeout;
+        if timed {
+            self.service.saturating_record(service_ns.max(1));
+        }
+        if verdict.ending >= Ending::Wrong {
+            self.failed[verdict.ending as usize] += 1;
+            return timed;
+        }
+        self.ok += 1;
+        self.busy_ns += service_ns;
+        self.keys += op.keys.len() as u64;
+        self.key_bytes += op.key_bytes;
+        self.value_bytes += verdict.value_bytes as u64;
+        self.not_stored += u64::from(verdict.ending == Ending::NotStored);
+        let writes = op.kind % 2 == 1 || op.verb.is(&[Verb::SET, Verb::ADD, Verb::REPLACE, Verb::MSET, Verb::VERSION]);
+        if !writes {
+            self.hits += verdict.found as u64;
+            self.misses += (op.keys.len() - verdict.found) as u64;
+        }
+        timed
+    }
+
+    /// Add another lane's.
+    pub fn add(&mut self, other: &Tally) {
+        let sums = [
+            (&mut self.attempts, other.attempts), (&mut self.ok, other.ok), (&mut self.hits, other.hits),
+            (&mut self.misses, other.misses), (&mut self.not_stored, other.not_stored),
+            (&mut self.keys, other.keys), (&mut self.value_bytes, other.value_bytes),
+            (&mut self.key_bytes, other.key_bytes), (&mut self.busy_ns, other.busy_ns),
+        ];
+        for (sum, more) in sums {
+            *sum += more;
+        }
+        for (sum, more) in self.failed.iter_mut().zip(other.failed) {
+            *sum += more;
+        }
+        self.service.add(&other.service).expect("same bounds");
+        self.response.add(&other.response).expect("same bounds");
+    }
+
+    /// As it is sent.
+    pub fn message(&self, open_loop: bool) -> Value {
+        let count = |ending: Ending| self.failed[ending as usize];
+        let errors: Map<String, Value> = (ERRORS.iter())
+            .filter(|(ending, _)| count(*ending) > 0)
+            .map(|(ending, name)| ((*name).to_owned(), json!(count(*ending))))
+            .collect();
+        let service = encode(&self.service);
+        json!({
+            "attempts": self.attempts, "ok": self.ok, "hits": self.hits, "misses": self.misses,
+            "not_stored": self.not_stored, "wrong_values": count(Ending::Wrong), "errors": errors,
+            "keys": self.keys, "value_bytes": self.value_bytes, "key_bytes": self.key_bytes,
+            "busy_ns": self.busy_ns,
+            "response": if open_loop { encode(&self.response) } else { service.clone() },
+            "service": service,
+        })
+    }
+}

@@ -1,0 +1,330 @@
+//! The tape: read whole, checked before it is trusted (docs/tape.md), and its records as operations.
+//!
+//! A worker plays one or a few tapes in its life, so each is kept to its end: operations borrow
+//! from it.
+
+use std::fs;
+
+/// A verb of the tape, by its number there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Verb(pub u8);
+
+macro_rules! verbs {
+    ($($name:ident = $number:literal $text:literal),*) => {
+        impl Verb { $(pub const $name: Verb = Verb($number);)* }
+        const NAMES: &[(u8, &str)] = &[$(($number, $text)),*];
+    };
+}
+verbs!(GET = 1 "get", GETS = 2 "gets", MGET = 3 "mget", SET = 4 "set", ADD = 5 "add",
+    REPLACE = 6 "replace", DELETE = 7 "delete", TOUCH = 8 "touch", GAT = 9 "gat",
+    VERSION = 10 "version", MSET = 11 "mset", CAS = 14 "cas", INCR = 15 "incr", DECR = 16 "decr");
+
+impl Verb {
+    /// Whether it is one of these.
+    pub fn is(self, verbs: &[Verb]) -> bool {
+        verbs.contains(&self)
+    }
+}
+
+const MAY_BE_QUIET: &[Verb] = &[
+    Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE, Verb::TOUCH, Verb::MSET, Verb::INCR, Verb::DECR,
+];
+const ON_COUNTERS: &[Verb] = &[Verb::DELETE, Verb::INCR, Verb::DECR, Verb::VERSION];
+const BATCHES: &[Verb] = &[Verb::MGET, Verb::MSET];
+const STEPS: &[Verb] = &[Verb::INCR, Verb::DECR];
+
+/// An operation's kind: twice its verb's number, and one more where it has no reply.
+pub type Kind = usize;
+/// There are fewer kinds than this.
+pub const KINDS: Kind = 34;
+
+/// The name under which a kind is reported.
+pub fn kind_name(kind: Kind) -> String {
+    let name = NAMES.iter().find(|(number, _)| usize::from(*number) == kind / 2);
+    format!("{}{}", name.expect("a kind").1, if kind % 2 == 1 { "_noreply" } else { "" })
+}
+
+const HEADER_BYTES: usize = 184;
+const VERSION: u32 = 2;
+const COUNTER: &[u8] = b"1000000000";
+
+/// One record, with everything that a call needs looked up.
+pub struct Operation {
+    pub verb: Verb,
+    pub kind: Kind,
+    /// The record's number.
+    pub number: usize,
+    pub keys: &'static [&'static str],
+    /// Keys with their values, of an `mset`.
+    pub pairs: &'static [(&'static str, &'static [u8])],
+    pub indexes: &'static [u32],
+    /// What is written, or what a read has to bring.
+    pub value: &'static [u8],
+    pub amount: u64,
+    pub exptime_s: u32,
+    pub key_bytes: u64,
+}
+
+impl Operation {
+    /// Its only key.
+    pub fn key(&self) -> &'static str {
+        self.keys[0]
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Record {
+    verb: Verb,
+    quiet: bool,
+    run: usize,
+    key: usize,
+    length: u32,
+    exptime_s: u32,
+}
+
+/// A tape that is as its format says.
+pub struct Tape {
+    pub times: Option<Vec<u64>>,
+    pub period_ns: u64,
+    pub prefill_count: usize,
+    pub op_count: usize,
+    pub verified: bool,
+    pub kinds: Vec<Kind>,
+    /// A batch names a key twice.
+    pub repeats: bool,
+    /// Every operation and the prefill store for ever.
+    pub never_expires: bool,
+    group: usize,
+    first_counter: usize,
+    exptime_s: u32,
+    records: Vec<Record>,
+    lengths: Vec<u32>,
+    keys: Vec<&'static str>,
+    numbers: Vec<u32>,
+    runs: Vec<u32>,
+    run_keys: Vec<&'static str>,
+    run_pairs: Vec<(&'static str, &'static [u8])>,
+    pool: &'static [u8],
+}
+
+/// Why a file is no tape, or none for this worker.
+pub enum Refusal {
+    NoTape(String),
+    Unsupported(String),
+}
+
+fn check(holds: bool, what: &str, at: usize) -> Result<(), Refusal> {
+    if holds { Ok(()) } else { Err(Refusal::NoTape(format!("the tape has {what} (at byte {at})"))) }
+}
+
+fn u32_at(data: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(data[at..at + 4].try_into().expect("4 bytes"))
+}
+
+fn u64_at(data: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(data[at..at + 8].try_into().expect("8 bytes"))
+}
+
+/// The bytes of a section, and where it begins.
+fn section(data: &'static [u8], field: usize, count: u64, width: u64) -> Result<(&'static [u8], usize), Refusal> {
+    let at = u64_at(data, field);
+    let end = count.checked_mul(width).and_then(|size| size.checked_add(at));
+    let inside = at % 8 == 0 && end.is_some_and(|end| end <= data.len() as u64);
+    check(inside, "a section outside the file", field)?;
+    Ok((&data[at as usize..end.unwrap_or(0) as usize], at as usize))
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|word| u32_at(word, 0)).collect()
+}
+
+/// Where a value begins in the pool.
+fn place(key: u32, length: usize, pool_bytes: usize) -> usize {
+    ((u64::from(key) * 786_433 + length as u64 * 97) % (pool_bytes - length + 1) as u64) as usize
+}
+
+impl Tape {
+    /// Read a tape; it stays for the life of the process.
+    pub fn open(path: &str) -> Result<&'static Tape, Refusal> {
+        let data = fs::read(path).map_err(|error| Refusal::NoTape(format!("{path}: {error}")))?;
+        let data: &'static [u8] = data.leak();
+        let tape: &'static mut Tape = Box::leak(Box::new(Tape::read(data)?));
+        tape.run_pairs = (tape.runs.iter())
+            .map(|&key| (tape.keys[key as usize], tape.value(key, tape.lengths[key as usize] as usize).expect("checked")))
+            .collect();
+        Ok(tape)
+    }
+
+    fn read(data: &'static [u8]) -> Result<Tape, Refusal> {
+        check(data.len() >= HEADER_BYTES, "no header of 184 bytes", 0)?;
+        let head = (&data[..8], u32_at(data, 8), u32_at(data, 12));
+        check(head == (b"CMTAPE\0\0", VERSION, HEADER_BYTES as u32), "no magic of version 2", 0)?;
+        let field = |at| u64_at(data, at);
+        let (key_count, op_count, run_count, pool_bytes) = (field(32), field(48), field(56), field(64));
+        check(field(16) == data.len() as u64, "another length than it says", 16)?;
+        check((1..=u64::from(u32::MAX)).contains(&key_count), "no possible number of keys", 32)?;
+        check(field(40) <= key_count, "more keys to store than it has", 40)?;
+        check(op_count > 0, "no operations", 48)?;
+        check(field(144) <= u64::from(u32::MAX), "no possible expiry time", 144)?;
+        check(field(152) < 2, "unknown flags", 152)?;
+        check(field(160) > 0 && op_count % field(160) == 0, "no whole number of groups", 160)?;
+        check(field(168) <= key_count, "more counters than keys", 168)?;
+        check(field(176) == 0, "something where nothing is meant", 176)?;
+        let (records, records_at) = section(data, 120, op_count, 16)?;
+        let (lengths, lengths_at) = section(data, 104, key_count, 4)?;
+        let (runs, runs_at) = section(data, 128, run_count, 4)?;
+        let times = if field(136) == 0 { None } else { Some(section(data, 136, op_count, 8)?) };
+        let mut tape = Tape {
+            times: times.map(|(bytes, _)| bytes.chunks_exact(8).map(|time| u64_at(time, 0)).collect()),
+            period_ns: field(72),
+            prefill_count: field(40) as usize,
+            op_count: op_count as usize,
+            verified: field(152) & 1 == 0,
+            kinds: Vec::new(),
+            repeats: false,
+            never_expires: field(144) == 0,
+            group: field(160) as usize,
+            first_counter: (key_count - field(168)) as usize,
+            exptime_s: field(144) as u32,
+            records: Vec::with_capacity(op_count as usize),
+            lengths: words(lengths),
+            keys: read_keys(data, key_count, field(96))?,
+            numbers: (0..key_count as u32).collect(),
+            runs: words(runs),
+            run_keys: Vec::new(),
+            run_pairs: Vec::new(),
+            pool: section(data, 112, pool_bytes, 1)?.0,
+        };
+        tape.check_lengths(lengths_at)?;
+        check(tape.runs.iter().all(|&key| u64::from(key) < key_count), "a run of unknown keys", runs_at)?;
+        for (number, record) in records.chunks_exact(16).enumerate() {
+            tape.add_record(record, records_at + 16 * number)?;
+        }
+        let later = tape.times.as_ref().is_none_or(|times| times.is_sorted() && times[times.len() - 1] < tape.period_ns);
+        check(later, "times out of order", 136)?;
+        tape.run_keys = tape.runs.iter().map(|&key| tape.keys[key as usize]).collect();
+        Ok(tape)
+    }
+
+    fn check_lengths(&self, at: usize) -> Result<(), Refusal> {
+        let fit = self.lengths.iter().all(|&length| length as usize <= self.pool.len());
+        check(fit, "a length beyond the pool", at)?;
+        let counted = self.lengths[self.first_counter..].iter().all(|&length| length as usize == COUNTER.len());
+        check(counted, "a counter of another length", at)
+    }
+
+    fn add_record(&mut self, bytes: &[u8], at: usize) -> Result<(), Refusal> {
+        let (verb, flags) = (Verb(bytes[0]), bytes[1]);
+        let (run, key) = (usize::from(u16::from_le_bytes([bytes[2], bytes[3]])), u32_at(bytes, 4) as usize);
+        let (length, exptime_s) = (u32_at(bytes, 8), u32_at(bytes, 12));
+        check(NAMES.iter().any(|(number, _)| *number == verb.0), "an unknown verb", at)?;
+        check(flags == 0 || (flags == 1 && verb.is(MAY_BE_QUIET)), "bad flags", at)?;
+        let (batch, keyless, step) = (verb.is(BATCHES), verb == Verb::VERSION, verb.is(STEPS));
+        check(if batch { run >= 1 } else { run == usize::from(!keyless) }, "a wrong run", at)?;
+        let limit = if batch { self.runs.len() } else { self.keys.len() };
+        check(keyless || key + run <= limit, "an unknown key", at)?;
+        check(!step || key >= self.first_counter, "a counter's verb on another key", at)?;
+        check(step || length as usize <= self.pool.len(), "a length beyond the pool", at)?;
+        if !keyless && !verb.is(ON_COUNTERS) {
+            let named = if batch { &self.runs[key..key + run] } else { &self.numbers[key..key + 1] };
+            let plain = named.iter().all(|&key| (key as usize) < self.first_counter);
+            check(plain, "a verb on a counter that is not for it", at)?;
+        }
+        let kind = 2 * usize::from(verb.0) + usize::from(flags);
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
+        }
+        if batch && run > 1 && !self.repeats {
+            let mut named = self.runs[key..key + run].to_vec();
+            named.sort_unstable();
+            self.repeats = named.windows(2).any(|pair| pair[0] == pair[1]);
+        }
+        self.never_expires &= exptime_s == 0;
+        self.records.push(Record { verb, quiet: flags == 1, run, key, length, exptime_s });
+        Ok(())
+    }
+
+    /// The value of a key at a length, whichever write it came from.
+    pub fn value(&self, key: u32, length: usize) -> Option<&'static [u8]> {
+        if length > self.pool.len() {
+            return None;
+        }
+        let from = place(key, length, self.pool.len());
+        Some(&self.pool[from..from + length])
+    }
+
+    /// The length that a key is stored with before anything is timed.
+    pub fn length(&self, key: u32) -> usize {
+        self.lengths[key as usize] as usize
+    }
+
+    /// The operations of a lane, in order.
+    pub fn lane(&'static self, lane: usize, lanes: usize) -> Vec<Operation> {
+        (lane..self.op_count / self.group).step_by(lanes)
+            .flat_map(|group| group * self.group..(group + 1) * self.group)
+            .map(|number| self.operation(self.records[number], number))
+            .collect()
+    }
+
+    /// The write that stores a key before anything is timed.
+    pub fn prefill(&'static self, key: usize) -> Operation {
+        let record = Record {
+            verb: Verb::SET, quiet: false, run: 1, key, length: self.lengths[key], exptime_s: self.exptime_s,
+        };
+        let mut operation = self.operation(record, 0);
+        if key >= self.first_counter {
+            operation.value = COUNTER;
+        }
+        operation
+    }
+
+    fn operation(&'static self, record: Record, number: usize) -> Operation {
+        let Record { verb, run, key, .. } = record;
+        let span = if verb == Verb::VERSION { 0..0 } else { key..key + run };
+        let batch = verb.is(BATCHES);
+        let (keys, indexes) = if batch {
+            (&self.run_keys[span.clone()], &self.runs[span.clone()])
+        } else {
+            (&self.keys[span.clone()], &self.numbers[span.clone()])
+        };
+        let reads = verb.is(&[Verb::GET, Verb::GETS, Verb::MGET, Verb::GAT, Verb::MSET]);
+        let value = match indexes.first() {
+            Some(&first) if !verb.is(STEPS) => {
+                let length = if reads { self.lengths[first as usize] } else { record.length };
+                self.value(first, length as usize).expect("checked")
+            }
+            _ => &[],
+        };
+        Operation {
+            verb,
+            kind: 2 * usize::from(verb.0) + usize::from(record.quiet),
+            number,
+            keys,
+            pairs: if verb == Verb::MSET { &self.run_pairs[span] } else { &[] },
+            indexes,
+            value,
+            amount: u64::from(record.length),
+            exptime_s: record.exptime_s,
+            key_bytes: keys.iter().map(|key| key.len() as u64).sum(),
+        }
+    }
+}
+
+fn read_keys(data: &'static [u8], count: u64, bytes: u64) -> Result<Vec<&'static str>, Refusal> {
+    let (offsets, at) = section(data, 80, count + 1, 4)?;
+    let (text, text_at) = section(data, 88, bytes, 1)?;
+    let offsets = words(offsets);
+    let mut keys = Vec::with_capacity(count as usize);
+    for (number, pair) in offsets.windows(2).enumerate() {
+        let (from, until) = (pair[0] as usize, pair[1] as usize);
+        check(until > from && until - from <= 250, "a key of a wrong length", at + 4 * number)?;
+        check(until <= text.len(), "a key outside its table", at + 4 * number)?;
+        let key = &text[from..until];
+        let clean = key.iter().all(|&byte| byte > 32 && byte != 127);
+        check(clean, "a key with white space or a control character", text_at + from)?;
+        let key = str::from_utf8(key)
+            .map_err(|_| Refusal::Unsupported("keys that are no UTF-8: the libraries take text".into()))?;
+        keys.push(key);
+    }
+    Ok(keys)
+}
