@@ -45,7 +45,11 @@ pub fn one(tape: &Tape, op: &Operation, value: Option<&[u8]>) -> Verdict {
 }
 
 /// A read of many keys: those that were found, mostly in the order in which they were asked for.
-pub fn many<'a>(tape: &Tape, op: &Operation, items: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Verdict {
+pub fn many<'a>(
+    tape: &Tape,
+    op: &Operation,
+    items: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+) -> Verdict {
     let mut verdict = Verdict::of(Ending::Done);
     let (mut used, mut next) = (vec![false; op.keys.len()], 0);
     for (key, value) in items {
@@ -78,7 +82,10 @@ pub fn written(op: &Operation, stored: bool) -> Verdict {
 
 /// A `delete`, `touch` or step of a counter: whether the key was there.
 pub fn known(there: bool) -> Verdict {
-    Verdict { found: usize::from(there), ..Verdict::of(if there { Ending::Done } else { Ending::Missed }) }
+    Verdict {
+        found: usize::from(there),
+        ..Verdict::of(if there { Ending::Done } else { Ending::Missed })
+    }
 }
 
 /// A `cas`: nothing if the key was not there, or the value that was read and whether it was replaced.

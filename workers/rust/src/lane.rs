@@ -40,7 +40,12 @@ impl Window {
     pub fn new(start_ns: u64, duration_ns: Option<u64>, timeout_ns: u64) -> Window {
         let end_ns = start_ns + duration_ns.unwrap_or(u64::MAX / 4);
         Window {
-            start_ns, end_ns: end_ns.into(), stopped: false.into(), timeout_ns, in_flight: 0.into(), peak: 0.into(),
+            start_ns,
+            end_ns: end_ns.into(),
+            stopped: false.into(),
+            timeout_ns,
+            in_flight: 0.into(),
+            peak: 0.into(),
         }
     }
 
@@ -61,7 +66,9 @@ impl Window {
                 return false;
             }
             match (instant_ns - now).checked_sub(SPIN_NS) {
-                Some(left) if left > 0 => std::thread::sleep(Duration::from_nanos(left.min(LOOK_NS))),
+                Some(left) if left > 0 => {
+                    std::thread::sleep(Duration::from_nanos(left.min(LOOK_NS)))
+                }
                 _ => spin_loop(),
             }
         }
@@ -125,7 +132,12 @@ impl Notes {
             tallies: (0..KINDS).map(|kind| played(kind).then(Tally::new)).collect(),
             lag: histogram(),
             watch: Arc::default(),
-            sent_ns: 0, ended_ns: 0, bound: 0, unsent: 0, barriers: 0, reconnects_before: 0,
+            sent_ns: 0,
+            ended_ns: 0,
+            bound: 0,
+            unsent: 0,
+            barriers: 0,
+            reconnects_before: 0,
         }
     }
 
@@ -141,7 +153,11 @@ fn add_one(counter: &AtomicU64) {
 
 /// One operation; the instant of its end. `due_ns` is given in an open loop.
 async fn play_one<S: Session>(
-    session: &mut S, notes: &mut Notes, op: &Operation, window: &Window, due_ns: Option<u64>,
+    session: &mut S,
+    notes: &mut Notes,
+    op: &Operation,
+    window: &Window,
+    due_ns: Option<u64>,
 ) -> u64 {
     let began = clock_ns();
     notes.watch.called_ns.store(began, Relaxed);
@@ -168,11 +184,26 @@ async fn play_one<S: Session>(
 
 impl<S: Session> Lane<S> {
     /// Connect. The error says what is wrong with which server.
-    pub fn open(setup: &Setup, shared: S::Shared, tape: &'static Tape, t: usize) -> Result<Lane<S>, String> {
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    pub fn open(
+        setup: &Setup,
+        shared: S::Shared,
+        tape: &'static Tape,
+        t: usize,
+    ) -> Result<Lane<S>, String> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
         let session = runtime.block_on(S::open(setup, shared))?;
         let (place, lanes) = (setup.segment.0 * setup.threads + t, setup.segment.1 * setup.threads);
-        Ok(Lane { session, runtime, operations: tape.lane(place, lanes), place, lanes, notes: Notes::new(tape) })
+        Ok(Lane {
+            session,
+            runtime,
+            operations: tape.lane(place, lanes),
+            place,
+            lanes,
+            notes: Notes::new(tape),
+        })
     }
 
     /// Play a phase, in a thread of this lane's own.
@@ -205,7 +236,13 @@ impl<S: Session> Lane<S> {
     }
 }
 
-async fn prefill<S: Session>(session: &mut S, notes: &mut Notes, window: &Window, place: usize, lanes: usize) {
+async fn prefill<S: Session>(
+    session: &mut S,
+    notes: &mut Notes,
+    window: &Window,
+    place: usize,
+    lanes: usize,
+) {
     let mut now = clock_ns();
     for key in (place..notes.tape.prefill_count).step_by(lanes) {
         if now >= window.end_ns.load(Relaxed) {
@@ -217,7 +254,13 @@ async fn prefill<S: Session>(session: &mut S, notes: &mut Notes, window: &Window
     (notes.sent_ns, notes.ended_ns) = (now, now);
 }
 
-async fn closed<S: Session>(session: &mut S, notes: &mut Notes, window: &Window, operations: &[Operation], limit: u64) {
+async fn closed<S: Session>(
+    session: &mut S,
+    notes: &mut Notes,
+    window: &Window,
+    operations: &[Operation],
+    limit: u64,
+) {
     let mut now = clock_ns();
     let mut left = limit;
     for op in operations.iter().cycle() {
@@ -230,17 +273,29 @@ async fn closed<S: Session>(session: &mut S, notes: &mut Notes, window: &Window,
     (notes.sent_ns, notes.ended_ns) = (now, now);
 }
 
-async fn opened<S: Session>(session: &mut S, notes: &mut Notes, window: &Window, operations: &[Operation], limit: u64) {
+async fn opened<S: Session>(
+    session: &mut S,
+    notes: &mut Notes,
+    window: &Window,
+    operations: &[Operation],
+    limit: u64,
+) {
     let tape = notes.tape;
     let times = tape.times.as_deref().unwrap_or_default();
-    let due = |pass: u64, op: &Operation| window.start_ns + pass * tape.period_ns + times[op.number];
+    let due =
+        |pass: u64, op: &Operation| window.start_ns + pass * tape.period_ns + times[op.number];
     let count = operations.len() as u64;
     let mut now = 0;
     let mut n = 0;
-    let at = |n: u64| (&operations[(n % count) as usize], due(n / count, &operations[(n % count) as usize]));
+    let at = |n: u64| {
+        (&operations[(n % count) as usize], due(n / count, &operations[(n % count) as usize]))
+    };
     while n < limit && count > 0 {
         let (op, due_ns) = at(n);
-        if due_ns >= window.end_ns.load(Relaxed) || !window.wait_until(due_ns) || clock_ns() >= window.drain_ns() {
+        if due_ns >= window.end_ns.load(Relaxed)
+            || !window.wait_until(due_ns)
+            || clock_ns() >= window.drain_ns()
+        {
             break;
         }
         // The call before took until after this one was due.

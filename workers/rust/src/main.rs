@@ -21,11 +21,10 @@ fn main() -> ExitCode {
     let serve: fn(File) = match name.as_str() {
         "async-memcached" => Worker::<clients::async_memcached::AsyncMemcached>::serve,
         "memcache" => Worker::<clients::memcache::Memcache>::serve,
-        "memcache-exp" => Worker::<clients::memcache_exp::MemcacheExp>::serve,
         "moka" => Worker::<clients::moka::Moka>::serve,
         "null" => Worker::<clients::null::Null>::serve,
         _ => {
-            eprintln!("worker CLIENT: one of async-memcached, memcache, memcache-exp, moka, null");
+            eprintln!("worker CLIENT: one of async-memcached, memcache, moka, null");
             return ExitCode::from(2);
         }
     };

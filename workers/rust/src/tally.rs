@@ -10,8 +10,11 @@ use crate::judge::{Ending, Verdict};
 use crate::tape::{Operation, Verb};
 
 const ERRORS: &[(Ending, &str)] = &[
-    (Ending::Timeout, "timeout"), (Ending::Connection, "connection"), (Ending::Server, "server"),
-    (Ending::Client, "client"), (Ending::Protocol, "protocol"),
+    (Ending::Timeout, "timeout"),
+    (Ending::Connection, "connection"),
+    (Ending::Server, "server"),
+    (Ending::Client, "client"),
+    (Ending::Protocol, "protocol"),
 ];
 
 /// A histogram of ns: 1 ns to 100 s, three digits.
@@ -47,8 +50,18 @@ impl Tally {
     /// Nothing yet.
     pub fn new() -> Tally {
         Tally {
-            attempts: 0, ok: 0, hits: 0, misses: 0, not_stored: 0, keys: 0, value_bytes: 0, key_bytes: 0,
-            busy_ns: 0, failed: [0; 9], service: histogram(), response: histogram(),
+            attempts: 0,
+            ok: 0,
+            hits: 0,
+            misses: 0,
+            not_stored: 0,
+            keys: 0,
+            value_bytes: 0,
+            key_bytes: 0,
+            busy_ns: 0,
+            failed: [0; 9],
+            service: histogram(),
+            response: histogram(),
         }
     }
 
@@ -69,7 +82,8 @@ impl Tally {
         self.key_bytes += op.key_bytes;
         self.value_bytes += verdict.value_bytes as u64;
         self.not_stored += u64::from(verdict.ending == Ending::NotStored);
-        let writes = op.kind % 2 == 1 || op.verb.is(&[Verb::SET, Verb::ADD, Verb::REPLACE, Verb::MSET, Verb::VERSION]);
+        let writes = op.kind % 2 == 1
+            || op.verb.is(&[Verb::SET, Verb::ADD, Verb::REPLACE, Verb::MSET, Verb::VERSION]);
         if !writes {
             self.hits += verdict.found as u64;
             self.misses += (op.keys.len() - verdict.found) as u64;
@@ -80,10 +94,15 @@ impl Tally {
     /// Add another lane's.
     pub fn add(&mut self, other: &Tally) {
         let sums = [
-            (&mut self.attempts, other.attempts), (&mut self.ok, other.ok), (&mut self.hits, other.hits),
-            (&mut self.misses, other.misses), (&mut self.not_stored, other.not_stored),
-            (&mut self.keys, other.keys), (&mut self.value_bytes, other.value_bytes),
-            (&mut self.key_bytes, other.key_bytes), (&mut self.busy_ns, other.busy_ns),
+            (&mut self.attempts, other.attempts),
+            (&mut self.ok, other.ok),
+            (&mut self.hits, other.hits),
+            (&mut self.misses, other.misses),
+            (&mut self.not_stored, other.not_stored),
+            (&mut self.keys, other.keys),
+            (&mut self.value_bytes, other.value_bytes),
+            (&mut self.key_bytes, other.key_bytes),
+            (&mut self.busy_ns, other.busy_ns),
         ];
         for (sum, more) in sums {
             *sum += more;

@@ -27,7 +27,14 @@ impl Verb {
 }
 
 const MAY_BE_QUIET: &[Verb] = &[
-    Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE, Verb::TOUCH, Verb::MSET, Verb::INCR, Verb::DECR,
+    Verb::SET,
+    Verb::ADD,
+    Verb::REPLACE,
+    Verb::DELETE,
+    Verb::TOUCH,
+    Verb::MSET,
+    Verb::INCR,
+    Verb::DECR,
 ];
 const ON_COUNTERS: &[Verb] = &[Verb::DELETE, Verb::INCR, Verb::DECR, Verb::VERSION];
 const BATCHES: &[Verb] = &[Verb::MGET, Verb::MSET];
@@ -92,6 +99,8 @@ pub struct Tape {
     pub kinds: Vec<Kind>,
     /// A batch names a key twice.
     pub repeats: bool,
+    /// The prefill stores every key.
+    pub whole: bool,
     /// Every operation and the prefill store for ever.
     pub never_expires: bool,
     group: usize,
@@ -126,10 +135,15 @@ fn u64_at(data: &[u8], at: usize) -> u64 {
 }
 
 /// The bytes of a section, and where it begins.
-fn section(data: &'static [u8], field: usize, count: u64, width: u64) -> Result<(&'static [u8], usize), Refusal> {
+fn section(
+    data: &'static [u8],
+    field: usize,
+    count: u64,
+    width: u64,
+) -> Result<(&'static [u8], usize), Refusal> {
     let at = u64_at(data, field);
     let end = count.checked_mul(width).and_then(|size| size.checked_add(at));
-    let inside = at % 8 == 0 && end.is_some_and(|end| end <= data.len() as u64);
+    let inside = at.is_multiple_of(8) && end.is_some_and(|end| end <= data.len() as u64);
     check(inside, "a section outside the file", field)?;
     Ok((&data[at as usize..end.unwrap_or(0) as usize], at as usize))
 }
@@ -150,7 +164,12 @@ impl Tape {
         let data: &'static [u8] = data.leak();
         let tape: &'static mut Tape = Box::leak(Box::new(Tape::read(data)?));
         tape.run_pairs = (tape.runs.iter())
-            .map(|&key| (tape.keys[key as usize], tape.value(key, tape.lengths[key as usize] as usize).expect("checked")))
+            .map(|&key| {
+                (
+                    tape.keys[key as usize],
+                    tape.value(key, tape.lengths[key as usize] as usize).expect("checked"),
+                )
+            })
             .collect();
         Ok(tape)
     }
@@ -160,7 +179,8 @@ impl Tape {
         let head = (&data[..8], u32_at(data, 8), u32_at(data, 12));
         check(head == (b"CMTAPE\0\0", VERSION, HEADER_BYTES as u32), "no magic of version 2", 0)?;
         let field = |at| u64_at(data, at);
-        let (key_count, op_count, run_count, pool_bytes) = (field(32), field(48), field(56), field(64));
+        let (key_count, op_count, run_count, pool_bytes) =
+            (field(32), field(48), field(56), field(64));
         check(field(16) == data.len() as u64, "another length than it says", 16)?;
         check((1..=u64::from(u32::MAX)).contains(&key_count), "no possible number of keys", 32)?;
         check(field(40) <= key_count, "more keys to store than it has", 40)?;
@@ -175,13 +195,15 @@ impl Tape {
         let (runs, runs_at) = section(data, 128, run_count, 4)?;
         let times = if field(136) == 0 { None } else { Some(section(data, 136, op_count, 8)?) };
         let mut tape = Tape {
-            times: times.map(|(bytes, _)| bytes.chunks_exact(8).map(|time| u64_at(time, 0)).collect()),
+            times: times
+                .map(|(bytes, _)| bytes.chunks_exact(8).map(|time| u64_at(time, 0)).collect()),
             period_ns: field(72),
             prefill_count: field(40) as usize,
             op_count: op_count as usize,
             verified: field(152) & 1 == 0,
             kinds: Vec::new(),
             repeats: false,
+            whole: field(40) == key_count,
             never_expires: field(144) == 0,
             group: field(160) as usize,
             first_counter: (key_count - field(168)) as usize,
@@ -196,11 +218,18 @@ impl Tape {
             pool: section(data, 112, pool_bytes, 1)?.0,
         };
         tape.check_lengths(lengths_at)?;
-        check(tape.runs.iter().all(|&key| u64::from(key) < key_count), "a run of unknown keys", runs_at)?;
+        check(
+            tape.runs.iter().all(|&key| u64::from(key) < key_count),
+            "a run of unknown keys",
+            runs_at,
+        )?;
         for (number, record) in records.chunks_exact(16).enumerate() {
             tape.add_record(record, records_at + 16 * number)?;
         }
-        let later = tape.times.as_ref().is_none_or(|times| times.is_sorted() && times[times.len() - 1] < tape.period_ns);
+        let later = tape
+            .times
+            .as_ref()
+            .is_none_or(|times| times.is_sorted() && times[times.len() - 1] < tape.period_ns);
         check(later, "times out of order", 136)?;
         tape.run_keys = tape.runs.iter().map(|&key| tape.keys[key as usize]).collect();
         Ok(tape)
@@ -209,13 +238,16 @@ impl Tape {
     fn check_lengths(&self, at: usize) -> Result<(), Refusal> {
         let fit = self.lengths.iter().all(|&length| length as usize <= self.pool.len());
         check(fit, "a length beyond the pool", at)?;
-        let counted = self.lengths[self.first_counter..].iter().all(|&length| length as usize == COUNTER.len());
+        let counted = self.lengths[self.first_counter..]
+            .iter()
+            .all(|&length| length as usize == COUNTER.len());
         check(counted, "a counter of another length", at)
     }
 
     fn add_record(&mut self, bytes: &[u8], at: usize) -> Result<(), Refusal> {
         let (verb, flags) = (Verb(bytes[0]), bytes[1]);
-        let (run, key) = (usize::from(u16::from_le_bytes([bytes[2], bytes[3]])), u32_at(bytes, 4) as usize);
+        let (run, key) =
+            (usize::from(u16::from_le_bytes([bytes[2], bytes[3]])), u32_at(bytes, 4) as usize);
         let (length, exptime_s) = (u32_at(bytes, 8), u32_at(bytes, 12));
         check(NAMES.iter().any(|(number, _)| *number == verb.0), "an unknown verb", at)?;
         check(flags == 0 || (flags == 1 && verb.is(MAY_BE_QUIET)), "bad flags", at)?;
@@ -226,7 +258,8 @@ impl Tape {
         check(!step || key >= self.first_counter, "a counter's verb on another key", at)?;
         check(step || length as usize <= self.pool.len(), "a length beyond the pool", at)?;
         if !keyless && !verb.is(ON_COUNTERS) {
-            let named = if batch { &self.runs[key..key + run] } else { &self.numbers[key..key + 1] };
+            let named =
+                if batch { &self.runs[key..key + run] } else { &self.numbers[key..key + 1] };
             let plain = named.iter().all(|&key| (key as usize) < self.first_counter);
             check(plain, "a verb on a counter that is not for it", at)?;
         }
@@ -260,7 +293,8 @@ impl Tape {
 
     /// The operations of a lane, in order.
     pub fn lane(&'static self, lane: usize, lanes: usize) -> Vec<Operation> {
-        (lane..self.op_count / self.group).step_by(lanes)
+        (lane..self.op_count / self.group)
+            .step_by(lanes)
             .flat_map(|group| group * self.group..(group + 1) * self.group)
             .map(|number| self.operation(self.records[number], number))
             .collect()
@@ -269,7 +303,12 @@ impl Tape {
     /// The write that stores a key before anything is timed.
     pub fn prefill(&'static self, key: usize) -> Operation {
         let record = Record {
-            verb: Verb::SET, quiet: false, run: 1, key, length: self.lengths[key], exptime_s: self.exptime_s,
+            verb: Verb::SET,
+            quiet: false,
+            run: 1,
+            key,
+            length: self.lengths[key],
+            exptime_s: self.exptime_s,
         };
         let mut operation = self.operation(record, 0);
         if key >= self.first_counter {
@@ -322,8 +361,9 @@ fn read_keys(data: &'static [u8], count: u64, bytes: u64) -> Result<Vec<&'static
         let key = &text[from..until];
         let clean = key.iter().all(|&byte| byte > 32 && byte != 127);
         check(clean, "a key with white space or a control character", text_at + from)?;
-        let key = str::from_utf8(key)
-            .map_err(|_| Refusal::Unsupported("keys that are no UTF-8: the libraries take text".into()))?;
+        let key = str::from_utf8(key).map_err(|_| {
+            Refusal::Unsupported("keys that are no UTF-8: the libraries take text".into())
+        })?;
         keys.push(key);
     }
     Ok(keys)

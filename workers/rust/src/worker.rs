@@ -101,7 +101,11 @@ impl<S: Session> Worker<S> {
                 return;
             }
             Some("stop") => return,
-            _ => failed("protocol", &format!("not a request: {}", line.chars().take(120).collect::<String>()), true),
+            _ => failed(
+                "protocol",
+                &format!("not a request: {}", line.chars().take(120).collect::<String>()),
+                true,
+            ),
         };
         self.tell(&answer);
     }
@@ -140,7 +144,9 @@ impl<S: Session> Worker<S> {
         if !["prefill", "warmup", "measure"].contains(&run.phase.as_str()) {
             return failed("protocol", "no phase that it knows", true);
         }
-        let Some(mut player) = self.player.take() else { return failed("protocol", "run before prepare", true) };
+        let Some(mut player) = self.player.take() else {
+            return failed("protocol", "run before prepare", true);
+        };
         let before = usage();
         let (window, watches) = self.start(&mut player, &run);
         let Some(lanes) = self.attend(&window, &watches) else {
@@ -154,16 +160,19 @@ impl<S: Session> Worker<S> {
 
     /// Each lane into its thread.
     fn start(&mut self, player: &mut Player<S>, run: &Run) -> (Arc<Window>, Vec<Arc<Watch>>) {
-        let wall_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+        let wall_ns =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
         player.lanes.iter_mut().for_each(Lane::reset);
         let start_ns = clock_ns() + run.start_unix_ns.saturating_sub(wall_ns).max(START_AHEAD_NS);
         let timeout_ns = player.setup.timeout_ms * 1_000_000;
-        let window = Arc::new(Window::new(start_ns, run.duration_ms.map(|ms| ms * 1_000_000), timeout_ns));
+        let window =
+            Arc::new(Window::new(start_ns, run.duration_ms.map(|ms| ms * 1_000_000), timeout_ns));
         let watches = player.lanes.iter().map(|lane| lane.notes.watch.clone()).collect();
         let (prefill, count) = (run.phase == "prefill", player.lanes.len() as u64);
         let quiet = !prefill && player.tape.kinds.iter().any(|kind| kind % 2 == 1);
         for (t, lane) in player.lanes.drain(..).enumerate() {
-            let limit = run.ops.map_or(u64::MAX, |ops| ops / count + u64::from((t as u64) < ops % count));
+            let limit =
+                run.ops.map_or(u64::MAX, |ops| ops / count + u64::from((t as u64) < ops % count));
             let task = Task { window: window.clone(), prefill, limit, quiet };
             let sender = self.sender.clone();
             thread::spawn(move || {
@@ -185,7 +194,8 @@ impl<S: Session> Worker<S> {
                 Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => std::process::exit(0),
                 Err(RecvTimeoutError::Timeout) => {
                     next += PROGRESS;
-                    let sum = |of: fn(&Watch) -> u64| watches.iter().map(|watch| of(watch)).sum::<u64>();
+                    let sum =
+                        |of: fn(&Watch) -> u64| watches.iter().map(|watch| of(watch)).sum::<u64>();
                     let ops = sum(|watch| watch.done.load(Relaxed));
                     let errors = sum(|watch| watch.failed.load(Relaxed));
                     self.tell(&json!({"type": "progress", "ops": ops, "errors": errors}));
@@ -232,22 +242,35 @@ fn hello<S: Session>() -> Value {
 fn refusal<S: Session>(setup: &Setup, tape: &Tape) -> Option<String> {
     let client = S::CLIENT;
     let own: Vec<_> = client.kinds().collect();
-    let missing: Vec<_> = tape.kinds.iter().filter(|kind| !own.contains(kind)).map(|kind| kind_name(*kind)).collect();
+    let missing: Vec<_> =
+        tape.kinds.iter().filter(|kind| !own.contains(kind)).map(|kind| kind_name(*kind)).collect();
     let unix = setup.servers.iter().any(|server| server.starts_with("unix:"));
     let can = |feature: &str| client.features.contains(&feature);
     let option = setup.options.iter().find(|(name, value)| {
-        !client.options.iter().any(|(known, values)| known == name && values.contains(&value.as_str()))
+        !client
+            .options
+            .iter()
+            .any(|(known, values)| known == name && values.contains(&value.as_str()))
     });
     let numbers = [setup.threads, setup.connections, setup.depth, setup.timeout_ms as usize];
     let checks = [
-        (numbers.contains(&0) || setup.segment.0 >= setup.segment.1, "numbers that mean nothing".to_owned()),
-        (client.in_process && !setup.servers.is_empty(), "it is in this process and takes no servers".into()),
+        (
+            numbers.contains(&0) || setup.segment.0 >= setup.segment.1,
+            "numbers that mean nothing".to_owned(),
+        ),
+        (
+            client.in_process && !setup.servers.is_empty(),
+            "it is in this process and takes no servers".into(),
+        ),
         (!client.in_process && setup.servers.is_empty(), "it needs a server".into()),
         (!client.wires.contains(&setup.wire.as_str()), format!("no wire {}", setup.wire)),
         (unix && !can("unix"), "no Unix sockets".into()),
         (setup.servers.len() > 1 && !can("cluster"), "one server only".into()),
         (setup.depth > 1, "one operation at a time on a connection (depth 1)".into()),
-        (!client.in_process && setup.connections != setup.threads, "one connection for each thread".into()),
+        (
+            !client.in_process && setup.connections != setup.threads,
+            "one connection for each thread".into(),
+        ),
         (!missing.is_empty(), format!("no {}", missing.join(", "))),
         (option.is_some(), format!("no option {option:?}; it has: {:?}", client.options)),
     ];
@@ -259,16 +282,27 @@ fn usage() -> Usage {
     getrusage(UsageWho::RUSAGE_SELF).expect("its own usage")
 }
 
-fn done<S: Session>(phase: &str, player: &Player<S>, lanes: &[Lane<S>], window: &Window, before: Usage) -> Value {
+fn done<S: Session>(
+    phase: &str,
+    player: &Player<S>,
+    lanes: &[Lane<S>],
+    window: &Window,
+    before: Usage,
+) -> Value {
     let after = usage();
     let open_loop = player.tape.times.is_some() && phase != "prefill";
     let notes = || lanes.iter().map(|lane| &lane.notes);
     let mut lag = histogram();
     notes().for_each(|note| lag.add(&note.lag).expect("same bounds"));
-    let played = notes().filter(|note| note.watch.done.load(Relaxed) + note.watch.failed.load(Relaxed) > 0).count();
-    let latest = |of: fn(&crate::lane::Notes) -> u64| notes().map(of).max().unwrap_or(0).saturating_sub(window.start_ns);
+    let played = notes()
+        .filter(|note| note.watch.done.load(Relaxed) + note.watch.failed.load(Relaxed) > 0)
+        .count();
+    let latest = |of: fn(&crate::lane::Notes) -> u64| {
+        notes().map(of).max().unwrap_or(0).saturating_sub(window.start_ns)
+    };
     let sum = |of: fn(&crate::lane::Notes) -> u64| notes().map(of).sum::<u64>();
-    let reconnects: u64 = lanes.iter().map(|lane| lane.session.reconnects() - lane.notes.reconnects_before).sum();
+    let reconnects: u64 =
+        lanes.iter().map(|lane| lane.session.reconnects() - lane.notes.reconnects_before).sum();
     json!({
         "type": "done", "phase": phase,
         "elapsed_ns": latest(|note| note.ended_ns), "send_elapsed_ns": latest(|note| note.sent_ns),
@@ -285,7 +319,10 @@ fn operations<S: Session>(lanes: &[Lane<S>], open_loop: bool) -> Map<String, Val
     let mut operations = Map::new();
     for kind in 0..KINDS {
         let mut sum = Tally::new();
-        lanes.iter().filter_map(|lane| lane.notes.tallies[kind].as_ref()).for_each(|tally| sum.add(tally));
+        lanes
+            .iter()
+            .filter_map(|lane| lane.notes.tallies[kind].as_ref())
+            .for_each(|tally| sum.add(tally));
         if sum.attempts > 0 || !sum.response.is_empty() {
             operations.insert(kind_name(kind), sum.message(open_loop));
         }

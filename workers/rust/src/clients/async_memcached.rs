@@ -3,12 +3,15 @@
 //! It has no time-outs: in the profile `common` each call is given up after the one that is asked
 //! for, in `defaults` none is. A client whose call was given up or cut off stays closed for ever, so
 //! the next operation begins with a new one, as a program has to; these are the reconnects. The text
-//! protocol of the library has no `gets`, `replace`, `touch`, `gat` and `cas`.
+//! protocol of the library has no `gets`, `replace`, `touch`, `gat` and `cas`, the meta protocol no
+//! writes without a reply.
 
 use std::future::Future;
 use std::time::Duration;
 
-use async_memcached::{AsciiProtocol, Client as Library, Error, ErrorKind, MetaProtocol, MetaValue, Status, Value};
+use async_memcached::{
+    AsciiProtocol, Client as Library, Error, ErrorKind, MetaProtocol, MetaValue, Status, Value,
+};
 
 use crate::client::{Client, Session, Setup};
 use crate::judge::{self, Ending, Verdict};
@@ -45,19 +48,33 @@ impl From<Error> for Failure {
 }
 
 const META_ALONE: &[Verb] = &[Verb::GETS, Verb::REPLACE, Verb::TOUCH, Verb::GAT, Verb::CAS];
+/// Without a reply, on the text wire.
+const QUIET: &[Verb] = &[Verb::DELETE, Verb::INCR, Verb::DECR];
 
 impl Session for AsyncMemcached {
     const CLIENT: Client = Client {
         name: "async-memcached",
         library: "async-memcached",
         version: env!("ASYNC_MEMCACHED_VERSION"),
-        wires: &["meta", "text"],
+        wires: &["text", "meta"],
         features: &["threads", "open_loop", "unix"],
         verbs: &[
-            Verb::GET, Verb::GETS, Verb::MGET, Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE, Verb::TOUCH,
-            Verb::GAT, Verb::VERSION, Verb::MSET, Verb::CAS, Verb::INCR, Verb::DECR,
+            Verb::GET,
+            Verb::GETS,
+            Verb::MGET,
+            Verb::SET,
+            Verb::ADD,
+            Verb::REPLACE,
+            Verb::DELETE,
+            Verb::TOUCH,
+            Verb::GAT,
+            Verb::VERSION,
+            Verb::MSET,
+            Verb::CAS,
+            Verb::INCR,
+            Verb::DECR,
         ],
-        quiet: &[],
+        quiet: QUIET,
         options: &[("profile", &["common", "defaults"])],
         in_process: false,
     };
@@ -69,7 +86,11 @@ impl Session for AsyncMemcached {
 
     fn refuse(setup: &Setup, tape: &Tape) -> Option<&'static str> {
         let lacks = META_ALONE.iter().any(|verb| tape.kinds.contains(&(2 * usize::from(verb.0))));
-        (setup.wire == "text" && lacks).then_some("text: no gets, replace, touch, gat or cas")
+        if setup.wire == "text" {
+            return lacks.then_some("text: no gets, replace, touch, gat or cas");
+        }
+        let quiet = tape.kinds.iter().any(|kind| kind % 2 == 1);
+        quiet.then_some("meta: no writes without a reply")
     }
 
     async fn open(setup: &Setup, (): ()) -> Result<AsyncMemcached, String> {
@@ -79,12 +100,20 @@ impl Session for AsyncMemcached {
             None => format!("tcp://{server}"),
         };
         let timeout = setup.common().then(|| setup.timeout());
-        let client = within(timeout, Library::new(&address)).await.map_err(|failure| match failure {
-            Failure::TimedOut => format!("{server}: timed out"),
-            Failure::Library(error) => format!("{server}: {error}"),
-        })?;
+        let client =
+            within(timeout, Library::new(&address)).await.map_err(|failure| match failure {
+                Failure::TimedOut => format!("{server}: timed out"),
+                Failure::Library(error) => format!("{server}: {error}"),
+            })?;
         let expiry = (0, "T0".to_owned());
-        Ok(AsyncMemcached { client, address, meta: setup.wire == "meta", timeout, reconnects: 0, expiry })
+        Ok(AsyncMemcached {
+            client,
+            address,
+            meta: setup.wire == "meta",
+            timeout,
+            reconnects: 0,
+            expiry,
+        })
     }
 
     async fn call(&mut self, op: &Operation) -> Result<Answer, Failure> {
@@ -108,18 +137,30 @@ impl Session for AsyncMemcached {
 
     fn judge(tape: &Tape, op: &Operation, answer: &Answer) -> Verdict {
         match answer {
-            Answer::Value(value) => judge::one(tape, op, value.as_ref().map(|value| bytes(&value.data))),
-            Answer::Meta(value) => judge::one(tape, op, value.as_ref().map(|value| bytes(&value.data))),
-            Answer::Values(values) => {
-                judge::many(tape, op, values.iter().map(|value| (&value.key[..], bytes(&value.data))))
+            Answer::Value(value) => {
+                judge::one(tape, op, value.as_ref().map(|value| bytes(&value.data)))
             }
-            Answer::Metas(values) => {
-                judge::many(tape, op, values.iter().map(|value| (bytes(&value.key), bytes(&value.data))))
+            Answer::Meta(value) => {
+                judge::one(tape, op, value.as_ref().map(|value| bytes(&value.data)))
             }
-            Answer::Compared(read) => {
-                judge::compared(tape, op, read.as_ref().map(|(value, stored)| (&value[..], *stored)))
+            Answer::Values(values) => judge::many(
+                tape,
+                op,
+                values.iter().map(|value| (&value.key[..], bytes(&value.data))),
+            ),
+            Answer::Metas(values) => judge::many(
+                tape,
+                op,
+                values.iter().map(|value| (bytes(&value.key), bytes(&value.data))),
+            ),
+            Answer::Compared(read) => judge::compared(
+                tape,
+                op,
+                read.as_ref().map(|(value, stored)| (&value[..], *stored)),
+            ),
+            Answer::Done if op.verb.is(&[Verb::DELETE, Verb::TOUCH, Verb::INCR, Verb::DECR]) => {
+                judge::known(true)
             }
-            Answer::Done if op.verb.is(&[Verb::DELETE, Verb::TOUCH, Verb::INCR, Verb::DECR]) => judge::known(true),
             Answer::Done if op.verb == Verb::VERSION => Verdict::of(Ending::Done),
             Answer::Done => judge::written(op, true),
         }
@@ -131,12 +172,23 @@ impl Session for AsyncMemcached {
         let guarded = op.verb.is(&[Verb::ADD, Verb::REPLACE, Verb::CAS]);
         match error {
             Error::Protocol(Status::NotFound) if steps => Ending::Missed,
-            Error::Protocol(Status::NotStored | Status::Exists | Status::NotFound) if guarded => Ending::NotStored,
-            Error::Protocol(Status::Error(ErrorKind::Server(_)) | Status::NotStored) => Ending::Server,
-            Error::Protocol(Status::Error(ErrorKind::Protocol(_))) | Error::ParseError(_) => Ending::Protocol,
+            Error::Protocol(Status::NotStored | Status::Exists | Status::NotFound) if guarded => {
+                Ending::NotStored
+            }
+            Error::Protocol(Status::Error(ErrorKind::Server(_)) | Status::NotStored) => {
+                Ending::Server
+            }
+            Error::Protocol(Status::Error(ErrorKind::Protocol(_))) | Error::ParseError(_) => {
+                Ending::Protocol
+            }
             Error::Protocol(_) => Ending::Client,
             Error::Connect(_) | Error::ConnectionClosed | Error::Io(_) => Ending::Connection,
         }
+    }
+
+    async fn barrier(&mut self) -> Result<u64, Failure> {
+        within(self.timeout, self.client.version()).await?;
+        Ok(1)
     }
 
     fn reconnects(&self) -> u64 {
@@ -163,11 +215,21 @@ async fn within<T, E: Into<Failure>>(
 
 async fn text(client: &mut Library, op: &Operation) -> Result<Answer, Error> {
     let ttl = Some(i64::from(op.exptime_s));
+    let quiet = op.kind % 2 == 1;
     match op.verb {
         Verb::GET => return client.get(op.key()).await.map(Answer::Value),
-        Verb::MGET => return client.get_multi(op.keys).await.map(Answer::Values),
+        Verb::MGET => {
+            return match client.get_multi(op.keys).await {
+                // None of the keys is there.
+                Err(Error::Protocol(Status::NotFound)) => Ok(Answer::Values(Vec::new())),
+                result => result.map(Answer::Values),
+            };
+        }
         Verb::SET => client.set(op.key(), op.value, ttl, None).await?,
         Verb::ADD => client.add(op.key(), op.value, ttl, None).await?,
+        Verb::DELETE if quiet => client.delete_no_reply(op.key()).await?,
+        Verb::INCR if quiet => client.increment_no_reply(op.key(), op.amount).await?,
+        Verb::DECR if quiet => client.decrement_no_reply(op.key(), op.amount).await?,
         Verb::DELETE => client.delete(op.key()).await?,
         Verb::INCR => drop(client.increment(op.key(), op.amount).await?),
         Verb::DECR => drop(client.decrement(op.key(), op.amount).await?),
@@ -205,8 +267,12 @@ async fn meta(client: &mut Library, op: &Operation, expiry: &str) -> Result<Answ
             Err(error) => return Err(error),
         },
         Verb::DELETE => drop(client.meta_delete(op.key(), false, None, flags).await?),
-        Verb::INCR => drop(client.meta_increment(op.key(), false, None, Some(op.amount), flags).await?),
-        Verb::DECR => drop(client.meta_decrement(op.key(), false, None, Some(op.amount), flags).await?),
+        Verb::INCR => {
+            drop(client.meta_increment(op.key(), false, None, Some(op.amount), flags).await?)
+        }
+        Verb::DECR => {
+            drop(client.meta_decrement(op.key(), false, None, Some(op.amount), flags).await?)
+        }
         Verb::MSET => {
             if !client.meta_set_multi(op.pairs, flags).await?.is_empty() {
                 return Err(Status::NotStored.into());
@@ -218,7 +284,11 @@ async fn meta(client: &mut Library, op: &Operation, expiry: &str) -> Result<Answ
 }
 
 /// A value and its token, then the new value if the token still holds.
-async fn compare(client: &mut Library, op: &Operation, expiry: &str) -> Result<Option<(Vec<u8>, bool)>, Error> {
+async fn compare(
+    client: &mut Library,
+    op: &Operation,
+    expiry: &str,
+) -> Result<Option<(Vec<u8>, bool)>, Error> {
     let Some(MetaValue { data: Some(value), cas: Some(token), .. }) =
         client.meta_get(op.key(), false, None, Some(&["v", "c"])).await?
     else {

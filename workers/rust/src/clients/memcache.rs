@@ -3,13 +3,17 @@
 //! Its pool asks the server for its `version` before each operation: users get that, so it is
 //! measured, unless the option `test_on_check_out=off` spares it. TCP_NODELAY is its default.
 //! On the text wire it tells nobody that an `add` or `replace` was refused: these are binary alone.
+//! In binary its `incr` and `decr` make a counter that is missing: only tapes on which none can be.
 //! Over a Unix socket it has no time-outs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memcache::{Client as Library, CommandError, ConnectionManager, MemcacheError, ServerError, Url};
+use memcache::{
+    Client as Library, ClientError, CommandError, ConnectionManager, MemcacheError, ServerError,
+    Url,
+};
 
 use crate::client::{Client, Session, Setup};
 use crate::judge::{self, Ending, Verdict};
@@ -42,7 +46,10 @@ impl r2d2::HandleEvent for Count {
     }
 }
 
+/// What it says of a text connection that ends.
+const CUT_OFF: &str = "Ascii protocol no line found";
 const BINARY_ALONE: &[Verb] = &[Verb::ADD, Verb::REPLACE];
+const STEPS: &[Verb] = &[Verb::INCR, Verb::DECR];
 
 impl Session for Memcache {
     const CLIENT: Client = Client {
@@ -52,8 +59,18 @@ impl Session for Memcache {
         wires: &["binary", "text"],
         features: &["threads", "open_loop", "unix", "cluster"],
         verbs: &[
-            Verb::GET, Verb::GETS, Verb::MGET, Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE, Verb::TOUCH,
-            Verb::VERSION, Verb::CAS, Verb::INCR, Verb::DECR,
+            Verb::GET,
+            Verb::GETS,
+            Verb::MGET,
+            Verb::SET,
+            Verb::ADD,
+            Verb::REPLACE,
+            Verb::DELETE,
+            Verb::TOUCH,
+            Verb::VERSION,
+            Verb::CAS,
+            Verb::INCR,
+            Verb::DECR,
         ],
         quiet: &[],
         options: &[
@@ -74,13 +91,22 @@ impl Session for Memcache {
         if setup.wire == "text" && lacks {
             return Some("text: it tells nobody that an add or replace was refused");
         }
+        let steps = STEPS.iter().any(|verb| tape.kinds.contains(&(2 * usize::from(verb.0))));
+        let deletes = tape.kinds.contains(&(2 * usize::from(Verb::DELETE.0)));
+        if setup.wire == "binary" && steps && (deletes || !tape.whole) {
+            return Some(
+                "binary: its incr and decr make a counter that is not there, and say nothing",
+            );
+        }
         tape.repeats.then_some("a batch that names a key twice: the library gives maps")
     }
 
     async fn open(setup: &Setup, (): ()) -> Result<Memcache, String> {
         let opened = Arc::new(AtomicU64::new(0));
         let pools: Result<Vec<_>, String> = (setup.servers.iter())
-            .map(|server| pool(setup, server, &opened).map_err(|error| format!("{server}: {error}")))
+            .map(|server| {
+                pool(setup, server, &opened).map_err(|error| format!("{server}: {error}"))
+            })
             .collect();
         let client = Library::with_pools(pools?).map_err(|error| error.to_string())?;
         // Pools fill up in the background; an answer means that the connection is there.
@@ -101,8 +127,12 @@ impl Session for Memcache {
             Verb::REPLACE => client.replace(op.key(), op.value, op.exptime_s)?,
             Verb::DELETE => return client.delete(op.key()).map(Answer::Known),
             Verb::TOUCH => return client.touch(op.key(), op.exptime_s).map(Answer::Known),
-            Verb::INCR => return client.increment(op.key(), op.amount).map(|_| Answer::Known(true)),
-            Verb::DECR => return client.decrement(op.key(), op.amount).map(|_| Answer::Known(true)),
+            Verb::INCR => {
+                return client.increment(op.key(), op.amount).map(|_| Answer::Known(true));
+            }
+            Verb::DECR => {
+                return client.decrement(op.key(), op.amount).map(|_| Answer::Known(true));
+            }
             _ => drop(client.version()?),
         }
         Ok(Answer::Done)
@@ -113,14 +143,20 @@ impl Session for Memcache {
             Answer::Value(value) => judge::one(tape, op, value.as_deref()),
             Answer::Values(values) => {
                 // In the order in which they were asked for, which makes them quick to judge.
-                let found = |key: &&'static str| values.get(*key).map(|value| (key.as_bytes(), &value[..]));
-                let strange = values.keys().any(|key| !op.keys.contains(&key.as_str()));
-                if strange { Verdict::of(Ending::Wrong) } else { judge::many(tape, op, op.keys.iter().filter_map(found)) }
+                let found =
+                    |key: &&'static str| values.get(*key).map(|value| (key.as_bytes(), &value[..]));
+                let verdict = judge::many(tape, op, op.keys.iter().filter_map(found));
+                let strange = verdict.ending == Ending::Done && verdict.found < values.len();
+                if strange { Verdict::of(Ending::Wrong) } else { verdict }
             }
-            Answer::Versioned(values) => judge::one(tape, op, values.get(op.key()).map(|value| &value.0[..])),
-            Answer::Compared(read) => {
-                judge::compared(tape, op, read.as_ref().map(|(value, stored)| (&value[..], *stored)))
+            Answer::Versioned(values) => {
+                judge::one(tape, op, values.get(op.key()).map(|value| &value.0[..]))
             }
+            Answer::Compared(read) => judge::compared(
+                tape,
+                op,
+                read.as_ref().map(|(value, stored)| (&value[..], *stored)),
+            ),
             Answer::Known(there) => judge::known(*there),
             Answer::Done if op.verb == Verb::VERSION => Verdict::of(Ending::Done),
             Answer::Done => judge::written(op, true),
@@ -131,16 +167,27 @@ impl Session for Memcache {
         use std::io::ErrorKind::{TimedOut, WouldBlock};
         let guarded = op.verb.is(&[Verb::ADD, Verb::REPLACE]);
         match error {
-            MemcacheError::CommandError(CommandError::KeyNotFound) if op.verb.is(&[Verb::INCR, Verb::DECR]) => {
+            MemcacheError::CommandError(CommandError::KeyNotFound)
+                if op.verb.is(&[Verb::INCR, Verb::DECR]) =>
+            {
                 Ending::Missed
             }
-            MemcacheError::CommandError(CommandError::KeyExists | CommandError::KeyNotFound) if guarded => {
+            MemcacheError::CommandError(CommandError::KeyExists | CommandError::KeyNotFound)
+                if guarded =>
+            {
                 Ending::NotStored
             }
-            MemcacheError::IOError(error) if matches!(error.kind(), WouldBlock | TimedOut) => Ending::Timeout,
+            MemcacheError::IOError(error) if matches!(error.kind(), WouldBlock | TimedOut) => {
+                Ending::Timeout
+            }
             MemcacheError::IOError(_) | MemcacheError::PoolError(_) => Ending::Connection,
+            MemcacheError::ClientError(ClientError::Error(text)) if text == CUT_OFF => {
+                Ending::Connection
+            }
             MemcacheError::ServerError(ServerError::Error(_))
-            | MemcacheError::CommandError(CommandError::ValueTooLarge | CommandError::Unknown(_)) => Ending::Server,
+            | MemcacheError::CommandError(CommandError::ValueTooLarge | CommandError::Unknown(_)) => {
+                Ending::Server
+            }
             MemcacheError::ServerError(_) | MemcacheError::ParseError(_) => Ending::Protocol,
             _ => Ending::Client,
         }
@@ -177,7 +224,9 @@ fn compare(client: &Library, op: &Operation) -> Result<Option<(Vec<u8>, bool)>, 
     let Some((value, _, Some(token))) = read else { return Ok(None) };
     match client.cas(op.key(), op.value, op.exptime_s, token) {
         Ok(stored) => Ok(Some((value, stored))),
-        Err(MemcacheError::CommandError(CommandError::KeyExists | CommandError::KeyNotFound)) => Ok(Some((value, false))),
+        Err(MemcacheError::CommandError(CommandError::KeyExists | CommandError::KeyNotFound)) => {
+            Ok(Some((value, false)))
+        }
         Err(error) => Err(error),
     }
 }

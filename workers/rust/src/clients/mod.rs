@@ -2,6 +2,5 @@
 
 pub mod async_memcached;
 pub mod memcache;
-pub mod memcache_exp;
 pub mod moka;
 pub mod null;

@@ -57,7 +57,9 @@ impl Session for Moka {
             Verb::GET => Answer::Value(cache.get(op.key())),
             Verb::MGET => Answer::Values(op.keys.iter().map(|key| cache.get(*key)).collect()),
             Verb::DELETE => Answer::Known(cache.remove(op.key()).is_some()),
-            Verb::ADD => Answer::Stored(cache.entry_by_ref(op.key()).or_insert_with(|| op.value.into()).is_fresh()),
+            Verb::ADD => Answer::Stored(
+                cache.entry_by_ref(op.key()).or_insert_with(|| op.value.into()).is_fresh(),
+            ),
             Verb::REPLACE => {
                 let replaced = cache.entry_by_ref(op.key()).and_compute_with(|entry| match entry {
                     Some(_) => Op::Put(op.value.into()),

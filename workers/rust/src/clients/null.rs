@@ -1,4 +1,5 @@
-//! null: no library at all. What is measured with it is the loop's own cost.
+//! null: no library at all. What is measured with it is the loop's own cost. It remembers nothing:
+//! what the prefill stores is there, and nothing else.
 
 use crate::client::{Client, Session, Setup};
 use crate::judge::{self, Ending, Verdict};
@@ -8,7 +9,14 @@ use crate::tape::{Operation, Tape, Verb};
 pub struct Null;
 
 const QUIET: &[Verb] = &[
-    Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE, Verb::TOUCH, Verb::MSET, Verb::INCR, Verb::DECR,
+    Verb::SET,
+    Verb::ADD,
+    Verb::REPLACE,
+    Verb::DELETE,
+    Verb::TOUCH,
+    Verb::MSET,
+    Verb::INCR,
+    Verb::DECR,
 ];
 
 impl Session for Null {
@@ -19,8 +27,20 @@ impl Session for Null {
         wires: &["none"],
         features: &["threads", "open_loop"],
         verbs: &[
-            Verb::GET, Verb::GETS, Verb::MGET, Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE, Verb::TOUCH,
-            Verb::GAT, Verb::VERSION, Verb::MSET, Verb::CAS, Verb::INCR, Verb::DECR,
+            Verb::GET,
+            Verb::GETS,
+            Verb::MGET,
+            Verb::SET,
+            Verb::ADD,
+            Verb::REPLACE,
+            Verb::DELETE,
+            Verb::TOUCH,
+            Verb::GAT,
+            Verb::VERSION,
+            Verb::MSET,
+            Verb::CAS,
+            Verb::INCR,
+            Verb::DECR,
         ],
         quiet: QUIET,
         options: &[],
@@ -41,18 +61,24 @@ impl Session for Null {
     }
 
     fn judge(tape: &Tape, op: &Operation, value: &&'static [u8]) -> Verdict {
+        let there = |key: u32| (key as usize) < tape.prefill_count;
+        let first = op.indexes.first().is_some_and(|&key| there(key));
         match op.verb {
-            Verb::GET | Verb::GETS | Verb::GAT => judge::one(tape, op, Some(value)),
+            _ if op.kind % 2 == 1 => judge::written(op, true),
+            Verb::GET | Verb::GETS | Verb::GAT => judge::one(tape, op, first.then_some(*value)),
             Verb::MGET => {
-                let found = |(place, key): (usize, &&'static str)| {
-                    let length = tape.length(op.indexes[place]);
-                    (key.as_bytes(), tape.value(op.indexes[place], length).unwrap_or_default())
-                };
-                judge::many(tape, op, op.keys.iter().enumerate().map(found))
+                let named = op.keys.iter().zip(op.indexes).filter(|(_, index)| there(**index));
+                let found = named.map(|(key, &index)| {
+                    let value = tape.value(index, tape.length(index)).unwrap_or_default();
+                    (key.as_bytes(), value)
+                });
+                judge::many(tape, op, found)
             }
-            Verb::DELETE | Verb::TOUCH | Verb::INCR | Verb::DECR => judge::known(true),
-            Verb::CAS => judge::compared(tape, op, Some((op.value, true))),
+            Verb::DELETE | Verb::TOUCH | Verb::INCR | Verb::DECR => judge::known(first),
+            Verb::CAS => judge::compared(tape, op, first.then_some((op.value, true))),
             Verb::VERSION => Verdict::of(Ending::Done),
+            Verb::ADD => judge::written(op, !first),
+            Verb::REPLACE => judge::written(op, first),
             _ => judge::written(op, true),
         }
     }
