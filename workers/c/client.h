@@ -46,7 +46,7 @@ struct client {
   const char *capabilities;  /* wires and features; the kinds follow from `kinds` */
   kind_set kinds;
   bool in_process;
-  /* Names with the values that they may have: "nodelay=on|off …". */
+  /* Names with the values that they may have, N for a number: "nodelay=on|off retries=N …". */
   const char *options;
   /* Writes why a trial cannot be played into `reason`, if so. */
   void (*refuse)(const struct setup *setup, const struct tape *tape, char *reason);

@@ -74,6 +74,15 @@ bool read_setup(json_t *request, struct setup *setup, char *text)
   return !wrong;
 }
 
+/* Whether a text is one of the values that an option may have; N is any number. */
+static bool is_value(const char *possible, const char *text)
+{
+  size_t size = strlen(text);
+  if (!strcmp(possible, "N"))
+    return size > 0 && size < 10 && strspn(text, "0123456789") == size;
+  return !strcmp(possible, text);
+}
+
 /* Whether "name=value|…" is among a client's options. */
 static bool is_known(const char *options, const struct option *option)
 {
@@ -85,7 +94,7 @@ static bool is_known(const char *options, const struct option *option)
       continue;
     *values++ = 0;
     for (char *value; !strcmp(word, option->name) && (value = strsep(&values, "|"));)
-      if (!strcmp(value, option->value))
+      if (is_value(value, option->value))
         return true;
   }
   return false;

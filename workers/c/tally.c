@@ -57,7 +57,7 @@ static struct verdict judge_write(const struct operation *op, const struct answe
   struct verdict verdict = {answer->ending, 0, 0};
   switch (op->verb) {
   case SET: case ADD: case REPLACE: case MSET:
-    verdict.value_bytes = answer->ending == DONE ? op->length : 0;
+    verdict.value_bytes = answer->ending == DONE ? op->value_bytes : 0;
     if (answer->ending == MISSED) /* what the binary wire says to a `replace` of nothing */
       verdict.ending = op->verb == SET ? SERVER_FAILED : NOT_STORED;
     if (answer->ending == NOT_STORED && op->verb == SET)

@@ -253,6 +253,9 @@ static struct operation make_operation(const struct tape *t, uint32_t number)
   op.length = r.run && (IN_SET(r.verb) & reads) ? t->lengths[key] : r.length;
   if (r.run && !(IN_SET(r.verb) & STEPS))
     op.value = tape_value(t, key, op.length);
+  op.value_bytes = op.length;
+  for (uint32_t i = 1; r.verb == MSET && i < r.run; i++)
+    op.value_bytes += t->lengths[op.indexes[i]];
   return op;
 }
 
@@ -272,7 +275,7 @@ struct operation tape_prefill(const struct tape *t, uint32_t key)
   struct record r = {.verb = SET, .run = 1, .key = key};
   struct operation op = {.exptime_s = t->exptime_s, .verb = SET, .kind = KIND(SET, 0)};
   lay_keys(t, &op, r);
-  op.length = t->lengths[key];
+  op.value_bytes = op.length = t->lengths[key];
   op.value = key < t->key_count - t->counter_count ? tape_value(t, key, op.length) : COUNTER;
   return op;
 }

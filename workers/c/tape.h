@@ -27,6 +27,7 @@ struct operation {
   const uint32_t *indexes;  /* of the keys */
   uint32_t key_length, length, run, exptime_s, key_bytes;
   uint32_t number;          /* of the record */
+  uint64_t value_bytes;     /* of a write, or of all writes of a run */
   uint8_t verb, kind;
   bool noreply;
 };

@@ -39,18 +39,6 @@ static bool common(const struct setup *setup)
   return !strcmp(option_value(setup, "profile", "common"), "common");
 }
 
-static void refuse(const struct setup *setup, const struct tape *tape, char *reason)
-{
-  kind_set unseen = IN_SET(SET) | IN_SET(DELETE);
-  kind_set unmatched = QUIET(DELETE) | QUIET(INCR) | QUIET(DECR);
-  if (on(setup, "buffer_requests", "off") && (tape->kinds & unseen))
-    snprintf(reason, REASON_SIZE, "buffer_requests: it never tells what came of a buffered set or delete");
-  else if (!strcmp(setup->wire, "binary") && (tape->kinds & unmatched))
-    snprintf(reason, REASON_SIZE, "binary: it takes the answer of a quiet delete, incr or decr for the next one's");
-  else if (!strcmp(option_value(setup, "hashing", "default"), "ketama") && option_value(setup, "distribution", NULL))
-    snprintf(reason, REASON_SIZE, "hashing=ketama is a distribution already");
-}
-
 static bool add_server(memcached_st *handle, const char *server)
 {
   if (!strncmp(server, "unix:", 5))
@@ -62,6 +50,44 @@ static bool add_server(memcached_st *handle, const char *server)
   bool brackets = *server == '[';
   snprintf(host, sizeof host, "%.*s", (int)(colon - server) - 2 * brackets, server + brackets);
   return memcached_server_add(handle, host, (in_port_t)atoi(colon + 1)) == MEMCACHED_SUCCESS;
+}
+
+/* Behaviours of the library that are options here; what is not given stays as it comes. */
+static const struct { const char *name; memcached_behavior_t behavior; } BEHAVIORS[] = {
+    {"no_block", MEMCACHED_BEHAVIOR_NO_BLOCK}, {"keepalive", MEMCACHED_BEHAVIOR_TCP_KEEPALIVE},
+    {"verify_key", MEMCACHED_BEHAVIOR_VERIFY_KEY}, {"sort_hosts", MEMCACHED_BEHAVIOR_SORT_HOSTS},
+    {"socket_send_size", MEMCACHED_BEHAVIOR_SOCKET_SEND_SIZE},
+    {"socket_recv_size", MEMCACHED_BEHAVIOR_SOCKET_RECV_SIZE},
+    {"io_msg_watermark", MEMCACHED_BEHAVIOR_IO_MSG_WATERMARK},
+    {"io_bytes_watermark", MEMCACHED_BEHAVIOR_IO_BYTES_WATERMARK},
+};
+
+static const struct { const char *name; memcached_hash_t hash; } HASHES[] = {
+    {"default", MEMCACHED_HASH_DEFAULT}, {"md5", MEMCACHED_HASH_MD5}, {"crc", MEMCACHED_HASH_CRC},
+    {"fnv1_64", MEMCACHED_HASH_FNV1_64}, {"fnv1a_64", MEMCACHED_HASH_FNV1A_64},
+    {"fnv1_32", MEMCACHED_HASH_FNV1_32}, {"fnv1a_32", MEMCACHED_HASH_FNV1A_32},
+    {"jenkins", MEMCACHED_HASH_JENKINS}, {"murmur", MEMCACHED_HASH_MURMUR},
+};
+
+/* What an option sets a behaviour to. */
+static uint64_t behavior_value(const char *text)
+{
+  return !strcmp(text, "on") ? 1 : !strcmp(text, "off") ? 0 : strtoull(text, NULL, 10);
+}
+
+/* Set the behaviours that are asked for; the `reason` where the library does not take one. */
+static void behave(memcached_st *handle, const struct setup *setup, char *reason)
+{
+  for (size_t i = 0; i < sizeof BEHAVIORS / sizeof *BEHAVIORS; i++) {
+    const char *text = option_value(setup, BEHAVIORS[i].name, NULL);
+    if (text && memcached_behavior_set(handle, BEHAVIORS[i].behavior, behavior_value(text)) != MEMCACHED_SUCCESS)
+      snprintf(reason, REASON_SIZE, "%s: the library does not take %s=%s", setup->wire, BEHAVIORS[i].name, text);
+  }
+  const char *hash = option_value(setup, "hash", NULL);
+  for (size_t i = 0; hash && i < sizeof HASHES / sizeof *HASHES; i++)
+    if (!strcmp(hash, HASHES[i].name)
+        && memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_HASH, HASHES[i].hash) != MEMCACHED_SUCCESS)
+      snprintf(reason, REASON_SIZE, "%s: the library does not take hash=%s", setup->wire, hash);
 }
 
 static void configure(memcached_st *handle, const struct setup *setup)
@@ -79,6 +105,29 @@ static void configure(memcached_st *handle, const struct setup *setup)
     memcached_behavior_set(handle, MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED, 1);
   if (!strcmp(option_value(setup, "distribution", "modula"), "consistent"))
     memcached_behavior_set_distribution(handle, MEMCACHED_DISTRIBUTION_CONSISTENT);
+}
+
+/* Some behaviours do not go together: a handle that never connects finds out. */
+static void try_behaviors(const struct setup *setup, char *reason)
+{
+  memcached_st *handle = memcached_create(NULL);
+  configure(handle, setup);
+  behave(handle, setup, reason);
+  memcached_free(handle);
+}
+
+static void refuse(const struct setup *setup, const struct tape *tape, char *reason)
+{
+  kind_set unseen = IN_SET(SET) | IN_SET(DELETE);
+  kind_set unmatched = QUIET(DELETE) | QUIET(INCR) | QUIET(DECR);
+  if (on(setup, "buffer_requests", "off") && (tape->kinds & unseen))
+    snprintf(reason, REASON_SIZE, "buffer_requests: it never tells what came of a buffered set or delete");
+  else if (!strcmp(setup->wire, "binary") && (tape->kinds & unmatched))
+    snprintf(reason, REASON_SIZE, "binary: it takes the answer of a quiet delete, incr or decr for the next one's");
+  else if (!strcmp(option_value(setup, "hashing", "default"), "ketama") && option_value(setup, "distribution", NULL))
+    snprintf(reason, REASON_SIZE, "hashing=ketama is a distribution already");
+  else
+    try_behaviors(setup, reason);
 }
 
 static void close_session(void *session)
@@ -104,6 +153,7 @@ static void *open_session(const struct setup *setup, const struct tape *tape, ch
     if (!add_server(s->handle, setup->servers[i]))
       snprintf(reason, REASON_SIZE, "%s: no host:port or unix:/path", setup->servers[i]);
   configure(s->handle, setup);
+  behave(s->handle, setup, reason);
   /* The first command connects, to every server. */
   if (!*reason && memcached_version(s->handle) != MEMCACHED_SUCCESS)
     snprintf(reason, REASON_SIZE, "%s: %s", setup->servers[0], memcached_last_error_message(s->handle));
@@ -310,7 +360,9 @@ const struct client client_libmemcached = {
              | IN_SET(DELETE) | IN_SET(TOUCH) | IN_SET(CAS) | IN_SET(INCR) | IN_SET(DECR) | QUIET(SET)
              | QUIET(ADD) | QUIET(REPLACE) | QUIET(DELETE) | QUIET(INCR) | QUIET(DECR),
     .options = "profile=common|defaults nodelay=on|off buffer_requests=on|off hashing=default|ketama "
-               "distribution=modula|consistent",
+               "distribution=modula|consistent no_block=on|off keepalive=on|off verify_key=on|off sort_hosts=on|off "
+               "hash=default|md5|crc|fnv1_64|fnv1a_64|fnv1_32|fnv1a_32|jenkins|murmur "
+               "socket_send_size=N socket_recv_size=N io_msg_watermark=N io_bytes_watermark=N",
     .refuse = refuse, .open = open_session, .close = close_session,
     .begin = begin, .call = call, .settle = settle,
     .barrier = barrier, .reconnects = reconnects,

@@ -1,4 +1,5 @@
-/* null: no library at all. What is measured with it is the loop's own cost. */
+/* null: no library at all. What is measured with it is the loop's own cost. It remembers nothing: what
+ * the prefill stores is there, and nothing else. */
 #include "../client.h"
 
 #include <stdlib.h>
@@ -33,23 +34,51 @@ static void begin(void *session, bool prefill)
   (void)session, (void)prefill;
 }
 
+static bool is_there(const struct session *s, uint32_t key)
+{
+  return key < s->tape->prefill_count;
+}
+
+static void read_run(struct session *s, const struct operation *op, struct answer *answer)
+{
+  answer->ending = READ;
+  answer->count = 0;
+  for (uint32_t i = 0; i < op->run; i++) {
+    if (!is_there(s, op->indexes[i]))
+      continue;
+    uint32_t length = s->tape->lengths[op->indexes[i]];
+    const char *value = tape_value(s->tape, op->indexes[i], length);
+    s->items[answer->count++] = (struct item){op->keys[i], op->key_lengths[i], value, length};
+  }
+}
+
 static void call(void *session, const struct operation *op, struct answer *answer)
 {
   struct session *s = session;
-  answer->ending = DONE;
-  if (op->verb > MGET && op->verb != GAT)
-    return;
-  answer->ending = READ;
   answer->items = s->items;
-  answer->count = op->run;
-  if (op->verb != MGET) {
-    s->items[0] = (struct item){NULL, 0, op->value, op->length};
+  answer->count = 0;
+  if (op->verb == MGET) {
+    read_run(s, op, answer);
     return;
   }
-  for (uint32_t i = 0; i < op->run; i++) {
-    uint32_t length = s->tape->lengths[op->indexes[i]];
-    s->items[i] = (struct item){op->keys[i], op->key_lengths[i],
-                                tape_value(s->tape, op->indexes[i], length), length};
+  bool there = op->run && is_there(s, op->indexes[0]);
+  switch (op->noreply ? SET : op->verb) {
+  case GET: case GETS: case GAT: case CAS:
+    answer->ending = op->verb != CAS ? READ : there ? DONE : MISSED;
+    answer->count = there;
+    s->items[0] = (struct item){NULL, 0, op->value, op->length};
+    break;
+  case ADD:
+    answer->ending = there ? NOT_STORED : DONE;
+    break;
+  case REPLACE:
+    answer->ending = there ? DONE : NOT_STORED;
+    break;
+  case DELETE: case TOUCH: case INCR: case DECR:
+    answer->ending = there ? DONE : MISSED;
+    break;
+  default:
+    answer->ending = DONE;
   }
 }
 
