@@ -1,6 +1,6 @@
 module cachemark/workers/go
 
-go 1.26
+go 1.24.0
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0

@@ -83,14 +83,16 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 	errs := make([]error, len(p.lanes))
 	var group sync.WaitGroup
 	for t, l := range p.lanes {
-		group.Go(func() {
+		group.Add(1)
+		go func() {
+			defer group.Done()
 			defer func() {
 				if crash := recover(); crash != nil {
 					errs[t] = fmt.Errorf("a call of the library panicked: %v\n%s", crash, debug.Stack())
 				}
 			}()
 			l.play(window, &active)
-		})
+		}()
 	}
 	group.Wait()
 	userNs, systemNs := cpuNs()
