@@ -73,8 +73,8 @@ class Proxy:
 
     def _begin(self, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
 
     def _requests(self, client: socket.socket, server: socket.socket) -> None:
         reader, first = RequestReader(), True

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# mem_cache_store: ActiveSupport's MemCacheStore, which drives dalli. It answers failures as misses and
+# as refusals; its log and dalli's tell of them. `raw: true` stores the bytes themselves; without it
+# (profile=defaults) they travel inside an entry of its own.
+require_relative '../lib/dalli_gem'
+require_relative '../lib/rails_store'
+
+class Client < RailsStore
+  class << self
+    def load
+      DalliGem.load
+      load_store('mem_cache_store')
+    end
+
+    def library_version = "#{ActiveSupport::VERSION::STRING} on dalli #{Dalli::VERSION}"
+
+    def wires = DalliGem.wires
+
+    def makes_counters? = ActiveSupport.version >= Gem::Version.new('7.1')
+
+    def open(setup)
+      common = setup.common? ? { raw: true, **(ActiveSupport::VERSION::MAJOR < 7 ? {} : { pool: false }) } : {}
+      store = ActiveSupport::Cache::MemCacheStore.new(*setup.addresses, { **common, **DalliGem.options(setup) })
+      DalliGem.greet(setup) { store.stats }
+      store
+    end
+
+    def close(handle) = handle.instance_variable_get(:@data).with(&:close)
+  end
+
+  def failure(error, _op) = DalliGem.failure(error)
+
+  private
+
+  def said(text) = DalliGem.said(text)
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+# memcache-client: Ruby's first client, in pure Ruby, text protocol; superseded by dalli. It tries an
+# operation again once after a failure, by itself and always, and leaves a server that did not answer
+# alone for 30 s. Of a server's refusal it hands on the words without their kind, so most count as
+# `server`. Its `gets` is not public.
+#
+# Written against the gem's documented interface, version 1.8.5; not run here, since Debian does not
+# carry it.
+class Client < Session
+  LIBRARY = 'memcache-client'
+  WIRES = %w[text].freeze
+  FEATURES = %w[shared cluster].freeze
+  OPTIONS = { 'hashing' => 'default' }.freeze
+
+  class << self
+    def load = require('memcache')
+
+    def library_version = MemCache::VERSION
+
+    def refusal(tape, _setup)
+      'a read of many that names a key twice: the library gives a hash' if tape.repeats && tape.kinds.include?('mget')
+    end
+
+    def open(setup)
+      client = MemCache.new(setup.addresses, { logger: Complaints.new(Logger::WARN), **(setup.common? ? { timeout: setup.timeout_s } : {}) })
+      silent = setup.addresses - client.stats.keys
+      raise Unreachable, "#{silent.join(', ')}: #{Complaints.since(0)}" unless silent.empty?
+
+      client
+    rescue MemCache::MemCacheError => e
+      raise Unreachable, "#{setup.addresses.join(', ')}: #{e.message}"
+    end
+
+    def close(handle) = handle.reset
+  end
+
+  def initialize(handle, setup, tape)
+    super
+    @raw = setup.common?
+  end
+
+  def get(op) = calls(op, @handle.method(:get), [op.key, @raw], op.value, method(:read))
+
+  def mget(op)
+    calls(op, @handle.method(:get_multi), [*op.keys, { raw: @raw }], op.keys.zip(op.values).to_h, method(:read_many))
+  end
+
+  def set(op) = calls(op, @handle.method(:set), written(op), "STORED\r\n", ->(answer, _) { answered(answer) })
+
+  def add(op) = calls(op, @handle.method(:add), written(op), "STORED\r\n", method(:refused))
+
+  def replace(op) = calls(op, @handle.method(:replace), written(op), "STORED\r\n", method(:refused))
+
+  def delete(op) = calls(op, @handle.method(:delete), [op.key], "DELETED\r\n", method(:missed))
+
+  def incr(op) = calls(op, @handle.method(:incr), [op.key, op.amount], Integer, ->(*) { 0 })
+
+  def decr(op) = calls(op, @handle.method(:decr), [op.key, op.amount], Integer, ->(*) { 0 })
+
+  # The value is judged between the two round trips, where a program uses it.
+  def cas(op)
+    right = true
+    swap = lambda do
+      @handle.cas(op.key, op.exptime_s, @raw) do |value|
+        right = Judge.right?(@tape, op.numbers[0], value)
+        op.value
+      end
+    end
+    calls(op, swap, [], JUDGED, ->(answer, _) { right ? swapped(answer, op) : Judge::WRONG })
+  end
+
+  def failure(error, _op)
+    return Judge::CLIENT unless error.is_a?(MemCache::MemCacheError)
+
+    case error.message
+    when /timed? ?out|expired/i then Judge::TIMEOUT
+    when /lost connection|No connection|No servers|refused|reset|Broken pipe/i then Judge::CONNECTION
+    when /too large, memcached|readonly/ then Judge::CLIENT
+    when /unexpected response/ then Judge::PROTOCOL
+    else Judge::SERVER
+    end
+  end
+
+  private
+
+  # Counters are numbers to the server, whatever the library does to other values.
+  def written(op) = [op.key, op.value, op.exptime_s, @raw || @tape.counter?(op)]
+
+  def read(value, op) = value.nil? ? 0 : Judge.found(@tape, op, value)
+
+  # A server that cannot be asked is left out of the answer.
+  def read_many(values, op)
+    return Judge::CONNECTION if values.size < op.keys.size && Complaints.since(@began_ns)
+
+    Judge.found_many(@tape, op, values)
+  end
+
+  # A reply that is no refusal that the protocol knows: nil where the connection was lost.
+  def answered(answer) = answer.nil? ? Judge::CONNECTION : Judge::PROTOCOL
+
+  def refused(answer, op)
+    answer == "NOT_STORED\r\n" ? Judge.done(op) | Judge::REFUSED : answered(answer)
+  end
+
+  def missed(answer, _op) = answer == "NOT_FOUND\r\n" ? 0 : answered(answer)
+
+  # The gem answers nil where there was no such key, before it has sent anything.
+  def swapped(answer, op)
+    case answer
+    when nil, "NOT_FOUND\r\n" then 0
+    when "STORED\r\n" then Judge.done(op)
+    when "EXISTS\r\n" then Judge.done(op) | Judge::REFUSED
+    else Judge::PROTOCOL
+    end
+  end
+end

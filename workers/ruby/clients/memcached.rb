@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+# memcached: the gem on libmemcached 0.32, compiled when it is installed; last released in 2014. It is
+# not safe for several threads, and a call holds the interpreter's lock while it waits. A miss and a
+# refusal are exceptions, whose cost is the library's. Its `cas` needs an option that changes every
+# read, and so is left out.
+#
+# Written against the gem's documented interface, version 1.8.0; not run here, since Debian does not
+# carry it.
+require_relative '../lib/memcached_gem'
+
+class Client < Session
+  LIBRARY = 'memcached'
+  WIRES = %w[text binary].freeze
+  FEATURES = %w[unix cluster].freeze
+  OPTIONS = { 'hashing' => 'default|ketama' }.freeze
+
+  class << self
+    def load = require('memcached')
+
+    def library_version = Memcached::VERSION
+
+    def refusal(tape, _setup)
+      'a read of many that names a key twice: the library gives a hash' if tape.repeats && tape.kinds.include?('mget')
+    end
+
+    # Its distribution is ketama's as it comes; what it calls ketama is the one with md5.
+    def open(setup)
+      hashing = setup.options['hashing'] == 'ketama' ? { hash: :md5, distribution: :consistent_ketama } : {}
+      wire = setup.wire == 'binary' ? { binary_protocol: true } : {}
+      client = Memcached.new(setup.addresses, { **MemcachedGem.options(setup), **hashing, **wire })
+      MemcachedGem.greet(setup) { client.stats }
+      client
+    end
+
+    def close(handle) = handle.quit
+  end
+
+  def initialize(handle, setup, tape)
+    super
+    # The last argument of a read and of a write: whether the library converts values, as it comes.
+    @plain = setup.common? ? [false] : []
+  end
+
+  def get(op) = calls(op, @handle.method(:get), [op.key, *@plain], op.value, method(:read))
+
+  def mget(op)
+    judge = ->(values, _) { Judge.found_many(@tape, op, values) }
+    calls(op, @handle.method(:get), [op.keys, *@plain], op.keys.zip(op.values).to_h, judge)
+  end
+
+  # It answers nil, and raises otherwise.
+  def set(op) = calls(op, @handle.method(:set), written(op), nil, ->(*) { Judge::PROTOCOL })
+
+  def add(op) = calls(op, @handle.method(:add), written(op), nil, ->(*) { Judge::PROTOCOL })
+
+  def replace(op) = calls(op, @handle.method(:replace), written(op), nil, ->(*) { Judge::PROTOCOL })
+
+  def delete(op) = calls(op, @handle.method(:delete), [op.key], nil, ->(*) { Judge::PROTOCOL })
+
+  def incr(op) = calls(op, @handle.method(:incr), [op.key, op.amount], Integer, ->(*) { Judge::PROTOCOL })
+
+  def decr(op) = calls(op, @handle.method(:decr), [op.key, op.amount], Integer, ->(*) { Judge::PROTOCOL })
+
+  def failure(error, op) = MemcachedGem.outcome(error, op)
+
+  private
+
+  # Counters are numbers to the server, whatever the library does to other values.
+  def written(op) = [op.key, op.value, op.exptime_s, *(@tape.counter?(op) ? [false] : @plain)]
+
+  def read(value, op) = value.nil? ? Judge::PROTOCOL : Judge.found(@tape, op, value)
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require 'logger'
+
+# What libraries log: they tell there of failures that they answer as a miss. The last few are kept
+# for each thread.
+class Complaints < Logger
+  KEPT = 8
+  # Said when all goes well.
+  IDLE = /#connect |is back/
+
+  def initialize(level = DEBUG) = super(nil, level: level)
+
+  def add(severity, message = nil, progname = nil)
+    return true if severity < level
+
+    text = (message || (block_given? ? yield : progname)).to_s
+    return true if text.match?(IDLE)
+
+    kept = Thread.current[:complaints] ||= []
+    kept << [Window.clock, text]
+    kept.shift if kept.size > KEPT
+    true
+  end
+
+  # What was logged in this thread from an instant on, or nil.
+  def self.since(instant_ns)
+    texts = (Thread.current[:complaints] || []).select { |at_ns, _| at_ns >= instant_ns }.map(&:last)
+    texts.join('; ') unless texts.empty?
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+# What the clients that drive dalli have in common: dalli, dalli-meta, mem_cache_store, dalli_store.
+#
+# Before 5.0 the library tries an operation again after a failure, and an unresponsive server for ever
+# (advisory GHSA-4qp6-2jcr-596v). On the common ground the first failure is the operation's, and the
+# server is tried again after the pause that the library makes between its attempts.
+module DalliGem
+  COMMON = { compress: false, socket_max_failures: 1, down_retry_delay: 0.1 }.freeze
+  SERVER_REFUSED = /error (?:3|130|131|132|133|134):|SERVER_ERROR/
+  CLIENT_REFUSED = /error (?:4|6|129):|CLIENT_ERROR|over max size/
+  NETWORK = /failed \(count|is down|NetworkError|RingError|No server|unable to get|retrying|not reached/
+
+  module_function
+
+  def load
+    require 'set' # 3.0 uses it without saying so
+    require 'dalli'
+    Dalli.logger = Complaints.new
+  end
+
+  def at_least?(version) = Gem::Version.new(Dalli::VERSION) >= Gem::Version.new(version)
+
+  # Protocols, the library's own choice first. Meta before 4.0 ends a value at a line end inside it.
+  def wires
+    return %w[meta] if at_least?('5')
+
+    at_least?('4') ? %w[binary meta] : %w[binary]
+  end
+
+  # Options of Dalli::Client for a trial.
+  def options(setup)
+    wire = at_least?('4') && !at_least?('5') ? { protocol: setup.wire.to_sym } : {}
+    setup.common? ? { **COMMON, **wire, socket_timeout: setup.timeout_s } : wire
+  end
+
+  # Connect; `told` is what each server answered. Raises Unreachable.
+  def greet(setup)
+    silent = yield.reject { |_, told| told }.keys
+    raise Unreachable, "#{silent.join(', ')}: #{Complaints.since(0)}" unless silent.empty?
+  rescue Dalli::DalliError, Timeout::Error => e
+    raise Unreachable, "#{setup.addresses.join(', ')}: #{e.message}"
+  end
+
+  # What an exception counts as.
+  def failure(error)
+    case error
+    when Timeout::Error then Judge::TIMEOUT
+    when Dalli::NetworkError, Dalli::RingError then Judge::CONNECTION
+    when Dalli::MarshalError then Judge::CLIENT
+    when Dalli::DalliError then said(error.message)
+    else Judge::CLIENT
+    end
+  end
+
+  # What a failure counts as by the words that tell of it.
+  def said(text)
+    case text
+    when /timed? ?out|did not response/i then Judge::TIMEOUT
+    when SERVER_REFUSED then Judge::SERVER
+    when CLIENT_REFUSED then Judge::CLIENT
+    when NETWORK then Judge::CONNECTION
+    else Judge::PROTOCOL
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+# Where a client's library is loaded from. In this order: the source trees that CACHEMARK_GEM_NAME names,
+# joined by ":" (CACHEMARK_GEM_DALLI_META for dalli-meta); the bundle that BUNDLE_GEMFILE names; the
+# bundle of gemfiles/NAME, once set-up has installed it; the gems that this Ruby finds by itself, such
+# as Debian's.
+module Gems
+  FOLDER = File.expand_path('../gemfiles', __dir__)
+
+  module_function
+
+  # Make a client's library findable by `require`.
+  def prepare(name)
+    trees = ENV.fetch(variable(name), nil)
+    return $LOAD_PATH.unshift(*trees.split(':').flat_map { |tree| ["#{tree}/lib", "#{tree}/ext"] }) if trees
+
+    own = gemfile(name)
+    if !ENV['BUNDLE_GEMFILE'] && File.exist?("#{own}.lock")
+      ENV['BUNDLE_GEMFILE'] = own
+      ENV['BUNDLE_PATH'] = File.expand_path('../gems', __dir__)
+    end
+    require 'bundler/setup' if ENV['BUNDLE_GEMFILE']
+  end
+
+  # How to get a library that is not there.
+  def remedy(name)
+    bundle = File.exist?(gemfile(name)) ? "CACHEMARK_GEMS=#{name} cachemark setup ruby, or " : ''
+    "#{bundle}#{variable(name)}=/path/of/its/source"
+  end
+
+  def variable(name) = "CACHEMARK_GEM_#{name.tr('-', '_').upcase}"
+
+  def gemfile(name) = File.join(FOLDER, "#{name}.gemfile")
+end

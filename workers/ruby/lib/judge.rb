@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+# What an answer of a library comes to, as one number.
+#
+# Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
+# server refused to store, the bits above are the value bytes read or written. Negative: it failed.
+module Judge
+  WRONG, TIMEOUT, CONNECTION, SERVER, CLIENT, PROTOCOL = -1.downto(-6).to_a
+  ERRORS = {
+    TIMEOUT => 'timeout', CONNECTION => 'connection', SERVER => 'server', CLIENT => 'client', PROTOCOL => 'protocol'
+  }.freeze
+  FOUND_MASK = (1 << 16) - 1
+  REFUSED = 1 << 16
+  SIZE_BIT = 17
+  # Kinds that have hits and misses.
+  LOOKS_UP = %w[get gets mget gat cas delete touch incr decr].freeze
+
+  module_function
+
+  # Of an operation that did what it was meant to.
+  def done(op) = (op.size << SIZE_BIT) | (LOOKS_UP.include?(op.kind) ? op.keys.size : 0)
+
+  # A value that was read, at whatever length it was written.
+  def found(tape, op, value)
+    right?(tape, op.numbers[0], value) ? (value.bytesize << SIZE_BIT) | 1 : WRONG
+  end
+
+  # Values that were read, by key; what is not there was not found.
+  def found_many(tape, op, values)
+    return WRONG unless (values.keys - op.keys).empty?
+
+    there = op.numbers.zip(values.values_at(*op.keys)).reject { |_, value| value.nil? }
+    return WRONG unless there.all? { |number, value| right?(tape, number, value) }
+
+    (there.sum { |_, value| value.bytesize } << SIZE_BIT) | there.size
+  end
+
+  def right?(tape, number, value)
+    value.is_a?(String) && (!tape.verified? || value.b == tape.value(number, value.bytesize))
+  end
+end

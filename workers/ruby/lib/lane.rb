@@ -1,0 +1,218 @@
+# frozen_string_literal: true
+
+# A lane: one caller, in a thread of its own. Between two readings of the clock there is the call of
+# the library and nothing else; what is around them makes no objects.
+class Lane
+  # Operations are made before a window unless they would take more memory than this.
+  HELD_BYTES = 1 << 30
+  # How many are made at a time where they would.
+  CHUNK = 1000
+
+  attr_reader :record
+
+  def initialize(client, handle, tape, setup, number)
+    @session = client.new(handle, setup, tape)
+    @tape = tape
+    @place = (setup.share * setup.threads) + number
+    @lanes = setup.shares * setup.threads
+    kinds = ['set', *tape.kinds].uniq
+    @bases = kinds.each_with_index.to_h { |kind, i| [kind, i * Histogram::PLACES] }
+    @quiet = tape.kinds.any? { |kind| kind.end_with?('_noreply') }
+    @dues = tape.dues(@place, @lanes)
+    @length = tape.numbers(@place, @lanes).count
+    return unless tape.held_bytes(@place, @lanes) <= HELD_BYTES
+
+    @made = bound(tape.lane(@place, @lanes, keep: true)).to_a
+    @groups = @session.groups? ? @made.each_slice(tape.group).to_a : [@made]
+  end
+
+  # Make all ready for a phase, before its window is known.
+  def ready(phase, ops)
+    @prefill = phase == 'prefill'
+    @open_loop = @tape.open_loop? && !@prefill
+    @record = Record.new(@bases, @open_loop)
+    @limit = @prefill ? prefill(whole: false).count : ops || Window::FOR_EVER_NS
+    @limit = 0 if @length.zero? && !@prefill
+  end
+
+  # Play the phase that it was made ready for.
+  def play(window)
+    @window = window
+    @now = @record.sent_ns = window.start_ns
+    window.wait(window.start_ns)
+    @open_loop ? opened : closed
+    @record.ended_ns = @record.sent_ns
+    end_quiet if @quiet && !@prefill && @record.played.positive?
+  end
+
+  # Count what was played; the record.
+  def total
+    @prefill ? @record.total(prefill(whole: false), @limit) : @record.total(@made || script, @length)
+    @record
+  end
+
+  private
+
+  # Give each operation its call.
+  def bound(operations)
+    Enumerator.new { |out| operations.each { |op| out << bind(op) } }
+  end
+
+  def bind(op)
+    unless op.target
+      op.base = @bases[op.kind]
+      @session.public_send(op.kind, op)
+    end
+    op
+  end
+
+  def script = bound(@tape.lane(@place, @lanes))
+
+  def prefill(whole: true)
+    operations = @tape.prefill(@place, @lanes, whole: whole)
+    whole ? bound(operations) : operations
+  end
+
+  # Operations as they are played in one go: groups, where the client wants to know of them.
+  def chunks
+    return @groups if @groups && !@prefill
+
+    (@prefill ? prefill : script).each_slice(@session.groups? && !@prefill ? @tape.group : CHUNK)
+  end
+
+  # Call after call until the window ends.
+  def closed
+    while @record.played < @limit
+      ended = chunks.each { |chunk| @session.around { play_chunk(chunk) } || break }.nil?
+      break if ended
+    end
+    @record.sent_ns = @now
+  end
+
+  # False once the window is over.
+  def play_chunk(chunk)
+    record = @record
+    window = @window
+    service = record.service
+    busy_ns = record.busy_ns
+    timeout_ns = window.timeout_ns
+    played = record.played
+    limit = @limit
+    now = @now
+    clock = Process::CLOCK_MONOTONIC
+    chunk.each do |op|
+      break if now >= window.end_ns || played == limit
+
+      target = op.target
+      arguments = op.arguments
+      began = Process.clock_gettime(clock, :nanosecond)
+      begin
+        answer = target.call(*arguments)
+        now = Process.clock_gettime(clock, :nanosecond)
+      rescue StandardError => e
+        now = Process.clock_gettime(clock, :nanosecond)
+        answer = e
+      end
+      took = now - began
+      record.played = played += 1
+      if took < timeout_ns && op.want === answer # rubocop:disable Style/CaseEquality
+        shift = took.bit_length - 11
+        service[op.base + (shift.positive? ? (shift << 10) + (took >> shift) : took)] += 1
+        busy_ns[op.base] += took
+      else
+        note(op, answer, took, began)
+      end
+    end
+    @now = now
+    now < window.end_ns && played < limit
+  end
+
+  # An answer other than the one hoped for; what it comes to.
+  def note(op, answer, took, began)
+    @session.began_ns = began
+    code = answer.is_a?(StandardError) ? @session.failure(answer, op) : op.judge.call(answer, op)
+    code = Judge::TIMEOUT if took >= @window.timeout_ns
+    @record.other(op, code)
+    @record.service[op.base + Histogram.place(took)] += 1 if code >= 0 || code == Judge::TIMEOUT
+    @record.busy_ns[op.base] += took unless code.negative?
+    code
+  end
+
+  # Each call when it is due, or as soon after that as this lane is free.
+  def opened
+    pass_ns = @window.start_ns
+    while @record.played < @limit
+      chunks.each_with_index do |chunk, i|
+        first = i * (@groups ? chunks.first.size : CHUNK)
+        more = @session.around { open_chunk(chunk, first, pass_ns) }
+        return leave(pass_ns) unless more || @record.played == @limit
+        return unless more
+      end
+      pass_ns += @tape.period_ns
+    end
+  end
+
+  # False once the window is over.
+  def open_chunk(chunk, first, pass_ns)
+    chunk.each_with_index do |op, i|
+      @turn = first + i
+      due = pass_ns + @dues[@turn]
+      return false if @record.played == @limit || due >= @window.end_ns
+      return false if !@window.wait(due) || Window.clock >= @window.drain_ns
+
+      @record.bound += 1 if @record.played.positive? && @now > due
+      began = Window.clock
+      begin
+        answer = op.target.call(*op.arguments)
+      rescue StandardError => e
+        answer = e
+      end
+      @now = Window.clock
+      note_open(op, answer, due, began)
+    end
+    true
+  end
+
+  def note_open(op, answer, due, began)
+    took = @now - began
+    @record.played += 1
+    @record.sent_ns = @now
+    @record.lag[Histogram.place(began - due)] += 1
+    code = 0
+    if took < @window.timeout_ns && op.want === answer # rubocop:disable Style/CaseEquality
+      @record.service[op.base + Histogram.place(took)] += 1
+      @record.busy_ns[op.base] += took
+    else
+      code = note(op, answer, took, began)
+    end
+    @record.response[op.base + Histogram.place(@now - due)] += 1 if code >= 0 || code == Judge::TIMEOUT
+  end
+
+  # What was due in the window and will not be sent: it waited at least until now.
+  def leave(pass_ns)
+    now = Window.clock
+    until_ns = [now, @window.end_ns].min
+    skip = @turn
+    loop do
+      script.each_with_index do |op, i|
+        next if i < skip
+
+        due = pass_ns + @dues[i]
+        return if due >= until_ns || @record.played + @record.unsent >= @limit
+
+        @record.unsent += 1
+        @record.response[op.base + Histogram.place(now - due)] += 1
+      end
+      skip = 0
+      pass_ns += @tape.period_ns
+    end
+  end
+
+  # End operations that had no reply by commands that have one.
+  def end_quiet
+    @record.barriers = @session.barrier
+    @record.ended_ns = Window.clock
+  rescue StandardError => e # the server is gone, and with it what was sent last
+    warn "no answer after the last operations without one: #{e.message}"
+  end
+end

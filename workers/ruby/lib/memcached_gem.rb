@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+# What the clients that drive the memcached gem have in common: memcached, memcached_store. It raises an
+# exception for each result of libmemcached 0.32, a miss and a refusal among them.
+module MemcachedGem
+  # As it comes, the library tries a failed operation again, up to five times.
+  COMMON = { exception_retry_limit: 0, auto_eject_hosts: false, tcp_nodelay: true }.freeze
+  FAILURES = {
+    'ATimeoutOccurred' => Judge::TIMEOUT,
+    'ServerError' => Judge::SERVER, 'MemoryAllocationFailure' => Judge::SERVER,
+    'ClientError' => Judge::CLIENT, 'ABadKeyWasProvidedOrCharactersOutOfRange' => Judge::CLIENT,
+    'AKeyLengthOfZeroWasProvided' => Judge::CLIENT, 'ActionNotSupported' => Judge::CLIENT,
+    'ProtocolError' => Judge::PROTOCOL, 'PartialRead' => Judge::PROTOCOL
+  }.freeze
+
+  module_function
+
+  # Options of Memcached.new for a trial.
+  def options(setup)
+    return {} unless setup.common?
+
+    { **COMMON, timeout: setup.timeout_s, connect_timeout: setup.timeout_s }
+  end
+
+  # Connect to each server. Raises Unreachable.
+  def greet(setup)
+    yield
+  rescue Memcached::Error => e
+    raise Unreachable, "#{setup.addresses.join(', ')}: #{e.class}: #{e.message}"
+  end
+
+  # What an operation comes to that ended in an exception.
+  def outcome(error, op)
+    case error
+    when Memcached::NotFound then op.kind == 'replace' ? Judge.done(op) | Judge::REFUSED : 0
+    when Memcached::NotStored, Memcached::ConnectionDataExists then Judge.done(op) | Judge::REFUSED
+    when Memcached::Error then failed(error.class.name)
+    else Judge::CLIENT
+    end
+  end
+
+  # What a failure counts as by the name of its exception, wherever it is told.
+  def failed(text) = FAILURES.find { |name, _| text.include?("Memcached::#{name}") }&.last || Judge::CONNECTION
+end

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+# One prepared trial: a client with its connections open, and the lanes of this worker.
+class Player
+  # Lanes need a moment to be there before a window begins.
+  START_AHEAD_NS = 5_000_000
+
+  def initialize(client, setup, tape)
+    @client = client
+    @setup = setup
+    @tape = tape
+    # A cache in the process is one for all lanes.
+    count = client.wires == ['none'] ? 1 : [setup.connections, setup.threads].min
+    @handles = []
+    count.times { @handles << client.open(setup) }
+    @lanes = Array.new(setup.threads) { |t| Lane.new(client, @handles[t % count], tape, setup, t) }
+  end
+
+  def close = @handles.each { |handle| @client.close(handle) }
+
+  # Operations that succeeded and that failed so far.
+  def progress
+    played = @lanes.sum { |lane| lane.record.played }
+    failed = @lanes.sum { |lane| lane.record.failed }
+    [played - failed, failed]
+  end
+
+  # Whether a lane may wait for long with nothing to do.
+  def waits? = @tape.open_loop?
+
+  # Begin a phase: its window, and a thread that returns the fields of `done`.
+  def start(phase, ops, duration_ms, start_unix_ns)
+    @lanes.each_with_index { |lane, t| lane.ready(phase, ops && part(ops, t, @lanes.size)) }
+    # What was made ready has to be old before the window: a young one is looked at in each collection.
+    4.times { GC.start }
+    ahead_ns = [START_AHEAD_NS, start_unix_ns - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
+    window = Window.new(Window.clock + ahead_ns, duration_ms && (duration_ms * 1_000_000), @setup.timeout_ms * 1_000_000)
+    [window, play(phase, window)]
+  end
+
+  private
+
+  def part(total, number, parts) = (total / parts) + (number < total % parts ? 1 : 0)
+
+  def play(phase, window)
+    before = Process.times
+    threads = @lanes.map { |lane| Thread.new { lane.play(window) } }
+    Thread.new do
+      Thread.current.report_on_exception = false
+      threads.each(&:join)
+      after = Process.times
+      done(phase, window, @lanes.map(&:total), before, after)
+    ensure
+      threads.each(&:kill)
+    end
+  end
+
+  def done(phase, window, records, before, after)
+    {
+      type: 'done', phase: phase, operations: operations(records),
+      elapsed_ns: [0, *records.map { |record| record.ended_ns - window.start_ns }].max,
+      send_elapsed_ns: [0, *records.map { |record| record.sent_ns - window.start_ns }].max,
+      lag: Histogram.encode(sum(records.map { |record| Record.counted(record.lag, 0) })),
+      max_in_flight: records.count { |record| record.played.positive? },
+      bound: records.sum(&:bound), unsent: records.sum(&:unsent),
+      # A library that connects again does not say so: these would be the worker's own, none.
+      reconnects: 0,
+      cpu_user_ns: ((after.utime - before.utime) * 1e9).round,
+      cpu_system_ns: ((after.stime - before.stime) * 1e9).round,
+      barriers: records.sum(&:barriers)
+    }
+  end
+
+  def operations(records)
+    parts = records.map(&:operations)
+    parts.flat_map(&:keys).uniq.to_h do |kind|
+      figures, errors, service, response = parts.filter_map { |part| part[kind] }.transpose.map { |each| sum(each) }
+      coded = Histogram.encode(service)
+      # In a closed loop the two are the same.
+      [kind, { **figures, errors: errors, service: coded, response: @tape.open_loop? && !response.empty? ? Histogram.encode(response) : coded }]
+    end
+  end
+
+  # Sums by key.
+  def sum(parts) = parts.reduce({}) { |sum, part| sum.merge(part) { |_, a, b| a + b } }
+end
