@@ -1,7 +1,9 @@
-//! memcached's classic text protocol as pure functions over bytes: no I/O, no state, no clock.
+//! memcached's protocols as pure functions over bytes: no I/O, no state, no clock.
 //!
-//! `request` is what a server reads, `encode` what a client writes, `reply` what a client reads.
+//! Of the classic text protocol, `request` is what a server reads, `encode` what a client writes,
+//! `reply` what a client reads. `binary` is the binary protocol, on a server's side.
 
+pub mod binary;
 pub mod encode;
 pub mod reply;
 pub mod request;

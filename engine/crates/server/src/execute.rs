@@ -118,7 +118,8 @@ fn append_result(out: &mut Vec<u8>, result: Arithmetic) {
             append_number(out, number);
             out.extend_from_slice(b"\r\n");
         }
-        Arithmetic::NotFound => out.extend_from_slice(b"NOT_FOUND\r\n"),
+        // The text protocol asks for no unique number here.
+        Arithmetic::NotFound | Arithmetic::Exists => out.extend_from_slice(b"NOT_FOUND\r\n"),
         Arithmetic::NoRoom => out.extend_from_slice(b"SERVER_ERROR out of memory in incr\r\n"),
         Arithmetic::NonNumeric => out
             .extend_from_slice(b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),

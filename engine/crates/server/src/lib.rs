@@ -13,6 +13,7 @@
 //! ```
 
 mod accept;
+mod binary;
 mod blocking;
 mod events;
 mod execute;

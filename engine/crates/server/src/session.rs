@@ -2,6 +2,9 @@
 
 use cachemark_protocol::request::{Command, Keys, Refusal, Step, Store, StoreVerb, parse};
 
+use cachemark_protocol::binary::REQUEST_MAGIC;
+
+use crate::binary;
 use crate::execute::{self, Turn, say};
 use crate::state::State;
 
@@ -20,9 +23,17 @@ pub struct Fed {
     pub paused: bool,
 }
 
+/// Which protocol a connection speaks: its first byte tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Text,
+    Binary,
+}
+
 /// The state between calls: data that is still to be dropped, and how far a long get has come.
 #[derive(Debug, Default)]
 pub struct Session {
+    dialect: Option<Dialect>,
     swallow: u64,
     /// Keys that are answered already of the get at the front of the input.
     answered: usize,
@@ -47,7 +58,15 @@ impl Session {
             if rest.is_empty() {
                 break;
             }
-            match self.step(rest, &mut turn, pause_at) {
+            let dialect = *self.dialect.get_or_insert(match rest[0] {
+                REQUEST_MAGIC => Dialect::Binary,
+                _ => Dialect::Text,
+            });
+            let step = match dialect {
+                Dialect::Text => self.step(rest, &mut turn, pause_at),
+                Dialect::Binary => self.binary_step(rest, &mut turn),
+            };
+            match step {
                 Some(Taken { bytes, close }) => {
                     fed.consumed += bytes;
                     fed.close = close;
@@ -84,6 +103,16 @@ impl Session {
             }
         };
         taken(if whole { line } else { 0 })
+    }
+
+    fn binary_step(&mut self, rest: &[u8], turn: &mut Turn<'_>) -> Option<Taken> {
+        match binary::step(rest, turn) {
+            binary::Step::Incomplete => None,
+            binary::Step::Taken { bytes, swallow, close } => {
+                self.swallow = swallow;
+                Some(Taken { bytes, close })
+            }
+        }
     }
 
     /// Answer the keys that are not answered yet; false when the output is long before the last.

@@ -1,36 +1,42 @@
 //! `stats` and its topics: what this server really counts, under memcached's names.
 
-use std::fmt::Display;
-use std::io::Write;
 use std::sync::atomic::Ordering;
 
 use crate::state::{State, now_s};
 
-/// Append the reply to `stats [topic]`.
+/// A name and its value, as memcached writes it.
+pub type Row = (&'static str, String);
+
+/// Append the text protocol's reply to `stats [topic]`.
 pub fn write(topic: &[u8], state: &State, out: &mut Vec<u8>) {
+    match rows(topic, state) {
+        Some(_) if topic == b"reset" => out.extend_from_slice(b"RESET\r\n"),
+        Some(rows) => {
+            for (name, value) in rows {
+                out.extend_from_slice(format!("STAT {name} {value}\r\n").as_bytes());
+            }
+            out.extend_from_slice(b"END\r\n");
+        }
+        None => out.extend_from_slice(b"ERROR\r\n"),
+    }
+}
+
+/// What a topic has to say; `None` when there is no such topic. That of `reset` counts from 0 again
+/// and says nothing.
+pub fn rows(topic: &[u8], state: &State) -> Option<Vec<Row>> {
     match topic {
-        b"" => general(state, out),
-        b"settings" => settings(state, out),
-        b"items" => items(state, out),
+        b"" => Some(general(state)),
+        b"settings" => Some(settings(state)),
+        b"items" => Some(items(state)),
         b"reset" => {
             state.reset_counters();
-            out.extend_from_slice(b"RESET\r\n");
-            return;
+            Some(Vec::new())
         }
-        _ => {
-            out.extend_from_slice(b"ERROR\r\n");
-            return;
-        }
+        _ => None,
     }
-    out.extend_from_slice(b"END\r\n");
 }
 
-fn line(out: &mut Vec<u8>, name: &str, value: impl Display) {
-    // Writing to memory does not fail.
-    let _ = write!(out, "STAT {name} {value}\r\n");
-}
-
-fn general(state: &State, out: &mut Vec<u8>) {
+fn general(state: &State) -> Vec<Row> {
     let usage = state.store.usage(now_s());
     let counted = &usage.counters;
     let load = Ordering::Relaxed;
@@ -73,32 +79,38 @@ fn general(state: &State, out: &mut Vec<u8>) {
         ("evicted_unfetched", counted.evicted_unfetched),
         ("evictions", counted.evictions),
     ];
-    line(out, "version", state.version);
-    for (name, value) in rows {
-        line(out, name, value);
-    }
+    let version = ("version", state.version.to_owned());
+    let counted = rows.into_iter().map(|(name, value)| (name, value.to_string()));
+    std::iter::once(version).chain(counted).collect()
 }
 
-fn settings(state: &State, out: &mut Vec<u8>) {
+fn settings(state: &State) -> Vec<Row> {
     let settings = &state.settings;
-    line(out, "maxbytes", settings.memory_bytes);
-    line(out, "maxconns", settings.max_connections);
-    line(out, "num_threads", settings.threads);
-    line(out, "item_size_max", settings.item_bytes_max);
-    line(out, "cas_enabled", "yes");
-    line(out, "evictions", "on");
-    line(out, "binding_protocol", "ascii");
-    line(out, "io", settings.io.name());
+    vec![
+        ("maxbytes", settings.memory_bytes.to_string()),
+        ("maxconns", settings.max_connections.to_string()),
+        ("num_threads", settings.threads.to_string()),
+        ("item_size_max", settings.item_bytes_max.to_string()),
+        ("cas_enabled", "yes".to_owned()),
+        ("evictions", "on".to_owned()),
+        ("binding_protocol", "auto-negotiate".to_owned()),
+        ("io", settings.io.name().to_owned()),
+    ]
 }
 
-fn items(state: &State, out: &mut Vec<u8>) {
+/// One class holds all: this store has no slabs.
+fn items(state: &State) -> Vec<Row> {
     let usage = state.store.usage(now_s());
-    if usage.items > 0 {
-        // One class holds all: this store has no slabs.
-        line(out, "items:1:number", usage.items);
-        line(out, "items:1:mem_requested", usage.bytes);
-        line(out, "items:1:evicted", usage.counters.evictions);
-        line(out, "items:1:expired_unfetched", usage.counters.expired_unfetched);
-        line(out, "items:1:evicted_unfetched", usage.counters.evicted_unfetched);
+    if usage.items == 0 {
+        return Vec::new();
     }
+    [
+        ("items:1:number", usage.items),
+        ("items:1:mem_requested", usage.bytes),
+        ("items:1:evicted", usage.counters.evictions),
+        ("items:1:expired_unfetched", usage.counters.expired_unfetched),
+        ("items:1:evicted_unfetched", usage.counters.evicted_unfetched),
+    ]
+    .map(|(name, value)| (name, value.to_string()))
+    .into()
 }

@@ -6,4 +6,4 @@ mod shard;
 mod store;
 
 pub use shard::{Counters, Item, Mode, Outcome};
-pub use store::{Arithmetic, Store, Usage};
+pub use store::{Arithmetic, Deletion, Store, Usage};

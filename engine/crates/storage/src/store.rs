@@ -20,9 +20,20 @@ const RELATIVE_EXPTIME_MAX_S: i64 = 60 * 60 * 24 * 30;
 pub enum Arithmetic {
     Number(u64),
     NotFound,
+    /// It has another unique number than the one that was asked for.
+    Exists,
     NonNumeric,
     /// The longer number would never fit.
     NoRoom,
+}
+
+/// What came of deleting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    Deleted,
+    NotFound,
+    /// It has another unique number than the one that was asked for.
+    Exists,
 }
 
 /// What the store holds.
@@ -91,11 +102,27 @@ impl Store {
         value: &[u8],
         now_s: u32,
     ) -> Option<Outcome> {
+        self.store_if(0, mode, key, flags, exptime, value, now_s).map(|(outcome, _)| outcome)
+    }
+
+    /// The same if the item that is there has this unique number (0 is any), with that of what was
+    /// stored: 0 where nothing was.
+    #[expect(clippy::too_many_arguments, reason = "they are a storage command's own")]
+    pub fn store_if(
+        &self,
+        expected_cas: u64,
+        mode: Mode,
+        key: &[u8],
+        flags: u32,
+        exptime: i64,
+        value: &[u8],
+        now_s: u32,
+    ) -> Option<(Outcome, u64)> {
         let (hash, mut shard) = self.shard(key, now_s);
         shard.counters.sets += 1;
         let old = shard.find(hash, key, now_s);
-        if let Some(refused) = refusal(mode, old, &mut shard) {
-            return Some(refused);
+        if let Some(refused) = refusal(mode, expected_cas, old, &mut shard) {
+            return Some((refused, 0));
         }
         let joined;
         let mut fresh = Fresh {
@@ -117,7 +144,7 @@ impl Store {
             fresh.expires_s = shard.expiry(slot);
             fresh.value = &joined;
         }
-        shard.put(&fresh, old).then_some(Outcome::Stored)
+        shard.put(&fresh, old).then_some((Outcome::Stored, fresh.cas))
     }
 
     /// The value length of an item, for those who must know before they append to it.
@@ -128,16 +155,22 @@ impl Store {
     }
 
     pub fn delete(&self, key: &[u8], now_s: u32) -> bool {
+        self.delete_if(key, 0, now_s) == Deletion::Deleted
+    }
+
+    /// Delete an item if it has this unique number; 0 is any.
+    pub fn delete_if(&self, key: &[u8], cas: u64, now_s: u32) -> Deletion {
         let (hash, mut shard) = self.shard(key, now_s);
-        let found = shard.find(hash, key, now_s);
-        match found {
-            Some(slot) => {
-                shard.counters.delete_hits += 1;
-                shard.remove(slot);
-            }
-            None => shard.counters.delete_misses += 1,
+        let Some(slot) = shard.find(hash, key, now_s) else {
+            shard.counters.delete_misses += 1;
+            return Deletion::NotFound;
+        };
+        if cas != 0 && shard.item(slot).cas != cas {
+            return Deletion::Exists;
         }
-        found.is_some()
+        shard.counters.delete_hits += 1;
+        shard.remove(slot);
+        Deletion::Deleted
     }
 
     /// Remove an item that must not be served any more; not counted as a delete.
@@ -150,17 +183,33 @@ impl Store {
 
     /// Add to a number (it wraps at 2⁶⁴) or take from it (it stops at 0).
     pub fn arithmetic(&self, key: &[u8], delta: u64, increment: bool, now_s: u32) -> Arithmetic {
+        self.arithmetic_if(key, delta, increment, 0, now_s).0
+    }
+
+    /// The same if the item has this unique number (0 is any), with its new one: 0 where nothing
+    /// was changed.
+    pub fn arithmetic_if(
+        &self,
+        key: &[u8],
+        delta: u64,
+        increment: bool,
+        expected_cas: u64,
+        now_s: u32,
+    ) -> (Arithmetic, u64) {
         let (hash, mut shard) = self.shard(key, now_s);
         let Some(slot) = shard.find(hash, key, now_s) else {
             match increment {
                 true => shard.counters.incr_misses += 1,
                 false => shard.counters.decr_misses += 1,
             }
-            return Arithmetic::NotFound;
+            return (Arithmetic::NotFound, 0);
         };
         let item = shard.item(slot);
+        if expected_cas != 0 && item.cas != expected_cas {
+            return (Arithmetic::Exists, 0);
+        }
         let Some(before) = number::read(item.value) else {
-            return Arithmetic::NonNumeric;
+            return (Arithmetic::NonNumeric, 0);
         };
         let after =
             if increment { before.wrapping_add(delta) } else { before.saturating_sub(delta) };
@@ -173,14 +222,14 @@ impl Store {
             let (flags, expires_s) = (item.flags, shard.expiry(slot));
             let fresh = Fresh { hash, key, value: digits, flags, expires_s, cas, now_s };
             if !shard.put(&fresh, Some(slot)) {
-                return Arithmetic::NoRoom;
+                return (Arithmetic::NoRoom, 0);
             }
         }
         match increment {
             true => shard.counters.incr_hits += 1,
             false => shard.counters.decr_hits += 1,
         }
-        Arithmetic::Number(after)
+        (Arithmetic::Number(after), cas)
     }
 
     pub fn touch(&self, key: &[u8], exptime: i64, now_s: u32) -> bool {
@@ -235,8 +284,17 @@ impl Store {
 }
 
 /// Whether a mode forbids to store, given the item that is there.
-fn refusal(mode: Mode, old: Option<u32>, shard: &mut Shard) -> Option<Outcome> {
+fn refusal(mode: Mode, expected_cas: u64, old: Option<u32>, shard: &mut Shard) -> Option<Outcome> {
+    let mode = match mode {
+        Mode::Set | Mode::Add | Mode::Replace if expected_cas != 0 => Mode::Cas(expected_cas),
+        other => other,
+    };
     match (mode, old) {
+        (Mode::Append | Mode::Prepend, Some(slot))
+            if expected_cas != 0 && shard.item(slot).cas != expected_cas =>
+        {
+            Some(Outcome::Exists)
+        }
         (Mode::Add, Some(slot)) => {
             // A refused add still counts as a use of the item.
             shard.fetched(slot);

@@ -1,5 +1,4 @@
-//! The cases of conformance/server against the embedded server in both I/O modes and against the
-//! real memcached, which is the judge.
+//! What the tables of cases are played against: the embedded server and the real memcached.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,33 +9,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-#[derive(Deserialize)]
-struct Table {
-    case: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    request: String,
-    reply: String,
-    reply_1_6_18: Option<String>,
-    #[serde(default)]
-    closed: bool,
-}
-
-fn cases() -> Vec<Case> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../conformance/server/text.toml");
-    let text = std::fs::read_to_string(path).expect("the table of cases");
-    toml::from_str::<Table>(&text).expect("a table of cases").case
+/// A table of conformance/server.
+pub fn table<T: DeserializeOwned>(name: &str) -> T {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../conformance/server");
+    let text = std::fs::read_to_string(folder.join(name)).expect("the table of cases");
+    toml::from_str(&text).expect("a table of cases")
 }
 
 /// `{k250}` is a key of 250 bytes, `{x9}` nine bytes, `{keys30}` thirty keys.
-fn expand(text: &str) -> Vec<u8> {
+pub fn expand(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(open) = rest.find('{') {
@@ -60,10 +45,10 @@ fn expand(text: &str) -> Vec<u8> {
     out
 }
 
-struct Target {
-    address: String,
-    version: String,
-    is_1_6_18: bool,
+pub struct Target {
+    pub address: String,
+    pub version: String,
+    pub is_1_6_18: bool,
 }
 
 impl Target {
@@ -76,7 +61,7 @@ impl Target {
 
     /// Send in pieces of at most so many bytes; everything that comes back until the server ends
     /// the connection, or has nothing more to say to one that we have ended.
-    fn exchange(&self, request: &[u8], piece: usize, closed: bool) -> Vec<u8> {
+    pub fn exchange(&self, request: &[u8], piece: usize, closed: bool) -> Vec<u8> {
         let mut stream = self.connect();
         let mut reader = stream.try_clone().expect("a socket");
         let reading = thread::spawn(move || {
@@ -96,43 +81,9 @@ impl Target {
         }
         reading.join().expect("a reader")
     }
-
-    fn check(&self, case: &Case, piece: usize) {
-        self.exchange(b"flush_all\r\n", usize::MAX, false);
-        let reply = match &case.reply_1_6_18 {
-            Some(reply) if self.is_1_6_18 => reply,
-            _ => &case.reply,
-        };
-        let expected = expand(&reply.replace("<version>", &self.version));
-        let actual = self.exchange(&expand(&case.request), piece, case.closed);
-        let shown = without_cas(&actual);
-        assert!(
-            shown == expected,
-            "{}: {} in pieces of {piece}\nexpected {:?}\nactual   {:?}",
-            self.address,
-            case.name,
-            String::from_utf8_lossy(&expected[..expected.len().min(300)]),
-            String::from_utf8_lossy(&shown[..shown.len().min(300)]),
-        );
-    }
 }
 
-/// The unique number of `VALUE key flags length cas` is of no meaning here.
-fn without_cas(reply: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for line in reply.split_inclusive(|byte| *byte == b'\n') {
-        let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
-        if words.len() == 5 && words[0] == b"VALUE" {
-            out.extend_from_slice(&words[..4].join(&b' '));
-            out.extend_from_slice(b" <cas>\r\n");
-        } else {
-            out.extend_from_slice(line);
-        }
-    }
-    out
-}
-
-fn embedded(io: IoMode) -> (Server, Target) {
+pub fn embedded(io: IoMode) -> (Server, Target) {
     let settings = Settings {
         io,
         threads: 2,
@@ -146,22 +97,7 @@ fn embedded(io: IoMode) -> (Server, Target) {
     (server, Target { address, version: "1.2.3".to_owned(), is_1_6_18: false })
 }
 
-#[test]
-fn the_embedded_server_answers_as_memcached() {
-    for io in [IoMode::Blocking, IoMode::Events] {
-        let (_server, target) = embedded(io);
-        for case in cases() {
-            target.check(&case, usize::MAX);
-            // Cut at many places; large requests in larger pieces, to stay quick.
-            let piece =
-                if case.request.len() < 500 && !case.request.contains('{') { 1 } else { 4001 };
-            target.check(&case, piece);
-            target.check(&case, 7.max(piece));
-        }
-    }
-}
-
-struct Memcached(Child);
+pub struct Memcached(Child);
 
 impl Drop for Memcached {
     fn drop(&mut self) {
@@ -171,8 +107,8 @@ impl Drop for Memcached {
     }
 }
 
-#[test]
-fn memcached_agrees_with_the_cases() {
+/// A memcached that listens, on a port of the system's choice.
+pub fn memcached() -> (Memcached, Target) {
     let folder = tempfile::tempdir().expect("a folder");
     let ports = folder.path().join("ports");
     let user = if rustix::process::geteuid().is_root() { vec!["-u", "root"] } else { vec![] };
@@ -182,11 +118,8 @@ fn memcached_agrees_with_the_cases() {
         .env("MEMCACHED_PORT_FILENAME", &ports)
         .stderr(Stdio::null())
         .spawn();
-    let _memcached = Memcached(spawned.expect("memcached on PATH: apt-get install memcached"));
-    let target = memcached_target(&ports);
-    for case in cases() {
-        target.check(&case, usize::MAX);
-    }
+    let memcached = Memcached(spawned.expect("memcached on PATH: apt-get install memcached"));
+    (memcached, memcached_target(&ports))
 }
 
 fn memcached_target(ports: &Path) -> Target {

@@ -1,0 +1,328 @@
+//! memcached's binary protocol as a server reads and answers it: a header of 24 bytes, then
+//! extras, key and value. (memcached's wiki, BinaryProtocolRevamped; what the server really does
+//! where that is silent.)
+
+pub const HEADER_BYTES: usize = 24;
+/// The first byte of every request; on a fresh connection it tells binary from text.
+pub const REQUEST_MAGIC: u8 = 0x80;
+const REPLY_MAGIC: u8 = 0x81;
+
+use crate::request::KEY_BYTES_MAX;
+
+/// What an opcode asks for, whether quietly, and whether the key comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+    Delete,
+    Increment,
+    Decrement,
+    Touch,
+    GetAndTouch,
+    Flush,
+    Noop,
+    Version,
+    Stat,
+    Quit,
+}
+
+impl Verb {
+    fn of(opcode: u8) -> Option<Verb> {
+        Some(match opcode {
+            0x00 | 0x09 | 0x0c | 0x0d => Verb::Get,
+            0x01 | 0x11 => Verb::Set,
+            0x02 | 0x12 => Verb::Add,
+            0x03 | 0x13 => Verb::Replace,
+            0x04 | 0x14 => Verb::Delete,
+            0x05 | 0x15 => Verb::Increment,
+            0x06 | 0x16 => Verb::Decrement,
+            0x07 | 0x17 => Verb::Quit,
+            0x08 | 0x18 => Verb::Flush,
+            0x0a => Verb::Noop,
+            0x0b => Verb::Version,
+            0x0e | 0x19 => Verb::Append,
+            0x0f | 0x1a => Verb::Prepend,
+            0x10 => Verb::Stat,
+            0x1c => Verb::Touch,
+            0x1d | 0x1e | 0x23 | 0x24 => Verb::GetAndTouch,
+            _ => return None,
+        })
+    }
+
+    /// Extras, key and value: how many bytes of the first, and whether there may be the others.
+    fn shape(self) -> Shape {
+        let (extras, key, value) = match self {
+            Verb::Get | Verb::Delete => (&[0][..], Part::Needed, Part::Refused),
+            Verb::Set | Verb::Add | Verb::Replace => (&[8][..], Part::Needed, Part::Allowed),
+            Verb::Append | Verb::Prepend => (&[0][..], Part::Needed, Part::Allowed),
+            Verb::Increment | Verb::Decrement => (&[20][..], Part::Needed, Part::Refused),
+            Verb::Touch | Verb::GetAndTouch => (&[4][..], Part::Needed, Part::Refused),
+            Verb::Flush => (&[0, 4][..], Part::Refused, Part::Refused),
+            Verb::Noop | Verb::Version | Verb::Quit => (&[0][..], Part::Refused, Part::Refused),
+            Verb::Stat => (&[0][..], Part::Allowed, Part::Refused),
+        };
+        Shape { extras, key, value }
+    }
+
+    /// Whether it stores a value that the request carries.
+    pub fn stores(self) -> bool {
+        self.shape().value == Part::Allowed
+    }
+}
+
+struct Shape {
+    extras: &'static [u8],
+    key: Part,
+    value: Part,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Needed,
+    Allowed,
+    Refused,
+}
+
+impl Part {
+    fn suits(self, length: usize) -> bool {
+        match self {
+            Part::Needed => length > 0,
+            Part::Allowed => true,
+            Part::Refused => length == 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Status {
+    Ok = 0x0000,
+    NotFound = 0x0001,
+    Exists = 0x0002,
+    TooLarge = 0x0003,
+    InvalidArguments = 0x0004,
+    NotStored = 0x0005,
+    NonNumeric = 0x0006,
+    UnknownCommand = 0x0081,
+    OutOfMemory = 0x0082,
+}
+
+impl Status {
+    /// What the body of an error says.
+    pub fn text(self) -> &'static [u8] {
+        match self {
+            Status::Ok => b"",
+            Status::NotFound => b"Not found",
+            Status::Exists => b"Data exists for key.",
+            Status::TooLarge => b"Too large.",
+            Status::InvalidArguments => b"Invalid arguments",
+            Status::NotStored => b"Not stored.",
+            Status::NonNumeric => b"Non-numeric server-side value for incr or decr",
+            Status::UnknownCommand => b"Unknown command",
+            Status::OutOfMemory => b"Out of memory",
+        }
+    }
+}
+
+/// A request's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub opcode: u8,
+    key_length: u16,
+    extras_length: u8,
+    body_length: u32,
+    /// Comes back as it was sent.
+    pub opaque: u32,
+    pub cas: u64,
+}
+
+/// How a header is wrong; the connection ends with either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// The parts are longer than the body.
+    Lengths,
+    /// Not what this opcode carries.
+    Arguments,
+}
+
+/// Extras, key and value, sliced from the bytes that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body<'a> {
+    pub extras: &'a [u8],
+    pub key: &'a [u8],
+    pub value: &'a [u8],
+}
+
+impl Header {
+    /// The header at the front of `bytes`; `None` when it is not whole or has another magic.
+    pub fn read(bytes: &[u8]) -> Option<Header> {
+        let header = bytes.first_chunk::<HEADER_BYTES>()?;
+        (header[0] == REQUEST_MAGIC).then(|| Header {
+            opcode: header[1],
+            key_length: u16::from_be_bytes([header[2], header[3]]),
+            extras_length: header[4],
+            body_length: big_endian_u32(&header[8..12]),
+            opaque: big_endian_u32(&header[12..16]),
+            cas: big_endian_u64(&header[16..24]),
+        })
+    }
+
+    pub fn verb(&self) -> Option<Verb> {
+        Verb::of(self.opcode)
+    }
+
+    /// Success (of a get: a miss) is not answered.
+    pub fn quiet(&self) -> bool {
+        matches!(self.opcode, 0x09 | 0x0d | 0x11..=0x1a | 0x1e | 0x24)
+    }
+
+    /// The reply names the key.
+    pub fn echoes_key(&self) -> bool {
+        matches!(self.opcode, 0x0c | 0x0d | 0x23 | 0x24)
+    }
+
+    pub fn check(&self) -> Result<(), Malformed> {
+        let (key, extras) = (usize::from(self.key_length), usize::from(self.extras_length));
+        let Some(value) = self.body_bytes().checked_sub(key + extras) else {
+            return Err(Malformed::Lengths);
+        };
+        let Some(verb) = self.verb() else { return Ok(()) };
+        let shape = verb.shape();
+        let suits = shape.extras.contains(&self.extras_length)
+            && key <= KEY_BYTES_MAX
+            && shape.key.suits(key)
+            && shape.value.suits(value);
+        if suits { Ok(()) } else { Err(Malformed::Arguments) }
+    }
+
+    pub fn body_bytes(&self) -> usize {
+        self.body_length as usize
+    }
+
+    /// Key and value together, in bytes; of a header that was checked.
+    pub fn item_bytes(&self) -> u64 {
+        u64::from(self.body_length) - u64::from(self.extras_length)
+    }
+
+    /// The key as far as it is there: a large value need not be waited for to know it.
+    pub fn key<'a>(&self, body: &'a [u8]) -> Option<&'a [u8]> {
+        let begin = usize::from(self.extras_length);
+        body.get(begin..begin + usize::from(self.key_length))
+    }
+
+    /// The body behind the header, of a header that was checked; `None` when it is not whole.
+    pub fn body<'a>(&self, bytes: &'a [u8]) -> Option<Body<'a>> {
+        let body = bytes.get(HEADER_BYTES..HEADER_BYTES + self.body_bytes())?;
+        let (extras, rest) = body.split_at(usize::from(self.extras_length));
+        let (key, value) = rest.split_at(usize::from(self.key_length));
+        Some(Body { extras, key, value })
+    }
+}
+
+pub fn big_endian_u32(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+}
+
+pub fn big_endian_u64(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// A reply; its opcode and opaque number are the request's.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply<'a> {
+    pub status: Status,
+    pub extras: &'a [u8],
+    pub key: &'a [u8],
+    pub value: &'a [u8],
+    pub cas: u64,
+}
+
+impl Reply<'_> {
+    /// Nothing but a status; errors say what they are.
+    pub fn plain(status: Status) -> Reply<'static> {
+        Reply { status, extras: b"", key: b"", value: status.text(), cas: 0 }
+    }
+
+    pub fn append(&self, to: &Header, out: &mut Vec<u8>) {
+        let body = self.extras.len() + self.key.len() + self.value.len();
+        let mut header = [0; HEADER_BYTES];
+        header[0] = REPLY_MAGIC;
+        header[1] = to.opcode;
+        header[2..4].copy_from_slice(&(self.key.len() as u16).to_be_bytes());
+        header[4] = self.extras.len() as u8;
+        header[6..8].copy_from_slice(&(self.status as u16).to_be_bytes());
+        header[8..12].copy_from_slice(&(body as u32).to_be_bytes());
+        header[12..16].copy_from_slice(&to.opaque.to_be_bytes());
+        header[16..24].copy_from_slice(&self.cas.to_be_bytes());
+        out.extend_from_slice(&header);
+        out.extend_from_slice(self.extras);
+        out.extend_from_slice(self.key);
+        out.extend_from_slice(self.value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn header(opcode: u8, key: u16, extras: u8, body: u32) -> Header {
+        Header {
+            opcode,
+            key_length: key,
+            extras_length: extras,
+            body_length: body,
+            opaque: 7,
+            cas: 9,
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_is_laid_out() {
+        let mut bytes = vec![0x80, 0x01, 0, 1, 8, 0, 0, 0, 0, 0, 0, 14, 0, 0, 0, 7];
+        bytes.extend_from_slice(&9_u64.to_be_bytes());
+        bytes.extend_from_slice(&[0, 0, 0, 5, 0, 0, 0, 60, b'k', b'h', b'e', b'l', b'l', b'o']);
+        let read = Header::read(&bytes).expect("a header");
+        assert_eq!(read, header(0x01, 1, 8, 14));
+        assert_eq!((read.verb(), read.quiet(), read.check()), (Some(Verb::Set), false, Ok(())));
+        let body = read.body(&bytes).expect("a body");
+        assert_eq!((body.key, body.value), (&b"k"[..], &b"hello"[..]));
+        assert_eq!(read.body(&bytes[..bytes.len() - 1]), None);
+    }
+
+    #[test]
+    fn each_opcode_has_a_shape() {
+        assert_eq!(header(0x00, 3, 0, 2).check(), Err(Malformed::Lengths));
+        for (opcode, key, extras, body) in [
+            (0x00, 0, 0, 0),
+            (0x00, 251, 0, 251),
+            (0x00, 1, 4, 5),
+            (0x01, 1, 0, 2),
+            (0x0a, 1, 0, 1),
+        ] {
+            assert_eq!(header(opcode, key, extras, body).check(), Err(Malformed::Arguments));
+        }
+        assert_eq!(header(0x60, 1, 1, 9).check(), Ok(()), "no known opcode, no known shape");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let mut bytes = bytes;
+            if let Some(first) = bytes.first_mut() {
+                *first = REQUEST_MAGIC;
+            }
+            if let Some(header) = Header::read(&bytes)
+                && header.check().is_ok()
+            {
+                let _ = header.body(&bytes);
+                let _ = header.key(&bytes[HEADER_BYTES..]);
+            }
+        }
+    }
+}
