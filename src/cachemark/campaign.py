@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from cachemark import host
+from cachemark.audit import Audit, Auditor
 from cachemark.clients import ClientSpec
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome, Trial
@@ -22,6 +23,9 @@ from cachemark.trial import Setting, run_trial
 
 class Display(Protocol):
     """What a campaign tells as it goes."""
+
+    def looks(self, what: str) -> None:
+        """Something is being looked at before the first trial."""
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """Trial `number` of `total` begins."""
@@ -41,8 +45,12 @@ class Parties(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
 
 
-class _Places(msgspec.Struct, frozen=True, kw_only=True):
+class _Common(msgspec.Struct, frozen=True, kw_only=True):
+    """What all trials share."""
+
     shelf: TapeShelf
+    auditor: Auditor
+    audit: Audit
     server_cpus: str
     worker_cpus: str
 
@@ -57,14 +65,30 @@ def run_campaign(
     placed = host.placement(experiment.placement, usable, host.cores(usable))
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
         shelf = TapeShelf(parties.engine, Path(folder))
-        places = _Places(shelf=shelf, server_cpus=placed[0], worker_cpus=placed[1])
+        auditor = Auditor(experiment, parties.clients, parties.servers)
+        common = _Common(
+            shelf=shelf,
+            auditor=auditor,
+            audit=_audit(run, auditor, shelf, display),
+            server_cpus=placed[0],
+            worker_cpus=placed[1],
+        )
         for trial in _left(trials, done):
             display.begins(trial, trial.index + 1, len(trials))
-            setting = _setting(run.id, trial, experiment, parties, places)
+            setting = _setting(run.id, trial, experiment, parties, common)
             outcome = run_trial(setting, display.ops)
             run.append(outcome)
             display.ends(outcome)
     return run.outcomes()
+
+
+def _audit(run: Run, auditor: Auditor, shelf: TapeShelf, display: Display) -> Audit:
+    """Once for each run: a run that goes on has it already."""
+    audit = run.audit()
+    if audit is None:
+        audit = auditor.look(shelf, display.looks)
+        run.keep_audit(audit)
+    return audit
 
 
 def _left(trials: list[Trial], done: set[int]) -> Iterable[Trial]:
@@ -76,7 +100,7 @@ def _setting(
     trial: Trial,
     experiment: Experiment,
     parties: Parties,
-    places: _Places,
+    common: _Common,
 ) -> Setting:
     workload = workload_of(experiment, trial.cell)
     load = load_of(experiment, trial.cell)
@@ -88,7 +112,8 @@ def _setting(
         workload=workload,
         load=load,
         timing=experiment.timing,
-        tape=places.shelf.get(workload, load, experiment.timing, trial.tape_seed),
-        server_cpus=places.server_cpus,
-        worker_cpus=places.worker_cpus,
+        tape=common.shelf.get(workload, load, experiment.timing, trial.tape_seed),
+        server_cpus=common.server_cpus,
+        worker_cpus=common.worker_cpus,
+        caution=common.auditor.caution(common.audit, trial.cell),
     )

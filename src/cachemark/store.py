@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark import __version__
+from cachemark.audit.value import Audit
 from cachemark.errors import UsageError
 from cachemark.experiment import Experiment
 from cachemark.host import HostFacts
@@ -23,6 +24,7 @@ from cachemark.outcome import Outcome, from_line, to_line
 RUN_FORMAT = 1
 _HEADER = "run.json"
 _OUTCOMES = "outcomes.jsonl"
+_AUDIT = "audit.json"
 _LOCK = "lock"
 
 
@@ -71,6 +73,26 @@ class Run:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def audit(self) -> Audit | None:
+        """What was looked at before its first trial; None for a run without. Raises UsageError."""
+        path = self.folder / _AUDIT
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Audit)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.MsgspecError) as error:
+            raise UsageError(f"{path}: cannot be read: {error}") from error
+
+    def keep_audit(self, audit: Audit) -> None:
+        """Keep it, whole or not at all. Only inside the context."""
+        path = self.folder / _AUDIT
+        text = msgspec.json.format(msgspec.json.encode(audit)) + b"\n"
+        try:
+            path.with_suffix(".new").write_bytes(text)
+            path.with_suffix(".new").replace(path)
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error}") from error
 
     def append(self, outcome: Outcome) -> None:
         """Keep an outcome: it is on disk when this returns. Only inside the context."""

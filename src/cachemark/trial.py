@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from cachemark.audit.fitness import distrust, objection
+from cachemark.audit.value import Caution
 from cachemark.clients import ClientSpec
 from cachemark.errors import TrialError, UnsupportedError
 from cachemark.experiment import Load, Timing, Workload
@@ -37,6 +39,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     tape: Tape
     server_cpus: str
     worker_cpus: str
+    caution: Caution = Caution()
 
 
 class _Notes:
@@ -112,21 +115,26 @@ def _utc(unix_ns: int) -> str:
 
 
 def _judged(blank: Outcome, setting: Setting, notes: _Notes) -> Outcome:
+    doubt = distrust(setting.caution, notes.before, notes.after)
     judgement = judge(
         notes.phases["measure"],
         workload=setting.workload,
         load=setting.load,
-        before=notes.before,
-        after=notes.after,
+        before=doubt.before,
+        after=doubt.after,
         shared_server=setting.server.kind == "remote",
         merges=notes.worker is not None and "merges" in notes.worker.capabilities,
     )
+    if doubt.reason:
+        judgement = msgspec.structs.replace(
+            judgement, verdict="INVALID", reasons=[*judgement.reasons, doubt.reason]
+        )
     return msgspec.structs.replace(
         blank,
         state="measured",
         verdict=judgement.verdict,
         reasons=judgement.reasons,
-        notes=[*notes.notes, *judgement.notes],
+        notes=[*notes.notes, *doubt.notes, *judgement.notes],
     )
 
 
@@ -135,6 +143,7 @@ def _play(setting: Setting, notes: _Notes, progress: Callable[[int], None]) -> N
     missing = client.missing()
     if missing:
         raise UnsupportedError(missing, client.setup)
+    _object(setting, "" if setting.load.wire == "own" else setting.load.wire)
     with running(setting.server, cpus=setting.server_cpus) as server:
         notes.server = server.facts
         fleet = Fleet(client.command, _processes(setting), cpus=setting.worker_cpus, name=client.id)
@@ -143,6 +152,13 @@ def _play(setting: Setting, notes: _Notes, progress: Callable[[int], None]) -> N
                 _phases(setting, notes, server, fleet, progress)
             finally:
                 notes.log = fleet.log_tail()
+
+
+def _object(setting: Setting, wire: str) -> None:
+    """Raise UnsupportedError where the server or the level is not fit to be timed."""
+    why = objection(setting.caution, setting.workload, setting.load, wire)
+    if why:
+        raise UnsupportedError(why)
 
 
 def _phases(
@@ -236,6 +252,8 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Read
         notes.notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
         threads = 1
     notes.wire = _wire(load, ready)
+    _object(setting, notes.wire)
+    quirks = [*server.facts.quirks, *setting.caution.quirks]
     return Prepare(
         servers=server.addresses,
         wire=notes.wire,
@@ -245,7 +263,7 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Read
         tape=str(setting.tape.path),
         timeout_ms=setting.timing.timeout_ms,
         options={
-            **options_for(server.facts.quirks, ready.capabilities, setting.client.client.id),
+            **options_for(quirks, ready.capabilities, setting.client.client.id),
             **setting.client.options,
         },
     )

@@ -36,14 +36,15 @@ class Clock:
     """Time left, from the trials that this session has ended."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
+        self._began = 0.0
         self._first: int | None = None
         self.total = 0
         self.number = 0
 
     def begins(self, number: int, total: int) -> None:
         """Trial `number` of `total` begins."""
-        self._first = number if self._first is None else self._first
+        if self._first is None:
+            self._first, self._began = number, time.monotonic()
         self.number, self.total = number, total
 
     def left(self) -> str:
@@ -86,6 +87,10 @@ class LiveDisplay:
         self._rate = Rate()
         self._task = progress.add_task("", total=None, number=0, left="", rate="", what="")
 
+    def looks(self, what: str) -> None:
+        """Something is being looked at before the first trial."""
+        self._progress.update(self._task, what=what)
+
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """A trial begins."""
         self._clock.begins(number, total)
@@ -121,6 +126,9 @@ class PlainDisplay:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._clock = Clock()
+
+    def looks(self, what: str) -> None:
+        """Something is being looked at before the first trial: the report says what came of it."""
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """A trial begins."""

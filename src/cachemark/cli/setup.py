@@ -16,7 +16,10 @@ _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
 def setup(
     *languages: str,
     install: Annotated[
-        bool, Parameter(negative="", help="install the Debian packages of what is missing (sudo apt-get)")
+        bool,
+        Parameter(
+            negative="", help="install the Debian packages of what is missing (sudo apt-get)"
+        ),
     ] = False,
 ) -> int:
     """Build the workers of all languages, or of some, each inside its own folder.

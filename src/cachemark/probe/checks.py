@@ -10,7 +10,7 @@ import msgspec
 
 from cachemark.errors import TrialError
 from cachemark.probe.dialogue import Subject
-from cachemark.probe.finding import EVERYTHING, Finding
+from cachemark.probe.finding import CONSERVATION, EVERYTHING, PIPELINE, Finding
 from cachemark.probe.wire import AnswerError, Wire, shown
 from cachemark.servers import RunningServer
 
@@ -78,7 +78,7 @@ def split_segments(subject: Subject) -> Finding:
                 fit=False,
                 seen=str(error),
                 means="pipelined operations stall, each time for as long as nothing more is sent",
-                excludes=["pipeline"],
+                excludes=[PIPELINE],
             )
     return Finding(name=name, fit=True, seen="as it should be")
 
@@ -226,7 +226,7 @@ def counters(subject: Subject, server: RunningServer) -> Finding:
             fit=False,
             seen=str(error),
             means="a client's counts cannot be held against the server's",
-            excludes=["conservation"],
+            excludes=[CONSERVATION],
         )
     return judge_counters(before, after)
 
@@ -247,7 +247,7 @@ def judge_counters(before: dict[str, str], after: dict[str, str]) -> Finding:
         fit=not (wrong or blind),
         seen="; ".join(seen) or "count what was done",
         means="a client's counts cannot be held against the server's" if wrong or blind else "",
-        excludes=["conservation"] if wrong or blind else [],
+        excludes=[CONSERVATION] if wrong or blind else [],
     )
 
 
@@ -262,9 +262,10 @@ def _read(wire: Wire, key: bytes) -> None:
     wire.expect(rb"VALUE %s 0 5( \d+)?\r\nhello\r\nEND\r\n" % key)
 
 
-SUBJECT_CHECKS: tuple[Callable[[Subject], Finding], ...] = (
-    split_segments,
-    many_keys,
-    value_sizes,
-    binary,
+# Each with what it excludes on a server that fails it.
+SUBJECT_CHECKS: tuple[tuple[str, Callable[[Subject], Finding]], ...] = (
+    (PIPELINE, split_segments),
+    ("mget", many_keys),
+    ("", value_sizes),
+    ("binary", binary),
 )

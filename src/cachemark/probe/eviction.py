@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cachemark.errors import TrialError
 from cachemark.probe.dialogue import Subject
-from cachemark.probe.finding import Finding
+from cachemark.probe.finding import EVICTIONS, Finding
 from cachemark.probe.wire import AnswerError, Wire
 from cachemark.servers import RunningServer
 
@@ -32,7 +32,7 @@ def eviction(server: RunningServer, space: bytes) -> Finding:
             fit=False,
             seen=f"while it was filled: {error}",
             means="nothing may be measured once it is full",
-            excludes=["evictions"],
+            excludes=[EVICTIONS],
         )
 
 
@@ -81,7 +81,7 @@ def judge(sample: int, oldest: int, newest: int, *, read: bool) -> Finding:
         fit=False,
         seen=seen,
         means=f"it evicts {order}: nothing may be measured once it is full",
-        excludes=["evictions"],
+        excludes=[EVICTIONS],
     )
 
 

@@ -23,6 +23,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 # Without this a server cannot be timed at all.
 EVERYTHING = "everything"
+# What nothing can be measured across on a server that throws away the wrong items.
+EVICTIONS = "evictions"
+# The server's counts cannot be held against a client's.
+CONSERVATION = "conservation"
+# Several operations under way on one connection.
+PIPELINE = "pipeline"
 
 
 def excluded(findings: list[Finding]) -> dict[str, str]:

@@ -48,7 +48,7 @@ def files(form: str, run: Run, width: int | None) -> dict[str, str]:
 
 def render(form: str, run: Run, width: int | None) -> str:
     """A run's report in one of the forms of RENDERERS, `width` columns wide where that matters."""
-    return RENDERERS[form](build(run.header, run.outcomes()), width)
+    return RENDERERS[form](build(run.header, run.outcomes(), run.audit()), width)
 
 
 def draw(form: str, run: Run, folder: Path) -> list[Path]:
@@ -56,7 +56,7 @@ def draw(form: str, run: Run, folder: Path) -> list[Path]:
     from cachemark.report.plots import files  # noqa: PLC0415
 
     written: list[Path] = []
-    for name, content in files(build(run.header, run.outcomes()), form):
+    for name, content in files(build(run.header, run.outcomes(), run.audit()), form):
         path = folder / f"{name}{PICTURES[form]}"
         try:
             folder.mkdir(parents=True, exist_ok=True)

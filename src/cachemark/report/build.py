@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cachemark.audit.value import Audit
 from cachemark.clients import NATIVE
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
+from cachemark.report import audit as audited
 from cachemark.report import emcache, loops, published
 from cachemark.report.format import interval, number, time
 from cachemark.report.trials import trial_rows
@@ -27,8 +29,8 @@ from cachemark.store import RunHeader
 _PUBLISHED = frozenset({"java-clients", "ruby-clients", "server-modes", "inprocess-vs-network"})
 
 
-def build(header: RunHeader, outcomes: Sequence[Outcome]) -> Report:
-    """The report of a run."""
+def build(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit | None = None) -> Report:
+    """The report of a run; `audit` is what was looked at before its trials."""
     experiment = header.experiment
     summaries = summarise(outcomes)
     groups = _groups(summaries, outcomes, experiment)
@@ -41,7 +43,11 @@ def build(header: RunHeader, outcomes: Sequence[Outcome]) -> Report:
         rejected=_rejected(summaries),
         notes=_notes(experiment, summaries),
         environment=_environment(header),
-        sections=[*_then_and_now(experiment, outcomes, summaries), *loops.sections(summaries)],
+        sections=[
+            *_then_and_now(experiment, outcomes, summaries),
+            *loops.sections(summaries),
+            *audited.sections(audit),
+        ],
         trials=trial_rows(outcomes),
     )
 
@@ -164,15 +170,33 @@ _MEANING = {
 
 
 def _absences(summaries: list[CellSummary]) -> list[Absence]:
-    """What cannot run, once each: a server for all clients, a client, or one of its cells."""
-    absent = [summary for summary in summaries if summary.unsupported]
-    absences: dict[tuple[str, str], Absence] = {}
-    for summary in absent:
-        what = _missing(summary, summaries)
-        reason = summary.unsupported.removeprefix(f"{summary.cell.client}: ")
-        absence = Absence(what=what, reason=reason, remedy=summary.remedy)
-        absences.setdefault((what, reason), absence)
-    return list(absences.values())
+    """What cannot run, once for each reason: a server for all clients, a client, or some cells."""
+    alike: dict[tuple[str, str], list[CellSummary]] = {}
+    for summary in summaries:
+        if summary.unsupported:
+            reason = summary.unsupported.removeprefix(f"{summary.cell.client}: ")
+            alike.setdefault((reason, summary.remedy), []).append(summary)
+    return [
+        Absence(what=what, reason=reason, remedy=remedy)
+        for (reason, remedy), members in alike.items()
+        for what in _named(members, summaries)
+    ]
+
+
+def _named(members: list[CellSummary], summaries: list[CellSummary]) -> list[str]:
+    """What is absent for one reason: what is missing as a whole, then what its cells share."""
+    found = dict.fromkeys(_missing(member, summaries) for member in members)
+    whole = [what for what in found if " · " not in what]
+    single = [what for what in found if " · " in what]
+    if len(single) < 2:
+        return [*whole, *single]
+    cells = [m.cell for m in members if _missing(m, summaries) in single]
+    shared = [
+        values.pop()
+        for values in ({getattr(cell, of) for cell in cells} for of in cells[0].__struct_fields__)
+        if len(values) == 1
+    ]
+    return [*whole, " · ".join([*shared, f"{len(cells)} cells"])]
 
 
 def _missing(summary: CellSummary, summaries: list[CellSummary]) -> str:

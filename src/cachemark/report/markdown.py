@@ -19,7 +19,7 @@ def render(report: Report, width: int | None) -> str:
             lines += ["", *_draw(of_kinds)]
     for section in report.sections:
         lines += ["", f"## {section.title}", ""]
-        lines += _draw(Table(columns=section.columns, rows=section.rows))
+        lines += _draw(Table(columns=section.columns, rows=section.rows, prose=section.prose))
         lines += ["", *[f"- {note}" for note in section.notes]]
     absent = [
         f"{a.what}: {a.reason}" + (f" → `{a.remedy}`" if a.remedy else "") for a in report.absences
@@ -40,7 +40,9 @@ def render(report: Report, width: int | None) -> str:
 
 def _draw(table: Table) -> list[str]:
     head = "| " + " | ".join(table.columns) + " |"
-    rule = "|" + "|".join([":--", *["--:"] * (len(table.columns) - 1)]) + "|"
+    rule = (
+        "|" + "|".join([":--", *[":--" if table.prose else "--:"] * (len(table.columns) - 1)]) + "|"
+    )
     return [head, rule, *["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]]
 
 

@@ -10,10 +10,11 @@ from cachemark.statistics import Interval, KindSummary, Metric
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns and rows; the first column is text, the others are right-aligned."""
+    """Columns and rows; the first column is text, and the others too if it is all `prose`."""
 
     columns: list[str]
     rows: list[list[str]]
+    prose: bool = False
 
 
 # In an open loop every client is given the same rate: what tells them apart is p99.

@@ -29,7 +29,7 @@ def render(report: Report, width: int | None) -> str:
     for section in report.sections:
         say()
         say(escape(section.title))
-        say(_draw(Table(columns=section.columns, rows=section.rows), None))
+        say(_draw(Table(columns=section.columns, rows=section.rows, prose=section.prose), None))
         for note in section.notes:
             say(escape(note), style="dim")
     _lists(console, report)
@@ -76,7 +76,7 @@ def _draw(table: Table, width: int | None) -> RichTable:
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index in shown:
         column = table.columns[index]
-        left = index == 0 or column in ("operation", "version")
+        left = index == 0 or table.prose or column in ("operation", "version")
         drawn.add_column(
             escape(column),
             justify="left" if left else "right",

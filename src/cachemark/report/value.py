@@ -73,7 +73,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part that only some suites have: a table of its own, and its figures if they are plotted.
 
-    `unit` is that of all its bars.
+    `unit` is that of all its bars; `prose`: its columns are text, not figures.
     """
 
     title: str
@@ -82,6 +82,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
     unit: str = ""
     bars: list[Bar] = []
+    prose: bool = False
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

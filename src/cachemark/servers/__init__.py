@@ -1,7 +1,7 @@
 """Servers: start, probe, sample, stop. One kind = one file."""
 
 from cachemark.servers.quirks import options_for
-from cachemark.servers.registry import Kind, kinds, missing, parse_spec, running, small
+from cachemark.servers.registry import Kind, io_mode, kinds, missing, parse_spec, running, small
 from cachemark.servers.running import ProcessUse, RunningServer
 from cachemark.servers.spec import Missing, ServerSpec
 
@@ -11,6 +11,7 @@ __all__ = [
     "ProcessUse",
     "RunningServer",
     "ServerSpec",
+    "io_mode",
     "kinds",
     "missing",
     "options_for",

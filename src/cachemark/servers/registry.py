@@ -31,7 +31,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     `plain` is its simplest form where that is more than its name; `setup` is the program, in this
     folder, that sets it up on demand; `small_memory` is its option `memory` for a server that is
-    soon full.
+    soon full; `io` is the option that says whether it is to be `blocking` or to wait for `events`.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     plain: str = ""
     setup: str = ""
     small_memory: str = ""
+    io: str = ""
 
 
 _KINDS = (
@@ -52,6 +53,7 @@ _KINDS = (
         summary="the engine's own server",
         form="embedded[:io=events|blocking,threads=N,memory=64m]",
         small_memory="16m",
+        io="io",
         parse=embedded.parse,
         missing=embedded.missing,
         running=embedded.running,
@@ -84,6 +86,7 @@ _KINDS = (
         summary="QuickCached (Java), from a distribution that you name",
         form=quickcached.FORM,
         note="2.0.2 runs blocking whatever its mode says",
+        io="mode",
         parse=quickcached.parse,
         missing=quickcached.missing,
         running=quickcached.running,
@@ -160,6 +163,14 @@ def small(spec: ServerSpec) -> ServerSpec | None:
     return parse_spec(
         f"{spec.kind}:" + ",".join(f"{name}={value}" for name, value in options.items())
     )
+
+
+def io_mode(spec: ServerSpec) -> str:
+    """`blocking` or `events`, where the server is named with one; else empty."""
+    if spec.inner is not None:
+        return io_mode(spec.inner)
+    option = _kind(spec.kind).io
+    return spec.options.get(option, "") if option else ""
 
 
 def running(

@@ -1,0 +1,57 @@
+"""What was looked at before anything was timed: the servers, and the factors' levels."""
+
+from __future__ import annotations
+
+from cachemark.audit.value import Audit
+from cachemark.report.value import Section
+
+
+def sections(audit: Audit | None) -> list[Section]:
+    """Servers with a deviation, and every level; none where there is nothing to tell."""
+    return [*_servers(audit), *_levels(audit)] if audit else []
+
+
+def _servers(audit: Audit) -> list[Section]:
+    rows = [
+        [fitness.server, finding.name, finding.seen, finding.means]
+        for fitness in audit.servers
+        for finding in fitness.findings
+    ]
+    if not rows:
+        return []
+    good = [
+        f"{fitness.server}: {fitness.checks - len(fitness.findings)} of {fitness.checks} checks "
+        "are as with memcached"
+        for fitness in audit.servers
+        if fitness.checks
+    ]
+    return [
+        Section(
+            title="Are the servers fit to be timed?",
+            columns=["server", "check", "seen", "so"],
+            rows=rows,
+            notes=["what a server is unfit for is not timed on it", *good],
+            prose=True,
+        )
+    ]
+
+
+def _levels(audit: Audit) -> list[Section]:
+    if not audit.levels:
+        return []
+    rows = [
+        [f"{one.factor}: {one.level}", one.subject, one.answer, one.evidence]
+        for one in audit.levels
+    ]
+    return [
+        Section(
+            title="Are the factors' levels real?",
+            columns=["level", "of", "answer", "seen"],
+            rows=rows,
+            notes=[
+                "each was played once before the trials and watched at the server's side; a level "
+                "that is void is not what it says, and its cells are not timed",
+            ],
+            prose=True,
+        )
+    ]
