@@ -3,7 +3,8 @@
 runner.py      the cases by name, their findings    bench.py     a worker that is driven by hand
 operations.py  cases that are data                  proxy.py     between a client and memcached
 trouble.py     servers that fail, and stops         requests.py  what a client sends
-open_loop.py   schedules                            tape_values.py  what it ought to send
+traffic.py     the commands that are sent           tape_values.py  what it ought to send
+open_loop.py   schedules
 """
 
 from cachemark.conformance.bench import Bench

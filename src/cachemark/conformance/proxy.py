@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Literal
 
-from cachemark.conformance.requests import Request, RequestReader, Write
+from cachemark.conformance.requests import Command, Request, RequestReader
 
 Fault = Literal["", "corrupt", "silence", "error", "hold"]
 
@@ -35,7 +35,7 @@ class Proxy:
         self._threads: list[threading.Thread] = []
         self.fault: Fault = ""
         self.values: list[bytes] = []
-        self.writes: list[Write] = []
+        self.commands: list[Command] = []
         self.wires: set[str] = set()
         self.first_bytes: list[int] = []
         self.held, self.release = threading.Event(), threading.Event()
@@ -45,6 +45,11 @@ class Proxy:
         """Where it listens, as a worker is told."""
         host, port = self._listener.getsockname()[:2]
         return f"{host}:{port}"
+
+    @property
+    def writes(self) -> list[Command]:
+        """Every `set` that was sent."""
+        return [command for command in self.commands if command.verb == "set"]
 
     def run(self) -> None:
         """Accept until closed."""
@@ -92,8 +97,7 @@ class Proxy:
     def _pass(self, request: Request, client: socket.socket, server: socket.socket) -> bool:
         """Do with a request what is to be done; false if the connection is to hang."""
         self.wires.add(request.wire)
-        if request.write:
-            self.writes.append(request.write)
+        self.commands += request.commands
         if request.reads and self.fault == "silence":
             return False
         if request.reads and self.fault == "error":

@@ -1,4 +1,7 @@
-"""What a client sends, cut into requests: text, meta and binary, whichever the first byte tells."""
+"""What a client sends, cut into requests: text, meta and binary, whichever the first byte tells.
+
+The commands in a request are told in one form for all three, one for each key that is named.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +13,52 @@ import msgspec
 
 _BINARY = 0x80
 _HEADER = struct.Struct(">BBHBBHIIQ")
-# Opcodes: get, getq, getk, getkq, gat and its like; set and setq.
-_BINARY_READS = frozenset({0x00, 0x09, 0x0C, 0x0D, 0x1D, 0x1E, 0x23, 0x24})
-_BINARY_SETS = frozenset({0x01, 0x11})
-_TEXT_READS = frozenset({b"get", b"gets", b"gat", b"gats", b"mg"})
+# By opcode: what it does, and whether it asks for no reply. All but the last two are in the
+# protocol's own order: get, set, add, replace, delete, incr, decr.
+_OPCODES = {
+    0x00: ("get", False), 0x09: ("get", True), 0x0C: ("get", False), 0x0D: ("get", True),
+    0x01: ("set", False), 0x11: ("set", True), 0x02: ("add", False), 0x12: ("add", True),
+    0x03: ("replace", False), 0x13: ("replace", True), 0x04: ("delete", False),
+    0x14: ("delete", True), 0x05: ("incr", False), 0x15: ("incr", True), 0x06: ("decr", False),
+    0x16: ("decr", True), 0x1C: ("touch", False), 0x1D: ("gat", False), 0x1E: ("gat", True),
+    0x23: ("gat", False), 0x24: ("gat", True),
+}  # fmt: skip
+_READS = frozenset({"get", "gat"})
+_STORES = frozenset({"set", "add", "replace", "cas"})
 _TEXT_STORES = frozenset({b"set", b"add", b"replace", b"append", b"prepend", b"cas"})
+_META_MODES = {"S": "set", "E": "add", "R": "replace"}
 # A line of requests holds at most 1000 keys of 250 bytes, and then some.
 _LONGEST_LINE_BYTES = 1 << 20
 
 
-class Write(msgspec.Struct, frozen=True):
-    """A `set` as it was sent."""
+class Command(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """What is asked for of one key. `gets` is a `get`: some libraries send no other.
 
+    `quiet` is told of what is asked for singly; a batch of the binary protocol is quiet anyway.
+    """
+
+    verb: str
     key: bytes
-    flags: int
-    exptime_s: int
-    value: bytes
+    flags: int = 0
+    exptime_s: int = 0
+    amount: int = 0
+    value: bytes = b""
+    quiet: bool = False
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: its bytes, whether it reads, and what it sets; `opaque` is the binary one's."""
+    """One request: its bytes and its commands; `opcode` and `opaque` are the binary one's."""
 
     raw: bytes
     wire: Literal["text", "binary", "meta"]
-    reads: bool = False
-    write: Write | None = None
+    commands: list[Command] = []
     opcode: int = 0
     opaque: int = 0
+
+    @property
+    def reads(self) -> bool:
+        """Whether it asks for values."""
+        return any(command.verb in _READS for command in self.commands)
 
 
 class NotARequest(Exception):  # noqa: N818
@@ -66,25 +88,32 @@ def _first(data: bytearray) -> Request | None:
 def _binary(data: bytearray) -> Request | None:
     if len(data) < _HEADER.size:
         return None
-    _, opcode, key_bytes, extra_bytes, _, _, body_bytes, opaque, _ = _HEADER.unpack_from(data)
+    _, opcode, key_bytes, extra_bytes, _, _, body_bytes, opaque, cas = _HEADER.unpack_from(data)
     whole = _HEADER.size + body_bytes
     if len(data) < whole:
         return None
+    raw = bytes(data[:whole])
     extras_end = _HEADER.size + extra_bytes
-    write = None
-    if opcode in _BINARY_SETS:
-        flags, exptime_s = struct.unpack_from(">II", data, _HEADER.size)
-        value_at = extras_end + key_bytes
-        key, value = bytes(data[extras_end:value_at]), bytes(data[value_at:whole])
-        write = Write(key, flags, exptime_s, value)
-    return Request(
-        raw=bytes(data[:whole]),
-        wire="binary",
-        reads=opcode in _BINARY_READS,
-        write=write,
-        opcode=opcode,
-        opaque=opaque,
-    )
+    extras, value_at = raw[_HEADER.size : extras_end], extras_end + key_bytes
+    commands: list[Command] = []
+    if opcode in _OPCODES:
+        verb, quiet = _OPCODES[opcode]
+        facts = _extras("cas" if verb in _STORES and cas else verb, extras)
+        key, value = raw[extras_end:value_at], raw[value_at:]
+        commands = [msgspec.structs.replace(facts, key=key, value=value, quiet=quiet)]
+    return Request(raw=raw, wire="binary", commands=commands, opcode=opcode, opaque=opaque)
+
+
+def _extras(verb: str, extras: bytes) -> Command:
+    """What the extra bytes of a binary request say, without a key yet."""
+    if verb in _STORES:
+        flags, exptime_s = struct.unpack(">II", extras)
+        return Command(verb=verb, key=b"", flags=flags, exptime_s=exptime_s)
+    if verb in {"incr", "decr"}:
+        return Command(verb=verb, key=b"", amount=struct.unpack_from(">Q", extras)[0])
+    if verb in {"touch", "gat"}:
+        return Command(verb=verb, key=b"", exptime_s=struct.unpack(">I", extras)[0])
+    return Command(verb=verb, key=b"")
 
 
 def _text(data: bytearray) -> Request | None:
@@ -95,36 +124,64 @@ def _text(data: bytearray) -> Request | None:
         return None
     words = bytes(data[:end]).split()
     verb = words[0] if words else b""
-    wire: Literal["text", "meta"] = "meta" if len(verb) == 2 and verb[:1] == b"m" else "text"
-    length = _data_length(verb, words)
-    whole = end + 1 + (0 if length is None else length + 2)
-    if len(data) < whole:
-        return None
-    value = bytes(data[end + 1 : whole - 2])
-    return Request(
-        raw=bytes(data[:whole]),
-        wire=wire,
-        reads=verb in _TEXT_READS,
-        write=_write(verb, words, value),
-    )
+    meta = len(verb) == 2 and verb[:1] == b"m"
+    try:
+        length = _data_length(verb, words)
+        whole = end + 1 + (0 if length is None else length + 2)
+        if len(data) < whole:
+            return None
+        value = bytes(data[end + 1 : whole - 2])
+        commands = _meta_commands(words, value) if meta else _text_commands(words, value)
+    except (IndexError, ValueError) as error:
+        raise NotARequest(b" ".join(words[:6]).decode(errors="replace")) from error
+    return Request(raw=bytes(data[:whole]), wire="meta" if meta else "text", commands=commands)
 
 
 def _data_length(verb: bytes, words: list[bytes]) -> int | None:
     """Bytes of the data block that follows the line, without its line end."""
-    try:
-        if verb in _TEXT_STORES:
-            return int(words[4])
-        return int(words[2]) if verb == b"ms" else None
-    except (IndexError, ValueError) as error:
-        raise NotARequest(b" ".join(words).decode(errors="replace")) from error
+    if verb in _TEXT_STORES:
+        return int(words[4])
+    return int(words[2]) if verb == b"ms" else None
 
 
-def _write(verb: bytes, words: list[bytes], value: bytes) -> Write | None:
-    if verb == b"set":
-        return Write(words[1], int(words[2]), int(words[3]), value)
-    if verb != b"ms":
-        return None
-    marks = {word[:1]: word[1:] for word in words[3:]}
-    if marks.get(b"M", b"S").upper()[:1] != b"S":
-        return None
-    return Write(words[1], int(marks.get(b"F", b"0")), int(marks.get(b"T", b"0")), value)
+def _text_commands(words: list[bytes], value: bytes) -> list[Command]:
+    verb = words[0].decode() if words else ""
+    quiet = words[-1:] == [b"noreply"]
+    if verb in {"get", "gets"}:
+        return [Command(verb="get", key=key) for key in words[1:]]
+    if verb in {"gat", "gats"}:
+        return [Command(verb="gat", key=key, exptime_s=int(words[1])) for key in words[2:]]
+    if verb in _STORES:
+        flags, exptime_s = int(words[2]), int(words[3])
+        return [
+            Command(verb=verb, key=words[1], flags=flags, exptime_s=exptime_s,
+                    value=value, quiet=quiet)
+        ]  # fmt: skip
+    if verb == "touch":
+        return [Command(verb=verb, key=words[1], exptime_s=int(words[2]), quiet=quiet)]
+    if verb in {"incr", "decr"}:
+        return [Command(verb=verb, key=words[1], amount=int(words[2]), quiet=quiet)]
+    return [Command(verb=verb, key=words[1], quiet=quiet)] if verb == "delete" else []
+
+
+def _meta_commands(words: list[bytes], value: bytes) -> list[Command]:
+    name = words[0].decode()
+    marks = {chr(word[0]): word[1:].decode() for word in words[3 if name == "ms" else 2 :]}
+    quiet, exptime_s = "q" in marks, int(marks.get("T", "0"))
+    if name == "mg":
+        verb = "get" if "T" not in marks else "gat" if "v" in marks else "touch"
+        return [Command(verb=verb, key=words[1], exptime_s=exptime_s, quiet=quiet)]
+    if name == "ms":
+        mode = _META_MODES.get(marks.get("M", "S").upper()[:1])
+        if mode is None:
+            return []
+        verb = "cas" if "C" in marks else mode
+        flags = int(marks.get("F", "0"))
+        return [
+            Command(verb=verb, key=words[1], flags=flags, exptime_s=exptime_s,
+                    value=value, quiet=quiet)
+        ]  # fmt: skip
+    if name == "ma":
+        verb = "decr" if marks.get("M", "I").upper()[:1] in {"D", "-"} else "incr"
+        return [Command(verb=verb, key=words[1], amount=int(marks.get("D", "1")), quiet=quiet)]
+    return [Command(verb="delete", key=words[1], quiet=quiet)] if name == "md" else []

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.conformance import open_loop, operations, trouble
+from cachemark.conformance import open_loop, operations, traffic, trouble
 from cachemark.conformance.bench import Bench, CheckError, NotApplicableError
 from cachemark.errors import TrialError, UnsupportedError, UsageError
 from cachemark.servers import RunningServer, parse_spec, running
@@ -56,7 +56,7 @@ def checks() -> dict[str, Check]:
     made: dict[str, Check] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
-    for check in (*trouble.CHECKS, *open_loop.CHECKS):
+    for check in (*trouble.CHECKS, *traffic.CHECKS, *open_loop.CHECKS):
         made[check.__name__.replace("_", " ")] = check
     return made
 

@@ -8,8 +8,8 @@ import socket
 
 from cachemark import histogram
 from cachemark.conformance.bench import Bench, NotApplicableError, expect, gone, same
-from cachemark.conformance.proxy import Proxy, proxied
-from cachemark.conformance.tape_values import tape_values, tape_writes
+from cachemark.conformance.proxy import proxied
+from cachemark.conformance.tape_values import tape_values
 from cachemark.protocol import Done, Failure, Operation, Prepare, Ready, Run, Stop
 from cachemark.servers import RunningServer, parse_spec, running
 
@@ -118,38 +118,6 @@ def the_end_of_stdin_ends_the_process(bench: Bench, wire: str, server: RunningSe
     expect(ended, "it goes on")
 
 
-def the_bytes_on_the_wire(bench: Bench, wire: str, server: RunningServer) -> None:
-    """Raw values, flags 0, the tape's expiry time, in the protocol that was asked for."""
-    arguments = ("--keys", str(_KEYS), "--size", "10..5000", "--mix", "set=1", "--exptime", "77")
-    tape = bench.tape(*arguments, "--compressibility", "1", "--ops", "100")
-    with proxied(server.addresses[0]) as proxy:
-        bench.prepare(_request(bench, wire, proxy.address, tape=False))
-        same(bench.play(Run(phase="prefill")).operations["set"].ok, _KEYS, "keys stored")
-        done = bench.play(Run(phase="measure", ops=100))
-        same(done.operations["set"].ok, 100, "sets")
-        _check_wire(proxy, wire)
-        if bench.spec.options.get("profile") != "defaults":
-            _check_writes(proxy, tape_writes(tape))
-
-
-def _check_wire(proxy: Proxy, wire: str) -> None:
-    binary = {byte == 0x80 for byte in proxy.first_bytes}
-    if wire == "binary":
-        same(binary, {True}, "connections that begin with 0x80")
-    else:
-        same(binary, {False}, "connections that begin with 0x80")
-        expect(wire in proxy.wires, f"requests seen: {sorted(proxy.wires)}")
-
-
-def _check_writes(proxy: Proxy, expected: list[tuple[bytes, int, int, bytes]]) -> None:
-    sent = [(write.key, write.flags, write.exptime_s, write.value) for write in proxy.writes]
-    same(len(sent), len(expected), "sets on the wire")
-    for got, wanted in zip(sent, expected, strict=True):
-        same(got[0], wanted[0], "key")
-        same(got[1:3], wanted[1:3], "flags and expiry time")
-        expect(got[3] == wanted[3], f"{len(got[3])} value bytes, {len(wanted[3])} on the tape")
-
-
 def a_unix_socket(bench: Bench, wire: str, _server: RunningServer) -> None:
     """A path is as good as a port, for those that say so; the others refuse it."""
     if not bench.can("unix"):
@@ -169,18 +137,16 @@ CHECKS = (
     no_server_is_an_error,
     a_server_that_is_killed,
     a_stop_ends_a_run,
-    the_bytes_on_the_wire,
     a_unix_socket,
     the_end_of_stdin_ends_the_process,
 )
 
 
-def _request(bench: Bench, wire: str, address: str, *, tape: bool = True) -> Prepare:
-    path = bench.tape(*_GETS) if tape else bench.folder / "tape"
+def _request(bench: Bench, wire: str, address: str) -> Prepare:
     return Prepare(
         servers=[address],
         wire=wire,
-        tape=str(path),
+        tape=str(bench.tape(*_GETS)),
         timeout_ms=TIMEOUT_MS,
         options=bench.spec.options,
     )
