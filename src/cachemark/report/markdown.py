@@ -13,13 +13,13 @@ def render(report: Report, width: int | None) -> str:
     lines = [f"# {experiment.name}", "", f"**{experiment.question}**", ""]
     lines += [f"- {answer}" for answer in report.answers]
     for group in report.groups:
-        lines += ["", f"## {title(group)}", "", *_draw(ranking(group))]
+        lines += ["", f"## {title(group)}", "", *draw(ranking(group))]
         of_kinds = kinds(group)
         if of_kinds:
-            lines += ["", *_draw(of_kinds)]
+            lines += ["", *draw(of_kinds)]
     for section in report.sections:
         lines += ["", f"## {section.title}", ""]
-        lines += _draw(Table(columns=section.columns, rows=section.rows, prose=section.prose))
+        lines += draw(Table(columns=section.columns, rows=section.rows, prose=section.prose))
         lines += ["", *[f"- {note}" for note in section.notes]]
     absent = [
         f"{a.what}: {a.reason}" + (f" → `{a.remedy}`" if a.remedy else "") for a in report.absences
@@ -32,13 +32,13 @@ def render(report: Report, width: int | None) -> str:
     )
     for heading, items in parts:
         if items:
-            lines += ["", f"## {heading}", "", *[f"- {_line(item)}" for item in items]]
+            lines += ["", f"## {heading}", "", *[f"- {one_line(item)}" for item in items]]
     if experiment.analysis:
         lines += ["", "## Analysis", "", experiment.analysis.strip()]
     return "\n".join(lines) + "\n"
 
 
-def _draw(table: Table) -> list[str]:
+def draw(table: Table) -> list[str]:
     head = "| " + " | ".join(table.columns) + " |"
     rule = (
         "|" + "|".join([":--", *[":--" if table.prose else "--:"] * (len(table.columns) - 1)]) + "|"
@@ -47,9 +47,9 @@ def _draw(table: Table) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return _line(text).replace("|", "\\|")
+    return one_line(text).replace("|", "\\|")
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
     """A worker's own words may hold line ends, which would end the list or the table."""
     return " ".join(text.split())

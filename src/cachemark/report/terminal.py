@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,14 +23,14 @@ def render(report: Report, width: int | None) -> str:
     for group in report.groups:
         say()
         say(escape(title(group)))
-        say(_draw(ranking(group), console.width))
+        say(draw(ranking(group), console.width))
         of_kinds = kinds(group)
         if of_kinds:
-            say(_draw(of_kinds, console.width))
+            say(draw(of_kinds, console.width))
     for section in report.sections:
         say()
         say(escape(section.title))
-        say(_draw(Table(columns=section.columns, rows=section.rows, prose=section.prose), None))
+        say(draw(Table(columns=section.columns, rows=section.rows, prose=section.prose), None))
         for note in section.notes:
             say(escape(note), style="dim")
     _lists(console, report)
@@ -70,17 +71,19 @@ _DISPENSABLE = (
 )
 
 
-def _draw(table: Table, width: int | None) -> RichTable:
+def draw(table: Table, width: int | None, dispensable: Sequence[str] = _DISPENSABLE) -> RichTable:
     """The table without the columns for which `width` has no room; without a width, wrapped."""
-    shown = list(range(len(table.columns))) if width is None else _fitting(table, width)
+    every = list(range(len(table.columns)))
+    shown = every if width is None else _fitting(table, width, dispensable)
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index in shown:
         column = table.columns[index]
-        left = index == 0 or table.prose or column in ("operation", "version")
+        left = index == 0 or table.prose or column in ("operation", "version", "answer")
         drawn.add_column(
             escape(column),
             justify="left" if left else "right",
-            no_wrap=width is not None,
+            # Names give way where nothing is left to do without: a figure cut in two is another.
+            no_wrap=width is not None and index > 0,
             overflow="fold",
         )
     for row in table.rows:
@@ -88,10 +91,10 @@ def _draw(table: Table, width: int | None) -> RichTable:
     return drawn
 
 
-def _fitting(table: Table, width: int) -> list[int]:
+def _fitting(table: Table, width: int, dispensable: Sequence[str]) -> list[int]:
     """The columns that fit: a figure cut in two would be worse than one left out."""
     shown = list(range(len(table.columns)))
-    for name in _DISPENSABLE:
+    for name in dispensable:
         needed = sum(_column_width(table, index) + 2 for index in shown)
         if needed <= width:
             break

@@ -1,8 +1,18 @@
 """Statistics over trials. The only user of SciPy; import it late, as it takes a second."""
 
-from cachemark.statistics.comparison import Answer, Comparison, Metric, compare, holm
+from cachemark.statistics.comparison import Answer, Comparison, Metric, compare
+from cachemark.statistics.contrast import Contrast, Outlook, decide, paired, unpaired
 from cachemark.statistics.curve import Point
-from cachemark.statistics.figures import least_sample, ok, rate, response_ns
+from cachemark.statistics.decision import holm, side
+from cachemark.statistics.figures import (
+    FIGURES,
+    Figure,
+    figures_of,
+    least_sample,
+    ok,
+    rate,
+    response_ns,
+)
 from cachemark.statistics.interval import (
     Interval,
     geometric,
@@ -10,26 +20,39 @@ from cachemark.statistics.interval import (
     mean_error,
     paired_ratio,
 )
+from cachemark.statistics.precision import MOST, pairs_for, trials_for
 from cachemark.statistics.summary import PERCENTILES, CellSummary, KindSummary, summarise
 
 __all__ = [
+    "FIGURES",
+    "MOST",
     "PERCENTILES",
     "Answer",
     "CellSummary",
     "Comparison",
+    "Contrast",
+    "Figure",
     "Interval",
     "KindSummary",
     "Metric",
+    "Outlook",
     "Point",
     "compare",
+    "decide",
+    "figures_of",
     "geometric",
     "holm",
     "independent_ratio",
     "least_sample",
     "mean_error",
     "ok",
+    "paired",
     "paired_ratio",
+    "pairs_for",
     "rate",
     "response_ns",
+    "side",
     "summarise",
+    "trials_for",
+    "unpaired",
 ]

@@ -8,11 +8,10 @@ from typing import Literal
 import msgspec
 
 from cachemark.outcome import Cell, Outcome
-from cachemark.protocol import Done
-from cachemark.statistics.figures import rate, response_ns
+from cachemark.statistics.decision import holm, side
+from cachemark.statistics.figures import FIGURES, figures_of
 from cachemark.statistics.interval import Interval, paired_ratio
 
-ALPHA = 0.05
 Answer = Literal["faster", "slower", "equivalent", "inconclusive"]
 Metric = Literal["rate", "p99"]
 
@@ -78,8 +77,8 @@ def compare(
 def _figures(
     outcomes: Sequence[Outcome], group: Cell, metric: Metric
 ) -> dict[str, dict[int, float]]:
-    """Client → block → the figure of its valid trial."""
-    figures: dict[str, dict[int, float]] = {}
+    """Client → block → the figure of its valid trial; none of a client whose trials lack it."""
+    trials: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         cell = outcome.trial.cell
         same = (cell.server, cell.workload, cell.load) == (
@@ -87,39 +86,20 @@ def _figures(
             group.workload,
             group.load,
         )
-        if not same or outcome.verdict != "VALID" or outcome.measure is None:
-            continue
-        figure = _figure(outcome.measure, metric)
-        if figure:
-            figures.setdefault(cell.client, {})[outcome.trial.block] = figure
-    return figures
-
-
-def _figure(window: Done, metric: Metric) -> float | None:
-    operations = list(window.operations.values())
-    if metric == "rate":
-        return rate(operations, window.elapsed_ns)
-    return response_ns(operations, 99)
-
-
-def holm(p: dict[str, float]) -> dict[str, float]:
-    """Holm's step-down correction: with n tests the k-th smallest p is multiplied by n − k + 1.
-
-    Holm, Scandinavian Journal of Statistics 6 (1979).
-    """
-    corrected: dict[str, float] = {}
-    highest = 0.0
-    for position, name in enumerate(sorted(p, key=p.__getitem__)):
-        highest = max(highest, min(1.0, p[name] * (len(p) - position)))
-        corrected[name] = highest
-    return corrected
+        if same and outcome.verdict == "VALID" and outcome.measure is not None:
+            trials.setdefault(cell.client, []).append(outcome)
+    found = {client: (own, figures_of(own, FIGURES[metric])) for client, own in trials.items()}
+    return {
+        client: {trial.trial.block: value for trial, value in zip(own, values, strict=True)}
+        for client, (own, values) in found.items()
+        if values
+    }
 
 
 def _answer(ratio: Interval, p: float | None, margin: float, metric: Metric) -> Answer:
-    if ratio.low is None or ratio.high is None or p is None:
-        return "inconclusive"
-    if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
-        return "equivalent"
-    if p < ALPHA and abs(ratio.value - 1) > margin and not ratio.low <= 1 <= ratio.high:
-        return "faster" if (ratio.value > 1) == (metric == "rate") else "slower"
-    return "inconclusive"
+    found = side(ratio, p, margin)
+    if found == "above":
+        return "faster" if metric == "rate" else "slower"
+    if found == "below":
+        return "slower" if metric == "rate" else "faster"
+    return found

@@ -9,7 +9,6 @@ bootstrap of the mean has 0.835).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -47,16 +46,14 @@ def independent_ratio(first: Sequence[float], second: Sequence[float]) -> Interv
 
     Of the geometric means; both sides need two trials for an interval. Values must be above 0.
     """
-    logs = np.log(np.asarray(first, dtype=float)), np.log(np.asarray(second, dtype=float))
-    value = float(np.exp(logs[0].mean() - logs[1].mean()))
-    if min(map(len, logs)) < 2:
-        return Interval(value=value)
-    if not max(float(part.std()) for part in logs):
-        return Interval(value=value, low=value, high=value, p=float(value == 1))
-    test: Any = stats.ttest_ind(*logs, equal_var=False)
-    reach = test.confidence_interval(CONFIDENCE)
-    low, high = float(np.exp(reach.low)), float(np.exp(reach.high))
-    return Interval(value=value, low=low, high=high, p=float(test.pvalue))
+    one, two = np.log(np.asarray(first, dtype=float)), np.log(np.asarray(second, dtype=float))
+    mean = float(one.mean() - two.mean())
+    if min(len(one), len(two)) < 2:
+        return Interval(value=float(np.exp(mean)))
+    parts = [float(logs.var(ddof=1)) / len(logs) for logs in (one, two)]
+    # Welch-Satterthwaite: Welch, Biometrika 34 (1947).
+    below = parts[0] ** 2 / (len(one) - 1) + parts[1] ** 2 / (len(two) - 1)
+    return _students(mean, sum(parts) ** 0.5, sum(parts) ** 2 / below if below else 1.0)
 
 
 def mean_error(values: Sequence[float], confidence: float) -> float | None:
@@ -72,14 +69,15 @@ def mean_error(values: Sequence[float], confidence: float) -> float | None:
 
 
 def _on_logs(logs: np.ndarray) -> Interval:
-    middle = float(np.exp(logs.mean()))
     count = len(logs)
     if count < 2:
-        return Interval(value=middle)
-    error = float(logs.std(ddof=1)) / np.sqrt(count)
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
-    mean = float(logs.mean())
-    p = float(2 * stats.t.sf(abs(mean) / error, count - 1)) if error > 0 else float(mean == 0)
-    return Interval(
-        value=middle, low=float(np.exp(mean - reach)), high=float(np.exp(mean + reach)), p=p
-    )
+        return Interval(value=float(np.exp(logs.mean())))
+    return _students(float(logs.mean()), float(logs.std(ddof=1)) / count**0.5, count - 1)
+
+
+def _students(mean: float, error: float, freedom: float) -> Interval:
+    """exp(mean ± t · error), and the p value of mean = 0."""
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * error
+    p = float(2 * stats.t.sf(abs(mean) / error, freedom)) if error > 0 else float(mean == 0)
+    value, low, high = (float(np.exp(at)) for at in (mean, mean - reach, mean + reach))
+    return Interval(value=value, low=low, high=high, p=p)

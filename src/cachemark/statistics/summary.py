@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -10,7 +10,13 @@ from cachemark import histogram
 from cachemark.outcome import Cell, Outcome
 from cachemark.protocol import Done, Operation
 from cachemark.statistics.curve import Point, curve
-from cachemark.statistics.figures import least_sample, ok, rate, response_ns
+from cachemark.statistics.figures import (
+    client_cpu_us,
+    least_sample,
+    rate,
+    response_ns,
+    server_cpu_us,
+)
 from cachemark.statistics.interval import Interval, geometric
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
@@ -159,20 +165,15 @@ def _across(parts: list[list[Operation]], percent: float) -> Interval | None:
 
 
 def _client_cpu(windows: list[Done]) -> Interval | None:
-    values = [
-        (window.cpu_user_ns + window.cpu_system_ns) / 1e3 / ok(window)
-        for window in windows
-        if ok(window) and window.cpu_user_ns + window.cpu_system_ns
-    ]
-    return geometric(values) if values else None
+    return _known(map(client_cpu_us, windows))
 
 
 def _server_cpu(trials: list[Outcome]) -> Interval | None:
-    values = [
-        trial.server_use.cpu_ns / 1e3 / ok(trial.measure)
-        for trial in trials
-        if trial.server_use and trial.measure and trial.server_use.cpu_ns and ok(trial.measure)
-    ]
+    return _known(map(server_cpu_us, trials))
+
+
+def _known(figures: Iterable[float | None]) -> Interval | None:
+    values = [figure for figure in figures if figure is not None]
     return geometric(values) if values else None
 
 

@@ -1,0 +1,80 @@
+"""`cachemark compare`: two runs, or two clients, servers or loads of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from cachemark.cli.output import give
+from cachemark.compare import RENDERERS, Compared, Wanted, across, within
+from cachemark.errors import UsageError
+from cachemark.store import Run, latest, open_run
+
+Form = Literal["table", "markdown", "csv", "json"]
+Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
+_ONLY = "only these; of one run, the first against the others (repeat it)"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Which cells are compared."""
+
+    client: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
+    server: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
+    load: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
+    workload: Annotated[tuple[str, ...], Parameter(negative="", help="only these")] = ()
+
+
+def compare(
+    *runs: Annotated[
+        str, Parameter(help="baseline and other; one, or the latest, with --client A --client B")
+    ],
+    cells: Annotated[Cells | None, Parameter(name="*")] = None,
+    figure: Annotated[
+        tuple[Figure, ...],
+        Parameter(negative="", help="instead of rate and p99 (open loop: p50 and p99)"),
+    ] = (),
+    margin: Annotated[
+        float | None, Parameter(help="percent that matter; the first run's own if none")
+    ] = None,
+    fail_on_regression: Annotated[
+        bool, Parameter(negative="", help="exit with 1 when something is worse, or lost")
+    ] = False,
+    form: Annotated[Form, Parameter(name="--format")] = "table",
+    out: Annotated[Path | None, Parameter(help="write into this file")] = None,
+    folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
+) -> int:  # fmt: skip
+    """Compare two runs, or two clients, servers or loads of one run: ratios with their intervals.
+
+    Better and worse need a 95 % interval without 1, a ratio beyond the margin, and p < 0.05 after
+    Holm's correction; equivalent needs the whole interval within the margin.
+    """
+    if margin is not None and not 0 <= margin < 100:
+        raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
+    found = [open_run(name, folder) for name in runs] or [latest(folder)]
+    compared = _compare(found, cells or Cells(), figure, margin)
+    give(RENDERERS[form](compared, Console().width if out is None else None), out)
+    return 1 if fail_on_regression and compared.regressed else 0
+
+
+def _compare(
+    found: list[Run], cells: Cells, figures: tuple[str, ...], margin: float | None
+) -> Compared:
+    wanted = Wanted(
+        client=cells.client, server=cells.server, workload=cells.workload, load=cells.load
+    )
+    first = found[0]
+    percent = first.header.experiment.margin_percent if margin is None else margin
+    if len(found) == 1:
+        return within(first.header, first.outcomes(), wanted, figures, percent)
+    if len(found) > 2:
+        raise UsageError(f"{len(found)} runs: two at a time", "name a baseline and another")
+    second = found[1]
+    if first.folder.resolve() == second.folder.resolve():
+        raise UsageError(f"{first.id}: against itself", "name two runs that differ")
+    trials = first.outcomes(), second.outcomes()
+    return across((first.header, second.header), trials, wanted, figures, percent)

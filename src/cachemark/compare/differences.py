@@ -1,0 +1,57 @@
+"""What differs between two runs besides what they measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.compare.family import Pair
+from cachemark.host import HostFacts
+from cachemark.outcome import Outcome
+from cachemark.store import RunHeader
+
+_MACHINE = ("name", "cpu_model", "cpus", "usable_cpus", "memory_bytes", "hypervisor")
+_SYSTEM = ("system", "kernel", "governor", "turbo", "clocksource", "mitigations", "python")
+
+
+def other_machine(before: HostFacts, after: HostFacts) -> bool:
+    """Whether two runs were made on machines that cannot be taken for one."""
+    return any(getattr(before, name) != getattr(after, name) for name in _MACHINE)
+
+
+def differences(headers: tuple[RunHeader, RunHeader], pairs: Sequence[Pair]) -> list[str]:
+    """Machine, system, cachemark, placement, and the versions of what was compared."""
+    hosts = headers[0].host, headers[1].host
+    found = [_line(name, *(getattr(host, name) for host in hosts)) for name in _MACHINE + _SYSTEM]
+    found.append(_line("cachemark", headers[0].cachemark, headers[1].cachemark))
+    for name in ("server", "worker"):
+        placed = [getattr(header.experiment.placement, name) for header in headers]
+        found.append(_line(f"CPUs of the {name}", placed[0], placed[1]))
+    for pair in pairs:
+        found += _versions(pair)
+    return list(dict.fromkeys(line for line in found if line))
+
+
+def _versions(pair: Pair) -> list[str]:
+    before, after = pair.before[0], pair.after[0]
+    cell = pair.other
+    ours = [_worker(before), _worker(after)]
+    servers = [trial.server.version if trial.server else "" for trial in (before, after)]
+    return [
+        *(_line(f"{what} of {cell.client}", ours[0][what], ours[1][what]) for what in ours[0]),
+        _line(f"wire of {cell.client}", before.wire, after.wire),
+        _line(f"version of {cell.server}", servers[0], servers[1]),
+    ]
+
+
+def _worker(trial: Outcome) -> dict[str, str]:
+    ready = trial.worker
+    return {
+        "version": ready.library_version if ready else "",
+        "runtime": ready.runtime if ready else "",
+    }
+
+
+def _line(what: str, before: object, after: object) -> str:
+    if before == after:
+        return ""
+    return f"{what.replace('_', ' ')}: {before or '–'} → {after or '–'}"

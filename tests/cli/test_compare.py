@@ -1,0 +1,76 @@
+"""`cachemark compare` on runs that are kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.inside import Inside, inside
+from tests.runs import kept, made_header, trials
+
+__all__ = ["inside"]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    root = tmp_path / "results"
+    kept(root, made_header("old", 1), [*trials("a", 2000), *trials("b", 2000)])
+    kept(root, made_header("slower", 2), [*trials("a", 1000), *trials("b", 2000)])
+    kept(root, made_header("z-same", 3), [*trials("a", 2000), *trials("b", 2000)])
+    return root
+
+
+def test_a_regression_fails_where_it_is_asked_to(runs: Path, inside: Inside) -> None:
+    assert runs.exists()
+    told = inside("compare", "old", "slower")
+    assert told.returncode == 0, told.stderr
+    assert "worse" in told.stdout
+    assert inside("compare", "old", "slower", "--fail-on-regression").returncode == 1
+    assert inside("compare", "slower", "old", "--fail-on-regression").returncode == 0
+    assert inside("compare", "old", "z-same", "--fail-on-regression").returncode == 0
+    only = ("--client", "b", "--fail-on-regression")
+    assert inside("compare", "old", "slower", *only).returncode == 0
+    wide = ("--figure", "rate", "--margin", "60", "--fail-on-regression")
+    assert inside("compare", "old", "slower", *wide).returncode == 0
+
+
+def test_clients_of_one_run(runs: Path, inside: Inside) -> None:
+    told = inside("compare", "slower", "--client", "a", "--client", "b", "--format", "json")
+    document = json.loads(told.stdout)
+    assert document["paired"] is True
+    assert {c["answer"] for row in document["rows"] for c in row["contrasts"]} == {"better"}
+    latest = inside(
+        "compare", "--client", "a", "--client", "b", "--figure", "rate", "--runs", "results"
+    )
+    assert latest.returncode == 0, latest.stderr
+    assert "b against a" in latest.stdout
+    assert runs.exists()
+
+
+def test_the_comparison_may_go_into_a_file(runs: Path, inside: Inside, tmp_path: Path) -> None:
+    told = inside("compare", "old", "slower", "--format", "markdown", "--out", "comment.md")
+    assert (told.returncode, told.stdout) == (0, "")
+    assert "| worse |" in (tmp_path / "comment.md").read_text(encoding="utf-8")
+    assert runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["old"], "compare what?"),
+        (["old", "old"], "against itself"),
+        (["old", "slower", "z-same"], "two at a time"),
+        (["old", "gone"], "no run 'gone'"),
+        (["old", "slower", "--margin", "-1"], "not a percentage"),
+        (["old", "slower", "--figure", "speed"], "speed"),
+    ],
+)
+def test_what_cannot_be_meant_exits_with_2(
+    runs: Path, inside: Inside, arguments: list[str], text: str
+) -> None:
+    told = inside("compare", *arguments)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert text in told.stderr
+    assert runs.exists()
