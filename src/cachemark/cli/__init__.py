@@ -29,6 +29,7 @@ _VERBS = {
     "clients": "List the clients, and what each needs to run here",
     "servers": "List the kinds of servers",
     "probe": "Look whether servers are fit to be timed",
+    "memory": "Fill servers until they evict: what does an item cost?",
     "doctor": "Look whether this machine is fit to measure on",
     "setup": "Build the workers of every language",
     "conform": "Run the conformance cases on a client's worker",

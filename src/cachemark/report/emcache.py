@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from cachemark.footprint import Footprint, mean
 from cachemark.outcome import Outcome
 from cachemark.protocol import Done
+from cachemark.report.format import part
 from cachemark.report.value import Bar, Section
 from cachemark.suites import published_figures
 
@@ -137,8 +139,8 @@ def _memory(known: _Published, valid: list[Outcome]) -> Section:
         [
             f"published: {old.who}",
             f"{old.user_megabytes:.0f} MB",
-            _part(old.user_megabytes, old.bytes_megabytes),
-            _part(old.user_megabytes, old.rss_megabytes),
+            part(_MB * old.user_megabytes, _MB * old.bytes_megabytes),
+            part(_MB * old.user_megabytes, _MB * old.rss_megabytes),
             "–",
         ]
         for old in known.memory
@@ -158,24 +160,19 @@ def _memory(known: _Published, valid: list[Outcome]) -> Section:
 
 
 def _efficiency(fills: list[Outcome]) -> list[str]:
-    users: list[float] = []
-    held: list[float] = []
-    resident: list[float] = []
-    grown: list[float] = []
-    for fill in fills:
-        if fill.measure is None or fill.server_use is None:
-            continue
-        users.append(_user_bytes(fill.measure) / _MB)
-        held.append(float(fill.stats_after.get("bytes", "nan")) / _MB)
-        resident.append(fill.server_use.rss_after_bytes / _MB)
-        grown.append((fill.server_use.rss_after_bytes - fill.server_use.rss_before_bytes) / _MB)
-    user = sum(users)
-    return [
-        f"{user / len(users):.0f} MB",
-        _part(user / len(users), sum(held) / len(held)),
-        _part(user / len(users), sum(resident) / len(resident)),
-        _part(user / len(users), sum(grown) / len(grown)),
-    ]
+    of = mean([_footprint(fill) for fill in fills])
+    wholes = (of.own_bytes, of.rss_bytes, of.growth_bytes)
+    return [f"{of.user_bytes / _MB:.0f} MB", *[part(of.user_bytes, whole) for whole in wholes]]
+
+
+def _footprint(fill: Outcome) -> Footprint:
+    own, use = fill.stats_after.get("bytes", ""), fill.server_use
+    return Footprint(
+        user_bytes=_user_bytes(fill.measure) if fill.measure else 0,
+        own_bytes=int(own) if own.isdecimal() else None,
+        rss_bytes=use.rss_after_bytes if use else None,
+        rss_empty_bytes=use.rss_before_bytes if use else None,
+    )
 
 
 def _who(valid: list[Outcome], workloads: Sequence[str]) -> list[str]:
@@ -242,9 +239,3 @@ def _pair(items: float | None, megabytes: float | None) -> str:
 
 def _k(thousands: float) -> str:
     return f"{thousands:.1f} k/s" if thousands < 10 else f"{thousands:.0f} k/s"
-
-
-def _part(user: float, whole: float) -> str:
-    if not whole > 0:  # absent from the server's `stats`, or it did not grow
-        return "–"
-    return f"{whole:.0f} MB ({100 * user / whole:.0f} %)"

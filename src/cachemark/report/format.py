@@ -72,3 +72,12 @@ def _percent(of: Interval) -> str:
 def counted(count: int) -> str:
     """A number of things: 0, 950, 9999 to the last one, then as `number` has it."""
     return str(count) if count < 10_000 else number(count)
+
+
+def part(user_bytes: float, whole_bytes: float | None) -> str:
+    """A whole, and the users' part of it; a dash where it is not known."""
+    if not whole_bytes or whole_bytes < 0:
+        return "–"
+    megabytes = whole_bytes / 1e6
+    shown = f"{megabytes:.0f}" if megabytes >= 100 else f"{megabytes:.1f}"
+    return f"{shown} MB ({user_bytes / whole_bytes:.0%})"

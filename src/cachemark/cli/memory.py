@@ -1,0 +1,83 @@
+"""`cachemark memory SERVER…`: what an item costs in a server's memory."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cachemark.errors import UsageError
+from cachemark.footprint import Footprint
+from cachemark.memory import KEY_BYTES, Fill, fills
+from cachemark.servers import parse_spec
+
+_LARGEST_BYTES = 1 << 20
+
+
+def memory(
+    server: Annotated[str, Parameter(help="a server, as `cachemark servers` lists them")],
+    /,
+    *more: str,
+    sizes: Annotated[str, Parameter(help="of values, in bytes")] = "100,1000,10000",
+    json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
+) -> int:
+    """Fill servers until they evict, and hold the users' bytes against what they take.
+
+    The exit status is 1 when one could not be filled.
+    """
+    specs = [parse_spec(text) for text in (server, *more)]
+    found = fills(specs, _sizes(sizes))
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+    else:
+        _print(found)
+    return 1 if any(fill.reason for fill in found) else 0
+
+
+def _sizes(text: str) -> list[int]:
+    parts = text.split(",")
+    good = all(part.isdecimal() and 1 <= int(part) <= _LARGEST_BYTES for part in parts)
+    if not good:
+        raise UsageError(f"--sizes {text}", f"write 100,1000: each 1 to {_LARGEST_BYTES} bytes")
+    return list(dict.fromkeys(int(part) for part in parts))
+
+
+def _print(found: list[Fill]) -> None:
+    console = Console(highlight=False)
+    console.print(
+        f"Filled until the first item had to leave; keys of {KEY_BYTES} bytes. Efficiency is what "
+        "users stored, keys and values, of the server's resident memory, of what that grew by, "
+        "and of its own `bytes`."
+    )
+    table = Table(box=None, pad_edge=False)
+    for column in ("server", "value", "items", "stored", "RSS", "of RSS", "of growth", "of own"):
+        left = column == "server"
+        table.add_column(column, justify="left" if left else "right", overflow="fold")
+    for fill in found:
+        if fill.footprint is not None:
+            table.add_row(escape(fill.server), *_figures(fill, fill.footprint))
+    if table.row_count:
+        console.print(table)
+    for fill in found:
+        why = fill.reason or f"the fill ended as {fill.ended}"
+        console.print(escape(f"{fill.server}, {fill.value_bytes:,} B: {why}"), soft_wrap=True)
+
+
+def _figures(fill: Fill, of: Footprint) -> list[str]:
+    wholes = (of.rss_bytes, of.growth_bytes, of.own_bytes)
+    return [
+        f"{fill.value_bytes:,} B",
+        f"{fill.items:,}",
+        _megabytes(of.user_bytes),
+        _megabytes(of.rss_bytes),
+        *["–" if part is None else f"{part:.0%}" for part in map(of.of, wholes)],
+    ]
+
+
+def _megabytes(count: float | None) -> str:
+    return "–" if count is None else f"{count / 1e6:.1f} MB"
