@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase as fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -98,7 +99,9 @@ def _explained(client: str, finding: Finding) -> Finding:
     listed = [
         known
         for known in known_failures()
-        if (known.client, known.case) == (client, finding.case) and known.wire in ("", finding.wire)
+        if fnmatch(client, known.client)
+        and known.case == finding.case
+        and known.wire in ("", finding.wire)
     ]
     if not listed:
         return finding
