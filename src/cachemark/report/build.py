@@ -75,8 +75,19 @@ def _groups(
             together.setdefault(key, []).append(summary)
     return [
         _group(members, outcomes, experiment.margin_percent, "rate" if key[1] in closed else "p99")
-        for key, members in sorted(together.items())
+        for key, members in sorted(together.items(), key=lambda item: _rank(item[0], experiment))
     ]
+
+
+def _rank(key: tuple[str, str, str], experiment: Experiment) -> tuple[int, int, int]:
+    """Groups come in the order of the experiment; what runs in the process comes last."""
+    workload, load, server = key
+    servers = experiment.servers
+    return (
+        [each.name for each in experiment.workloads].index(workload),
+        [each.name for each in experiment.loads].index(load),
+        servers.index(server) if server in servers else len(servers),
+    )
 
 
 def _ran(summary: CellSummary) -> bool:

@@ -29,12 +29,19 @@ def time(ns: float | None) -> str:
     return f"{ns:.0f} ns"
 
 
+# Of an interval that is wider than this it is only said that it is.
+_WIDEST = 10.0
+
+
 def interval(of: Interval, form: str) -> str:
     """Such as 1.35 (1.30–1.41); the value alone where it has no interval."""
     value = form.format(of.value)
     if of.low is None or of.high is None:
         return value
-    return f"{value} ({form.format(of.low)}–{form.format(of.high)})"
+    low, high = of.value / _WIDEST, of.value * _WIDEST
+    lower = f"<{form.format(low)}" if of.low < low else form.format(of.low)
+    upper = f">{form.format(high)}" if of.high > high else form.format(of.high)
+    return f"{value} ({lower}–{upper})"
 
 
 def spread(of: Interval) -> str:
@@ -66,7 +73,8 @@ def _percent(of: Interval) -> str:
     """How far the interval goes either way: ` ±2.1 %`; empty where there is none."""
     if of.low is None or of.high is None or not of.value:
         return ""
-    return f" ±{100 * (of.high / of.low) ** 0.5 - 100:.1f} %"
+    percent = 100 * (of.high / of.low) ** 0.5 - 100
+    return f" ±{percent:.1f} %" if percent <= 100 else " ±>100 %"
 
 
 def counted(count: int) -> str:

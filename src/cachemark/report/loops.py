@@ -28,6 +28,7 @@ def sections(summaries: list[CellSummary]) -> list[Section]:
     return [
         Section(
             title="The workers' own loops",
+            topic="loops",
             columns=["runtime", "workload", "load", "loop CPU/op", "fastest client",
                      "its CPU/op", "loop's part"],
             rows=found,

@@ -94,6 +94,7 @@ def _section(
             *table.remarks,
         ],
         unit=table.unit,
+        more_is_better=figure.more_is_better,
         bars=[
             *(Bar(who=row.label, measure=table.title, value=row.value, published=True)
               for row in table.rows),

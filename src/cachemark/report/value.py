@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from cachemark.outcome import Cell
@@ -33,8 +35,20 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     lead: Comparison | None
 
 
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of about a second that ends `second` after the window began.
+
+    `server_cpus` is how many CPUs the server kept busy in it.
+    """
+
+    second: float
+    ops_per_s: float | None = None
+    server_cpus: float | None = None
+    server_rss_bytes: int | None = None
+
+
 class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial: what became of it, its rate if it counts, and what disturbed it."""
+    """One trial: what became of it, its rate and its course if it counts, what disturbed it."""
 
     index: int
     block: int
@@ -46,6 +60,7 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     wall_ms: int
     steal_percent: float | None
     foreign_cpu_percent: float | None
+    course: list[Moment] = []
 
     def is_of(self, group: Group) -> bool:
         """Whether the trial is one of a group's."""
@@ -73,14 +88,18 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part that only some suites have: a table of its own, and its figures if they are plotted.
 
-    `unit` is that of all its bars; `prose`: its columns are text, not figures.
+    `topic` is whether it is about what others published, the workers themselves, or the audit of
+    servers and levels; `unit` is that of all its bars, and `more_is_better` says which of them is
+    the best; `prose`: its columns are text, not figures.
     """
 
     title: str
+    topic: Literal["published", "loops"] = "published"
     columns: list[str]
     rows: list[list[str]]
     notes: list[str]
     unit: str = ""
+    more_is_better: bool = True
     bars: list[Bar] = []
     prose: bool = False
 

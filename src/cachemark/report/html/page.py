@@ -10,93 +10,25 @@ import msgspec
 from cachemark.report import csv_file
 from cachemark.report.format import number, size
 from cachemark.report.html import words
+from cachemark.report.html.answers import AnswerRow, headline
+from cachemark.report.html.answers import rows as answer_rows
 from cachemark.report.html.inline import inline
+from cachemark.report.html.parts import (
+    Answer,
+    Download,
+    Figure,
+    GroupPart,
+    Page,
+    SectionPart,
+    TrialPart,
+)
 from cachemark.report.plots import Plots, plots
 from cachemark.report.plots.draw import svg
 from cachemark.report.plots.value import Plot
 from cachemark.report.tables import Table, kinds, ranking, title
-from cachemark.report.value import Absence, Group, Report, Section, TrialRow
+from cachemark.report.value import Group, Report, Section, TrialRow
 
 WIDE, NARROW = 520, 336
-
-
-class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything on the page, in its order."""
-
-    name: str
-    question: str
-    answers: list[Answer]
-    facts: list[tuple[str, str]]
-    warnings: list[str]
-    analysis: list[str]
-    overview: list[Figure]
-    groups: list[GroupPart]
-    loads: list[Figure]
-    memory: list[Figure]
-    sections: list[SectionPart]
-    absences: list[Absence]
-    trials: TrialPart
-    environment: list[tuple[str, str]]
-    command: str
-    downloads: list[Download]
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer: where it holds, what it says, and the part of the page that shows it."""
-
-    place: str
-    text: str
-    anchor: str
-
-
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot, drawn for two widths."""
-
-    name: str
-    title: str
-    caption: str
-    wide: str
-    narrow: str
-    table: Table
-
-
-class GroupPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients that did the same work."""
-
-    anchor: str
-    title: str
-    workload: str
-    load: str
-    figures: list[Figure]
-    ranking: Table
-    kinds: Table | None
-
-
-class SectionPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite's own table with its plots."""
-
-    anchor: str
-    title: str
-    table: Table
-    notes: list[str]
-    figures: list[Figure]
-
-
-class TrialPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the trials: how many of each verdict, which do not count, and all."""
-
-    counts: list[tuple[str, int]]
-    rejected: list[str]
-    table: Table
-
-
-class Download(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw data inside the page."""
-
-    label: str
-    file: str
-    size: str
-    address: str
 
 
 def page(report: Report) -> Page:
@@ -108,26 +40,31 @@ def page(report: Report) -> Page:
         # One workload: its two small charts stand side by side.
         overview, memory = [*overview, *memory], []
     anchors = [f"group-{number_}" for number_ in range(1, len(report.groups) + 1)]
+    first_lines = answer_rows(report, anchors)
+    sections = _sections(report, drawn.sections())
     return Page(
         name=experiment.name,
         question=experiment.question,
+        headline=headline(report),
         answers=[_answer(a, to) for a, to in zip(report.answers, anchors, strict=True)],
+        answer_rows=first_lines,
         facts=_facts(report),
         warnings=report.notes,
-        analysis=[" ".join(p.split()) for p in experiment.analysis.split("\n\n") if p.strip()],
+        analysis=[
+            words.marked(" ".join(paragraph.split()))
+            for paragraph in experiment.analysis.split("\n\n")
+            if paragraph.strip()
+        ],
         overview=overview,
+        factors=drawn.factors(),
         groups=[
-            _group(report, group, anchor, figures)
-            for group, anchor, figures in zip(report.groups, anchors, drawn.groups(), strict=True)
+            _group(report, group, line, figures)
+            for group, line, figures in zip(report.groups, first_lines, drawn.groups(), strict=True)
         ],
         loads=drawn.loads(),
         memory=memory,
-        sections=[
-            _section(section, f"section-{n}", figures)
-            for n, (section, figures) in enumerate(
-                zip(report.sections, drawn.sections(), strict=True), 1
-            )
-        ],
+        published=[part for topic, part in sections if topic == "published"],
+        loops=[part for topic, part in sections if topic == "loops"],
         absences=report.absences,
         trials=_trials(report),
         environment=words.environment(report),
@@ -144,6 +81,9 @@ class _Drawn:
 
     def overview(self) -> list[Figure]:
         return _figures(self._wide.overview, self._narrow.overview)
+
+    def factors(self) -> list[Figure]:
+        return _figures(self._wide.factors, self._narrow.factors)
 
     def loads(self) -> list[Figure]:
         return _figures(self._wide.loads, self._narrow.loads)
@@ -191,19 +131,27 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _group(report: Report, group: Group, anchor: str, figures: list[Figure]) -> GroupPart:
+def _group(report: Report, group: Group, line: AnswerRow, figures: list[Figure]) -> GroupPart:
     experiment = report.header.experiment
     workload = next((w for w in experiment.workloads if w.name == group.workload), None)
     load = next((a for a in experiment.loads if a.name == group.load), None)
     return GroupPart(
-        anchor=anchor,
+        anchor=line.anchor,
         title=title(group),
+        said=f"{line.first} first, {line.figure}",
         workload=words.workload(workload) if workload else "",
         load=words.load(load) if load else "",
         figures=figures,
         ranking=ranking(group),
         kinds=kinds(group),
     )
+
+
+def _sections(report: Report, figures: list[list[Figure]]) -> list[tuple[str, SectionPart]]:
+    return [
+        (section.topic, _section(section, f"section-{n}", of))
+        for n, (section, of) in enumerate(zip(report.sections, figures, strict=True), 1)
+    ]
 
 
 def _section(section: Section, anchor: str, figures: list[Figure]) -> SectionPart:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from cachemark.report.html.page import page
 from cachemark.report.html.theme import exchange, variables
+from cachemark.report.tables import Table
 from cachemark.report.value import Report
 
 
@@ -41,8 +42,16 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     # The drawings are our own: their texts were escaped when they were written.
-    made.filters["drawing"] = Markup
+    made.filters.update(drawing=Markup, sides=_sides)
     return made
+
+
+def _sides(table: Table) -> list[str]:
+    """A class for each column: words stand at the left, figures at the right."""
+    return [
+        "words" if any(row[n][:1].isalpha() for row in table.rows) or not n else "figures"
+        for n in range(len(table.columns))
+    ]
 
 
 def _file(name: str) -> str:

@@ -96,3 +96,8 @@ def environment(report: Report) -> list[tuple[str, str]]:
 
 def _placement(of: Placement) -> str:
     return f"server {of.server}, worker {of.worker}"
+
+
+def marked(text: str) -> list[tuple[str, bool]]:
+    """Text with `code` in it as parts, each with whether it is code."""
+    return [(part, bool(odd % 2)) for odd, part in enumerate(text.split("`")) if part]

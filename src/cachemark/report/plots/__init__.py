@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cachemark.report.plots import course
 from cachemark.report.plots.draw import png, svg
 from cachemark.report.plots.drift import drift
+from cachemark.report.plots.effects import effects
 from cachemark.report.plots.loads import over_throughput
 from cachemark.report.plots.overview import memory, overview
 from cachemark.report.plots.percentiles import percentiles
@@ -22,6 +24,7 @@ class Plots(msgspec.Struct, frozen=True, kw_only=True):
     """All plots of a report; `groups` and `sections` are in the order of the report's own."""
 
     overview: list[Plot]
+    factors: list[Plot]
     groups: list[list[Plot]]
     loads: list[Plot]
     memory: list[Plot]
@@ -29,7 +32,7 @@ class Plots(msgspec.Struct, frozen=True, kw_only=True):
 
     def every(self) -> list[Plot]:
         """All of them, each name once."""
-        found = [*self.overview, *_flat(self.groups), *self.loads, *self.memory]
+        found = [*self.overview, *self.factors, *_flat(self.groups), *self.loads, *self.memory]
         found += _flat(self.sections)
         names: dict[str, int] = {}
         unique: list[Plot] = []
@@ -44,15 +47,19 @@ def plots(report: Report, width: int) -> Plots:
     """The plots of a report, each `width` pixels wide."""
     groups = [
         [
+            # Two beside each other are about as high.
             ranking(group, report.trials, width),
-            percentiles(group, width),
             cpu(group, width),
+            percentiles(group, width),
             drift(group, report.trials, width),
+            course.rate(group, report.trials, width),
+            course.memory(group, report.trials, width),
         ]
         for group in report.groups
     ]
     return Plots(
         overview=overview(report, width),
+        factors=effects(report, width),
         groups=[[plot for plot in found if plot] for found in groups],
         loads=over_throughput(report, width),
         memory=memory(report, width),

@@ -11,12 +11,23 @@ from itertools import groupby
 
 import msgspec
 
-from cachemark.report.plots.frame import Room, is_wide, plain, room, specification, text
+from cachemark.report.plots.frame import (
+    Room,
+    fit,
+    is_wide,
+    plain,
+    room,
+    specification,
+    text,
+    text_width,
+)
 from cachemark.report.plots.palette import Role, light
 from cachemark.report.plots.value import Spec
 
 _NAME_LINE = 17
-_KEY_LINE = 24
+_KEY_LINE = 18
+# An axis to an interval's end further than so many longest bars would leave nothing of the bars.
+_FURTHEST = 1.6
 
 
 class BarItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,14 +71,31 @@ def bars(
     single = len({item.who for item in items}) == len(items)
     place = _room(items, width, single=single)
     groups, height = _layout(items, place, single=single)
+    entries, lines = _key_places(key, width - place.left - 6)
     layers = [
         _bar_layer(groups, height, place, axis, labels),
         *_interval_layers(groups),
         *_dot_layer(groups),
         *_words(groups, place, single=single),
-        *_key(key),
+        *_key(entries, lines),
     ]
-    return specification(place, height, layers, top=6 + (_KEY_LINE if key else 0))
+    top = 6 + (lines * _KEY_LINE + 6 if lines else 0)
+    return specification(place, height, layers, top=top)
+
+
+def end(items: Sequence[BarItem]) -> float:
+    """Where the axis ends: at the longest bar or dot, or an interval that goes little further."""
+    marks = [value for item in items for value in (item.value, *item.dots) if value is not None]
+    highs = [item.high for item in items if item.high is not None]
+    longest = max(marks, default=1.0)
+    return plain(1.02 * min(max([longest, *highs]), _FURTHEST * longest)) or 1.0
+
+
+def cut_off(items: Sequence[BarItem]) -> str:
+    """What to say where an interval is longer than the axis; empty where none is."""
+    last = end(items)
+    some = any(item.high is not None and item.high > last for item in items)
+    return "Arrow: the interval goes further." if some else ""
 
 
 def _room(items: Sequence[BarItem], width: int, *, single: bool) -> Room:
@@ -97,15 +125,8 @@ def _layout(items: Sequence[BarItem], place: Room, *, single: bool) -> tuple[lis
 
 
 def _domain(groups: list[_Group]) -> list[float]:
-    """From nothing to the furthest end: a bar that does not begin at 0 lies."""
-    ends = [
-        value
-        for group in groups
-        for bar in group.bars
-        for value in (bar.item.value, bar.item.high, *bar.item.dots)
-        if value is not None
-    ]
-    return [0, plain(1.02 * max(ends, default=1.0)) or 1.0]
+    """From nothing: a bar that does not begin at 0 lies."""
+    return [0, end([bar.item for group in groups for bar in group.bars])]
 
 
 def _x(groups: list[_Group], field: str) -> Spec:
@@ -159,14 +180,16 @@ def _bar_layer(groups: list[_Group], height: int, place: Room, axis: str, labels
 
 
 def _interval_layers(groups: list[_Group]) -> list[Spec]:
-    """A line from end to end of each interval, with a foot at both."""
+    """A line from end to end of each interval, a foot at both; an arrow where it goes further."""
+    last = _domain(groups)[1]
     values = [
         {
             "low": plain(bar.item.low),
-            "high": plain(bar.item.high),
+            "high": plain(min(bar.item.high, last)),
             "middle": (bar.top + bar.bottom) / 2,
             "top": (bar.top + bar.bottom) / 2 - 4,
             "bottom": (bar.top + bar.bottom) / 2 + 4,
+            "whole": bar.item.high <= last,
         }
         for group in groups
         for bar in group.bars
@@ -175,20 +198,34 @@ def _interval_layers(groups: list[_Group]) -> list[Spec]:
     if not values:
         return []
     line = {"x": _x(groups, "low"), "x2": {"field": "high"}, "y": _y("middle")}
-    feet = [
-        {"x": _x(groups, end), "y": _y("top"), "y2": {"field": "bottom"}} for end in ("low", "high")
-    ]
+    feet = {
+        side: {"x": _x(groups, side), "y": _y("top"), "y2": {"field": "bottom"}}
+        for side in ("low", "high")
+    }
+    whole = [value for value in values if value["whole"]]
+    drawn = [(values, line), (values, feet["low"]), (whole, feet["high"])]
     # A rim of the paper's colour keeps the line apart from a bar of any colour.
     strokes: tuple[tuple[Role, float], ...] = (("paper", 3.5), ("ink", 1.5))
-    return [
+    layers = [
         {
-            "data": {"values": values},
+            "data": {"values": of},
             "mark": {"type": "rule", "color": light(role), "strokeWidth": width, "aria": False},
             "encoding": encoding,
         }
         for role, width in strokes
-        for encoding in (line, *feet)
+        for of, encoding in drawn
+        if of
     ]
+    return [*layers, *_arrows(groups, [value for value in values if not value["whole"]])]
+
+
+def _arrows(groups: list[_Group], values: list[Spec]) -> list[Spec]:
+    if not values:
+        return []
+    mark = {"type": "point", "shape": "triangle-right", "filled": True, "size": 46, "opacity": 1,
+            "color": light("ink"), "aria": False}  # fmt: skip
+    encoding = {"x": _x(groups, "high"), "y": _y("middle")}
+    return [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
 
 
 def _dot_layer(groups: list[_Group]) -> list[Spec]:
@@ -226,19 +263,40 @@ def _words(groups: list[_Group], place: Room, *, single: bool) -> list[Spec]:
 def _name(group: _Group, place: Room, *, room_for_figure: bool) -> Spec:
     middle = (group.bars[0].top + group.bars[-1].bottom) / 2
     if place.names_above:
-        limit = place.width - (130 if room_for_figure else 0)
-        return text({"x": 0.0, "y": group.top + _NAME_LINE / 2}, group.who, limit=limit)
-    return text({"x": -8.0, "y": middle}, group.who, align="right", limit=place.left - 12)
+        words = fit(group.who, place.width - (110 if room_for_figure else 0))
+        return text({"x": 0.0, "y": group.top + _NAME_LINE / 2}, words)
+    words = fit(group.who, place.left - 8)
+    return text({"x": -8.0, "y": middle}, words, align="right")
 
 
-def _key(key: Sequence[tuple[Role, str]]) -> list[Spec]:
-    layers: list[Spec] = []
-    across = 0.0
+class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+    role: Role
+    words: str
+    across: float
+    line: int
+
+
+def _key_places(key: Sequence[tuple[Role, str]], width: float) -> tuple[list[_Entry], int]:
+    """The key's entries side by side, in as many lines as they need."""
+    entries: list[_Entry] = []
+    across, line = 0.0, 0
     for role, words in key:
+        needs = 15.0 + text_width([words])
+        if entries and across + needs > width:
+            across, line = 0.0, line + 1
+        entries.append(_Entry(role=role, words=words, across=across, line=line))
+        across += needs + 14
+    return entries, line + 1 if entries else 0
+
+
+def _key(entries: list[_Entry], lines: int) -> list[Spec]:
+    layers: list[Spec] = []
+    for entry in entries:
         mark = {"type": "point", "shape": "square", "filled": True, "size": 110,
-                "opacity": 1, "color": light(role), "aria": False}  # fmt: skip
-        at = {"x": {"value": across + 5}, "y": {"value": -15}}
+                "opacity": 1, "color": light(entry.role), "aria": False}  # fmt: skip
+        down = (entry.line - lines) * _KEY_LINE + 3.0
+        at = {"x": {"value": entry.across + 5}, "y": {"value": down}}
         layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": at})
-        layers.append(text({"x": across + 15, "y": -15.0}, words, "faint", fontSize=11))
-        across += 15 + 6.2 * len(words) + 18
+        place = {"x": entry.across + 15, "y": down}
+        layers.append(text(place, entry.words, "faint", fontSize=11))
     return layers

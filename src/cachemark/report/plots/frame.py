@@ -39,7 +39,7 @@ def is_wide(width: int) -> bool:
 def room(width: int, names: Sequence[str], figures: Sequence[str]) -> Room:
     """Share a whole width out: names to the left if they fit, figures to the right."""
     right = min(170, text_width(figures) + 12)
-    left = min(round(0.34 * width), text_width(names) + 12) if is_wide(width) else 0
+    left = min(round(0.4 * width), text_width(names) + 12) if is_wide(width) else 0
     if not left:
         right = 12
     return Room(left=left, width=width - left - right, right=right)
@@ -48,6 +48,12 @@ def room(width: int, names: Sequence[str], figures: Sequence[str]) -> Room:
 def text_width(texts: Sequence[str]) -> int:
     """About how wide the widest text is, in pixels."""
     return math.ceil(_LETTER * max((len(text) for text in texts), default=0))
+
+
+def fit(words: str, width: float) -> str:
+    """The words, or as much of them as surely fits: fonts differ, so Vega's own limit would not."""
+    most = max(4, int(width / _LETTER))
+    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
 
 
 def specification(
@@ -110,6 +116,7 @@ def text(at: dict[str, float], words: str, role: Role = "ink", **mark: object) -
 
 # Axis labels are written by Vega: 12 k, 1.5 M.
 SI_LABEL = "replace(format(datum.value, '~s'), /([kMG])$/, ' $1')"
+MEMORY_LABEL = "replace(format(datum.value, '~s'), /([kMG]?)$/, ' $1B')"
 TIME_LABEL = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~r') + ' s' : "
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~r') + ' ms' : "

@@ -11,6 +11,7 @@ from cachemark.report.plots.frame import (
     TIME_LABEL,
     Room,
     decades,
+    fit,
     is_wide,
     plain,
     room,
@@ -24,6 +25,8 @@ from cachemark.report.plots.value import Spec
 MOST = len(SERIES)
 _LABEL_GAP = 14.0
 _KEY_LINE = 18
+# An interval is drawn no further than this beyond the marks: else it would leave nothing of them.
+_FURTHEST = 2.0
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +87,11 @@ def _room(named: Sequence[Line], width: int) -> Room:
 
 def _bounds(found: Sequence[Line]) -> tuple[float, float]:
     marks = [mark for line in found for mark in line.marks]
-    lows = [mark.y if mark.low is None else mark.low for mark in marks]
-    highs = [mark.y if mark.high is None else mark.high for mark in marks]
-    return min(lows, default=1.0), max(highs, default=10.0)
+    least = min((mark.y for mark in marks), default=1.0)
+    most = max((mark.y for mark in marks), default=10.0)
+    low = min([least, *(mark.low for mark in marks if mark.low is not None)])
+    high = max([most, *(mark.high for mark in marks if mark.high is not None)])
+    return max(low, least / _FURTHEST), min(high, most * _FURTHEST)
 
 
 def _line_layers(
@@ -137,7 +142,8 @@ def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
             if mark.low is not None and mark.high is not None
         ]
         if values:
-            mark = {"type": "rule", "color": light(role), "strokeWidth": 1.2, "aria": False}
+            mark = {"type": "rule", "color": light(role), "strokeWidth": 1.2, "clip": True,
+                    "aria": False}  # fmt: skip
             encoding = {
                 "x": {"field": "x", **x},
                 "y": {"field": "low", **y},
@@ -153,7 +159,7 @@ def _labels(named: Sequence[Line], place: Room, height: int, low: float, high: f
     ends = [height * (1 - math.log(line.marks[-1].y / low) / span) for line in named]
     places = spread_out(ends, _LABEL_GAP, 0, height)
     return [
-        text({"x": place.width + 10.0, "y": at}, line.who, role, limit=place.right - 12)
+        text({"x": place.width + 10.0, "y": at}, fit(line.who, place.right - 10), role)
         for line, role, at in zip(named, SERIES, places, strict=False)
     ]
 
@@ -180,5 +186,5 @@ def _key(named: Sequence[Line], place: Room, rows: int) -> list[Spec]:
                 }
             )
         words = {"x": across + 31, "y": float(at["y"]["value"])}
-        layers.append(text(words, line.who, role, fontSize=11, limit=column - 40))
+        layers.append(text(words, fit(line.who, column - 38), role, fontSize=11))
     return layers

@@ -13,46 +13,46 @@ from cachemark.statistics import Interval, KindSummary
 
 
 def over_throughput(report: Report, width: int) -> list[Plot]:
-    """Plots of p50 and p99 for each server and workload that was played at several loads."""
-    order = {load.name: index for index, load in enumerate(_by_strength(report))}
-    together: dict[tuple[str, str], list[Group]] = {}
-    for group in sorted(report.groups, key=lambda group: order.get(group.load, 0)):
-        together.setdefault((group.workload, group.server), []).append(group)
+    """Plots of p50 and p99 for each server, workload and wire that was played at several loads."""
+    loads = {load.name: load for load in report.header.experiment.loads}
+    together: dict[tuple[str, ...], list[Group]] = {}
+    for group in sorted(report.groups, key=lambda group: _strength(loads[group.load])):
+        load = loads[group.load]
+        key = (group.workload, group.server, load.wire, load.schedule)
+        together.setdefault(key, []).append(group)
     plots: list[Plot] = []
-    for groups in together.values():
-        for percent in (50, 99):
-            plot = _plot(groups, percent, width) if len(groups) > 1 else None
-            plots += [plot] if plot else []
+    for (workload, server, wire, _), groups in together.items():
+        # One strength twice is no step from one to the other.
+        if len({_strength(loads[group.load]) for group in groups}) == len(groups) > 1:
+            place = " · ".join([workload, server, *([wire] if wire != "own" else [])])
+            plots += [p for percent in (50, 99) if (p := _plot(groups, percent, place, width))]
     return plots
 
 
-def _by_strength(report: Report) -> list[Load]:
-    def strength(load: Load) -> float:
-        return load.rate or load.processes * (load.connections or load.threads) * load.depth
-
-    return sorted(report.header.experiment.loads, key=strength)
+def _strength(load: Load) -> float:
+    """How much is asked for: a rate, or how many operations are under way at once."""
+    return load.rate or load.processes * max(load.connections or 0, load.threads) * load.depth
 
 
-def _plot(groups: list[Group], percent: int, width: int) -> Plot | None:
+def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | None:
     clients = list(dict.fromkeys(row.summary.cell.client for g in groups for row in g.rows))
     found = [line for client in clients if len((line := _line(client, groups, percent)).marks) > 1]
     if not found:
         return None
-    first = groups[0]
     told = "; ".join(
         f"{line.who} from {time(line.marks[0].y)} at {number(line.marks[0].x)} ops/s "
         f"to {time(line.marks[-1].y)} at {number(line.marks[-1].x)} ops/s"
         for line in found
     )
     return Plot(
-        name=slug("latency", f"p{percent}", first.workload, first.server),
-        title=f"p{percent} over throughput",
-        caption=f"{first.workload} against {first.server}. A point for each load, from the "
+        name=slug("latency", f"p{percent}", place),
+        title=f"p{percent}: {place}",
+        caption="A point for each load, from the "
         f"weakest ({groups[0].load}) to the strongest ({groups[-1].load}); lines across: 95 % "
         "interval over trials." + (f" Named are the first {MOST}." if len(found) > MOST else ""),
         alt=f"Line chart of p{percent} of the response time over operations per second: {told}.",
         spec=lines(found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"),
-        place=f"{first.workload} · {first.server}",
+        place="response time over throughput",
         table=_table(clients, groups, percent),
     )
 

@@ -7,16 +7,14 @@ from collections.abc import Callable
 import msgspec
 
 from cachemark.report.format import size, size_spread
-from cachemark.report.plots.bars import BarItem, bars
-from cachemark.report.plots.frame import SI_LABEL, TIME_LABEL
+from cachemark.report.plots.bars import BarItem, bars, cut_off
+from cachemark.report.plots.frame import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, Role
-from cachemark.report.plots.ranking import figure, said
+from cachemark.report.plots.ranking import figure, is_native, leader, said
 from cachemark.report.plots.value import Plot, slug
 from cachemark.report.tables import Table
 from cachemark.report.value import Group, Report, Row
 from cachemark.statistics import Interval
-
-_MEMORY_LABEL = "replace(format(datum.value, '~s'), /([kMG]?)$/, ' $1B')"
 
 
 def overview(report: Report, width: int) -> list[Plot]:
@@ -87,7 +85,7 @@ def _memory(report: Report, groups: list[Group], width: int) -> Plot | None:
         name="memory",
         title="Server memory",
         unit="server's resident memory after the window",
-        labels=_MEMORY_LABEL,
+        labels=MEMORY_LABEL,
         take=take,
         words=words,
     )
@@ -117,7 +115,7 @@ def _small(
     return Plot(
         name=slug(name, first.workload, first.load),
         title=f"{title}: {first.workload} · {first.load}",
-        caption="",
+        caption=cut_off(items),
         alt=f"Bar chart of {unit}, {first.workload}, {first.load}: {told}.",
         spec=bars(items, width, axis=unit, labels=labels, key=grid.key()),
         table=_table(grid, take, words),
@@ -130,19 +128,24 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
     clients: list[str]
     servers: list[str]
     rows: dict[tuple[str, str], Row]
+    leaders: dict[str, str]
 
     @property
     def coloured(self) -> bool:
         """Whether a colour says which server: not where its name stands there."""
         return len(self.clients) > 1 and 1 < len(self.servers) <= len(SERIES)
 
-    def role(self, server: str) -> Role:
-        """The colour of a server's bars."""
-        return SERIES[self.servers.index(server)] if self.coloured else "first"
+    def role(self, client: str, server: str) -> Role:
+        """The colour of a bar: its server's, or else whether it is the first."""
+        if self.coloured:
+            return SERIES[self.servers.index(server)]
+        if client == self.leaders[server]:
+            return "first"
+        return "yardstick" if is_native(self.rows[client, server]) else "other"
 
     def key(self) -> list[tuple[Role, str]]:
         """What the colours mean."""
-        return [(self.role(s), s) for s in self.servers] if self.coloured else []
+        return [(SERIES[n], s) for n, s in enumerate(self.servers)] if self.coloured else []
 
     def who(self, client: str, server: str) -> str:
         """What stands beside a bar."""
@@ -158,6 +161,7 @@ def _grid(report: Report, groups: list[Group]) -> _Grid:
         clients=_ordered([client for client, _ in rows], experiment.clients),
         servers=_ordered([server for _, server in rows], experiment.servers),
         rows=rows,
+        leaders={group.server: leader(group) for group in groups},
     )
 
 
@@ -176,7 +180,7 @@ def _item(
     of = take(grid.rows[client, server])
     return BarItem(
         who=grid.who(client, server),
-        role=grid.role(server),
+        role=grid.role(client, server),
         value=of.value if of else None,
         low=of.low if of else None,
         high=of.high if of else None,

@@ -1,16 +1,20 @@
-"""Published figures beside the measured ones: one small chart for each measure of a section."""
+"""Published figures beside the measured ones: one small chart for each measure of a section.
+
+Bars are multiples of the best of their own column, published or here, as absolute figures of
+different machines have no common scale; the figures themselves stand beside them.
+"""
 
 from __future__ import annotations
 
 from cachemark.report.format import number
 from cachemark.report.plots.bars import BarItem, bars
-from cachemark.report.plots.frame import SI_LABEL
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug
 from cachemark.report.tables import Table
 from cachemark.report.value import Bar, Section
 
 _KEY: tuple[tuple[Role, str], ...] = (("yardstick", "published"), ("first", "measured here"))
+_LABEL = "format(datum.value, '~r') + ' ×'"
 
 
 def published(section: Section, width: int) -> list[Plot]:
@@ -20,30 +24,54 @@ def published(section: Section, width: int) -> list[Plot]:
 
 
 def _plot(section: Section, measure: str, width: int) -> Plot:
-    of_measure = [bar for bar in section.bars if bar.measure == measure]
-    items = [
-        BarItem(
-            who=_who(bar),
-            role="yardstick" if bar.published else "first",
-            value=bar.value,
-            figure=number(bar.value),
-            about=f"{_who(bar)}: {number(bar.value)} {section.unit}",
-        )
-        for bar in of_measure
-    ]
-    told = "; ".join(f"{item.who} {item.figure}" for item in items)
+    found = _together([bar for bar in section.bars if bar.measure == measure])
+    best = {
+        whose: _best([bar.value for bar in found if bar.published == whose], section)
+        for whose in (True, False)
+    }
+    items = [_item(bar, bar.value / best[bar.published], section.unit) for bar in found]
+    told = "; ".join(item.about for item in items)
+    meaning = "as a multiple of the best, published or here"
+    if not section.more_is_better:
+        meaning += " (less is faster)"
     return Plot(
         name=slug("published", section.title, measure),
         title=measure,
         caption="",
-        alt=f"Bar chart of {section.unit}, {measure}: {told}.",
-        spec=bars(items, width, axis=section.unit, labels=SI_LABEL, key=_KEY),
+        alt=f"Bar chart of {section.unit}, {measure}, {meaning}: {told}.",
+        spec=bars(items, width, axis=f"{section.unit}, {meaning}", labels=_LABEL, key=_KEY),
         place=section.title,
         table=Table(
-            columns=["whose", section.unit], rows=[[item.who, item.figure] for item in items]
+            columns=["cell", "whose", section.unit, "× best"],
+            rows=[
+                [bar.who, _whose(bar), number(bar.value), f"{item.value or 0:.2f}"]
+                for bar, item in zip(found, items, strict=True)
+            ],
         ),
     )
 
 
-def _who(bar: Bar) -> str:
-    return f"published: {bar.who}" if bar.published else bar.who
+def _together(bars_: list[Bar]) -> list[Bar]:
+    """A published figure next to the measured one of the same cell."""
+    names = list(dict.fromkeys(bar.who for bar in bars_))
+    return sorted(bars_, key=lambda bar: (names.index(bar.who), not bar.published))
+
+
+def _best(values: list[float], section: Section) -> float:
+    if not values:
+        return 1.0
+    return max(values) if section.more_is_better else min(values)
+
+
+def _item(bar: Bar, ratio: float, unit: str) -> BarItem:
+    return BarItem(
+        who=bar.who,
+        role="yardstick" if bar.published else "first",
+        value=ratio,
+        figure=number(bar.value),
+        about=f"{bar.who}, {_whose(bar)}: {number(bar.value)} {unit}",
+    )
+
+
+def _whose(bar: Bar) -> str:
+    return "published" if bar.published else "here"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cachemark.clients import NATIVE
 from cachemark.report.format import number, spread, time, time_spread
-from cachemark.report.plots.bars import BarItem, bars
+from cachemark.report.plots.bars import BarItem, bars, cut_off
 from cachemark.report.plots.frame import SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug
@@ -23,7 +23,7 @@ def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
     return Plot(
         name=slug("ranking", group.workload, group.load, group.server),
         title="Throughput" if closed else "Response time, 99th percentile",
-        caption=_caption(group, dots),
+        caption=_caption(group, dots, cut_off(items)),
         alt=_alt(group, items),
         spec=bars(
             items,
@@ -104,13 +104,13 @@ def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, list[float]]:
     return rates
 
 
-def _caption(group: Group, dots: dict[str, list[float]]) -> str:
+def _caption(group: Group, dots: dict[str, list[float]], arrows: str) -> str:
     parts = ["Bars: geometric mean of the valid trials. Lines across: 95 % interval."]
     if dots:
         parts.append("Dots: the trials.")
     if any(map(is_native, group.rows)) and not all(map(is_native, group.rows)):
         parts.append("Grey: the yardstick, what the same work costs without a library.")
-    return " ".join(parts)
+    return " ".join([*parts, *([arrows] if arrows else [])])
 
 
 def _alt(group: Group, items: list[BarItem]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cachemark.report.format import interval, micros, size
-from cachemark.report.plots.bars import BarItem, bars
+from cachemark.report.plots.bars import BarItem, bars, cut_off
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug
 from cachemark.report.tables import Table, title
@@ -33,7 +33,8 @@ def cpu(group: Group, width: int) -> Plot | None:
         name=slug("cpu", group.workload, group.load, group.server),
         title="CPU time per operation",
         caption="User and system time of the worker, and of all threads of the server, over the "
-        "operations that were done. Less is cheaper.",
+        "operations that were done. Less is cheaper."
+        + (f" {arrows}" if (arrows := cut_off(items)) else ""),
         alt=f"Bar chart of CPU time per operation against {group.server}: {told}.",
         spec=bars(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),
         place=title(group),

@@ -47,6 +47,18 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
   });
 }
 
+// A link to what is folded away unfolds it.
+function unfold() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target && target.closest("details");
+  if (folded && !folded.open) {
+    folded.open = true;
+    target.scrollIntoView();
+  }
+}
+addEventListener("hashchange", unfold);
+unfold();
+
 for (const figure of document.querySelectorAll("figure.plot")) {
   const save = document.createElement("button");
   save.type = "button";

@@ -1,0 +1,125 @@
+"""What each factor does by itself: cells that differ in it alone, against each other.
+
+The grid of an experiment is clients × servers × workloads × loads, and a load is several factors:
+its wire, its threads, its depth. A factor's effect is told from pairs of cells that have all else
+in common. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.clients import DEFAULTS
+from cachemark.experiment import Load
+from cachemark.report.value import Report
+from cachemark.statistics import CellSummary
+
+# In the order in which they are shown. Which client is best is what the groups are about.
+FACTORS = (
+    "server",
+    "workload",
+    "profile",
+    "wire",
+    "processes",
+    "threads",
+    "connections",
+    "depth",
+)
+_Setting = dict[str, str]
+
+
+class Level(msgspec.Struct, frozen=True, kw_only=True):
+    """A level against the base: a ratio for each pair of cells, and their geometric mean."""
+
+    name: str
+    ratio: float
+    pairs: list[float]
+
+
+class Factor(msgspec.Struct, frozen=True, kw_only=True):
+    """A factor with its base level and the others that have pairs with it."""
+
+    name: str
+    base: str
+    levels: list[Level]
+
+
+def factors(report: Report) -> list[Factor]:
+    """The factors that have two levels or more, from cells of closed loops with a figure."""
+    loads = {load.name: load for load in report.header.experiment.loads}
+    cells = [
+        (setting(row.summary, loads[group.load]), row.summary.total.rate.value)
+        for group in report.groups
+        if group.metric == "rate"
+        for row in group.rows
+        if row.summary.total is not None
+    ]
+    ranks = {
+        "server": report.header.experiment.servers,
+        "workload": [workload.name for workload in report.header.experiment.workloads],
+        "wire": [load.wire for load in loads.values()],
+        "profile": ["common", "defaults"],
+    }
+    found = (_factor(name, cells, ranks.get(name, [])) for name in FACTORS)
+    return [factor for factor in found if factor]
+
+
+def setting(summary: CellSummary, load: Load) -> _Setting:
+    """A cell as its factors' levels; options of a client count as a part of the client."""
+    cell = summary.cell
+    name, _, options = cell.client.partition("?")
+    return {
+        "client": f"{name.removesuffix(DEFAULTS)}?{options}",
+        "profile": "defaults" if name.endswith(DEFAULTS) else "common",
+        "server": cell.server,
+        "workload": cell.workload,
+        "wire": load.wire,
+        "processes": str(load.processes),
+        "threads": str(load.threads),
+        # As many as threads is the same level at any number of them.
+        "connections": "one a caller" if load.connections is None else str(load.connections),
+        "depth": str(load.depth),
+    }
+
+
+def _factor(
+    name: str, cells: Sequence[tuple[_Setting, float]], ranks: Sequence[str]
+) -> Factor | None:
+    names = sorted({own[name] for own, _ in cells}, key=lambda level: _place(level, ranks))
+    if len(names) < 2:
+        return None
+    base, *others = names
+    rates = {_rest(own, name): rate for own, rate in cells if own[name] == base}
+    levels = [_level(name, other, cells, rates) for other in others]
+    known = [level for level in levels if level.pairs]
+    return Factor(name=name, base=base, levels=known) if known else None
+
+
+def _place(level: str, ranks: Sequence[str]) -> tuple[int, int, str]:
+    """In the order of the experiment, numbers by their value, other words by the alphabet."""
+    rank = ranks.index(level) if level in ranks else len(ranks)
+    return (rank, int(level) if level.isdecimal() else 0, level)
+
+
+def _level(
+    name: str,
+    level: str,
+    cells: Sequence[tuple[_Setting, float]],
+    rates: dict[tuple[str, ...], float],
+) -> Level:
+    pairs = [
+        rate / rates[_rest(own, name)]
+        for own, rate in cells
+        if own[name] == level and _rest(own, name) in rates
+    ]
+    logs = [math.log(pair) for pair in pairs]
+    mean = math.exp(sum(logs) / len(logs)) if logs else 1.0
+    return Level(name=level, ratio=mean, pairs=pairs)
+
+
+def _rest(own: _Setting, name: str) -> tuple[str, ...]:
+    """All of a cell but one factor."""
+    return tuple(level for factor, level in sorted(own.items()) if factor != name)

@@ -1,0 +1,83 @@
+"""The answer in one sentence, and a line for each of the groups that it is drawn from."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from cachemark.report.format import interval, number, time
+from cachemark.report.plots.ranking import figure, leader
+from cachemark.report.value import Group, Report
+from cachemark.statistics import Interval, Metric
+
+_SHOWN = {"faster": "shown", "slower": "shown", "equivalent": "none beyond the margin"}
+
+
+class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is first in a group, by how much, and the part of the page that shows it."""
+
+    anchor: str
+    place: str
+    first: str
+    figure: str
+    second: str
+    ratio: str
+    difference: str
+
+
+def headline(report: Report) -> str:
+    """One sentence for all groups: who is first how often, and how often that is more than noise.
+
+    Empty where one group has its own sentence.
+    """
+    firsts = Counter(first for group in report.groups if (first := leader(group)))
+    if len(report.groups) == 1:
+        return ""
+    if not firsts:
+        return "No client has a figure that counts."
+    count = firsts.total()
+    leads = [group.lead.answer for group in report.groups if group.lead]
+    told = _firsts(firsts.most_common(), count)
+    if not leads:
+        return f"{told}."
+    shown = sum(answer in ("faster", "slower") for answer in leads)
+    part = "every one" if shown == len(leads) else f"{shown or 'none'} of {len(leads)}"
+    return f"{told}; the lead over the second is more than noise in {part}."
+
+
+def _firsts(firsts: list[tuple[str, int]], count: int) -> str:
+    (most, times), *others = firsts
+    if not others:
+        every = "both" if count == 2 else f"all {count}"
+        return f"{most} is first in {every} comparisons"
+    told = [f"{most} is first in {times} of {count} comparisons"]
+    told += [f"{who} in {times}" for who, times in others[:2]]
+    rest = sum(times for _, times in others[2:])
+    return ", ".join(told + ([f"others in {rest}"] if rest else []))
+
+
+def rows(report: Report, anchors: list[str]) -> list[AnswerRow]:
+    """A line for each group, in the report's order."""
+    return [_row(group, anchor) for group, anchor in zip(report.groups, anchors, strict=True)]
+
+
+def _row(group: Group, anchor: str) -> AnswerRow:
+    first = leader(group)
+    of = next((figure(r, group.metric) for r in group.rows if r.summary.cell.client == first), None)
+    lead = group.lead
+    return AnswerRow(
+        anchor=anchor,
+        place=f"{group.workload} · {group.load} · {group.server}",
+        first=first or "–",
+        figure=_figure(of, group.metric),
+        second=lead.client if lead else "–",
+        ratio=interval(lead.ratio, "{:.2f}") if lead else "–",
+        difference=_SHOWN.get(lead.answer, "not shown") if lead else "–",
+    )
+
+
+def _figure(of: Interval | None, metric: Metric) -> str:
+    if of is None:
+        return "–"
+    return f"{number(of.value)} ops/s" if metric == "rate" else f"p99 {time(of.value)}"

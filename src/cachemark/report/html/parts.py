@@ -1,0 +1,93 @@
+"""What stands on the page: the values that the templates read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.report.html.answers import AnswerRow
+from cachemark.report.tables import Table
+from cachemark.report.value import Absence
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything on the page, in its order."""
+
+    name: str
+    question: str
+    headline: str
+    answers: list[Answer]
+    answer_rows: list[AnswerRow]
+    facts: list[tuple[str, str]]
+    warnings: list[str]
+    analysis: list[list[tuple[str, bool]]]
+    overview: list[Figure]
+    factors: list[Figure]
+    groups: list[GroupPart]
+    loads: list[Figure]
+    memory: list[Figure]
+    published: list[SectionPart]
+    loops: list[SectionPart]
+    absences: list[Absence]
+    trials: TrialPart
+    environment: list[tuple[str, str]]
+    command: str
+    downloads: list[Download]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer: where it holds, what it says, and the part of the page that shows it."""
+
+    place: str
+    text: str
+    anchor: str
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A plot, drawn for two widths."""
+
+    name: str
+    title: str
+    caption: str
+    wide: str
+    narrow: str
+    table: Table
+
+
+class GroupPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The clients that did the same work."""
+
+    anchor: str
+    title: str
+    said: str
+    workload: str
+    load: str
+    figures: list[Figure]
+    ranking: Table
+    kinds: Table | None
+
+
+class SectionPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite's own table with its plots."""
+
+    anchor: str
+    title: str
+    table: Table
+    notes: list[str]
+    figures: list[Figure]
+
+
+class TrialPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the trials: how many of each verdict, which do not count, and all."""
+
+    counts: list[tuple[str, int]]
+    rejected: list[str]
+    table: Table
+
+
+class Download(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw data inside the page."""
+
+    label: str
+    file: str
+    size: str
+    address: str

@@ -1,0 +1,69 @@
+"""Small multiples, factor by factor: what each level does to the rate, all else being equal."""
+
+from __future__ import annotations
+
+from cachemark.report.factors import Factor, Level, factors
+from cachemark.report.plots.bars import BarItem, bars
+from cachemark.report.plots.value import Plot, slug
+from cachemark.report.tables import Table
+from cachemark.report.value import Report
+
+_LABEL = "format(datum.value, '~r') + ' ×'"
+
+
+def effects(report: Report, width: int) -> list[Plot]:
+    """A plot for each factor that has two levels or more."""
+    return [_plot(factor, width) for factor in factors(report)]
+
+
+def _plot(factor: Factor, width: int) -> Plot:
+    items = [
+        BarItem(
+            who=factor.base,
+            role="yardstick",
+            value=1.0,
+            figure="1 ×",
+            about=f"{factor.base}: what the others are held against",
+        ),
+        *[_item(level) for level in factor.levels],
+    ]
+    told = "; ".join(item.about for item in items[1:])
+    return Plot(
+        name=slug("factor", factor.name),
+        title=factor.name.capitalize(),
+        caption="",
+        alt=f"Bar chart of the rate at each {factor.name} over that at {factor.base}: {told}.",
+        spec=bars(items, width, axis=f"rate, as a multiple of {factor.base}", labels=_LABEL),
+        table=_table(factor),
+        place="all else being equal",
+    )
+
+
+def _item(level: Level) -> BarItem:
+    ratios = level.pairs
+    about = f"{level.name}: {level.ratio:.2f} times, from {len(ratios)} pairs of cells"
+    if len(ratios) > 1:
+        about += f", {min(ratios):.2f} to {max(ratios):.2f}"
+    return BarItem(
+        who=level.name,
+        role="first",
+        value=level.ratio,
+        figure=f"{level.ratio:.2f} ×",
+        about=about,
+        dots=ratios if len(ratios) > 1 else [],
+    )
+
+
+def _table(factor: Factor) -> Table:
+    rows = [
+        [
+            level.name,
+            f"{level.ratio:.2f}",
+            f"{min(level.pairs):.2f}",
+            f"{max(level.pairs):.2f}",
+            str(len(level.pairs)),
+        ]
+        for level in factor.levels
+    ]
+    columns = [factor.name, f"× {factor.base}", "least", "most", "pairs of cells"]
+    return Table(columns=columns, rows=rows)
