@@ -31,6 +31,7 @@ def _servers(audit: Audit) -> list[Section]:
             columns=["server", "check", "seen", "so"],
             rows=rows,
             notes=["what a server is unfit for is not timed on it", *good],
+            topic="audit",
             prose=True,
         )
     ]
@@ -52,6 +53,7 @@ def _levels(audit: Audit) -> list[Section]:
                 "each was played once before the trials and watched at the server's side; a level "
                 "that is void is not what it says, and its cells are not timed",
             ],
+            topic="audit",
             prose=True,
         )
     ]

@@ -94,7 +94,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    topic: Literal["published", "loops"] = "published"
+    topic: Literal["published", "loops", "audit"] = "published"
     columns: list[str]
     rows: list[list[str]]
     notes: list[str]

@@ -42,7 +42,9 @@ def headline(report: Report) -> str:
     if not leads:
         return f"{told}."
     shown = sum(answer in ("faster", "slower") for answer in leads)
-    part = "every one" if shown == len(leads) else f"{shown or 'none'} of {len(leads)}"
+    if not shown:
+        return f"{told}; no lead over the second is more than noise."
+    part = "every one" if shown == len(leads) else f"{shown} of {len(leads)}"
     return f"{told}; the lead over the second is more than noise in {part}."
 
 

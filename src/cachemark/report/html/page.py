@@ -65,6 +65,7 @@ def page(report: Report) -> Page:
         memory=memory,
         published=[part for topic, part in sections if topic == "published"],
         loops=[part for topic, part in sections if topic == "loops"],
+        audit=[part for topic, part in sections if topic == "audit"],
         absences=report.absences,
         trials=_trials(report),
         environment=words.environment(report),
@@ -158,7 +159,7 @@ def _section(section: Section, anchor: str, figures: list[Figure]) -> SectionPar
     return SectionPart(
         anchor=anchor,
         title=section.title,
-        table=Table(columns=section.columns, rows=section.rows),
+        table=Table(columns=section.columns, rows=section.rows, prose=section.prose),
         notes=section.notes,
         figures=figures,
     )

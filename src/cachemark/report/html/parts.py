@@ -27,6 +27,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     memory: list[Figure]
     published: list[SectionPart]
     loops: list[SectionPart]
+    audit: list[SectionPart]
     absences: list[Absence]
     trials: TrialPart
     environment: list[tuple[str, str]]

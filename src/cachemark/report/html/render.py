@@ -42,14 +42,17 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     # The drawings are our own: their texts were escaped when they were written.
-    made.filters.update(drawing=Markup, sides=_sides)
+    made.filters["drawing"] = Markup
+    made.globals["sides_of"] = _sides
     return made
 
 
 def _sides(table: Table) -> list[str]:
     """A class for each column: words stand at the left, figures at the right."""
     return [
-        "words" if any(row[n][:1].isalpha() for row in table.rows) or not n else "figures"
+        "words"
+        if not n or table.prose or any(row[n][:1].isalpha() for row in table.rows)
+        else "figures"
         for n in range(len(table.columns))
     ]
 

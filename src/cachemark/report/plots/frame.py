@@ -51,9 +51,15 @@ def text_width(texts: Sequence[str]) -> int:
 
 
 def fit(words: str, width: float) -> str:
-    """The words, or as much of them as surely fits: fonts differ, so Vega's own limit would not."""
-    most = max(4, int(width / _LETTER))
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+    """The words, or as much of both their ends as surely fits.
+
+    Vega's own limit goes by the fonts of this machine, not by those of the reader's.
+    """
+    most = max(6, int(width / _LETTER))
+    if len(words) <= most:
+        return words
+    tail = most // 3
+    return f"{words[: most - tail - 1]}…{words[-tail:]}"
 
 
 def specification(
