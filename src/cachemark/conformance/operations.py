@@ -89,7 +89,8 @@ def _prepare(case: Case, bench: Bench, wire: str, server: RunningServer) -> None
         expect(not lacks, f"it plays {lacks}, which it does not say that it can")
         return
     expect(isinstance(answer, Unsupported) and answer.reason, f"prepare was answered by {answer}")
-    alone = case.callers > 1 and not bench.can("threads") and not bench.can("open_loop")
+    single = bench.spec.client.concurrency == "processes" or not bench.can("open_loop")
+    alone = case.callers > 1 and not bench.can("threads") and single
     expect(
         lacks or alone or ready.client == _DOUBLE or _on_another_wire(bench, request),
         f"{answer}, though it says that it can",

@@ -1,0 +1,74 @@
+# What a client file has. It says what its library is and can, and for each kind of operation the Perl
+# that a program would write, with the form of its answer (see Judge). That text is compiled into the
+# measured loop, so nothing stands between the loop and the library. It may use $cache, $client, the
+# operation $op, and of it: $key, $value, $exptime, $amount, @{$keys}, @{$items}: [key, value, exptime] of
+# each key of a batch.
+package Client;
+use v5.36;
+
+use Judge;
+use Operation;
+
+# Why the library cannot be used here, and how to get it; undef if it can.
+sub absent ($class) {
+    my $module = $class->MODULE // return undef;
+    return undef if eval "require $module; 1";
+    return {reason => "Perl has no $module", remedy => 'apt-get install ' . $class->PACKAGE};
+}
+
+sub MODULE ($class) { undef }
+sub WIRES ($class)  { 'text' }
+
+# Of `unix`, `cluster`, `open_loop`.
+sub FEATURES ($class) { 'open_loop' }
+
+# Options with the values that they may have, as a pattern.
+sub OPTIONS ($class) { () }
+sub VERSION_TEXT ($class) { $class->MODULE->VERSION }
+sub in_process ($class)   { $class->WIRES eq 'none' }
+
+# Why a trial that nothing else speaks against cannot be played; undef if it can.
+sub refuse ($class, $setup, $tape) { undef }
+
+# Connect. Dies with a text that names the server.
+sub new ($class, $setup, $tape) {
+    my $self = bless {setup => $setup, tape => $tape, cache => undef}, $class;
+    $self->connect;
+    return $self;
+}
+
+sub connect ($self) { }
+
+sub option ($self, $name, $default) { $self->{setup}{options}{$name} // $default }
+sub common ($self)                  { $self->option('profile', 'common') eq 'common' }
+sub timeout_s ($self)               { $self->{setup}{timeout_ms} / 1000 }
+
+# Addresses as the Perl clients take them.
+sub addresses ($self) { map { s/^unix://r } $self->{setup}{servers}->@* }
+
+# What stands for a variable in the text of an operation.
+sub field ($self, $name, $op) {
+    my ($tape, $keys) = ($self->{tape}, $op->[KEYS]);
+    return $op->[KEY]             if $name eq 'key';
+    return $tape->written($op)    if $name eq 'value';
+    return $op->[EXPTIME]         if $name eq 'exptime';
+    return $op->[AMOUNT]          if $name eq 'amount';
+    return $op->[CODE]            if $name eq 'code';
+    return $keys                  if $name eq 'keys';
+    my @values = $tape->values_of($op);
+    return [map { [$keys->[$_], $values[$_], $op->[EXPTIME]] } 0 .. $#values];
+}
+
+# What an answer other than the one hoped for comes to: 0 if it is an answer (a miss), or a failure.
+sub failed ($self, $op, $got) { 0 }
+
+# What a call that died comes to.
+sub thrown ($self, $op, $error) {
+    print STDERR "$op->[KIND]: $error";
+    return CLIENT;
+}
+
+# End operations without a reply by answered commands: how many.
+sub barrier ($self) { 0 }
+
+1;

@@ -1,0 +1,73 @@
+# What an answer of a library comes to, as one number.
+#
+# Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
+# server refused to store, the bits above are the value bytes read or written. Negative: it failed.
+package Judge;
+use v5.36;
+
+use Exporter 'import';
+use Operation;
+
+our @EXPORT = qw(WRONG TIMED_OUT CONNECTION SERVER CLIENT PROTOCOL REFUSED FOUND_MASK SIZE_BIT %ERRORS %LOOKS_UP hoped_for);
+
+use constant { WRONG => -1, TIMED_OUT => -2, CONNECTION => -3, SERVER => -4, CLIENT => -5, PROTOCOL => -6 };
+use constant { FOUND_MASK => (1 << 16) - 1, REFUSED => 1 << 16, SIZE_BIT => 17 };
+
+our %ERRORS = (
+    TIMED_OUT, 'timeout', CONNECTION, 'connection', SERVER, 'server', CLIENT, 'client', PROTOCOL, 'protocol',
+);
+# Kinds that have hits and misses.
+our %LOOKS_UP = map { $_ => 1 } qw(get gets mget gat cas delete touch incr decr);
+
+# Of an operation that did what it was meant to, with so many bytes read or written.
+sub hoped_for ($kind, $size, $keys) {
+    return $size << SIZE_BIT | ($LOOKS_UP{$kind} ? $keys : 0);
+}
+
+# The forms of an answer. `$got` is what the call returned. First a test of the answer that was hoped
+# for, as text for the loop; then who judges any other: it is given the client, the operation and `$got`.
+our %FORMS = (
+    value     => ['defined $got && $got eq $value', \&value],                   # the value or undef
+    versioned => ['$got && $got->[1] eq $value', sub ($c, $op, $got) { value($c, $op, $got && $got->[1]) }],
+    values    => ['0', \&values],                                               # a hash by key
+    stored    => ['$got', sub ($c, $op, $got) { $c->failed($op, $got) || SERVER }],
+    accepted  => ['$got', sub ($c, $op, $got) { $c->failed($op, $got) || REFUSED }],
+    each      => ['0', \&each_one],                                             # a hash by key
+    known     => ['$got', sub ($c, $op, $got) { $c->failed($op, $got) }],       # whether the key was there
+    number    => ['defined $got && $got =~ /^[0-9]+$/a', sub ($c, $op, $got) { $c->failed($op, $got) }],
+    code      => ['$got == $code', sub ($c, $op, $got) { $got }],               # judged by the client already
+    none      => ['1', undef],                                                  # nothing can be told
+);
+
+# A value that was read, at whatever length it was written.
+sub value ($client, $op, $got) {
+    return $client->failed($op, $got) unless defined $got;
+    return right($client, $op->[NUMBERS][0], $got) ? length($got) << SIZE_BIT | 1 : WRONG;
+}
+
+sub values ($client, $op, $got) {
+    my ($hits, $size) = (0, 0);
+    my ($keys, $numbers) = @$op[KEYS, NUMBERS];
+    for my $i (0 .. $#$keys) {
+        my $value = $got->{ $keys->[$i] } // next;
+        return WRONG unless right($client, $numbers->[$i], $value);
+        $hits++;
+        $size += length $value;
+    }
+    return WRONG if $hits < grep { defined } CORE::values %$got;                # a key that nobody asked for
+    my $failed = $hits < @$keys ? $client->failed($op, undef) : 0;
+    return $failed || ($size << SIZE_BIT | $hits);
+}
+
+# A batch of writes: every one has to be stored.
+sub each_one ($client, $op, $got) {
+    my @failed = grep { !$got->{$_} } $op->[KEYS]->@*;
+    return @failed ? $client->failed($op, $got->{ $failed[0] }) || SERVER : $op->[CODE];
+}
+
+sub right ($client, $number, $value) {
+    my $tape = $client->{tape};
+    return !$tape->{verified} || $value eq ($tape->value($number, length $value) // return 0);
+}
+
+1;

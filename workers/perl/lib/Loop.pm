@@ -1,0 +1,93 @@
+# The measured loop, compiled for the operations of a lane: between two readings of the clock there is
+# the client's own text and nothing else. Only an answer other than the one hoped for is judged by a
+# call. How long each operation took is all that is noted of the others.
+#
+# What the text names, such as $key, is an array that follows the operations in the order in which they
+# are played: the loop walks through memory, where going from operation to operation would cost it more
+# than all else that it does.
+package Loop;
+use v5.36;
+
+use Judge;
+use List::Util qw(sum0 uniq);
+use Operation;
+use Time::HiRes ();
+
+# Values are made before the window unless they would take more memory than this.
+use constant HELD_BYTES => 1 << 29;
+
+my $LOOP = <<'PERL';
+my $clock = Time::HiRes::CLOCK_MONOTONIC;
+# Plays operations $from to $to until an instant: how many, when the last one began and ended. An
+# operation's time goes to $took; other answers to $odd: position, and what it comes to.
+sub ($from, $to, $until, $took, $odd) {
+    my ($n, $got, $began, $ended) = (0, undef, 0, 0);
+    while ($from + $n <= $to && $ended < $until) {
+        next if eval {
+            for my $i ($from + $n .. $to) {
+                BODY
+                last if $ended >= $until;
+            }
+            1;
+        };
+        my $error = $@;
+        $took->[$n++] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
+        push @$odd, $n - 1, $client->thrown($ops->[$from + $n - 1], $error);
+    }
+    return ($n, $began, $ended);
+}
+PERL
+
+# One kind. What is before the first reading of the clock and after the second is not timed.
+my $PLAY = <<'PERL';
+BEFORE
+$began = Time::HiRes::clock_gettime($clock);
+CALL;
+$took->[$n++] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
+push @$odd, $n - 1, $judge{KIND}->($client, $op, $got) unless HOPED;
+PERL
+
+# A loop for operations.
+sub compile ($client, $ops) {
+    my $cache = $client->{cache};
+    my (%count, %judge, %branch, %array);
+    $count{ $_->[KIND] }++ for @$ops;
+    my @kinds = sort { $count{$b} <=> $count{$a} } keys %count;
+    my $lean  = HELD_BYTES < sum0 map { $_->[CODE] >> SIZE_BIT } @$ops;
+    for my $kind (@kinds) {
+        my ($text, $form) = $client->calls->{$kind}->@*;
+        (my $hoped, $judge{$kind}) = $Judge::FORMS{$form}->@*;
+        $branch{$kind} = _branch($kind, $text, $hoped, $lean, \%array);
+    }
+    for my $name (keys %array) {
+        $array{$name} = [map { $client->field($name, $_) } @$ops];
+    }
+    # A number for each kind, the most frequent first.
+    my %number = map { $kinds[$_] => $_ } 0 .. $#kinds;
+    my @number = map { $number{ $_->[KIND] } } @$ops;
+    my $cases  = join ' els', map { "if (\$number[\$i] == $number{$_}) {\n$branch{$_}}" } @kinds;
+    my $body   = @kinds == 1 ? $branch{ $kinds[0] } : $cases;
+    my $arrays = join '', map { "my \@$_ = \$array{'$_'}->\@*;\n" } keys %array;
+    my $code   = $arrays . $LOOP =~ s/BODY/$body/r;
+    return eval $code || die "the loop does not compile: $@\n$code";
+}
+
+# Also notes the arrays that it needs. Where memory is short, values are made just before their turn.
+sub _branch ($kind, $text, $hoped, $lean, $arrays) {
+    my $call  = $kind =~ /_noreply$/ ? $text : "\$got = $text";
+    my @names = uniq "$call $hoped" =~ /\$(key|value|exptime|amount|code|keys|items)\b/g;
+    my @late  = grep { $lean && /^(?:value|items)$/ } @names;
+    my %part  = (
+        BEFORE => join('', map { "my \$$_ = \$client->field('$_', \$op);" } @late),
+        CALL   => $call, KIND => $kind, HOPED => $hoped,
+    );
+    my $branch = $PLAY =~ s/(BEFORE|CALL|KIND|HOPED)/$part{$1}/gr;
+    $branch =~ s/^push.*\n//m if $hoped eq '1';
+    for my $name (grep { !($lean && /^(?:value|items)$/) } @names) {
+        $arrays->{$name} = undef;
+        $branch =~ s/\$$name\b/\$${name}[\$i]/g;
+    }
+    return $branch =~ s/\$op\b/\$ops->[\$i]/gr;
+}
+
+1;

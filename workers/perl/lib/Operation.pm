@@ -1,0 +1,20 @@
+# An operation of the tape is an array; these are its fields.
+package Operation;
+use v5.36;
+
+use Exporter 'import';
+our @EXPORT = qw(KIND KEY EXPTIME AMOUNT KEYS CODE NUMBERS LENGTH KEY_BYTES);
+
+use constant {
+    KIND      => 0,    # the name under which it is reported
+    KEY       => 1,    # the only one, or the first
+    EXPTIME   => 2,
+    AMOUNT    => 3,    # of a counter's step
+    KEYS      => 4,
+    CODE      => 5,    # what it comes to when all is as hoped for, see Judge
+    NUMBERS   => 6,    # the keys' numbers
+    LENGTH    => 7,    # of the value that it writes or reads
+    KEY_BYTES => 8,
+};
+
+1;

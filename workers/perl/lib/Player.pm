@@ -1,0 +1,180 @@
+# The player: a process of its own, so that the worker is heard whatever a call of the library does.
+# It prepares, then plays phase after phase, until its parent is gone.
+package Player;
+use v5.36;
+
+use List::Util qw(max min);
+use Loop;
+use Operation;
+use Record;
+use Tape;
+use Time::HiRes qw(clock_gettime clock_nanosleep CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID CLOCK_REALTIME);
+
+use constant BATCH => 4096;
+
+# How often it looks up from its work: is it to stop, is its parent still there?
+use constant { LOOK_S => 0.02, PROGRESS_S => 1 };
+
+# Sleeping is late by some tens of µs; the rest of a wait is spent asking the clock.
+use constant { SPIN_S => 0.0001, FOR_EVER_S => 9e15 };
+
+sub now () { clock_gettime(CLOCK_MONOTONIC) }
+
+# Connect and make everything that the window needs. Dies with a message of the protocol.
+sub new ($class, $parent, $setup, $client_class) {
+    my $tape = Tape->new($setup->{tape});
+    if (my $reason = $setup->refusal($client_class, $tape)) {
+        die {type => 'unsupported', reason => $reason};
+    }
+    my $client = eval { $client_class->new($setup, $tape) } // die {kind => 'connect', text => $@ =~ s/\s+$//r};
+    my $self   = bless {parent => $parent, setup => $setup, tape => $tape, client => $client}, $class;
+    my ($place, $lanes) = $setup->{segment}->@*;
+    for my $part (qw(lane prefill)) {
+        my $script = $tape->$part($place, $lanes);
+        $script->{play} = Loop::compile($client, $script->{ops}) if $script->{ops}->@*;
+        $self->{$part} = $script;
+    }
+    $self->{quiet} = grep { /_noreply$/ } keys $tape->{kinds}->%*;
+    # So that a sleep ends when it should.
+    if (open my $slack, '>', '/proc/self/timerslack_ns') { print $slack 1 }
+    return $self;
+}
+
+# Play one phase. Returns the message `done`.
+sub run ($self, $request) {
+    my $prefill = $request->{phase} eq 'prefill';
+    my $script  = $prefill ? $self->{prefill} : $self->{lane};
+    my $record  = $self->{record} = Record->new($script->{ops});
+    my $limit   = $script->{ops}->@* ? $request->{ops} // FOR_EVER_S : 0;
+    $limit = $script->{ops}->@* if $prefill;
+    my $ahead_s = ($request->{start_unix_ns} // 0) / 1e9 - clock_gettime(CLOCK_REALTIME);
+    my $start_s = now() + max(0.002, $ahead_s);
+    my $last_s  = defined $request->{duration_ms} ? $start_s + $request->{duration_ms} / 1000 : FOR_EVER_S;
+    @$self{qw(end_s told_s look_s stopped)} = ($last_s, now(), 0, 0);
+    $record->{sent_s} = $start_s;
+    if ($self->wait_until($start_s)) {
+        my @before = usage();
+        my $open   = $self->{tape}{open_loop} && !$prefill;
+        $open ? $self->opened($script, $limit, $start_s) : $self->closed($script, $limit);
+        $record->{ended_s} = $record->{sent_s};
+        $self->end_quiet if $self->{quiet} && !$prefill && $record->{played};
+        my @after = usage();
+        @$record{qw(cpu_ns system_ns)} = map { 1e9 * ($after[$_] - $before[$_]) } 0, 1;
+    }
+    $record->count($self->{setup}{timeout_ms} / 1000, sub { $self->look(now()) });
+    return done($request->{phase}, $record, $start_s);
+}
+
+# CPU time of this process in s: all of it, and the kernel's share, which comes in ticks of 10 ms.
+sub usage () { (clock_gettime(CLOCK_PROCESS_CPUTIME_ID), (times)[1]) }
+
+# Call after call until the window ends.
+sub closed ($self, $script, $limit) {
+    my ($record, $play) = @{ {%$self, %$script} }{qw(record play)};
+    my ($last, $at, @odd) = ($#{ $script->{ops} }, 0);
+    my @took = (0.5) x BATCH;    # made here, so that the window makes nothing
+    my $now  = now();
+    while ($record->{played} < $limit) {
+        last if $now >= $self->{look_s} && !$self->look($now);
+        my $to = min($last, $at + BATCH - 1, $at + $limit - $record->{played} - 1);
+        (my $n, undef, $now) = $play->($at, $to, $self->{look_s}, \@took, \@odd);
+        $record->note($n, \@took, \@odd);
+        $at += $n;
+        $at = 0 if $at > $last;
+    }
+    $record->{sent_s} = $now;
+}
+
+# Each call when it is due, or as soon after that as the one before is over.
+sub opened ($self, $script, $limit, $start_s) {
+    my ($record, $play, $length) = ($self->{record}, $script->{play}, scalar $script->{ops}->@*);
+    my (@took, @odd, $ended_s);
+    for (my $n = 0; $n < $limit; $n++) {
+        my $due_s = $self->due($script, $n, $start_s);
+        $self->look($ended_s) if defined $ended_s && $ended_s >= $self->{look_s};
+        if ($due_s >= $self->{end_s} || !$self->wait_until($due_s) || now() >= $self->drain_s) {
+            return $self->leave($script, $n, $limit, $start_s);
+        }
+        $record->{bound}++ if defined $ended_s && $ended_s > $due_s;
+        (undef, my $began_s, $ended_s) = $play->($n % $length, $n % $length, FOR_EVER_S, \@took, \@odd);
+        push $record->{lag}->@*,   $began_s - $due_s;
+        push $record->{waits}->@*, $ended_s - $due_s;
+        $record->{sent_s} = $ended_s;
+        $record->note(1, \@took, \@odd);
+    }
+}
+
+# When the nth operation is due.
+sub due ($self, $script, $n, $start_s) {
+    my $dues = $script->{dues};
+    my $pass = int $n / @$dues;
+    return $start_s + ($pass * $self->{tape}{period_ns} + $dues->[$n - $pass * @$dues]) / 1e9;
+}
+
+# What was due in the window and will not be sent: it waited at least until now.
+sub leave ($self, $script, $n, $limit, $start_s) {
+    my $now     = now();
+    my $until_s = min($now, $self->{end_s});
+    for (; $n < $limit && (my $due_s = $self->due($script, $n, $start_s)) < $until_s; $n++) {
+        $self->{record}{unsent}++;
+        push $self->{record}{left}{ $script->{ops}[$n % $script->{ops}->@*][KIND] }->@*, $now - $due_s;
+    }
+}
+
+# What was due in an open loop's window and is not sent by this instant never is.
+sub drain_s ($self) {
+    return $self->{stopped} ? $self->{end_s} : $self->{end_s} + 2 * $self->{setup}{timeout_ms} / 1000;
+}
+
+# Wait for an instant. False if the run was stopped before it came.
+sub wait_until ($self, $instant_s) {
+    while ((my $left_s = $instant_s - (my $now = now())) > 0) {
+        $self->look($now) if $now >= $self->{look_s};
+        return 0          if $self->{stopped};
+        clock_nanosleep(CLOCK_MONOTONIC, 1e9 * min($left_s - SPIN_S, LOOK_S)) if $left_s > SPIN_S;
+    }
+    return 1;
+}
+
+# Look up from the work: false if the window is over.
+sub look ($self, $now) {
+    for my $request ($self->{parent}->poll) {
+        if ($request->{type} eq 'stop') {
+            @$self{qw(stopped end_s)} = (1, min($now, $self->{end_s}));
+        }
+    }
+    exit 0 if $self->{parent}{ended};
+    if ($now - $self->{told_s} >= PROGRESS_S) {
+        my ($played, $failed) = $self->{record}->@{qw(played failed)};
+        $self->{parent}->tell({type => 'progress', ops => $played - $failed, errors => $failed});
+        $self->{told_s} = $now;
+    }
+    $self->{look_s} = min($self->{end_s}, $now + LOOK_S);
+    return $now < $self->{end_s};
+}
+
+# End operations that had no reply by commands that have one.
+sub end_quiet ($self) {
+    my $answered = eval { $self->{client}->barrier };
+    if (defined $answered) {
+        @{ $self->{record} }{qw(barriers ended_s)} = ($answered, now());
+    } else {    # the server is gone, and with it what was sent last
+        print STDERR "no answer after the last operations without one: $@";
+    }
+}
+
+sub done ($phase, $record, $start_s) {
+    my $system_ns = min(@$record{qw(system_ns cpu_ns)}) // 0;
+    return {
+        type            => 'done', phase => $phase, operations => $record->operations, lag => $record->lag,
+        elapsed_ns      => int 1e9 * max(0, $record->{ended_s} - $start_s),
+        send_elapsed_ns => int 1e9 * max(0, $record->{sent_s} - $start_s),
+        max_in_flight   => $record->{played} ? 1 : 0,
+        bound           => $record->{bound}, unsent => $record->{unsent}, barriers => $record->{barriers},
+        reconnects      => 0,    # the libraries do not tell
+        cpu_user_ns     => int(($record->{cpu_ns} // 0) - $system_ns),
+        cpu_system_ns   => int $system_ns,
+    };
+}
+
+1;

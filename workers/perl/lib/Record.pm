@@ -1,0 +1,108 @@
+# What is noted in a run, and what it comes to afterwards. In the window an operation leaves its time,
+# as four bytes, and nothing else unless its answer was another one than was hoped for.
+package Record;
+use v5.36;
+
+use Histogram;
+use Judge;
+use List::Util qw(min pairs);
+use Operation;
+
+use constant BATCH => 1 << 16;
+
+sub new ($class, $ops) {
+    return bless {
+        ops  => $ops, took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], bound => 0, unsent => 0,
+        left => {}, barriers => 0, sent_s => 0, ended_s => 0, sums => {}, service => {}, response => {},
+    }, $class;
+}
+
+# Note a batch: times in s, then positions in it with what their answers come to.
+sub note ($self, $n, $took, $odd) {
+    $self->{took} .= pack "f$n", @$took;
+    if (@$odd) {
+        for my $pair (pairs @$odd) {
+            push $self->{odd}->@*, $self->{played} + $pair->[0], $pair->[1];
+            $self->{failed}++ if $pair->[1] < 0;
+        }
+        @$odd = ();
+    }
+    $self->{played} += $n;
+}
+
+# Count everything. `$tick` is called now and then: this may take a second.
+sub count ($self, $timeout_s, $tick) {
+    my ($ops, $odd, $played) = @$self{qw(ops odd played)};
+    for (my $first = 0; $first < $played; $first += BATCH) {
+        my @took = unpack 'f*', substr $self->{took}, 4 * $first, 4 * BATCH;
+        my %odd;
+        while (@$odd && $odd->[0] < $first + @took) {
+            my ($position, $code) = splice @$odd, 0, 2;
+            $odd{$position} = $code;
+        }
+        $self->add($first + $_, $took[$_], $odd{ $first + $_ }, $timeout_s) for 0 .. $#took;
+        $tick->();
+    }
+    while (my ($kind, $waits) = each $self->{left}->%*) {
+        $self->sums($kind);
+        $self->{response}{$kind}[Histogram::place(1e9 * $_)]++ for @$waits;
+    }
+}
+
+sub sums ($self, $kind) {
+    return $self->{sums}{$kind} //= {
+        map({ $_ => 0 } qw(attempts ok hits misses not_stored wrong_values keys value_bytes key_bytes busy_ns)), errors => {},
+    };
+}
+
+sub add ($self, $position, $took_s, $code, $timeout_s) {
+    my $op   = $self->{ops}[$position % $self->{ops}->@*];
+    my $kind = $op->[KIND];
+    my $sum  = $self->{sums}{$kind} // $self->sums($kind);
+    $code //= $op->[CODE];
+    $code = TIMED_OUT if $took_s >= $timeout_s;
+    $sum->{attempts}++;
+    if ($code >= 0 || $code == TIMED_OUT) {
+        $self->{service}{$kind}[Histogram::place(1e9 * $took_s)]++;
+        my $waited_s = $self->{waits}[$position];
+        $self->{response}{$kind}[Histogram::place(1e9 * $waited_s)]++ if defined $waited_s;
+    }
+    if ($code < 0) {
+        $code == WRONG ? $sum->{wrong_values}++ : $sum->{errors}{ $ERRORS{$code} }++;
+        return;
+    }
+    my ($keys, $found) = (scalar $op->[KEYS]->@*, $code & FOUND_MASK);
+    $sum->{ok}++;
+    $sum->{keys}        += $keys;
+    $sum->{key_bytes}   += $op->[KEY_BYTES];
+    $sum->{value_bytes} += $code >> SIZE_BIT;
+    $sum->{busy_ns}     += 1e9 * $took_s;
+    $sum->{not_stored}++ if $code & REFUSED;
+    if ($LOOKS_UP{$kind}) {
+        $sum->{hits}   += $found;
+        $sum->{misses} += $keys - $found;
+    }
+}
+
+# By kind, as it is told.
+sub operations ($self) {
+    my %told;
+    while (my ($kind, $sum) = each $self->{sums}->%*) {
+        my $service  = encoded($self->{service}{$kind});
+        my $response = $self->{lag}->@* || $self->{unsent} ? encoded($self->{response}{$kind}) : $service;
+        $told{$kind} = {%$sum, busy_ns => int $sum->{busy_ns}, service => $service, response => $response};
+    }
+    return \%told;
+}
+
+sub lag ($self) {
+    my $counts = [];
+    $counts->[Histogram::place(1e9 * $_)]++ for $self->{lag}->@*;
+    return encoded($counts);
+}
+
+sub encoded ($counts) {
+    return $counts && Histogram::encode($counts);
+}
+
+1;
