@@ -9,11 +9,19 @@
 
 declare(strict_types=1);
 
-// What libraries print goes to stderr: the descriptor of stdout is closed, and the next to be
-// opened takes its number.
-$out = fopen('php://fd/1', 'w');
-fclose(STDOUT);
-$log = fopen('php://fd/2', 'w');
+// What libraries print goes to stderr: the descriptor of stdout is closed, and the next to be opened
+// takes its number. A process that has started itself again (Client::restart) has that behind it, and
+// is told which descriptor its answers go to: the lowest that was free then.
+$place = getenv('CACHEMARK_OUT');
+if ($place === false) {
+    for ($place = 3; is_link("/proc/self/fd/$place"); $place++);
+    $out = fopen('php://fd/1', 'w');
+    fclose(STDOUT);
+    $log = fopen('php://fd/2', 'w');
+    putenv("CACHEMARK_OUT=$place");
+} else {
+    $out = fopen("php://fd/$place", 'w');
+}
 
 set_error_handler(static function (int $level, string $text): bool {
     if ((error_reporting() & $level) !== 0) {

@@ -2,8 +2,10 @@
 // apcu: a cache in memory that the lanes share, as a web server's PHP processes do. No server, no
 // wire. Counters are stored as the integers that apcu_inc wants.
 //
-// How much memory there is can only be given when PHP starts, so another `shm_size` than the one
-// in worker.toml starts this process again.
+// How much memory there is (`shm_size`) and how many slots its hash table has (`entries_hint`, rounded
+// up by APCu to a prime of its own) can only be given when PHP starts, so other values than the ones
+// that it was started with start this process again. When the memory is full APCu empties it, so the
+// common ground has room for a million values of 1 KB.
 
 declare(strict_types=1);
 
@@ -13,9 +15,9 @@ final class Client extends Session
     public const EXTENSION = 'apcu';
     public const PACKAGE = 'php8.2-apcu';
     public const WIRES = ['none'];
-    public const OPTIONS = ['shm_size' => '[1-9][0-9]*[KMG]'];
-    private const COMMON_SIZE = '1024M';
-    private const DEFAULT_SIZE = '32M';
+    public const OPTIONS = ['shm_size' => '[1-9][0-9]*[KMG]', 'entries_hint' => '[1-9][0-9]*'];
+    private const COMMON = ['shm_size' => '2048M', 'entries_hint' => '4096'];
+    private const AS_IT_COMES = ['shm_size' => '32M', 'entries_hint' => '4096'];
 
     public static function absent(): string
     {
@@ -25,13 +27,19 @@ final class Client extends Session
     /** A new trial begins with an empty cache. */
     public static function restart(Setup $setup, array $request): void
     {
-        $size = $setup->option('shm_size', $setup->common() ? self::COMMON_SIZE : self::DEFAULT_SIZE);
-        if ($size !== ini_get('apc.shm_size')) {
-            $settings = ['apc.enable_cli=1', "apc.shm_size=$size", 'memory_limit=-1', 'display_errors=stderr'];
-            $words = array_merge(...array_map(static fn ($setting) => ['-d', $setting], $settings));
+        $wanted = [];
+        foreach ($setup->common() ? self::COMMON : self::AS_IT_COMES as $name => $value) {
+            $wanted["apc.$name"] = $setup->option($name, $value);
+        }
+        if ($wanted !== array_map(ini_get(...), array_combine(array_keys($wanted), array_keys($wanted)))) {
+            $script = count($GLOBALS['argv']);
+            $words = array_slice(explode("\0", rtrim((string) file_get_contents('/proc/self/cmdline'), "\0")), 1, -$script);
+            foreach ($wanted as $name => $value) {
+                array_push($words, '-d', "$name=$value");
+            }
             $environment = ['CACHEMARK_REQUEST' => json_encode($request)] + getenv();
             pcntl_exec(PHP_BINARY, [...$words, ...$GLOBALS['argv']], $environment);
-            throw new Unsupported("apcu: PHP does not start with a memory of $size");
+            throw new Unsupported('apcu: PHP does not start with ' . json_encode($wanted));
         }
         apcu_clear_cache();
     }

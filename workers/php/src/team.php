@@ -11,8 +11,9 @@ final class Team
 {
     /** A call that outlasts every time-out by this much will not come back. */
     private const LOST_NS = 5_000_000_000;
-    /** Lanes need a moment to hear of it before a window begins. */
+    /** Lanes need a moment to hear of it before a window begins: so long, and so long for each. */
     private const START_AHEAD_NS = 2_000_000;
+    private const START_AHEAD_LANE_NS = 500_000;
     private const PROGRESS_NS = 1_000_000_000;
     private const START_GRACE_NS = 60_000_000_000;
 
@@ -20,7 +21,6 @@ final class Team
     private array $lanes = [];
     private int $sharedNs;
 
-    /** @param Closure(): list<array<string, mixed>> $hear what the orchestrator has said meanwhile */
     public function __construct(private readonly Tape $tape, private readonly Setup $setup, private readonly Wire $orchestrator)
     {
         for ($number = 0; $number < $setup->threads; $number++) {
@@ -87,7 +87,7 @@ final class Team
         $now = hrtime(true);
         [$seconds, $nanoseconds] = self::wallClock();
         $planned = ($request['start_unix_ns'] ?? 0) - ($seconds * 1_000_000_000 + $nanoseconds);
-        $this->sharedNs = $now + max(self::START_AHEAD_NS, $planned);
+        $this->sharedNs = $now + max(self::START_AHEAD_NS + self::START_AHEAD_LANE_NS * count($this->lanes), $planned);
         foreach ($this->lanes as $lane) {
             $lane->tell(['type' => 'start', 'start_ns' => $this->sharedNs]);
         }
