@@ -25,6 +25,7 @@ def render(report: Report, width: int | None) -> str:
         .get_template("page.html.jinja")
         .render(
             page=page(report),
+            sides_of=_sides,
             style=Markup(f"{variables()}\n{_file('style.css')}\n{exchange()}"),
             script=Markup(script),
             script_hash=_hash(script),
@@ -43,7 +44,6 @@ def _templates() -> Environment:
     )
     # The drawings are our own: their texts were escaped when they were written.
     made.filters["drawing"] = Markup
-    made.globals["sides_of"] = _sides
     return made
 
 
