@@ -125,8 +125,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_breaks_a_rule_is_refused(name: str, tape: Any, tmp_path: Path) -> None:
-    change, reason = REFUSED[name]
-    data = bytearray(made(**{"ops": [READ], **change}))
+    fault, reason = REFUSED[name]
+    change: dict[str, Any] = {"ops": [READ], **fault}
+    data = bytearray(made(**change))
     if name == "version 1":
         data[8] = 1
     with pytest.raises(tape.TapeError, match=reason):

@@ -36,8 +36,8 @@ def prepare(worker: Worker, path: Path) -> object:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_breaks_a_rule_is_refused(name: str, worker: Worker, tmp_path: Path) -> None:
-    change, _ = REFUSED[name]
-    data = bytearray(made(**{"ops": [READ], **change}))
+    change: dict[str, Any] = {"ops": [READ], **REFUSED[name][0]}
+    data = bytearray(made(**change))
     if name == "version 1":
         data[8] = 1
     path = tmp_path / "tape"

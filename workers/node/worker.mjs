@@ -30,6 +30,7 @@ class Worker {
     this.name = name;
     this.player = null;
     this.requests = Promise.resolve();
+    this.asked = null; // the run that was asked for last, begun or not
   }
 
   /** Answer one request after the other; only a stop overtakes. */
@@ -42,11 +43,13 @@ class Worker {
       tell(failure('protocol', `not a request: ${line.slice(0, 120)}`));
       return;
     }
+    if (request.type === 'run') this.asked = request;
     if (request.type === 'stop' || request.type === 'bye') this.stop();
     this.requests = this.requests.then(() => this.answer(request));
   }
 
   stop() {
+    if (this.asked) this.asked.stop = true;
     const run = this.player?.run;
     if (!run) return;
     run.window.stop();
@@ -125,13 +128,18 @@ class Worker {
   /** Play a phase, and tell progress each second. */
   async run(request) {
     const { player } = this;
-    if (player === null) return failure('protocol', 'run before prepare');
+    if (player === null) {
+      this.asked = null;
+      return failure('protocol', 'run before prepare');
+    }
     const run = player.begin(request);
+    if (request.stop) run.window.stop();
     const progress = setInterval(() => tell({ type: 'progress', ...run.progress }), PROGRESS_MS);
     try {
       return await player.play(request.phase);
     } finally {
       clearInterval(progress);
+      if (this.asked === request) this.asked = null;
     }
   }
 
@@ -159,7 +167,7 @@ function main() {
   const lines = createInterface({ input: process.stdin });
   lines.on('line', (line) => worker.take(line));
   lines.on('close', () => {
-    if (worker.player?.run) process.exit(0); // nobody is left to tell
+    if (worker.asked) process.exit(0); // nobody is left to tell
     worker.requests.then(() => process.exit(0));
   });
 }
