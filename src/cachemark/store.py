@@ -190,6 +190,11 @@ def latest(root: Path) -> Run:
     return open_run(folders[-1].name, root)
 
 
+def run_names(root: Path) -> list[str]:
+    """The folders' names of all runs, in the order of their making."""
+    return [folder.name for folder in _folders(root)]
+
+
 def _folders(root: Path) -> list[Path]:
     with contextlib.suppress(OSError):
         return sorted(path.parent for path in root.glob(f"*/{_HEADER}"))

@@ -25,6 +25,7 @@ _VERBS = {
     "run": "Run a suite or an experiment file, and print its table",
     "report": "Print the report of a run that is kept",
     "compare": "Compare two runs, or two clients, servers or loads of one",
+    "history": "List the runs, or show cells over time, machines and versions",
     "suites": "List the suites",
     "clients": "List the clients, and what each needs to run here",
     "servers": "List the kinds of servers",

@@ -63,8 +63,8 @@ def _figures(contrast: Contrast, ratio: Interval, figure: Figure) -> list[str]:
     p = _ABSENT if contrast.p_holm is None else _p(contrast.p_holm)
     answer = ANSWERS[contrast.answer]
     return [
-        _value(contrast.baseline, figure),
-        _value(contrast.other, figure),
+        value(contrast.baseline, figure),
+        value(contrast.other, figure),
         interval(ratio, "{:.3f}"),
         p,
         "+".join(map(str, dict.fromkeys(contrast.counts))),
@@ -76,7 +76,8 @@ def _p(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
-def _value(of: Interval | None, figure: Figure) -> str:
+def value(of: Interval | None, figure: Figure) -> str:
+    """A figure with its interval, in the unit that people read."""
     if of is None:
         return _ABSENT
     if figure.unit == "us":

@@ -1,7 +1,7 @@
 """Statistics over trials. The only user of SciPy; import it late, as it takes a second."""
 
 from cachemark.statistics.comparison import Answer, Comparison, Metric, compare
-from cachemark.statistics.contrast import Contrast, Outlook, decide, paired, unpaired
+from cachemark.statistics.contrast import Contrast, Outlook, decide, of_values, paired, unpaired
 from cachemark.statistics.curve import Point
 from cachemark.statistics.decision import holm, side
 from cachemark.statistics.figures import (
@@ -45,6 +45,7 @@ __all__ = [
     "independent_ratio",
     "least_sample",
     "mean_error",
+    "of_values",
     "ok",
     "paired",
     "paired_ratio",

@@ -69,18 +69,30 @@ def _contrast(
     by_block: bool,
 ) -> Contrast:
     before, after = figures_of(baseline, figure), figures_of(other, figure)
+    return of_values(figure.name, before, after, margin, by_block=by_block)
+
+
+def of_values(
+    figure: str,
+    before: Sequence[float] | None,
+    after: Sequence[float] | None,
+    margin: float,
+    *,
+    by_block: bool = False,
+) -> Contrast:
+    """A contrast of the trials' figures themselves; None where not every trial has it."""
     if before is None or after is None:
         missing = {(True, True): "either", (True, False): "the first", (False, True): "the second"}
         who = missing[before is None, after is None]
         lost = before is not None
-        return Contrast(figure=figure.name, why=f"not every trial of {who} has it", lost=lost)
+        return Contrast(figure=figure, why=f"not every trial of {who} has it", lost=lost)
     ratio, needed = (
         (paired_ratio(after, before), pairs_for(after, before, margin))
         if by_block
         else (independent_ratio(after, before), trials_for(after, before, margin))
     )
     return Contrast(
-        figure=figure.name,
+        figure=figure,
         baseline=geometric(before),
         other=geometric(after),
         counts=(len(before), len(after)),

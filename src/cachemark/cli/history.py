@@ -1,0 +1,70 @@
+"""`cachemark history`: the same cell over time, machines and versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from cachemark.cli.output import give
+from cachemark.errors import UsageError
+from cachemark.history import RENDERERS, Asked, Index, look_up
+
+Form = Literal["table", "markdown", "csv", "json"]
+Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
+_ONLY = "only of these (repeat it; * stands for anything)"
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which cells of the clients, and which machines."""
+
+    server: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
+    workload: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
+    load: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
+    host: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
+
+
+def history(
+    *names: Annotated[
+        str, Parameter(help="a client, or a cell as reports print it; none: a list of all runs")
+    ],
+    where: Annotated[Where | None, Parameter(name="*")] = None,
+    figure: Annotated[
+        tuple[Figure, ...],
+        Parameter(negative="", help="instead of rate and p99 (open loop: p50 and p99); "
+                  "the first is compared with the run before"),
+    ] = (),
+    last: Annotated[int | None, Parameter(help="only so many runs of each cell")] = None,
+    margin: Annotated[
+        float | None, Parameter(help="percent that matter; the latest run's own if none")
+    ] = None,
+    rebuild: Annotated[
+        bool, Parameter(negative="", help="read every run again, not only what is new")
+    ] = False,
+    form: Annotated[Form, Parameter(name="--format")] = "table",
+    out: Annotated[Path | None, Parameter(help="write into this file")] = None,
+    folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
+) -> None:  # fmt: skip
+    """List all runs, or show cells over time: each run against the one before on its machine."""
+    if last is not None and last < 1:
+        raise UsageError(f"--last {last}: at least 1", "such as --last 10")
+    if margin is not None and not 0 <= margin < 100:
+        raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
+    of = where or Where()
+    asked = Asked(
+        names=names,
+        server=of.server,
+        workload=of.workload,
+        load=of.load,
+        host=of.host,
+        figures=figure,
+        last=last,
+        margin_percent=margin,
+    )
+    with Index(folder, rebuild=rebuild) as index:
+        found = look_up(index, asked)
+    give(RENDERERS[form](found, Console().width if out is None else None), out)
