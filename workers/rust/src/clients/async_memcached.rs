@@ -248,6 +248,8 @@ async fn meta(client: &mut Library, op: &Operation, expiry: &str) -> Result<Answ
         Verb::GET | Verb::MGET => &["v"],
         Verb::GETS | Verb::CAS => &["v", "c"],
         Verb::GAT => &["v", expiry],
+        // Without a flag in the reply it takes a hit for a miss.
+        Verb::TOUCH => &[expiry, "t"],
         Verb::ADD => &[expiry, "ME"],
         Verb::REPLACE => &[expiry, "MR"],
         Verb::DELETE | Verb::INCR | Verb::DECR => &[],
@@ -260,12 +262,11 @@ async fn meta(client: &mut Library, op: &Operation, expiry: &str) -> Result<Answ
         }
         Verb::MGET => return client.meta_get_multi(op.keys, flags).await.map(Answer::Metas),
         Verb::CAS => return compare(client, op, expiry).await.map(Answer::Compared),
-        Verb::TOUCH => match client.meta_get(op.key(), false, None, flags).await {
-            Ok(None) => return Err(Status::NotFound.into()),
-            // What it makes of a hit without a value.
-            Err(Error::Protocol(Status::Exists)) | Ok(Some(_)) => {}
-            Err(error) => return Err(error),
-        },
+        Verb::TOUCH => {
+            if client.meta_get(op.key(), false, None, flags).await?.is_none() {
+                return Err(Status::NotFound.into());
+            }
+        }
         Verb::DELETE => drop(client.meta_delete(op.key(), false, None, flags).await?),
         Verb::INCR => {
             drop(client.meta_increment(op.key(), false, None, Some(op.amount), flags).await?)
