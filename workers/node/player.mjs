@@ -3,15 +3,13 @@
 import { Window } from './clock.mjs';
 import { KINDS } from './kinds.mjs';
 import { Call, Lane } from './lane.mjs';
+import { ConnectError } from './request.mjs';
 import { ClosedRun, kindsOf, OpenRun } from './run.mjs';
 import { sockets } from './sockets.mjs';
 
 const WATCH_MS = 20;
 const CONNECT_MS = 5000; // beyond every time-out
 const ENDING_MS = 5000;
-
-/** The server cannot be reached. */
-export class ConnectError extends Error {}
 
 /** A promise that is not waited for any longer than so. */
 async function within(ms, promise, what) {

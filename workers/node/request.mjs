@@ -8,6 +8,12 @@ export class Unsupported extends Error {}
 /** A request that no worker could do anything with. */
 export class BadRequest extends Error {}
 
+/** The server cannot be reached. */
+export class ConnectError extends Error {}
+
+/** A call of the library does not come back. */
+export class Lost extends Error {}
+
 /** What `prepare` asks for, as client files read it. */
 export class Setup {
   constructor(request, tape) {

@@ -3,13 +3,11 @@
 import { TIMEOUT } from './judge.mjs';
 import { clock, restMs } from './clock.mjs';
 import { SET } from './kinds.mjs';
+import { Lost } from './request.mjs';
 import { Tally, Times } from './tally.mjs';
 
 const TURN_NS = 20e6; // other things of the event loop get their turn at least this often
 const LOST_NS = 5e9; // a call that outlasts every time-out by this much will not come back
-
-/** A call of the library that does not come back. */
-export class Lost extends Error {}
 
 /** What both loops have in common: whose calls they are, what is noted, and when all is over. */
 class Run {

@@ -15,9 +15,7 @@ import { createInterface } from 'node:readline';
 import { Console } from 'node:console';
 
 import { KINDS } from './kinds.mjs';
-import { ConnectError, Player } from './player.mjs';
-import { BadRequest, refuse, Setup, Unsupported } from './request.mjs';
-import { Lost } from './run.mjs';
+import { BadRequest, ConnectError, Lost, refuse, Setup, Unsupported } from './request.mjs';
 import { Tape, TapeError } from './tape.mjs';
 
 const PROGRESS_MS = 1000;
@@ -82,6 +80,7 @@ class Worker {
   async load() {
     if (this.client) return;
     try {
+      this.Player = (await import('./player.mjs')).Player;
       this.client = (await import(`./clients/${this.name}.mjs`)).default;
     } catch (error) {
       const refusal = new Unsupported(`${this.name} is not installed: ${error.message.split('\n')[0]}`);
@@ -114,7 +113,7 @@ class Worker {
     this.player = null;
     const setup = new Setup(request, new Tape(request.tape));
     refuse(setup, this.client, this.kinds);
-    const player = new Player(this.client, setup);
+    const player = new this.Player(this.client, setup);
     try {
       await player.open();
     } catch (error) {

@@ -3,16 +3,20 @@
 //
 // It has no raw bytes. A string goes out, and comes back, as UTF-8, so only a Buffer survives; that
 // is sent as the UTF-8 of its bytes as Latin-1, with a backslash before each line end and flags 4:
-// half as much again on the wire for random bytes. It has no time-out for an operation, and calls
-// that are out when a connection closes are never answered: the worker gives both up as timeouts,
-// in `common`. A SERVER_ERROR it reports as a plain `false`, as it does a key that is not there; the
-// two are told apart by the issue that it notes first. After one of those, or a lost connection, it
-// leaves a server alone for 30 s and refuses every call meanwhile.
+// half as much again on the wire for random bytes, and what is then above 1 MiB it refuses.
+//
+// It has no time-out for an operation, and calls that are out when a connection closes are never
+// answered: the worker gives both up as timeouts, in `common`. A SERVER_ERROR it reports as a plain
+// `false`, as it does a key that is not there; the two are told apart by the issue that it notes
+// first. After one of those, or a lost connection, it leaves a server alone for 30 s and refuses
+// every call meanwhile.
 
 import Memcached from 'memcached';
 
 import { versionOf } from '../installed.mjs';
-import { CLIENT, faultOf, FINE, found, foundMany, known, PROTOCOL, refused, SERVER, sent, swapped, written } from '../judge.mjs';
+import {
+  CLIENT, faultOf, FINE, found, foundMany, known, PROTOCOL, refused, SERVER, sent, swapped, written,
+} from '../judge.mjs';
 
 export default {
   library: 'memcached',
