@@ -9,7 +9,7 @@ class Window
   # A wait looks this often whether it is still wanted.
   LOOK_NS = 20_000_000
 
-  attr_reader :start_ns, :end_ns, :stopped, :timeout_ns
+  attr_reader :start_ns, :end_ns, :stopped
 
   def self.clock = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
