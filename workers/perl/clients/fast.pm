@@ -1,17 +1,15 @@
 # fast: Cache::Memcached::Fast, one client with one connection to each server. It sets TCP_NODELAY.
 #
-# It returns undef for a miss and for a failure alike. But it closes a connection on every failure, and
-# opens it again with the next call: so where the sockets are as they were, a read without a value was a
-# miss. With several servers a read that finds nothing while one of them is gone counts as failed.
-# Whether a server refused or was lost cannot be told: both are `connection`. It takes a value of more
-# than max_size (1 MiB, as the library comes) for a failure of its own: `client`.
+# It returns undef for a miss and for a failure alike: see Sockets. Whether a server refused or was lost
+# cannot be told: both are `connection`. A value of more than max_size, 1 MiB as the library comes, it
+# does not send: `client`.
 package Client::Fast;
 use v5.36;
-use parent -norequire, 'Client';
+use parent -norequire, 'Client', 'Sockets';
 
 use Judge;
 use Operation;
-use POSIX ();
+use Sockets;
 
 use constant { LIBRARY => 'Cache::Memcached::Fast', MODULE => 'Cache::Memcached::Fast' };
 use constant { PACKAGE => 'libcache-memcached-fast-perl', KETAMA_POINTS => 150 };
@@ -53,27 +51,7 @@ sub connect ($self) {
     for my $server ($setup->{servers}->@*) {
         die "$server: no connection\n" unless $versions->{ $server =~ s/^unix://r };
     }
-    $self->{sockets}      = sockets();
-    $self->{socket_count} = keys $self->{sockets}->%*;
-}
-
-# The sockets of this process by inode.
-sub sockets () {
-    opendir my $folder, '/proc/self/fd' or return {};
-    my %inodes;
-    for my $fd (grep { /^\d/ } readdir $folder) {
-        my $is = readlink "/proc/self/fd/$fd";
-        $inodes{$1} = $fd if defined $is && $is =~ /^socket:\[(\d+)\]/;
-    }
-    return \%inodes;
-}
-
-# Whether every connection is there. A call that failed has closed its own.
-sub is_sound ($self) {
-    my $sockets = $self->{sockets};
-    my @gone    = grep { ((POSIX::fstat($sockets->{$_}))[1] // 0) != $_ } keys %$sockets;
-    $self->{sockets} = sockets() if @gone || keys %$sockets < $self->{socket_count};
-    return keys $self->{sockets}->%* == $self->{socket_count};
+    $self->watch_sockets;
 }
 
 my %READS = map { $_ => 1 } qw(get gets gat mget cas);
