@@ -29,3 +29,7 @@ class TrialError(Exception):
 
 class UnsupportedError(TrialError):
     """A trial that cannot run here: a package is missing, or the client cannot do that."""
+
+
+class WireError(UnsupportedError):
+    """The client does not speak the protocol that is asked for."""

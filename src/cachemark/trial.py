@@ -16,11 +16,12 @@ from cachemark.experiment import Load, Timing, Workload
 from cachemark.fleet import Fleet, Watch
 from cachemark.host import NoiseProbe
 from cachemark.outcome import HostNoise, Outcome, Sample, ServerFacts, ServerUse, Trial
-from cachemark.protocol import WIRES, Done, Phase, Prepare, Ready, Run
+from cachemark.protocol import Done, Phase, Prepare, Ready, Run
 from cachemark.sampler import Sampler
 from cachemark.servers import RunningServer, ServerSpec, options_for, running
 from cachemark.tapes import Tape
 from cachemark.verdict import judge
+from cachemark.wire import chosen_wire
 
 # So much of a fill's tape is played first, to see what an item takes in the server's account.
 _FILL_SAMPLE = 0.02
@@ -251,7 +252,7 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Read
     elif threads > 1 and "threads" not in ready.capabilities:
         notes.notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
         threads = 1
-    notes.wire = _wire(load, ready)
+    notes.wire = chosen_wire(load, ready)
     _object(setting, notes.wire)
     quirks = [*server.facts.quirks, *setting.caution.quirks]
     return Prepare(
@@ -267,13 +268,6 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Read
             **setting.client.options,
         },
     )
-
-
-def _wire(load: Load, ready: Ready) -> str:
-    """The protocol that is asked for, or the one that the library prefers: the first it names."""
-    if load.wire != "own" and "none" not in ready.capabilities:
-        return load.wire
-    return next((each for each in ready.capabilities if each in WIRES), "text")
 
 
 def _measure(

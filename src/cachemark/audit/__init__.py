@@ -6,13 +6,14 @@ It is looked at once for each run, kept with it, and shown in its report. What f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from cachemark.audit.claims import Claim, claims
 from cachemark.audit.fitness import held_bytes, idle, objection
 from cachemark.audit.levels import Scene, prove
 from cachemark.audit.value import Audit, Caution, Fitness, Level, of_server
 from cachemark.clients import ClientSpec
-from cachemark.errors import TrialError
+from cachemark.errors import TrialError, WireError
 from cachemark.experiment import Experiment
 from cachemark.outcome import Cell
 from cachemark.plan import load_of, plan, workload_of
@@ -47,7 +48,8 @@ class Auditor:
         levels: list[Level] = []
         for claim in self._claims:
             tell(f"{claim.factor} {claim.level} of {claim.subject}: is it?")
-            levels.append(self._level(claim, audit, shelf))
+            with suppress(WireError):
+                levels.append(self._level(claim, audit, shelf))
         return Audit(servers=fitnesses, levels=levels)
 
     def caution(self, audit: Audit, cell: Cell) -> Caution:

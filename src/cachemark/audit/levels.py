@@ -10,15 +10,16 @@ import msgspec
 from cachemark import factors
 from cachemark.audit.claims import COMPRESSION, LOCAL_CACHE, REPLIES, THREADS, WIRE, Claim
 from cachemark.clients import ClientSpec
-from cachemark.errors import TrialError, UnsupportedError
+from cachemark.errors import TrialError, UnsupportedError, WireError
 from cachemark.experiment import Keys, Load, Timing, Workload
 from cachemark.factors import Proof
 from cachemark.fleet import Fleet, Watch
 from cachemark.probe.looking import recording, threads_with
 from cachemark.probe.wire import AnswerError
-from cachemark.protocol import WIRES, Done, Prepare, Run
+from cachemark.protocol import Done, Prepare, Run
 from cachemark.servers import RunningServer, ServerSpec, options_for, running
 from cachemark.tapes import Tape, TapeShelf
+from cachemark.wire import chosen_wire
 
 # A blocking server has a thread for each; fewer could be the threads that it has anyway.
 _CONNECTIONS = 20
@@ -52,9 +53,14 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prove(claim: Claim, scene: Scene) -> Proof:
-    """Play it. Never raises for what a client or a server did: then it is unknown."""
+    """Play it. What a client or a server did wrong leaves it unknown.
+
+    Raises WireError where the client does not speak the protocol: then there is no such level.
+    """
     try:
         return _PROOFS[claim.factor](claim, scene)
+    except WireError:
+        raise
     except TrialError as error:
         why = error.text
     except AnswerError as error:
@@ -157,12 +163,10 @@ def _client(
     ready_s = scene.timing.ready_ms / 1e3
     with Fleet(client.command, 1, cpus="", name=client.id) as fleet:
         ready = fleet.hello(ready_s)
-        able = [each for each in ready.capabilities if each in WIRES]
-        wire = scene.load.wire if scene.load.wire != "own" else next(iter(able), "text")
         options = options_for([*server.facts.quirks, *scene.quirks], ready.capabilities, client.id)
         request = Prepare(
             servers=addresses,
-            wire=wire,
+            wire=chosen_wire(scene.load, ready),
             tape=str(tape.path),
             timeout_ms=scene.timing.timeout_ms,
             options={**options, **scene.client.options},

@@ -11,7 +11,8 @@ from rich.table import Table
 from cachemark import process
 from cachemark.clients import Client, registry
 from cachemark.errors import TrialError, UnsupportedError
-from cachemark.protocol import WIRES, Ready
+from cachemark.protocol import Ready
+from cachemark.wire import wires
 from cachemark.worker import Worker
 
 _HELLO_S = 20.0
@@ -36,13 +37,13 @@ def clients(
 
 def _row(client: Client) -> list[str]:
     ready, state = _asked(client)
-    wires = [each for each in ready.capabilities if each in WIRES] if ready else []
+    spoken = wires(ready) if ready else []
     return [
         client.id,
         client.library,
         ready.library_version if ready else "–",
         client.released or "–",
-        "in process" if wires == ["none"] else " ".join(wires) or "–",
+        "in process" if spoken == ["none"] else " ".join(spoken) or "–",
         client.api,
         client.concurrency,
         state,

@@ -9,7 +9,8 @@ from pathlib import Path
 from cachemark import process
 from cachemark.clients import ClientSpec
 from cachemark.errors import TrialError, UsageError
-from cachemark.protocol import WIRES, Answer, Done, Message, Prepare, Progress, Ready, Run
+from cachemark.protocol import Answer, Done, Message, Prepare, Progress, Ready, Run
+from cachemark.wire import wires
 from cachemark.worker import Worker
 
 ANSWER_S = 60.0
@@ -68,7 +69,7 @@ class Bench:
     @property
     def wires(self) -> list[str]:
         """The protocols that it speaks, its own choice first."""
-        return [each for each in self.ready.capabilities if each in WIRES]
+        return wires(self.ready)
 
     def can(self, capability: str) -> bool:
         """Whether it says that it can do something."""

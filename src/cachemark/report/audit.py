@@ -40,9 +40,13 @@ def _servers(audit: Audit) -> list[Section]:
 def _levels(audit: Audit) -> list[Section]:
     if not audit.levels:
         return []
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for one in audit.levels:
+        level = f"{one.factor}: {one.level}"
+        alike.setdefault((level, one.answer, one.evidence), []).append(one.subject)
     rows = [
-        [f"{one.factor}: {one.level}", one.subject, one.answer, one.evidence]
-        for one in audit.levels
+        [level, ", ".join(subjects), answer, evidence]
+        for (level, answer, evidence), subjects in alike.items()
     ]
     return [
         Section(

@@ -202,12 +202,11 @@ def _named(members: list[CellSummary], summaries: list[CellSummary]) -> list[str
     if len(single) < 2:
         return [*whole, *single]
     cells = [m.cell for m in members if _missing(m, summaries) in single]
-    shared = [
-        values.pop()
-        for values in ({getattr(cell, of) for cell in cells} for of in cells[0].__struct_fields__)
-        if len(values) == 1
-    ]
-    return [*whole, " · ".join([*shared, f"{len(cells)} cells"])]
+    parts = {of: {getattr(cell, of) for cell in cells} for of in cells[0].__struct_fields__}
+    shared = [values.pop() for values in parts.values() if len(values) == 1]
+    clients = ", ".join(dict.fromkeys(cell.client for cell in cells))
+    rest = clients if clients.count(", ") + 1 == len(cells) else f"{len(cells)} cells"
+    return [*whole, " · ".join([*shared, rest])]
 
 
 def _missing(summary: CellSummary, summaries: list[CellSummary]) -> str:
