@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import signal
 import sys
 from types import FrameType
@@ -26,6 +27,8 @@ _VERBS = {
     "report": "Print the report of a run that is kept",
     "compare": "Compare two runs, or two clients, servers or loads of one",
     "history": "List the runs, or show cells over time, machines and versions",
+    "export": "Write a run into one file",
+    "import": "Take an exported run into the store",
     "suites": "List the suites",
     "clients": "List the clients, and what each needs to run here",
     "servers": "List the kinds of servers",
@@ -37,7 +40,9 @@ _VERBS = {
     "protocol": "Print the worker protocol, for people who write a worker",
 }
 for _verb, _help in _VERBS.items():
-    app.command(f"cachemark.cli.{_verb}:{_verb}", name=_verb, help=_help)
+    # No module can be called `import`.
+    _name = f"{_verb}_" if keyword.iskeyword(_verb) else _verb
+    app.command(f"cachemark.cli.{_name}:{_name}", name=_verb, help=_help)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,0 +1,24 @@
+"""`cachemark export`: a run as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cachemark.archive import export_run
+from cachemark.store import open_run
+
+
+def export(
+    run: Annotated[str, Parameter(help="a run's id or folder")],
+    file: Annotated[Path, Parameter(help="the file, which must not be there; or a folder")],
+    /,
+    *,
+    runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
+) -> None:
+    """Write a run into one file, with checksums, for `cachemark import` elsewhere."""
+    found = open_run(run, runs)
+    written = export_run(found, file)
+    print(f"{found.id}: {len(found.outcomes())} trials in {written}")

@@ -1,0 +1,22 @@
+"""`cachemark import`: a run that was exported elsewhere, into the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cachemark.archive import import_run
+
+
+def import_(
+    file: Annotated[Path, Parameter(help="what `cachemark export` wrote")],
+    /,
+    *,
+    runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
+) -> None:
+    """Take an exported run into the store, once all of it has been checked."""
+    run, new = import_run(file, runs)
+    trials = f"{len(run.outcomes())} trials in {run.folder}"
+    print(f"{run.id}: {trials}" if new else f"{run.id}: is there already, {trials}")
