@@ -19,6 +19,7 @@ type lane struct {
 	lanes  uint64
 	steps  [kindCount]Steps
 	settle func() bool
+	lateNs int64 // a call that lasts so long is a timeout
 
 	// The run that is going on.
 	prefill bool
@@ -44,8 +45,10 @@ type lane struct {
 	alive        atomic.Int64 // when it was last seen between two calls
 }
 
-func newLane(tape *Tape, place, lanes int, session Session) *lane {
-	l := &lane{tape: tape, place: uint64(place), lanes: uint64(lanes), settle: session.Settle}
+func newLane(tape *Tape, place, lanes int, session Session, lateNs int64) *lane {
+	l := &lane{
+		tape: tape, place: uint64(place), lanes: uint64(lanes), settle: session.Settle, lateNs: lateNs,
+	}
 	for kind, steps := range session.Lane() {
 		l.steps[kind] = steps
 	}
@@ -169,7 +172,7 @@ func (l *lane) play(window *Window, active *atomic.Int64) {
 func (l *lane) closedLoop(window *Window) {
 	now := clock()
 	for now < window.endNs.Load() && l.next() {
-		now = l.call(window, 0, false)
+		now = l.call(0, false)
 		l.advance()
 	}
 }
@@ -191,20 +194,20 @@ func (l *lane) openLoop(window *Window, active *atomic.Int64) {
 			l.bound++
 		}
 		l.peak = max(l.peak, active.Add(1))
-		l.call(window, due, true)
+		l.call(due, true)
 		active.Add(-1)
 		l.advance()
 	}
 }
 
 // call makes the operation that is ready, and notes it; the instant of its end.
-func (l *lane) call(window *Window, due int64, open bool) int64 {
+func (l *lane) call(due int64, open bool) int64 {
 	steps := &l.steps[l.op.Kind]
 	began := clock()
 	steps.Call(&l.op)
 	now := clock()
 	result := steps.Judge(&l.op)
-	if now-began >= window.timeoutNs {
+	if now-began >= l.lateNs {
 		result = failed(TimedOut)
 	}
 	lag := int64(0)
