@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Address, Client, Configuration, Control, Limits, Session};
+use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Session};
 use cachemark_tape::{Tape, generate};
 use serde::Serialize;
 
@@ -89,7 +89,10 @@ fn drive(arguments: &Arguments) -> Result<Session, String> {
     let tape = Arc::new(tape(arguments)?);
     let connections = arguments.connections.unwrap_or(arguments.threads);
     let configuration = Configuration {
-        address: Address::parse(&arguments.server).map_err(|text| format!("--server {text}"))?,
+        addresses: vec![
+            Address::parse(&arguments.server).map_err(|text| format!("--server {text}"))?,
+        ],
+        hashing: Hashing::default(),
         threads: arguments.threads as usize,
         connections: connections as usize,
         depth: arguments.depth as usize,

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use cachemark_load::{Address, Client, Configuration, Control, Limits, PrepareError};
+use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, PrepareError};
 use cachemark_tape::{Tape, Verb};
 
 use crate::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
@@ -76,12 +76,14 @@ impl Worker {
             Ok(tape) => Arc::new(tape),
             Err(error) => return failure("tape", error.to_string(), true),
         };
-        let address = match Address::parse(&prepare.servers[0]) {
-            Ok(address) => address,
+        let addresses = prepare.servers.iter().map(|server| Address::parse(server));
+        let addresses = match addresses.collect::<Result<Vec<_>, _>>() {
+            Ok(addresses) => addresses,
             Err(text) => return failure("connect", text, true),
         };
         let configuration = Configuration {
-            address,
+            addresses,
+            hashing: hashing(prepare).unwrap_or_default(),
             threads: prepare.threads,
             connections: prepare.connections,
             depth: prepare.depth,
@@ -92,6 +94,10 @@ impl Worker {
             Ok(client) => {
                 self.client = Some(client);
                 Answer::Ready(Ready::default())
+            }
+            Err(PrepareError::Spread(reason)) => {
+                let remedy = "one server, or operations of one key".to_owned();
+                Answer::Unsupported { reason, remedy }
             }
             Err(PrepareError::Usage(text)) => failure("protocol", text, true),
             Err(error) => failure("connect", error.to_string(), true),
@@ -158,7 +164,7 @@ fn hello() -> Ready {
         let quiet = verb.may_be_noreply().then(|| verb.kind(true));
         std::iter::once(verb.kind(false)).chain(quiet)
     });
-    let mut capabilities = vec!["text", "threads", "pipeline", "open_loop", "unix"];
+    let mut capabilities = vec!["text", "threads", "pipeline", "open_loop", "unix", "cluster"];
     capabilities.extend(kinds);
     Ready {
         client: Some("native"),
@@ -177,14 +183,28 @@ fn unsupported(prepare: &Prepare) -> Option<Answer> {
     if prepare.wire != "text" {
         return refuse(format!("no wire {:?}", prepare.wire), "use the text protocol");
     }
-    if prepare.servers.len() != 1 {
-        let count = prepare.servers.len();
-        return refuse(format!("{count} servers: keys are not spread"), "name one server");
+    if prepare.servers.is_empty() {
+        return refuse("no server".to_owned(), "name one, or several");
     }
-    if let Some(option) = prepare.options.keys().next() {
-        return refuse(format!("no option {option:?}"), "the native client has none");
+    if let Some(option) = prepare.options.keys().find(|name| *name != HASHING) {
+        return refuse(format!("no option {option:?}"), "the native client has hashing alone");
+    }
+    if hashing(prepare).is_none() {
+        let value = &prepare.options[HASHING];
+        return refuse(format!("no hashing {value:?}"), "hashing is default or ketama");
     }
     None
+}
+
+const HASHING: &str = "hashing";
+
+/// How keys are to be spread; `None` for a way that is not known.
+fn hashing(prepare: &Prepare) -> Option<Hashing> {
+    match prepare.options.get(HASHING).map(String::as_str) {
+        None | Some("default") => Some(Hashing::Modulo),
+        Some("ketama") => Some(Hashing::Ketama),
+        Some(_) => None,
+    }
 }
 
 fn limits(run: &Run) -> Limits {

@@ -13,14 +13,17 @@ use crate::clock::now_ns;
 use crate::event_loop::{EventLoop, Shared, Sockets};
 use crate::player::{Player, Share, Window};
 use crate::socket::{Address, Stream};
+use crate::spread::{Hashing, Spread};
 use crate::tally::Tally;
 
 /// How the client is set up.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    pub address: Address,
+    /// Several: keys are spread over them, see `hashing`.
+    pub addresses: Vec<Address>,
+    pub hashing: Hashing,
     pub threads: usize,
-    /// In all; a multiple of `threads`.
+    /// In all, to each server; a multiple of `threads`.
     pub connections: usize,
     pub depth: usize,
     /// This client plays share `segment.0` of `segment.1`.
@@ -33,13 +36,15 @@ pub struct Configuration {
 pub enum PrepareError {
     /// What was asked for makes no sense.
     Usage(String),
+    /// The tape holds what this client does not do over several servers.
+    Spread(String),
     Connect(Address, io::Error),
 }
 
 impl fmt::Display for PrepareError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PrepareError::Usage(text) => out.write_str(text),
+            PrepareError::Usage(text) | PrepareError::Spread(text) => out.write_str(text),
             PrepareError::Connect(address, error) => write!(out, "{address}: {error}"),
         }
     }
@@ -84,6 +89,7 @@ pub struct Session {
 pub struct Client {
     configuration: Configuration,
     tape: Arc<Tape>,
+    spread: Arc<Spread>,
     sockets: Vec<Sockets>,
 }
 
@@ -108,10 +114,15 @@ impl Client {
         if segment.0 >= segment.1 {
             return usage(format!("there is no segment {} of {}", segment.0, segment.1));
         }
+        if configuration.addresses.is_empty() {
+            return usage("no server".to_owned());
+        }
+        let spread = Spread::new(&tape, &configuration.addresses, configuration.hashing)
+            .map_err(PrepareError::Spread)?;
         let sockets = (0..threads)
             .map(|_| open(&configuration, connections / threads))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Client { configuration, tape, sockets })
+        Ok(Client { configuration, tape, spread: Arc::new(spread), sockets })
     }
 
     /// Play one phase on all threads; blocks until it is over and drained.
@@ -119,7 +130,8 @@ impl Client {
         let window = self.window(limits);
         let before = cpu_times();
         let tape = Arc::clone(&self.tape);
-        let players = self.play(&tape, limits, window, control)?;
+        let spread = Arc::clone(&self.spread);
+        let players = self.play((&tape, &spread), limits, window, control)?;
         let after = cpu_times();
         let mut tally = Tally::new(&tape);
         let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);
@@ -155,7 +167,7 @@ impl Client {
 
     fn play<'tape>(
         &mut self,
-        tape: &'tape Tape,
+        (tape, spread): (&'tape Tape, &'tape Spread),
         limits: Limits,
         window: Window,
         control: &Control,
@@ -172,8 +184,10 @@ impl Client {
                 .map(|(number, sockets)| {
                     let share = share_of(limits, configuration, number, tape);
                     scope.spawn(move || {
-                        let count = sockets.len();
+                        let count = sockets.sets();
                         let player = Player::new(tape, share, window, count, configuration.depth);
+                        let player =
+                            if spread.servers() > 1 { player.over(spread) } else { player };
                         wait_until(window.start_ns);
                         EventLoop::new(player, sockets, shared, drain_end_ns).run()
                     })
@@ -188,13 +202,15 @@ impl Client {
 }
 
 fn open(configuration: &Configuration, count: usize) -> Result<Sockets, PrepareError> {
-    let address = &configuration.address;
-    let lost = |error| PrepareError::Connect(address.clone(), error);
+    let addresses = &configuration.addresses;
+    let lost = |address: &Address, error| PrepareError::Connect(address.clone(), error);
     let streams = (0..count)
-        .map(|_| Stream::connect(address, configuration.timeout))
-        .collect::<io::Result<Vec<_>>>()
-        .map_err(lost)?;
-    Sockets::new(streams, address.clone()).map_err(lost)
+        .flat_map(|_| addresses)
+        .map(|address| {
+            Stream::connect(address, configuration.timeout).map_err(|error| lost(address, error))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    Sockets::new(streams, addresses.clone()).map_err(|error| lost(&addresses[0], error))
 }
 
 /// Which records thread `number` plays: one rule for threads and for whole clients.

@@ -53,12 +53,13 @@ pub struct Sockets {
     epoll: OwnedFd,
     links: Vec<Link>,
     blocked: Vec<bool>,
-    address: Address,
+    /// Of the links in turn.
+    addresses: Vec<Address>,
 }
 
 impl Sockets {
     /// Connected sockets, watched for replies.
-    pub fn new(streams: Vec<Stream>, address: Address) -> io::Result<Sockets> {
+    pub fn new(streams: Vec<Stream>, addresses: Vec<Address>) -> io::Result<Sockets> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (c, stream) in streams.iter().enumerate() {
             epoll::add(&epoll, stream, EventData::new_u64(c as u64), EventFlags::IN)?;
@@ -67,12 +68,17 @@ impl Sockets {
             epoll,
             blocked: vec![false; streams.len()],
             links: streams.into_iter().map(Link::Open).collect(),
-            address,
+            addresses,
         })
     }
 
     pub fn len(&self) -> usize {
         self.links.len()
+    }
+
+    /// Connections to each server.
+    pub fn sets(&self) -> usize {
+        self.links.len() / self.addresses.len()
     }
 
     fn watch(&self, c: usize, stream: &Stream, flags: EventFlags) -> io::Result<()> {
@@ -301,7 +307,7 @@ impl<'run, 'tape> EventLoop<'run, 'tape> {
         if now - self.told_ns >= PROGRESS_EVERY_NS {
             self.tell(now);
         }
-        if (0..self.sockets.len()).any(|c| self.player.is_up(c)) {
+        if self.player.any_up() {
             self.up_ns = now;
         } else if now - self.up_ns > DOWN_TIMEOUTS * self.player.timeout_ns() {
             self.player.stop();
@@ -309,7 +315,8 @@ impl<'run, 'tape> EventLoop<'run, 'tape> {
     }
 
     fn reopen(&mut self, c: usize, wait_ns: u64) {
-        let begun = Stream::begin(&self.sockets.address).and_then(|stream| {
+        let address = &self.sockets.addresses[c % self.sockets.addresses.len()];
+        let begun = Stream::begin(address).and_then(|stream| {
             let data = EventData::new_u64(c as u64);
             epoll::add(&self.sockets.epoll, &stream, data, EventFlags::OUT)?;
             Ok(stream)

@@ -11,10 +11,12 @@ mod connection;
 mod event_loop;
 mod player;
 mod socket;
+mod spread;
 mod tally;
 
 pub use client::{Client, Configuration, Control, Limits, PrepareError, Session};
 pub use connection::{Connection, Pending};
 pub use player::{Player, Share, Window};
 pub use socket::Address;
+pub use spread::{Hashing, Spread};
 pub use tally::{Failure, Figures, KindTally, Tally, encode_histogram};

@@ -6,6 +6,7 @@ use cachemark_protocol::reply::Violation;
 use cachemark_tape::{Lane, Op, Tape, Verb};
 
 use crate::connection::{Connection, Pending};
+use crate::spread::Spread;
 use crate::tally::{Failure, Tally};
 
 /// When a window begins and what ends it.
@@ -32,11 +33,14 @@ pub struct Player<'tape> {
     share: Share,
     window: Window,
     depth: usize,
+    /// Where several servers are used: which key is whose. Each connection is then a set, one to
+    /// each server, side by side in `connections`; its depth is that of the set.
+    spread: Option<&'tape Spread>,
     connections: Vec<Connection>,
     up: Vec<bool>,
     /// Open loop: operations that are due and wait for a connection with room.
     queue: VecDeque<(Op, u64)>,
-    next_connection: usize,
+    next_set: usize,
     in_flight: u64,
     stopped: bool,
     /// The instant of the last reply, and of the last send.
@@ -59,16 +63,26 @@ impl<'tape> Player<'tape> {
             share,
             window,
             depth,
+            spread: None,
             connections: (0..connections).map(|_| Connection::new(depth)).collect(),
             up: vec![true; connections],
             queue: VecDeque::with_capacity(1024),
-            next_connection: 0,
+            next_set: 0,
             in_flight: 0,
             stopped: false,
             last_reply_ns: window.start_ns,
             last_send_ns: window.start_ns,
             tally: Tally::new(tape),
         }
+    }
+
+    /// The same over several servers: so many connections to each of them.
+    pub fn over(mut self, spread: &'tape Spread) -> Player<'tape> {
+        let count = self.connections.len() * spread.servers();
+        self.connections = (0..count).map(|_| Connection::new(self.depth)).collect();
+        self.up = vec![true; count];
+        self.spread = Some(spread);
+        self
     }
 
     pub fn timeout_ns(&self) -> u64 {
@@ -98,12 +112,13 @@ impl<'tape> Player<'tape> {
     }
 
     fn issue_closed(&mut self, now_ns: u64) {
-        for c in 0..self.connections.len() {
-            while self.up[c] && self.connections[c].in_flight() < self.depth {
+        for set in 0..self.sets() {
+            while self.has_room(set) {
                 if self.stopped || now_ns >= self.window.end_ns {
                     return;
                 }
                 let Some(op) = self.take() else { return };
+                let c = self.place(set, &op);
                 self.connections[c].send(Pending::closed(op), self.tape);
                 self.in_flight += 1;
             }
@@ -122,20 +137,47 @@ impl<'tape> Player<'tape> {
 
     fn send_queued(&mut self) {
         while let Some((op, due_ns)) = self.queue.front().copied() {
-            let Some(c) = self.with_room() else { return };
+            let Some(set) = self.with_room() else { return };
             self.queue.pop_front();
+            let c = self.place(set, &op);
             self.connections[c].send(Pending::open(op, due_ns), self.tape);
-            self.next_connection = (c + 1) % self.connections.len();
+            self.next_set = (set + 1) % self.sets();
             self.in_flight += 1;
         }
     }
 
-    /// The next connection in turn that has room.
+    /// The next set in turn that has room.
     fn with_room(&self) -> Option<usize> {
-        let count = self.connections.len();
-        (0..count)
-            .map(|step| (self.next_connection + step) % count)
-            .find(|c| self.up[*c] && self.connections[*c].in_flight() < self.depth)
+        let count = self.sets();
+        (0..count).map(|step| (self.next_set + step) % count).find(|set| self.has_room(*set))
+    }
+
+    #[inline]
+    fn servers(&self) -> usize {
+        self.spread.map_or(1, Spread::servers)
+    }
+
+    fn sets(&self) -> usize {
+        self.connections.len() / self.servers()
+    }
+
+    /// Whether a set is up, all of it, and may have another operation under way.
+    #[inline]
+    fn has_room(&self, set: usize) -> bool {
+        let all = set * self.servers()..(set + 1) * self.servers();
+        self.up[all.clone()].iter().all(|up| *up)
+            && self.connections[all].iter().map(Connection::in_flight).sum::<usize>() < self.depth
+    }
+
+    /// The connection of a set that an operation goes to.
+    #[inline]
+    fn place(&self, set: usize, op: &Op) -> usize {
+        self.spread.map_or(set, |spread| set * spread.servers() + spread.home(op.key))
+    }
+
+    /// Whether some set could be used.
+    pub fn any_up(&self) -> bool {
+        self.up.chunks(self.servers()).any(|set| set.iter().all(|up| *up))
     }
 
     /// The next operation if it is due by now, and the instant it was due at.
