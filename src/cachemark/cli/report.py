@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark.errors import UsageError
-from cachemark.report import PICTURES, draw, files, forms
+from cachemark.report import PICTURE, PICTURES, draw, files, forms, sum_up
 from cachemark.store import Run, latest, open_run
 
 _FORMS = ", ".join(forms())
@@ -33,6 +33,9 @@ def report(
     if form in PICTURES:
         _draw(form, found, out)
         return
+    if form == PICTURE:
+        _picture(found, out)
+        return
     made = files(form, found, Console().width if out is None else None)
     if not made:
         raise UsageError(f"{found.id} has nothing for --format {form}: no trial counts")
@@ -47,6 +50,20 @@ def _draw(form: str, run: Run, out: Path | None) -> None:
         raise UsageError(f"--format {form}: a file for each plot", "say where: --out FOLDER")
     written = draw(form, run, out)
     print(f"{len(written)} plots in {out}" if written else "nothing was measured, so no plot")
+
+
+def _picture(run: Run, out: Path | None) -> None:
+    if out is None:
+        raise UsageError(f"--format {PICTURE}: a PNG", "say where: --out FILE.png")
+    content = sum_up(run)
+    if not content:
+        raise UsageError(f"{run.id} has nothing for --format {PICTURE}: nothing was measured")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be written: {error}") from error
+    print(f"{out}: {len(content) / 1e3:.0f} kB")
 
 
 def _print(form: str, made: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cachemark.errors import UsageError
 from cachemark.report import csv_file, json_file, markdown, terminal
+from cachemark.report.answers import sentence
 from cachemark.report.build import build
 from cachemark.report.exports import EXPORTS
 from cachemark.report.series import source
@@ -28,7 +29,8 @@ RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
     "json": json_file.render,
     "html": _html,
 }
-# A file for each plot: its name ends so.
+# One file for the whole run, as a README shows it; then a file for each plot: its name ends so.
+PICTURE = "picture"
 PICTURES = {"svg": ".svg", "png": ".png", "vega-lite": ".vl.json"}
 # What a form's file is called, where that is not its own name.
 _SUFFIXES = {"table": "txt", "markdown": "md"}
@@ -36,7 +38,7 @@ _SUFFIXES = {"table": "txt", "markdown": "md"}
 
 def forms() -> list[str]:
     """The names of all forms: the reports, then plots, then those of other programs."""
-    return [*RENDERERS, *PICTURES, *EXPORTS]
+    return [*RENDERERS, *PICTURES, PICTURE, *EXPORTS]
 
 
 def files(form: str, run: Run, width: int | None) -> dict[str, str]:
@@ -49,6 +51,14 @@ def files(form: str, run: Run, width: int | None) -> dict[str, str]:
 def render(form: str, run: Run, width: int | None) -> str:
     """A run's report in one of the forms of RENDERERS, `width` columns wide where that matters."""
     return RENDERERS[form](build(run.header, run.outcomes(), run.audit()), width)
+
+
+def sum_up(run: Run) -> bytes:
+    """A run as one picture, PNG; empty where nothing was measured. Raises UsageError."""
+    from cachemark.report.plots import summary  # noqa: PLC0415
+
+    report = build(run.header, run.outcomes(), run.audit())
+    return summary(report, sentence(report))
 
 
 def draw(form: str, run: Run, folder: Path) -> list[Path]:

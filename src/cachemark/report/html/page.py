@@ -8,10 +8,10 @@ from collections import Counter
 import msgspec
 
 from cachemark.report import csv_file
+from cachemark.report.answers import AnswerRow, headline
+from cachemark.report.answers import rows as answer_rows
 from cachemark.report.format import number, size
 from cachemark.report.html import words
-from cachemark.report.html.answers import AnswerRow, headline
-from cachemark.report.html.answers import rows as answer_rows
 from cachemark.report.html.inline import inline
 from cachemark.report.html.parts import (
     Answer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.report.html.answers import AnswerRow
+from cachemark.report.answers import AnswerRow
 from cachemark.report.tables import Table
 from cachemark.report.value import Absence
 

@@ -13,6 +13,7 @@ from cachemark.report.plots.effects import effects
 from cachemark.report.plots.loads import over_throughput
 from cachemark.report.plots.overview import memory, overview
 from cachemark.report.plots.percentiles import percentiles
+from cachemark.report.plots.picture import picture
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
 from cachemark.report.plots.resources import cpu
@@ -81,6 +82,12 @@ def files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
             yield plot.name, svg(spec).encode("utf-8")
         else:
             yield plot.name, msgspec.json.format(msgspec.json.encode(spec)) + b"\n"
+
+
+def summary(report: Report, answer: str) -> bytes:
+    """The run as one picture, PNG; empty where nothing was measured."""
+    spec = picture(report, answer)
+    return png(spec) if spec else b""
 
 
 def _flat(nested: list[list[Plot]]) -> list[Plot]:

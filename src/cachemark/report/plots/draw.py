@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import ModuleType
 
 from cachemark.errors import UsageError
@@ -17,17 +18,21 @@ def svg(spec: Spec) -> str:
 
 
 def png(spec: Spec) -> bytes:
-    """The plot as PNG. Raises UsageError when vl-convert is not installed."""
-    return bytes(_library().vegalite_to_png(spec, scale=_SCALE, allowed_base_urls=[]))
+    """The plot as PNG, as small as can be without a loss. Raises UsageError as `svg` does."""
+    raw = bytes(_library().vegalite_to_png(spec, scale=_SCALE, allowed_base_urls=[]))
+    return bytes(_optional("oxipng").optimize_from_memory(raw, level=2))
 
 
 def _library() -> ModuleType:
-    # Late, as only these forms need it and it is an optional part of 84 MB.
+    return _optional("vl_convert")
+
+
+def _optional(name: str) -> ModuleType:
+    # Late, as only these forms need it and it is an optional part of 86 MB.
     try:
-        import vl_convert  # noqa: PLC0415
+        return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(
-            "plots are drawn by vl-convert, which is not installed",
+            f"plots are drawn with {name}, which is not installed",
             "install it: pip install 'cachemark[export]'",
         ) from error
-    return vl_convert

@@ -14,7 +14,10 @@ from cachemark.report.plots.ranking import figure, is_native, leader, said
 from cachemark.report.plots.value import Plot, slug
 from cachemark.report.tables import Table
 from cachemark.report.value import Group, Report, Row
-from cachemark.statistics import Interval
+from cachemark.statistics import Interval, Metric
+
+_Take = Callable[[Row], Interval | None]
+_Words = Callable[[Interval | None], str]
 
 
 def overview(report: Report, width: int) -> list[Plot]:
@@ -44,27 +47,62 @@ def _same_work(report: Report) -> list[list[Group]]:
     return [together[key] for key in sorted(together)]
 
 
-def _speed(report: Report, groups: list[Group], width: int) -> Plot:
+class Panel(msgspec.Struct, frozen=True, kw_only=True):
+    """The bars of one workload and load, before they have a size."""
+
+    title: str
+    closed: bool
+    labels: str
+    items: list[BarItem]
+    key: list[tuple[Role, str]]
+
+    @property
+    def unit(self) -> str:
+        """What its axis counts."""
+        return (
+            "operations per second" if self.closed else "p99 of the response time (less is faster)"
+        )
+
+
+def panels(report: Report) -> list[Panel]:
+    """Who is fastest, for each workload and load, in the order of the experiment."""
+    return [_panel(report, groups) for groups in _same_work(report)]
+
+
+def _panel(report: Report, groups: list[Group]) -> Panel:
     first = groups[0]
     closed = first.metric == "rate"
-    unit = "operations per second" if closed else "p99 of the response time (less is faster)"
+    grid, take, words = _grid(report, groups), _taker(first.metric), _sayer(first.metric)
+    return Panel(
+        title=f"{first.workload} · {first.load}",
+        closed=closed,
+        labels=SI_LABEL if closed else TIME_LABEL,
+        items=_items(grid, take, words),
+        key=grid.key(),
+    )
 
-    def take(row: Row) -> Interval | None:
-        return figure(row, first.metric)
 
-    def words(of: Interval | None) -> str:
-        return said(of, first.metric)
+def _taker(metric: Metric) -> _Take:
+    return lambda row: figure(row, metric)
 
+
+def _sayer(metric: Metric) -> _Words:
+    return lambda of: said(of, metric)
+
+
+def _speed(report: Report, groups: list[Group], width: int) -> Plot:
+    first = groups[0]
+    panel = _panel(report, groups)
     return _small(
         report,
         groups,
         width,
         name="overview",
-        title="Throughput" if closed else "Response time",
-        unit=unit,
-        labels=SI_LABEL if closed else TIME_LABEL,
-        take=take,
-        words=words,
+        title="Throughput" if panel.closed else "Response time",
+        unit=panel.unit,
+        labels=panel.labels,
+        take=_taker(first.metric),
+        words=_sayer(first.metric),
     )
 
 
@@ -100,17 +138,12 @@ def _small(
     title: str,
     unit: str,
     labels: str,
-    take: Callable[[Row], Interval | None],
-    words: Callable[[Interval | None], str],
+    take: _Take,
+    words: _Words,
 ) -> Plot:
     first = groups[0]
     grid = _grid(report, groups)
-    items = [
-        _item(grid, client, server, take, words)
-        for client in grid.clients
-        for server in grid.servers
-        if (client, server) in grid.rows
-    ]
+    items = _items(grid, take, words)
     told = "; ".join(item.about for item in items)
     return Plot(
         name=slug(name, first.workload, first.load),
@@ -159,7 +192,8 @@ def _grid(report: Report, groups: list[Group]) -> _Grid:
     experiment = report.header.experiment
     return _Grid(
         clients=_ordered([client for client, _ in rows], experiment.clients),
-        servers=_ordered([server for _, server in rows], experiment.servers),
+        # All of the report's: a colour is one server's in every plot.
+        servers=_ordered([group.server for group in report.groups], experiment.servers),
         rows=rows,
         leaders={group.server: leader(group) for group in groups},
     )
@@ -170,12 +204,21 @@ def _ordered(found: list[str], planned: list[str]) -> list[str]:
     return list(dict.fromkeys([*[name for name in planned if name in found], *found]))
 
 
+def _items(grid: _Grid, take: _Take, words: _Words) -> list[BarItem]:
+    return [
+        _item(grid, client, server, take, words)
+        for client in grid.clients
+        for server in grid.servers
+        if (client, server) in grid.rows
+    ]
+
+
 def _item(
     grid: _Grid,
     client: str,
     server: str,
-    take: Callable[[Row], Interval | None],
-    words: Callable[[Interval | None], str],
+    take: _Take,
+    words: _Words,
 ) -> BarItem:
     of = take(grid.rows[client, server])
     return BarItem(
@@ -191,8 +234,8 @@ def _item(
 
 def _table(
     grid: _Grid,
-    take: Callable[[Row], Interval | None],
-    words: Callable[[Interval | None], str],
+    take: _Take,
+    words: _Words,
 ) -> Table:
     cells: list[list[str]] = []
     for client in grid.clients:

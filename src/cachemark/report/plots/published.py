@@ -31,9 +31,9 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
     }
     items = [_item(bar, bar.value / best[bar.published], section.unit) for bar in found]
     told = "; ".join(item.about for item in items)
-    meaning = "as a multiple of the best, published or here"
+    meaning = "× best, published or here"
     if not section.more_is_better:
-        meaning += " (less is faster)"
+        meaning += "; less is faster"
     return Plot(
         name=slug("published", section.title, measure),
         title=measure,
@@ -65,7 +65,8 @@ def _best(values: list[float], section: Section) -> float:
 
 def _item(bar: Bar, ratio: float, unit: str) -> BarItem:
     return BarItem(
-        who=bar.who,
+        # What stands in brackets is for the table.
+        who=bar.who.partition(" (")[0],
         role="yardstick" if bar.published else "first",
         value=ratio,
         figure=number(bar.value),

@@ -26,6 +26,11 @@ class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
     difference: str
 
 
+def sentence(report: Report) -> str:
+    """The answer in one sentence, whatever the number of groups."""
+    return headline(report) or report.answers[0]
+
+
 def headline(report: Report) -> str:
     """One sentence for all groups: who is first how often, and how often that is more than noise.
 

@@ -1,0 +1,211 @@
+"""A run as one picture for a README: the question, the answer, its bars, where and when.
+
+Small panels, one for each workload and load, share the column of names at the left.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+
+import msgspec
+
+from cachemark.report.format import number, time
+from cachemark.report.plots.bars import BarItem, cut_off, end
+from cachemark.report.plots.drawing import Drawing
+from cachemark.report.plots.frame import fit, text_width
+from cachemark.report.plots.overview import Panel, panels
+from cachemark.report.plots.palette import Role
+from cachemark.report.plots.value import Spec
+from cachemark.report.value import Report
+
+WIDTH = 860
+_MARGIN = 18
+_COLUMNS = 3
+_GAP = 24
+_FIGURE = 46  # room for a figure behind the longest bar
+_BETWEEN = 7
+_SMALL = 10
+
+
+class _Name(msgspec.Struct, frozen=True, kw_only=True):
+    """A name in the column at the left, and where its bars begin in the panels beside it."""
+
+    who: str
+    top: float
+    count: int
+
+
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+class _Bar(msgspec.Struct, frozen=True, kw_only=True):
+    left: float
+    middle: float
+    thick: float
+
+
+def picture(report: Report, answer: str) -> Spec | None:
+    """The whole picture, with the answer in a sentence; None where nothing was measured."""
+    found = panels(report)
+    if not found:
+        return None
+    paper = Drawing()
+    down = _head(paper, report, answer)
+    columns = 2 if len(found) in (2, 4) else min(_COLUMNS, len(found))
+    names = [item.who for panel in found for item in panel.items]
+    left = _MARGIN + min(220, text_width(names) + 4)
+    down = _key(paper, found[0].key, left, down)
+    width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
+    for start in range(0, len(found), columns):
+        beside = found[start : start + columns]
+        rows, height = _rows(beside)
+        for row in rows:
+            middle = down + 24 + row.top + row.count * _thick(beside[0]) / 2
+            words = fit(row.who, left - _MARGIN - 2)
+            paper.words(left - 8, middle, words, size=_SMALL, align="right")
+        for index, panel in enumerate(beside):
+            at = left + index * (width + _GAP)
+            _panel(paper, panel, rows, _Place(left=at, top=down, width=width, height=height))
+        down += height + 24 + 30
+    down = _foot(paper, report, found, down)
+    told = f"{report.header.experiment.question} {answer}"
+    return paper.specification(WIDTH, math.ceil(down), told)
+
+
+def _head(paper: Drawing, report: Report, answer: str) -> float:
+    down = 28.0
+    for line in textwrap.wrap(report.header.experiment.question, 92):
+        paper.words(_MARGIN, down, line, size=16, bold=True)
+        down += 21
+    for line in textwrap.wrap(answer, 132):
+        paper.words(_MARGIN, down, line, "faint", size=12)
+        down += 17
+    return down + 6
+
+
+def _key(paper: Drawing, key: Sequence[tuple[Role, str]], left: float, down: float) -> float:
+    across = left
+    for role, words in key:
+        if across > left and across + 14 + text_width([words]) > WIDTH - _MARGIN:
+            across, down = left, down + 16
+        paper.rect(across, across + 9, down - 5, down + 4, role)
+        paper.words(across + 14, down, words, "faint", size=_SMALL)
+        across += 14 + 0.9 * text_width([words]) + 16
+    return down + 18 if key else down
+
+
+def _thick(panel: Panel) -> float:
+    return 9.5 if panel.key else 11.0
+
+
+def _rows(beside: Sequence[Panel]) -> tuple[list[_Name], float]:
+    """The names of panels side by side, each with room for the most bars that it has in any."""
+    most: dict[str, int] = {}
+    for panel in beside:
+        for who, items in groupby(panel.items, key=lambda item: item.who):
+            most[who] = max(most.get(who, 0), len(list(items)))
+    rows: list[_Name] = []
+    top = 0.0
+    for who, count in most.items():
+        rows.append(_Name(who=who, top=top, count=count))
+        top += count * _thick(beside[0]) + _BETWEEN
+    return rows, top - _BETWEEN
+
+
+def _panel(paper: Drawing, panel: Panel, rows: Sequence[_Name], place: _Place) -> None:
+    suffix = "" if panel.closed else ", p99"
+    title = fit(panel.title + suffix, place.width * 1.08)
+    paper.words(place.left, place.top + 8, title, bold=True)
+    top, last = place.top + 24, end(panel.items)
+    scale = (place.width - _FIGURE) / last
+    for tick in ticks(last):
+        at = place.left + tick * scale
+        paper.vertical(at, top - 3, top + place.height + 3, "grid")
+        label = number(tick) if panel.closed else time(tick)
+        paper.words(at, top + place.height + 12, _short(label), "faint", size=9, align="center")
+    of_name = {who: list(items) for who, items in groupby(panel.items, key=lambda item: item.who)}
+    for row in rows:
+        for index, item in enumerate(of_name.get(row.who, [])):
+            middle = top + row.top + (index + 0.5) * _thick(panel)
+            at = _Bar(left=place.left, middle=middle, thick=_thick(panel) - 1)
+            _bar(paper, item, at, scale, last)
+
+
+def _bar(paper: Drawing, item: BarItem, at: _Bar, scale: float, last: float) -> None:
+    left, middle, thick = at.left, at.middle, at.thick
+    if item.value is None:
+        paper.words(left + 3, middle, "–", "faint", size=9)
+        return
+    furthest = item.value
+    paper.rect(left, left + item.value * scale, middle - thick / 2, middle + thick / 2, item.role)
+    if item.low is not None and item.high is not None:
+        furthest = max(furthest, min(item.high, last))
+        _interval(paper, left + item.low * scale, left + min(item.high, last) * scale, middle)
+        if item.high > last:
+            paper.arrow(left + last * scale, middle, "ink")
+    # The figure alone: its interval is what the line shows.
+    figure = item.figure.partition(" ±")[0]
+    paper.words(left + furthest * scale + 5, middle, figure, size=9)
+
+
+def _interval(paper: Drawing, low: float, high: float, middle: float) -> None:
+    paper.horizontal(low, high, middle, "paper", 2.5)
+    paper.horizontal(low, high, middle, "ink", 1.2)
+
+
+def ticks(last: float) -> list[float]:
+    """Two to four round numbers from 0 to the end of an axis.
+
+    >>> ticks(34_000.0)
+    [0.0, 10000.0, 20000.0, 30000.0]
+    """
+    power = 10.0 ** math.floor(math.log10(last))
+    step = next(of * power for of in (0.2, 0.5, 1.0, 2.0, 5.0) if last < 4 * of * power)
+    return [n * step for n in range(math.floor(last / step) + 1)]
+
+
+def _short(label: str) -> str:
+    """12.0 k is 12 k on an axis."""
+    figure, blank, unit = label.partition(" ")
+    return (figure.rstrip("0").rstrip(".") if "." in figure else figure) + blank + unit
+
+
+def _foot(paper: Drawing, report: Report, found: Sequence[Panel], down: float) -> float:
+    units = list(dict.fromkeys(panel.unit for panel in found))
+    arrows = cut_off_anywhere(found)
+    for line in textwrap.wrap(
+        f"{' or '.join(units).capitalize()}; lines across: 95 % interval over trials."
+        + (f" {arrows}" if arrows else ""),
+        150,
+    ):
+        paper.words(_MARGIN, down, line, "faint", size=_SMALL)
+        down += 14
+    paper.words(_MARGIN, down, where_and_when(report), "faint", size=_SMALL)
+    return down + 16
+
+
+def cut_off_anywhere(found: Sequence[Panel]) -> str:
+    """What to say where any interval is longer than its axis."""
+    return next((said for panel in found if (said := cut_off(panel.items))), "")
+
+
+def where_and_when(report: Report) -> str:
+    """The caption: date, machine, what it rests on."""
+    header, host = report.header, report.header.host
+    valid = sum(trial.verdict == "VALID" for trial in report.trials)
+    virtual = ", virtual" if host.hypervisor else ""
+    parts = [
+        f"{header.experiment.name}, {header.created_at[:10]}",
+        f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{virtual}",
+        host.system,
+        f"{header.experiment.blocks} blocks, {valid} of {len(report.trials)} trials valid",
+        f"cachemark {header.cachemark}",
+    ]
+    return " · ".join(part for part in parts if part)
