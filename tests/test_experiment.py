@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cachemark import suites
 from cachemark.errors import UsageError
-from cachemark.experiment import longest_run, parse
-from cachemark.plan import cells, plan
+from cachemark.experiment import Load, longest_run, parse
+from cachemark.plan import cells, loads_alike, plan
 from cachemark.suites import shortened
 from cachemark.tapes import arguments
 
@@ -125,6 +125,16 @@ def test_caches_in_the_process_have_no_server() -> None:
     assert {cell.server for cell in alone} == {"none"}
     others = [cell for cell in cells(both) if cell.client != "c"]
     assert others == cells(experiment)
+
+
+def test_caches_in_the_process_are_played_once_for_protocols_alone() -> None:
+    experiment = parse(TEXT, "f.toml")
+    text = Load(name="text", wire="text")
+    loads = [text, Load(name="binary", wire="binary"), Load(name="deep", wire="binary", depth=2)]
+    workload = msgspec.structs.replace(experiment.workloads[0], loads=None)
+    made = msgspec.structs.replace(experiment, workloads=[workload], loads=loads, in_process=["c"])
+    assert [cell.load for cell in cells(made) if cell.client == "c"] == ["text", "deep"]
+    assert loads_alike(made, workload, "binary") == ["text", "binary"]
 
 
 def test_a_quick_grid_is_what_it_names() -> None:

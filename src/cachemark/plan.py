@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+
 from cachemark.experiment import Experiment, Load, Workload
 from cachemark.outcome import Cell, Trial
 
@@ -16,13 +18,29 @@ NO_SERVER = "none"
 def cells(experiment: Experiment) -> list[Cell]:
     """Every combination of the grid, in the order of the experiment."""
     pairs = [(client, server) for server in experiment.servers for client in experiment.clients]
-    pairs += [(client, NO_SERVER) for client in experiment.in_process]
     return [
         Cell(client=client, server=server, workload=workload.name, load=load.name)
         for workload in experiment.workloads
         for load in loads_of(experiment, workload)
-        for client, server in pairs
+        for client, server in [*pairs, *_in_process(experiment, workload, load)]
     ]
+
+
+def _in_process(experiment: Experiment, workload: Workload, load: Load) -> list[tuple[str, str]]:
+    """Caches in the process are played once for loads that differ by their protocol alone."""
+    first = loads_alike(experiment, workload, load.name)[0]
+    if first != load.name:
+        return []
+    return [(client, NO_SERVER) for client in experiment.in_process]
+
+
+def loads_alike(experiment: Experiment, workload: Workload, name: str) -> list[str]:
+    """The loads of a workload that differ from a named one by their protocol alone; it, too."""
+    bare = {
+        load.name: msgspec.structs.replace(load, name="", wire="own")
+        for load in loads_of(experiment, workload)
+    }
+    return [other for other, settings in bare.items() if settings == bare[name]]
 
 
 def loads_of(experiment: Experiment, workload: Workload) -> list[Load]:

@@ -45,7 +45,7 @@ def build(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit | None = 
         environment=_environment(header),
         sections=[
             *_then_and_now(experiment, outcomes, summaries),
-            *loops.sections(summaries),
+            *loops.sections(experiment, summaries),
             *audited.sections(audit),
         ],
         trials=trial_rows(outcomes),

@@ -5,7 +5,8 @@ The client `null` of a runtime does nothing, so that its CPU time per operation 
 
 from __future__ import annotations
 
-from cachemark.plan import NO_SERVER
+from cachemark.experiment import Experiment
+from cachemark.plan import NO_SERVER, loads_alike, workload_of
 from cachemark.report.value import Section
 from cachemark.statistics import CellSummary
 
@@ -19,9 +20,13 @@ def is_loop(client: str) -> bool:
     return client.partition("?")[0].partition("/")[2] == _NULL
 
 
-def sections(summaries: list[CellSummary]) -> list[Section]:
+def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Section]:
     """A row for each runtime, workload and load that was played with `null`; none: no section."""
-    rows = [_row(summary, summaries) for summary in summaries if is_loop(summary.cell.client)]
+    rows = [
+        _row(summary, summaries, experiment)
+        for summary in summaries
+        if is_loop(summary.cell.client)
+    ]
     found = [row for row in rows if row]
     if not found:
         return []
@@ -40,16 +45,18 @@ def sections(summaries: list[CellSummary]) -> list[Section]:
     ]  # fmt: skip
 
 
-def _row(null: CellSummary, summaries: list[CellSummary]) -> list[str]:
+def _row(null: CellSummary, summaries: list[CellSummary], experiment: Experiment) -> list[str]:
     cell, loop = null.cell, null.client_cpu_us
     if loop is None:
         return []
     runtime = cell.client.partition("/")[0]
+    loads = loads_alike(experiment, workload_of(experiment, cell), cell.load)
     others = [
         (summary.client_cpu_us.value, summary.cell.client)
         for summary in summaries
         if summary.cell.client.startswith(f"{runtime}/")
-        and (summary.cell.workload, summary.cell.load) == (cell.workload, cell.load)
+        and summary.cell.workload == cell.workload
+        and summary.cell.load in loads
         and summary.cell.server != NO_SERVER
         and summary.client_cpu_us is not None
     ]
