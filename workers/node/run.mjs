@@ -1,7 +1,7 @@
 // The loops that are measured: a closed one, and one with a schedule.
 
 import { TIMEOUT } from './judge.mjs';
-import { clock, restMs } from './clock.mjs';
+import { clock, nap, restMs } from './clock.mjs';
 import { SET } from './kinds.mjs';
 import { Lost } from './request.mjs';
 import { Tally, Times } from './tally.mjs';
@@ -137,6 +137,12 @@ export class OpenRun extends Run {
     this.sleep();
   }
 
+  /** The next call is due too soon for a timer: look for replies, where any may come, till it is. */
+  poll() {
+    if (this.active === 0) nap(this.wakeNs);
+    this.pump();
+  }
+
   /** Make the calls of a lane that are due, as many as it has free. */
   serve(lane) {
     const idle = this.lanes.get(lane);
@@ -170,7 +176,7 @@ export class OpenRun extends Run {
     this.wakeNs = nextNs;
     const ms = restMs(nextNs - now);
     if (ms > 0) this.timer = setTimeout(() => this.pump(), ms);
-    else this.soon = setImmediate(() => this.pump());
+    else this.soon = setImmediate(() => this.poll());
   }
 
   /** Note what was due in the window and will not be sent: it waited at least until now. */
