@@ -60,9 +60,10 @@ servers: setup ## The servers that are built on demand: Infinispan and jmemcache
 
 # program:package
 DEBIAN := memcached:memcached pypy3:pypy3 yrmcds:yrmcds nutcracker:nutcracker \
-  chromium:chromium chromedriver:chromium-driver
+  chromium:chromium chromedriver:chromium-driver \
+  ruby:ruby hyperfine:hyperfine /usr/share/benchmark/compare.py:libbenchmark-tools
 
-debian: ## Debian packages that the tests need: servers, PyPy, a browser (through sudo if not root)
+debian: ## Debian packages that the tests need: servers, PyPy, a browser, readers of exports (through sudo if not root)
 	@missing=""; \
 	for pair in $(DEBIAN); do \
 	  command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \

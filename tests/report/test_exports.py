@@ -17,6 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from cachemark.experiment import Workload
 from cachemark.histogram import highest
 from cachemark.outcome import Outcome
+from cachemark.protocol import Operation
 from cachemark.report import forms
 from cachemark.report.exports import EXPORTS
 from cachemark.report.jmh_results import percentile, results
@@ -27,7 +28,9 @@ from tests.report import exported
 
 GOLDEN = Path(__file__).parent / "golden" / "exports"
 SCHEMAS = Path(__file__).parent / "schemas"
-TEXTS = ("jmh", "ruby-bench", "quickcached", "constcache", "go-bench", "openmetrics", "hgrm")
+TEXTS = (
+    "jmh", "ruby-bench", "quickcached", "emcache", "constcache", "go-bench", "openmetrics", "hgrm",
+)  # fmt: skip
 DOCUMENTS = {
     "jmh-json": ["jmh-result.json"],
     "google-benchmark": ["benchmark.json"],
@@ -219,3 +222,47 @@ def test_openmetrics_is_read_again(run: Source) -> None:
 )
 def test_what_a_transaction_is(workload: Workload, operations: int) -> None:
     assert ops_per_txn(workload) == operations
+
+
+def test_a_fill_is_shown_as_emcache_did() -> None:
+    """Two servers, four threads, batches of 100: the original's three figures, and the better."""
+    filled = [
+        _fill(server, block, keys=keys, held=bytes_)
+        for server, keys, bytes_ in (("memcached", 560_000, 2**29), ("emcache", 280_000, 2**28))
+        for block in range(2)
+    ]
+    (text,) = EXPORTS["emcache"](source(header(exported.made()), filled)).values()
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert rows == [
+        "| Task | memcached/python/fast | emcache/python/fast |",
+        "| Fill cache to 80% | **280k/s - 160mb/s** | 140k/s - 80mb/s |",
+        "| Server | User stored size | bytes stat | process resident size |",
+        "| memcached | 320.4mb | 512mb (63% eff.) | 1024mb (31% eff.) |",
+        "| emcache | 160.2mb | 256mb (63% eff.) | – |",
+    ]
+
+
+def _fill(server: str, block: int, *, keys: int, held: int) -> Outcome:
+    """A fill of two seconds; the RSS of only one of the two servers can be had."""
+    base = exported.trial("python/fast", exported.FOUR, block)
+    window = base.measure
+    assert window
+    batch = Operation(
+        attempts=keys // 100, ok=keys // 100, keys=keys, key_bytes=10 * keys, value_bytes=590 * keys
+    )
+    use = base.server_use
+    assert use
+    return msgspec.structs.replace(
+        base,
+        trial=msgspec.structs.replace(
+            base.trial, cell=msgspec.structs.replace(base.trial.cell, server=server)
+        ),
+        workload=Workload(name="fill", mix={"mset_noreply": 1}, fill_percent=80.0),
+        measure=msgspec.structs.replace(
+            window, elapsed_ns=2 * 10**9, operations={"mset_noreply": batch}
+        ),
+        stats_after={"bytes": str(held)},
+        server_use=msgspec.structs.replace(use, rss_after_bytes=2**30)
+        if server == "memcached"
+        else None,
+    )

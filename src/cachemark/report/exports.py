@@ -20,6 +20,7 @@ from cachemark.report import (
     jmh_json,
     jmh_text,
     openmetrics,
+    pyemc,
     quickcached,
     ruby_bench,
 )
@@ -39,5 +40,6 @@ EXPORTS: dict[str, Callable[[Source], dict[str, str]]] = {
     "jmh": jmh_text.render,
     "ruby-bench": ruby_bench.render,
     "quickcached": quickcached.render,
+    "emcache": pyemc.render,
     "constcache": constcache.render,
 }
