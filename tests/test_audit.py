@@ -189,6 +189,7 @@ def test_a_void_level_is_an_objection_to_its_cells_alone() -> None:
         ("pipeline", {"get": 1}, {"depth": 2}, "", True),
         ("pipeline", {"set_noreply": 1}, {}, "", True),
         ("evictions", {"get": 1}, {}, "", False),
+        ("set", {"get": 1}, {}, "", True),
     ],
 )
 def test_what_a_server_is_unfit_for_is_not_timed(

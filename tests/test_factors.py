@@ -121,13 +121,6 @@ def test_replies_are_told_by_what_was_written(level: str, written: str, answer: 
     assert proof.answer == answer
 
 
-def test_connections_are_counted_by_the_server() -> None:
-    before, during = {"curr_connections": "2"}, {"curr_connections": "10"}
-    assert factors.connections(8, before, during).answer == "proved"
-    assert factors.connections(1, before, during).answer == "void"
-    assert factors.connections(1, {}, during).answer == "unknown"
-
-
 @pytest.mark.parametrize("mode", ["blocking", "events"])
 def test_the_embedded_servers_modes_are_proved(mode: str) -> None:
     with running(parse_spec(f"embedded:io={mode},threads=1,memory=16m")) as server:

@@ -125,17 +125,6 @@ def replies(level: str, operations: int, before: Stats, after: Stats) -> Proof:
     return Proof(factor="replies", level=level, answer=answer, evidence=evidence)
 
 
-def connections(wanted: int, before: Stats, during: Stats) -> Proof:
-    """How many connections a client holds, from the server's own count."""
-    held = _rise(before, during, "curr_connections")
-    if held is None:
-        evidence, answer = "the server does not tell its connections", _unknown()
-    else:
-        evidence = f"the server held {held} connections more"
-        answer = "proved" if held == wanted else "void"
-    return Proof(factor="connections", level=str(wanted), answer=answer, evidence=evidence)
-
-
 def _unknown() -> Answer:
     return "unknown"
 

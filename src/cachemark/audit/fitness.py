@@ -48,7 +48,8 @@ def objection(caution: Caution, workload: Workload, load: Load, wire: str) -> st
     """Why a cell is not to be timed; `wire` is empty while it is not known. Empty: nothing."""
     if caution.void:
         return caution.void
-    for what in (EVERYTHING, wire, *sorted(kinds(workload))):
+    stores = {"set"} if workload.prefill else set[str]()
+    for what in (EVERYTHING, wire, *sorted(kinds(workload) | stores)):
         if what in caution.excluded:
             return caution.excluded[what]
     if _pipelines(workload, load) and PIPELINE in caution.excluded:

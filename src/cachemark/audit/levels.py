@@ -134,7 +134,7 @@ def _replies(claim: Claim, scene: Scene) -> Proof:
         mix={claim.level: 1},
         sequence=[],
         key_step=0,
-        keys=Keys(count=_QUIET_KEYS, distribution="sequential"),
+        keys=Keys(count=max(each, _QUIET_KEYS), distribution="sequential"),
         records=_QUIET_KEYS,
         prefill=0.0,
         ops=None,
