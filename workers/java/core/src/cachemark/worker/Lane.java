@@ -105,15 +105,15 @@ final class Lane {
         int oldest = 0;
         int count = 0;
         while (true) {
-            while (count < depth && left != 0 && System.nanoTime() < window.endNs) {
+            while (count < depth && left != 0) {
                 Op op = script.next();
-                if (op == null) {
+                long began = System.nanoTime();
+                if (op == null || began >= window.endNs) {
                     left = 0;
                     break;
                 }
                 left--;
                 int slot = (oldest + count) % depth;
-                long began = System.nanoTime();
                 try {
                     futures[slot] = session.begin(op);
                     sentNs = System.nanoTime();
@@ -141,7 +141,8 @@ final class Lane {
     private void take(Op op, Future<?> future, long began) {
         long outcome;
         try {
-            long leftNs = Math.max(0, window.timeoutNs - (System.nanoTime() - began));
+            long readNs = Math.max(sentNs, endedNs); // the clock, when it was read last
+            long leftNs = Math.max(0, window.timeoutNs - (readNs - began));
             Object answer = session.end(op, future, leftNs);
             endedNs = System.nanoTime();
             outcome = Outcome.of(answer, op);

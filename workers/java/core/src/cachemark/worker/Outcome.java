@@ -66,6 +66,20 @@ public final class Outcome {
         }
     }
 
+    /** Whether all that it names was found, and what it writes is stored. */
+    static boolean whole(long outcome, Op op) {
+        boolean found = !op.verb.looks || (outcome & FOUND_MASK) == op.indexes.length;
+        return outcome >= 0 && found && (outcome & REFUSED) == 0;
+    }
+
+    /** An outcome that is not whole, in a word or two. */
+    static String text(long outcome) {
+        if (outcome < 0) {
+            return outcome == WRONG ? "a wrong value" : "an error of kind " + NAMES[(int) -outcome];
+        }
+        return (outcome & REFUSED) != 0 ? "not stored" : "not found";
+    }
+
     private static long read(Op op, int position, byte[] value) {
         boolean right = op.tape.matches(op.indexes[position], value);
         return right ? (long) value.length << SIZE_BIT | 1 : WRONG;

@@ -30,7 +30,7 @@ public enum Verb {
         }
     }
 
-    final int number;
+    public final int number;
     final boolean reads;
     final boolean writes;
     final boolean batch;

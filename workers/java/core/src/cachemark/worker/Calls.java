@@ -1,0 +1,108 @@
+package cachemark.worker;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * The client files for a harness that has loops of its own: open clients, store the keys, and hand
+ * each caller its operations of a tape, one call at a time.
+ *
+ * <p>Such a harness counts calls, not answers. So a call that is anything but right and whole (a
+ * failure, a wrong value, a key that is gone, a write that was refused) throws.
+ */
+public final class Calls implements AutoCloseable {
+    private static final Logger LOG = Logger.getLogger("");
+
+    private final Tape tape;
+    private final Op[][] scripts;
+    private final List<Session> sessions = new ArrayList<>();
+
+    /** Connect. Raises Unsupported for what the client cannot do. */
+    public Calls(String name, String server, String wire, Path tapePath, int threads,
+            boolean shared, String profile, int timeoutMs) throws Exception {
+        LOG.setLevel(Level.WARNING);
+        Client client = Worker.client(name);
+        boolean inside = client.wires().contains("none");
+        tape = new Tape(tapePath);
+        JsonObject request = new JsonObject();
+        JsonArray servers = new JsonArray();
+        if (!inside) {
+            servers.add(server);
+        }
+        JsonObject options = new JsonObject();
+        options.addProperty("profile", profile);
+        request.add("servers", servers);
+        request.add("options", options);
+        request.addProperty("wire", inside ? "none" : wire);
+        request.addProperty("threads", threads);
+        request.addProperty("connections", shared ? 1 : threads);
+        request.addProperty("timeout_ms", timeoutMs);
+        Setup setup = new Setup(request, tape);
+        setup.check(client);
+        scripts = tape.scripts(0, threads, threads);
+        try {
+            for (int c = 0; c < setup.clients(); c++) {
+                sessions.add(client.open(setup));
+            }
+            store();
+        } catch (Throwable failed) {
+            close();
+            throw failed;
+        }
+    }
+
+    private void store() throws Exception {
+        Caller caller = new Caller(sessions.get(0), new Script.Prefill(tape, 0, 1));
+        while (caller.call() != null) { }
+    }
+
+    /** The calls of one thread; each caller is one thread's own. */
+    public Caller caller(int thread) {
+        Session session = sessions.get(thread * sessions.size() / scripts.length);
+        return new Caller(session, new Script.Looped(scripts[thread], null, 0));
+    }
+
+    /** One thread's operations, again and again. */
+    public static final class Caller {
+        private final Session session;
+        private final Script script;
+
+        private Caller(Session session, Script script) {
+            this.session = session;
+            this.script = script;
+        }
+
+        /** Make the next call; its answer, or null where there is no other. */
+        public Object call() throws Exception {
+            Op op = script.next();
+            if (op == null) {
+                return null;
+            }
+            Object answer;
+            try {
+                answer = session.call(op);
+            } catch (Throwable thrown) {
+                String kind = Outcome.NAMES[(int) -session.failure(thrown)];
+                throw new IllegalStateException(op.verb + ": " + kind, thrown);
+            }
+            long outcome = Outcome.of(answer, op);
+            if (!Outcome.whole(outcome, op)) {
+                throw new IllegalStateException(op.verb + " of " + op.keys + ": "
+                        + Outcome.text(outcome));
+            }
+            return answer;
+        }
+    }
+
+    @Override
+    public void close() throws Exception {
+        for (Session session : sessions) {
+            session.close();
+        }
+    }
+}

@@ -1,0 +1,118 @@
+package cachemark.jmh;
+
+import cachemark.worker.Calls;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+import org.openjdk.jmh.infra.BenchmarkParams;
+import org.openjdk.jmh.infra.ThreadParams;
+
+/**
+ * The client files of the worker as JMH benchmarks: one invocation is one blocking call, its answer
+ * verified. A call that fails, or does not find or store all that it should, ends its benchmark: it
+ * has no figure then.
+ *
+ * <p>`java -jar benchmarks.jar -t 8 -p client=folsom -p server=HOST:PORT`. The JVM's flags are those
+ * of the worker, the times those of a look; `-f 5 -wi 5 -w 10 -i 5 -r 10` are JMH's own.
+ */
+@State(Scope.Benchmark)
+@Fork(value = 1, jvmArgs = {"-XX:+UseG1GC", "-Xms1g", "-Xmx1g"})
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+public class Memcached {
+    /** A client of worker.toml; `elasticache` is in a jar of its own. */
+    @Param({"spymemcached", "xmemcached", "folsom"})
+    public String client;
+
+    @Param("127.0.0.1:11211")
+    public String server;
+
+    /** text, binary; not looked at for a cache in the process. */
+    @Param("text")
+    public String wire;
+
+    /** get, gets, gat, mget, set, replace or touch. */
+    @Param({"get", "set"})
+    public String operation;
+
+    @Param("100")
+    public int valueSize;
+
+    @Param("1000")
+    public int keys;
+
+    /** How many keys an mget names. */
+    @Param("10")
+    public int batch;
+
+    /** One client for all threads (shared), or each its own. */
+    @Param("shared")
+    public String connection;
+
+    /** common: raw bytes, as all clients of cachemark; defaults: the library as it comes. */
+    @Param("common")
+    public String profile;
+
+    @Param("1000")
+    public int timeoutMs;
+
+    private Calls calls;
+
+    @Setup(Level.Trial)
+    public void open(BenchmarkParams params) throws Exception {
+        if (!connection.matches("shared|own")) {
+            throw new IllegalArgumentException("connection is shared or own, not " + connection);
+        }
+        Path tape = Files.createTempFile("cachemark-", ".tape");
+        try {
+            TapeWriter.write(tape, operation, keys, valueSize, batch);
+            calls = new Calls(client, server, wire, tape, params.getThreads(),
+                    connection.equals("shared"), profile, timeoutMs);
+        } finally {
+            Files.delete(tape);
+        }
+    }
+
+    @TearDown(Level.Trial)
+    public void close() throws Exception {
+        calls.close();
+    }
+
+    /** A thread's own operations. */
+    @State(Scope.Thread)
+    public static class Caller {
+        private Calls.Caller calls;
+
+        @Setup(Level.Trial)
+        public void take(Memcached cell, ThreadParams thread) {
+            calls = cell.calls.caller(thread.getThreadIndex());
+        }
+    }
+
+    @Benchmark
+    @BenchmarkMode(Mode.Throughput)
+    @OutputTimeUnit(TimeUnit.SECONDS)
+    public Object throughput(Caller caller) throws Exception {
+        return caller.calls.call();
+    }
+
+    @Benchmark
+    @BenchmarkMode(Mode.SampleTime)
+    @OutputTimeUnit(TimeUnit.MICROSECONDS)
+    public Object latency(Caller caller) throws Exception {
+        return caller.calls.call();
+    }
+}
