@@ -36,6 +36,7 @@ _VERBS = {
     "memory": "Fill servers until they evict: what does an item cost?",
     "doctor": "Look whether this machine is fit to measure on",
     "setup": "Build the workers of every language",
+    "jmh": "Run Java clients under JMH",
     "conform": "Run the conformance cases on a client's worker",
     "protocol": "Print the worker protocol, for people who write a worker",
 }

@@ -87,15 +87,18 @@ public final class Calls implements AutoCloseable {
             try {
                 answer = session.call(op);
             } catch (Throwable thrown) {
-                String kind = Outcome.NAMES[(int) -session.failure(thrown)];
-                throw new IllegalStateException(op.verb + ": " + kind, thrown);
+                throw wrong(op, session.failure(thrown), thrown);
             }
             long outcome = Outcome.of(answer, op);
             if (!Outcome.whole(outcome, op)) {
-                throw new IllegalStateException(op.verb + " of " + op.keys + ": "
-                        + Outcome.text(outcome));
+                throw wrong(op, outcome, null);
             }
             return answer;
+        }
+
+        private static RuntimeException wrong(Op op, long outcome, Throwable cause) {
+            String text = Verb.kindName(op.kind) + ": " + Outcome.text(outcome);
+            return new IllegalStateException(text, cause);
         }
     }
 

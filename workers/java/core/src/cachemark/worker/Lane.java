@@ -105,6 +105,7 @@ final class Lane {
         int oldest = 0;
         int count = 0;
         while (true) {
+            int before = count;
             while (count < depth && left != 0) {
                 Op op = script.next();
                 long began = System.nanoTime();
@@ -113,10 +114,9 @@ final class Lane {
                     break;
                 }
                 left--;
-                int slot = (oldest + count) % depth;
+                int slot = oldest + count < depth ? oldest + count : oldest + count - depth;
                 try {
                     futures[slot] = session.begin(op);
-                    sentNs = System.nanoTime();
                 } catch (Throwable thrown) {
                     sentNs = endedNs = System.nanoTime();
                     note(op, session.failure(thrown), endedNs - began, 0);
@@ -124,7 +124,11 @@ final class Lane {
                 }
                 ops[slot] = op;
                 begans[slot] = began;
-                peak = Math.max(peak, ++count);
+                count++;
+            }
+            if (count > before) {
+                sentNs = System.nanoTime();
+                peak = Math.max(peak, count);
             }
             if (count == 0) {
                 return;
@@ -132,7 +136,7 @@ final class Lane {
             do {
                 take(ops[oldest], futures[oldest], begans[oldest]);
                 futures[oldest] = null;
-                oldest = (oldest + 1) % depth;
+                oldest = oldest + 1 < depth ? oldest + 1 : 0;
                 count--;
             } while (count > 0 && futures[oldest].isDone());
         }

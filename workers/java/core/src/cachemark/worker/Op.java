@@ -21,6 +21,9 @@ public final class Op {
 
     final int kind;
     final int[] indexes;
+    /** Its first key and how many: what the loop asks for is in the object itself. */
+    final int first;
+    final int count;
     final int keyBytes;
     final int valueBytes;
     final Tape tape;
@@ -34,11 +37,13 @@ public final class Op {
         this.verb = verb;
         this.noreply = noreply;
         this.indexes = indexes;
+        count = indexes.length;
+        first = count == 0 ? 0 : indexes[0];
         this.length = length;
         this.exptimeS = exptimeS;
         kind = verb.kind(noreply);
         keys = tape.names(indexes);
-        key = indexes.length == 1 ? keys.get(0) : null;
+        key = count == 1 ? keys.get(0) : null;
         keyBytes = tape.keyBytes(indexes);
         amount = verb.counts ? Integer.toUnsignedLong(length) : 0;
         valueBytes = !verb.writes ? 0 : verb == Verb.MSET ? tape.lengths(indexes) : length;
@@ -55,24 +60,24 @@ public final class Op {
 
     /** How many keys it names, and which each is on the tape. */
     public int count() {
-        return indexes.length;
+        return count;
     }
 
     public int index(int position) {
-        return indexes[position];
+        return position == 0 ? first : indexes[position];
     }
 
     /** What a read of it has to bring where all its keys are as they were stored; made once. */
     public Object expected() {
         if (expected == null) {
-            expected = verb == Verb.MGET ? expectedMap() : tape.prefilled(indexes[0]);
+            expected = verb == Verb.MGET ? expectedMap() : tape.prefilled(first);
         }
         return expected;
     }
 
     private Map<String, byte[]> expectedMap() {
         Map<String, byte[]> found = new HashMap<>();
-        for (int i = 0; i < indexes.length; i++) {
+        for (int i = 0; i < count; i++) {
             found.put(keys.get(i), tape.prefilled(indexes[i]));
         }
         return found;

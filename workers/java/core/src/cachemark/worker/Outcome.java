@@ -68,7 +68,7 @@ public final class Outcome {
 
     /** Whether all that it names was found, and what it writes is stored. */
     static boolean whole(long outcome, Op op) {
-        boolean found = !op.verb.looks || (outcome & FOUND_MASK) == op.indexes.length;
+        boolean found = !op.verb.looks || (outcome & FOUND_MASK) == op.count;
         return outcome >= 0 && found && (outcome & REFUSED) == 0;
     }
 
@@ -81,13 +81,13 @@ public final class Outcome {
     }
 
     private static long read(Op op, int position, byte[] value) {
-        boolean right = op.tape.matches(op.indexes[position], value);
+        boolean right = op.tape.matches(op.index(position), value);
         return right ? (long) value.length << SIZE_BIT | 1 : WRONG;
     }
 
     private static long readMany(Op op, Map<?, ?> values) {
         long sum = 0;
-        for (int i = 0; i < op.indexes.length; i++) {
+        for (int i = 0; i < op.count; i++) {
             Object value = values.get(op.keys.get(i));
             long one = value == null ? 0 : read(op, i, (byte[]) value);
             if (one < 0) {
@@ -99,7 +99,7 @@ public final class Outcome {
     }
 
     private static long swapped(Op op, Swap swap, long written) {
-        if (!op.tape.matches(op.indexes[0], swap.read)) {
+        if (!op.tape.matches(op.first, swap.read)) {
             return WRONG;
         }
         if (swap.stored == null) {

@@ -41,7 +41,7 @@ final class Tally {
             kind.ok++;
             kind.found += outcome & Outcome.FOUND_MASK;
             kind.refused += (outcome & Outcome.REFUSED) == 0 ? 0 : 1;
-            kind.keys += op.indexes.length;
+            kind.keys += op.count;
             kind.keyBytes += op.keyBytes;
             kind.valueBytes += outcome >>> Outcome.SIZE_BIT;
             kind.busyNs += serviceNs;

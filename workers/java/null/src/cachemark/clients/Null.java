@@ -87,15 +87,22 @@ public final class Null implements Client {
                     there[key] = false;
                     return found;
                 case ADD:
-                    there[key] = true;
+                    store(key);
                     return !found;
                 case REPLACE:
                     return found;
                 default:
                     for (int i = 0; i < op.count(); i++) {
-                        there[op.index(i)] = true;
+                        store(op.index(i));
                     }
                     return true;
+            }
+        }
+
+        /** What is there already is not written again: callers would take the memory in turns. */
+        private void store(int key) {
+            if (!there[key]) {
+                there[key] = true;
             }
         }
 

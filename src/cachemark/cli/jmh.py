@@ -1,0 +1,153 @@
+"""`cachemark jmh`: the Java clients under JMH, the harness that Java people know."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+from cyclopts.validators import Number
+from rich.console import Console
+from rich.table import Table
+
+from cachemark import host, process
+from cachemark.clients import parse_client, registry
+from cachemark.errors import UsageError
+from cachemark.experiment import Placement
+from cachemark.jmh import COLUMNS, Measured, Mode, Operation, Settings, jar, measure, rows
+
+_ONE = Number(gte=1)
+_NOTES = (
+    "JMH's means; ± is half of its 99.9 % interval over the iterations, which are not independent "
+    "of each other.",
+    "One call at a time in each thread; times are of the calls that JMH sampled, in a closed loop.",
+    "`cachemark run` counts failures and holds the server's own counters against the client; JMH "
+    "does not.",
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is called."""
+
+    operation: Annotated[
+        tuple[Operation, ...], Parameter(negative="", help="repeat it for several")
+    ] = ("get", "set")
+    mode: Annotated[tuple[Mode, ...], Parameter(negative="", help="repeat it for both")] = (
+        "throughput",
+        "latency",
+    )
+    wire: Annotated[Literal["text", "binary"], Parameter(help="of the network clients")] = "text"
+    value_size: Annotated[
+        tuple[int, ...], Parameter(negative="", help="bytes (repeat it)", validator=Number(gte=0))
+    ] = (100,)
+    keys: Annotated[int, Parameter(help="each stored before", validator=_ONE)] = 1000
+    batch: Annotated[int, Parameter(help="keys that an mget names", validator=_ONE)] = 10
+    threads: Annotated[int, Parameter(help="JMH's -t", validator=_ONE)] = 1
+    connection: Annotated[
+        Literal["shared", "own"], Parameter(help="one client for all threads, or one for each")
+    ] = "shared"
+    timeout_ms: Annotated[int, Parameter(help="of one operation", validator=_ONE)] = 1000
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long and how often."""
+
+    forks: Annotated[int, Parameter(help="JMH's -f", validator=_ONE)] = 1
+    warmups: Annotated[int, Parameter(help="JMH's -wi", validator=Number(gte=0))] = 5
+    iterations: Annotated[int, Parameter(help="JMH's -i", validator=_ONE)] = 5
+    iteration_ms: Annotated[int, Parameter(help="JMH's -w and -r", validator=_ONE)] = 1000
+
+
+def jmh(
+    *clients: str,
+    server: Annotated[str, Parameter(help="as `cachemark servers` lists them")] = "memcached",
+    cell: Annotated[Cell | None, Parameter(name="*")] = None,
+    times: Annotated[Times | None, Parameter(name="*")] = None,
+    json: Annotated[Path | None, Parameter(help="write JMH's JSON to this file")] = None,
+    server_cpus: Annotated[str, Parameter(help="such as 0-1; auto; none")] = "auto",
+    jvm_cpus: Annotated[str, Parameter(help="such as 2,3; auto; none")] = "auto",
+    verbose: Annotated[bool, Parameter(negative="", help="show JMH's own output")] = False,
+) -> int:
+    """Run Java clients under JMH against a fresh server for each, and print a table.
+
+    The exit status is 1 when a benchmark has no figure. The jar runs by itself too:
+    `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
+    """
+    if not clients:
+        raise UsageError("JMH with which client?", "such as java/folsom, java/xmemcached@defaults")
+    known = registry(process.binary_path())
+    specs = [parse_client(client, known) for client in clients]
+    for spec in specs:
+        jar(spec)
+    settings = _settings(cell or Cell(), times or Times())
+    usable = host.usable_cpus()
+    wanted = Placement(server=server_cpus, worker=jvm_cpus)
+    cpus = host.placement(wanted, usable, host.cores(usable))
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    tell = _tell if verbose else None
+    measured: list[Measured] = []
+    for number, spec in enumerate(specs, 1):
+        with errors.status(f"{spec.text} under JMH ({number} of {len(specs)})"):
+            measured.append(measure(spec, settings, server, cpus=cpus, tell=tell))
+    if json is not None:
+        entries = [entry for each in measured for entry in each.entries]
+        json.write_bytes(msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
+    return _show(measured, settings, server)
+
+
+def _settings(cell: Cell, times: Times) -> Settings:
+    return Settings(
+        operations=cell.operation,
+        modes=cell.mode,
+        wire=cell.wire,
+        value_sizes=cell.value_size,
+        keys=cell.keys,
+        batch=cell.batch,
+        threads=cell.threads,
+        connection=cell.connection,
+        timeout_ms=cell.timeout_ms,
+        forks=times.forks,
+        warmups=times.warmups,
+        iterations=times.iterations,
+        iteration_ms=times.iteration_ms,
+    )
+
+
+def _tell(printed: bytes) -> None:
+    sys.stderr.buffer.write(printed)
+    sys.stderr.buffer.flush()
+
+
+def _show(measured: list[Measured], settings: Settings, server: str) -> int:
+    console = Console(highlight=False)
+    threads = "1 thread" if settings.threads == 1 else f"{settings.threads} threads"
+    shared = "one client" if settings.connection == "shared" else "a client each"
+    first = f"JMH against {server}: {threads}, {shared}; {_times(settings)}"
+    console.print(first, soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column in COLUMNS[:3] else "right", no_wrap=True)
+    for each in measured:
+        for row in rows(each):
+            table.add_row(*row)
+    console.print(table)
+    failed = [f"{each.client}: {failure}" for each in measured for failure in each.absent]
+    if failed:
+        console.print("\nNo figure:")
+    for line in failed:
+        console.print(line, markup=False, soft_wrap=True)
+    console.print()
+    for note in _NOTES:
+        console.print(note, soft_wrap=True)
+    return 1 if failed else 0
+
+
+def _times(settings: Settings) -> str:
+    each = f"{settings.iteration_ms / 1000:g} s"
+    forks = "1 fork" if settings.forks == 1 else f"{settings.forks} forks"
+    return f"{forks} of {settings.warmups} + {settings.iterations} iterations of {each}"

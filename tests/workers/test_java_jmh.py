@@ -1,0 +1,178 @@
+"""The Java clients under JMH: what is read from it, and its rates beside the worker's."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cachemark import jmh, process
+from cachemark.clients import parse_client, registry
+from cachemark.errors import TrialError, UsageError
+from cachemark.jmh import Measured, Settings
+from cachemark.protocol import Prepare, Ready, Run
+from cachemark.servers import parse_spec, running
+from tests.workers import driver
+
+CLIENTS = registry(process.binary_path())
+SPY = CLIENTS["java/spymemcached"]
+runs_java = pytest.mark.skipif(
+    bool(SPY.missing()) or shutil.which("memcached") is None,
+    reason=f"{SPY.setup}; apt-get install memcached",
+)
+MEMCACHED = "memcached:threads=1,memory=64"
+# Generous: both share a machine with whatever else runs on it.
+FACTOR = 3
+PRINTED = """
+# Benchmark: cachemark.jmh.Memcached.throughput
+# Parameters: (client = caffeine, operation = get, server = none, valueSize = 100, wire = text)
+Iteration   1: 18291.945 ops/s
+# Benchmark: cachemark.jmh.Memcached.latency
+# Parameters: (client = caffeine, operation = touch, server = none, valueSize = 100, wire = text)
+# Warmup Iteration   1: <failure>
+
+cachemark.worker.Unsupported: caffeine: no touch on the wire none
+\tat cachemark.worker.Setup.check(Setup.java:100)
+"""
+
+
+def entry(mode: str, operation: str, **metric: Any) -> dict[str, Any]:
+    """An entry of JMH's JSON."""
+    method = {"thrpt": "throughput", "sample": "latency"}[mode]
+    unit = {"thrpt": "ops/s", "sample": "us/op"}[mode]
+    params = {"server": "h:1", "wire": "text", "operation": operation, "valueSize": "100"}
+    base = {"score": 1000.0, "scoreError": 20.0, "scoreUnit": unit, "scorePercentiles": {}}
+    return {
+        "benchmark": f"cachemark.jmh.Memcached.{method}",
+        "mode": mode,
+        "threads": 2,
+        "params": params,
+        "primaryMetric": base | metric,
+    }
+
+
+def measured(*entries: dict[str, Any]) -> Measured:
+    """What came of a client, from JMH's JSON."""
+    kept, results = jmh.read(msgspec.json.encode(entries))
+    return Measured(client="java/folsom", entries=kept, results=results, absent=[])
+
+
+def test_a_line_has_the_modes_of_a_cell_side_by_side() -> None:
+    percentiles = {"50.0": 0.5, "99.0": 1234.5, "99.9": 5000.0}
+    counted = [[[[0.5, 300], [1234.5, 60]], [[5000.0, 8]]]]  # 368: enough for p99 alone
+    found = jmh.rows(
+        measured(
+            entry("thrpt", "get"),
+            entry("sample", "get", scorePercentiles=percentiles, rawDataHistogram=counted),
+            entry("thrpt", "set", score=12_345.6, scoreError="NaN"),
+        )
+    )
+    assert found == [
+        ["java/folsom", "text", "get", "100 B", "1.00 k ±2.0 %", "500 ns", "1.23 ms", "–"],
+        ["java/folsom", "text", "set", "100 B", "12.3 k", "–", "–", "–"],
+    ]
+
+
+def test_figures_in_another_unit_are_refused() -> None:
+    with pytest.raises(TrialError, match="ops/us"):
+        measured(entry("thrpt", "get", scoreUnit="ops/us"))
+
+
+def test_what_has_no_figure_is_told_with_its_reason() -> None:
+    why = jmh.failures(PRINTED)
+    settings = Settings(operations=("get", "touch"))
+    results = measured(entry("thrpt", "get"), entry("sample", "get")).results
+    assert jmh.absent(settings, results, why) == [
+        "throughput, touch of 100 B: JMH does not say why",
+        "latency, touch of 100 B: cachemark.worker.Unsupported: "
+        "caffeine: no touch on the wire none",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [("python/pymemcache", "Java"), ("java/folsom?hashing=ketama", "no option hashing")],
+)
+def test_what_jmh_cannot_run_is_refused(client: str, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        jmh.jar(parse_client(client, CLIENTS))
+
+
+@runs_java
+def test_a_call_that_fails_is_no_figure() -> None:
+    """A value that memcached does not take: all that JMH counts are calls, so it must not go on."""
+    settings = Settings(
+        operations=("get",),
+        modes=("throughput",),
+        value_sizes=(100, 2 << 20),
+        keys=2,
+        warmups=0,
+        iterations=1,
+        iteration_ms=100,
+    )
+    came = jmh.measure(parse_client("java/folsom", CLIENTS), settings, MEMCACHED)
+    assert [one.params["valueSize"] for one in came.results] == ["100"]
+    assert came.absent == [
+        f"throughput, get of {2 << 20} B: java.lang.IllegalStateException: "
+        "set: an error of kind server"
+    ]
+
+
+# Client, wire, operation, threads that share one connection.
+CELLS = [
+    ("java/xmemcached", "text", "get", 1),
+    ("java/folsom", "binary", "set", 4),
+    ("java/elasticache", "binary", "mget", 2),
+]
+
+
+@runs_java
+@pytest.mark.parametrize(("client", "wire", "operation", "threads"), CELLS)
+def test_jmh_and_the_worker_tell_of_the_same_rate(
+    client: str, wire: Any, operation: Any, threads: int, tmp_path: Path
+) -> None:
+    """The worker before and after JMH, as the machine may change meanwhile."""
+    settings = Settings(
+        operations=(operation,),
+        modes=("throughput",),
+        wire=wire,
+        threads=threads,
+        timeout_ms=10_000,
+        warmups=3,
+        iterations=3,
+    )
+    mix = ("--keys", "1000", "--key-length", "20", "--size", "100", "--mix", f"{operation}=1")
+    tape = driver.write_tape(tmp_path, *mix, "--run", "10", "--ops", "8192")
+    with (
+        running(parse_spec(MEMCACHED)) as server,
+        driver.started(CLIENTS[client]) as (worker, _),
+    ):
+        setup = Prepare(
+            servers=server.addresses,
+            wire=wire,
+            threads=threads,
+            timeout_ms=10_000,
+            tape=str(tape),
+        )
+        assert isinstance(driver.ask(worker, setup), Ready)
+        driver.play(worker, Run(phase="prefill"))
+
+        def rate() -> float:
+            driver.play(worker, Run(phase="warmup", duration_ms=3000))
+            done = driver.play(worker, Run(phase="measure", duration_ms=3000))
+            told = done.operations[operation]
+            assert told.ok == told.attempts
+            return told.ok / done.elapsed_ns * 1e9
+
+        before = rate()
+        came = jmh.measure(parse_client(client, CLIENTS), settings, MEMCACHED)
+        after = rate()
+    assert came.absent == []
+    (result,) = came.results
+    own = result.metric.score
+    print(f"{client} {wire} {operation}, {threads} threads: ", end="")
+    print(f"worker {before:,.0f}, JMH {own:,.0f}, worker {after:,.0f} ops/s")
+    assert min(before, after) / FACTOR < own < FACTOR * max(before, after)
