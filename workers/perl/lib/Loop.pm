@@ -16,25 +16,29 @@ use Time::HiRes ();
 # Values are made before the window unless they would take more memory than this.
 use constant HELD_BYTES => 1 << 29;
 
+# The most operations that are played between two looks at the world.
+use constant BATCH => 4096;
+
 my $LOOP = <<'PERL';
 my $clock = Time::HiRes::CLOCK_MONOTONIC;
-# Plays operations $from to $to until an instant: how many, when the last one began and ended. An
-# operation's time goes to $took; other answers to $odd: position, and what it comes to.
-sub ($from, $to, $until, $took, $odd) {
-    my ($n, $got, $began, $ended) = (0, undef, 0, 0);
-    while ($from + $n <= $to && $ended < $until) {
+my @took  = (0.5) x BATCH;    # made here, so that the window makes nothing
+# Plays operations $from to $to, at most BATCH, until an instant: how many, when the last one began and
+# ended, how long each took. Other answers than hoped for go to $odd: position, and what it comes to.
+sub ($from, $to, $until, $odd) {
+    my ($n, $got, $began, $ended) = (-1, undef, 0, 0);
+    while ($from + $n < $to && $ended < $until) {
         next if eval {
-            for my $i ($from + $n .. $to) {
+            for my $i ($from + $n + 1 .. $to) {
                 BODY
                 last if $ended >= $until;
             }
             1;
         };
         my $error = $@;
-        $took->[$n++] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
-        push @$odd, $n - 1, $client->thrown($ops->[$from + $n - 1], $error);
+        $took[++$n] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
+        push @$odd, $n, $client->thrown($ops->[$from + $n], $error);
     }
-    return ($n, $began, $ended);
+    return ($n + 1, $began, $ended, \@took);
 }
 PERL
 
@@ -43,8 +47,9 @@ my $PLAY = <<'PERL';
 BEFORE
 $began = Time::HiRes::clock_gettime($clock);
 CALL;
-$took->[$n++] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
-push @$odd, $n - 1, $judge{KIND}->($client, $op, $got) unless HOPED;
+$took[++$n] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
+next if $ended < $until && HOPED;
+push @$odd, $n, $judge{KIND}->($client, $op, $got) unless HOPED;
 PERL
 
 # A loop for operations.
@@ -66,6 +71,7 @@ sub compile ($client, $ops) {
     my %number = map { $kinds[$_] => $_ } 0 .. $#kinds;
     my @number = map { $number{ $_->[KIND] } } @$ops;
     my $cases  = join ' els', map { "if (\$number[\$i] == $number{$_}) {\n$branch{$_}}" } @kinds;
+    $cases =~ s/\(\$number\[\$i\] == 0\)/(!\$number[\$i])/;    # which is quicker
     my $body   = @kinds == 1 ? $branch{ $kinds[0] } : $cases;
     my $arrays = join '', map { "my \@$_ = \$array{'$_'}->\@*;\n" } keys %array;
     my $code   = $arrays . $LOOP =~ s/BODY/$body/r;
@@ -82,7 +88,7 @@ sub _branch ($kind, $text, $hoped, $lean, $arrays) {
         CALL   => $call, KIND => $kind, HOPED => $hoped,
     );
     my $branch = $PLAY =~ s/(BEFORE|CALL|KIND|HOPED)/$part{$1}/gr;
-    $branch =~ s/^push.*\n//m if $hoped eq '1';
+    $branch =~ s/^push.*\n//m if $hoped eq '1';    # there is nothing to judge
     for my $name (grep { !($lean && /^(?:value|items)$/) } @names) {
         $arrays->{$name} = undef;
         $branch =~ s/\$$name\b/\$${name}[\$i]/g;

@@ -10,8 +10,6 @@ use Record;
 use Tape;
 use Time::HiRes qw(clock_gettime clock_nanosleep CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID CLOCK_REALTIME);
 
-use constant BATCH => 4096;
-
 # How often it looks up from its work: is it to stop, is its parent still there?
 use constant { LOOK_S => 0.02, PROGRESS_S => 1 };
 
@@ -72,13 +70,12 @@ sub usage () { (clock_gettime(CLOCK_PROCESS_CPUTIME_ID), (times)[1]) }
 sub closed ($self, $script, $limit) {
     my ($record, $play) = @{ {%$self, %$script} }{qw(record play)};
     my ($last, $at, @odd) = ($#{ $script->{ops} }, 0);
-    my @took = (0.5) x BATCH;    # made here, so that the window makes nothing
-    my $now  = now();
+    my $now = now();
     while ($record->{played} < $limit) {
         last if $now >= $self->{look_s} && !$self->look($now);
-        my $to = min($last, $at + BATCH - 1, $at + $limit - $record->{played} - 1);
-        (my $n, undef, $now) = $play->($at, $to, $self->{look_s}, \@took, \@odd);
-        $record->note($n, \@took, \@odd);
+        my $to = min($last, $at + Loop::BATCH - 1, $at + $limit - $record->{played} - 1);
+        (my $n, undef, $now, my $took) = $play->($at, $to, $self->{look_s}, \@odd);
+        $record->note($n, $took, \@odd);
         $at += $n;
         $at = 0 if $at > $last;
     }
@@ -88,7 +85,7 @@ sub closed ($self, $script, $limit) {
 # Each call when it is due, or as soon after that as the one before is over.
 sub opened ($self, $script, $limit, $start_s) {
     my ($record, $play, $length) = ($self->{record}, $script->{play}, scalar $script->{ops}->@*);
-    my (@took, @odd, $ended_s);
+    my (@odd, $ended_s);
     for (my $n = 0; $n < $limit; $n++) {
         my $due_s = $self->due($script, $n, $start_s);
         $self->look($ended_s) if defined $ended_s && $ended_s >= $self->{look_s};
@@ -96,11 +93,11 @@ sub opened ($self, $script, $limit, $start_s) {
             return $self->leave($script, $n, $limit, $start_s);
         }
         $record->{bound}++ if defined $ended_s && $ended_s > $due_s;
-        (undef, my $began_s, $ended_s) = $play->($n % $length, $n % $length, FOR_EVER_S, \@took, \@odd);
+        (undef, my $began_s, $ended_s, my $took) = $play->($n % $length, $n % $length, FOR_EVER_S, \@odd);
         push $record->{lag}->@*,   $began_s - $due_s;
         push $record->{waits}->@*, $ended_s - $due_s;
         $record->{sent_s} = $ended_s;
-        $record->note(1, \@took, \@odd);
+        $record->note(1, $took, \@odd);
     }
 }
 

@@ -19,7 +19,7 @@ sub new ($class, $ops) {
 
 # Note a batch: times in s, then positions in it with what their answers come to.
 sub note ($self, $n, $took, $odd) {
-    $self->{took} .= pack "f$n", @$took;
+    $self->{took} .= pack "f$n", $n == 1 ? $took->[0] : @$took;
     if (@$odd) {
         for my $pair (pairs @$odd) {
             push $self->{odd}->@*, $self->{played} + $pair->[0], $pair->[1];
