@@ -235,6 +235,17 @@ static void get(struct session *s, const struct operation *op, struct answer *an
   answer->count = answer->ending == DONE;
 }
 
+/* Whether a server was not asked: a multi-key get leaves one out that it has given up for a while, and
+ * says nothing. */
+static bool lacks_a_server(const struct session *s)
+{
+  uint32_t servers = memcached_server_count(s->handle);
+  for (uint32_t i = 0; servers > 1 && i < servers; i++)
+    if (memcached_failed(memcached_server_error_return(memcached_server_instance_by_position(s->handle, i))))
+      return true;
+  return false;
+}
+
 /* A multi-key get: the results stay in the session until they are judged. */
 static void fetch(struct session *s, const char *const *keys, const size_t *lengths, uint32_t count,
                   struct answer *answer)
@@ -254,6 +265,8 @@ static void fetch(struct session *s, const char *const *keys, const size_t *leng
   answer->ending = memcached_failed(sent) ? told(s, sent) : told(s, code);
   if (answer->ending == MISSED)
     answer->ending = DONE; /* the end, for this library */
+  if (answer->ending == DONE && found < count && lacks_a_server(s))
+    answer->ending = NO_CONNECTION;
   if (found > count)
     answer->ending = WRONG;
   answer->count = found;
