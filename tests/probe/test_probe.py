@@ -46,8 +46,8 @@ def probed(*ways: str) -> dict[str, Finding]:
     ("text", "wanted"),
     [
         ("memcached:threads=2,memory=16", set()),
-        ("embedded:memory=16m", {"meta commands", "binary protocol"}),
-        ("embedded:io=blocking,memory=16m", {"meta commands", "binary protocol"}),
+        ("embedded:memory=16m", {"meta commands"}),
+        ("embedded:io=blocking,memory=16m", {"meta commands"}),
         ("yrmcds:memory=16,threads=2", {"gat", "meta commands", "eviction"}),
         ("nutcracker:memcached", {"gat", "meta commands", "binary protocol"}),
     ],
@@ -225,10 +225,12 @@ def test_a_server_that_is_not_here_is_unsupported() -> None:
 
 
 def test_the_verb(cli: Cli) -> None:
-    told = cli("probe", "embedded:memory=16m")
+    with deviant("no_gat") as address:
+        told = cli("probe", f"remote:{address}")
     assert told.returncode == 0
-    assert "24 of 26 checks are as with memcached" in told.stdout
-    assert "not to be timed: binary, meta" in told.stdout
+    assert "checks are as with memcached" in told.stdout
+    assert "gat: answered ERROR" in told.stdout
+    assert "not to be timed: binary, gat, meta" in told.stdout
     whole = cli("probe", "embedded:memory=16m", "--all")
     assert "get of several keys" in whole.stdout
     as_json = cli("probe", "embedded:memory=16m", "--json")
