@@ -79,10 +79,6 @@ final class Lane
         $script = $prefill ? fn () => $this->bound($this->tape->prefill($this->place, $this->lanes)) : $this->script(...);
         $length = $prefill ? $this->tape->prefillLength($this->place, $this->lanes) : $this->length;
         $limit = $prefill ? $length : ($length ? $ops ?? PHP_INT_MAX : 0);
-        // Operations that are taken up again and again look like garbage to the collector of cycles,
-        // which would walk them all in the window. A request of a web server ends before it runs.
-        gc_collect_cycles();
-        gc_disable();
         $startNs = $start();
         $this->endNs = $durationMs === null ? self::FOR_EVER_NS : $startNs + $durationMs * 1_000_000;
         $this->toldNs = $startNs;
@@ -94,7 +90,6 @@ final class Lane
             $this->endQuiet();
         }
         $after = getrusage();
-        gc_enable();
         $facts = $prefill ? $this->tape->prefill($this->place, $this->lanes, false) : $this->script();
         $record->total($facts, $length);
         return [

@@ -37,8 +37,10 @@ final class Tape
 
     private string $data;
     private string $pool;
-    /** @var list<string> */
-    private array $keys = [];
+    /** The keys, one after the other: a lane that counted references to shared strings would copy their pages. */
+    private string $text;
+    /** @var list<int> */
+    private array $offsets;
     /** @var list<int> */
     private array $lengths;
     /** @var list<int> */
@@ -114,15 +116,19 @@ final class Tape
 
     private function readKeys(int $offsetsAt, int $keysAt, int $keyBytes, int $keyCount): void
     {
-        $offsets = $this->table('V', 4, $offsetsAt, $keyCount + 1);
-        $text = substr($this->data, $this->section($keysAt, 1, $keyBytes), $keyBytes);
-        $this->check(!preg_match('/[\x00-\x20\x7f]/', $text), 'a key with white space or a control character', $keysAt);
+        $this->offsets = $offsets = $this->table('V', 4, $offsetsAt, $keyCount + 1);
+        $this->text = substr($this->data, $this->section($keysAt, 1, $keyBytes), $keyBytes);
+        $this->check(!preg_match('/[\x00-\x20\x7f]/', $this->text), 'a key with white space or a control character', $keysAt);
         $this->check($offsets[$keyCount] <= $keyBytes, 'a key outside its table', $offsetsAt);
         for ($k = 0; $k < $keyCount; $k++) {
             $length = $offsets[$k + 1] - $offsets[$k];
             $this->check($length > 0 && $length <= 250, 'a key of a wrong length', $offsetsAt + 4 * $k);
-            $this->keys[] = substr($text, $offsets[$k], $length);
         }
+    }
+
+    private function key(int $k): string
+    {
+        return substr($this->text, $this->offsets[$k], $this->offsets[$k + 1] - $this->offsets[$k]);
     }
 
     /** Also learn the kinds on the tape, and whether a batch names a key twice. */
@@ -252,22 +258,28 @@ final class Tape
         ['verb' => $verb, 'flags' => $flags, 'run' => $run, 'key' => $key, 'length' => $length, 'exptime' => $exptime] =
             self::fields($record);
         $name = self::VERBS[$verb];
-        $batch = $name === 'mget' || $name === 'mset';
-        $op = new Operation($name, $name . ($flags ? '_noreply' : ''));
-        $op->numbers = $batch ? array_slice($this->runs, $key, $run) : ($run ? [$key] : []);
-        $op->keys = array_map(fn ($k) => $this->keys[$k], $op->numbers);
-        $op->key = $op->keys[0] ?? '';
-        $op->keyBytes = array_sum(array_map(strlen(...), $op->keys));
+        $op = new Operation($name, $flags ? "{$name}_noreply" : $name);
         $op->exptimeS = $exptime;
         $op->amount = $length;
-        $op->counter = ($op->numbers[0] ?? -1) >= $this->counterFrom;
-        $written = in_array($name, ['set', 'add', 'replace', 'cas'], true);
-        if ($written || $batch || in_array($name, ['get', 'gets', 'gat'], true)) {
-            $lengths = array_map(fn ($k) => $written ? $length : $this->lengths[$k], $op->numbers);
+        $written = $name === 'set' || $name === 'add' || $name === 'replace' || $name === 'cas';
+        $valued = $written || $name === 'get' || $name === 'gets' || $name === 'gat';
+        if ($name === 'mget' || $name === 'mset') {
+            $op->numbers = array_slice($this->runs, $key, $run);
+            $op->keys = array_map($this->key(...), $op->numbers);
+            $op->keyBytes = array_sum(array_map(strlen(...), $op->keys));
+            $lengths = array_map(fn ($k) => $this->lengths[$k], $op->numbers);
             $op->size = array_sum($lengths);
             $op->values = $whole ? array_map($this->stored(...), $op->numbers, $lengths) : [];
-            $op->value = $op->values[0] ?? '';
+        } elseif ($run) {
+            $op->numbers = [$key];
+            $op->keys = [$text = $this->key($key)];
+            $op->keyBytes = strlen($text);
+            $op->size = $written ? $length : ($valued ? $this->lengths[$key] : 0);
+            $op->values = $valued && $whole ? [$this->stored($key, $op->size)] : [];
+            $op->counter = $key >= $this->counterFrom;
         }
+        $op->key = $op->keys[0] ?? '';
+        $op->value = $op->values[0] ?? '';
         return $op;
     }
 
