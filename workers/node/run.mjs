@@ -125,8 +125,10 @@ export class OpenRun extends Run {
 
   free(call, now) {
     const { lane } = call;
-    this.lanes.get(lane).push(call);
-    if (lane.more && lane.dueNs < Math.min(now, this.window.endNs)) this.bound += 1; // it came due while none was free
+    const idle = this.lanes.get(lane);
+    const waits = idle.length === 0 && lane.more && lane.dueNs < Math.min(now, this.window.endNs);
+    if (waits) this.bound += 1; // it came due while none was free
+    idle.push(call);
     this.serve(lane);
     this.sleep();
   }
@@ -167,16 +169,26 @@ export class OpenRun extends Run {
       if (left && idle.length > 0) nextNs = Math.min(nextNs, lane.dueNs);
     }
     if (nextNs === Infinity) {
-      if (this.active === 0) this.finish(this.leave(now));
+      if (this.active === 0) this.close(now);
       return;
     }
     if (nextNs >= this.wakeNs) return;
-    clearTimeout(this.timer);
-    clearImmediate(this.soon);
+    this.rouse();
     this.wakeNs = nextNs;
     const ms = restMs(nextNs - now);
     if (ms > 0) this.timer = setTimeout(() => this.pump(), ms);
     else this.soon = setImmediate(() => this.poll());
+  }
+
+  rouse() {
+    clearTimeout(this.timer);
+    clearImmediate(this.soon);
+  }
+
+  close(now) {
+    this.rouse();
+    this.leave(now);
+    this.finish();
   }
 
   /** Note what was due in the window and will not be sent: it waited at least until now. */
