@@ -23,6 +23,7 @@ from cachemark.report.exports import EXPORTS
 from cachemark.report.jmh_results import percentile, results
 from cachemark.report.quickcached import ops_per_txn
 from cachemark.report.series import Source, responses, source, whole
+from tests.conftest import ROOT
 from tests.outcomes import header
 from tests.report import exported
 
@@ -52,6 +53,11 @@ def document(form: str, run: Source, number: int = 0) -> Any:
 def test_every_form_is_known_by_its_name() -> None:
     assert set(TEXTS) | set(DOCUMENTS) | {"hlog"} == set(EXPORTS)
     assert set(EXPORTS) < set(forms())
+
+
+def test_every_form_is_described() -> None:
+    text = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
+    assert [form for form in forms() if f"`{form}`" not in text] == []
 
 
 @pytest.mark.parametrize("form", TEXTS)
