@@ -242,6 +242,7 @@ static bool attend(bool *bye)
 {
   uint64_t next = clock_ns() + PROGRESS_NS;
   struct pollfd sources[2] = {{0, POLLIN, 0}, {over[0], POLLIN, 0}};
+  *bye |= listen_in(); /* what came together with the run */
   for (;;) {
     uint64_t now = clock_ns();
     if (poll(sources, 2, next > now ? (int)((next - now) / 1000000 + 1) : 0) < 0)

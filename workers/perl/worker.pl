@@ -42,7 +42,7 @@ my ($player, $player_id, $timeout_s);
 
 REQUEST: until ($orchestrator->{ended}) {
     Wire::wait_for(undef, $orchestrator);
-    for my $request ($orchestrator->poll) {
+    while (my $request = $orchestrator->next) {
         last REQUEST if $request->{type} eq 'bye';
         my $answer = answer($request);
         $orchestrator->tell($answer) if $answer;
@@ -117,12 +117,12 @@ sub attend ($patience_s) {
     my $heard_s = Time::HiRes::time();
     while (1) {
         Wire::wait_for(0.25, $player, $orchestrator);
-        obey($_) for $orchestrator->poll;
+        while (my $request = $orchestrator->next) { obey($request) }
         if ($orchestrator->{ended}) {
             dismiss();
             exit 0;
         }
-        for my $message ($player->poll) {
+        while (my $message = $player->next) {
             $heard_s = Time::HiRes::time();
             return $message if $message->{type} ne 'progress';
             $orchestrator->tell($message);
@@ -149,7 +149,7 @@ sub play ($parent, $request) {
     $parent->tell({type => 'ready'});
     until ($parent->{ended}) {
         Wire::wait_for(undef, $parent);
-        for my $asked ($parent->poll) {
+        while (my $asked = $parent->next) {
             next unless $asked->{type} eq 'run';
             $parent->tell(eval { $self->run($asked) } // failure('internal', "$@"));
         }

@@ -70,8 +70,8 @@ sub compile ($client, $ops) {
     # A number for each kind, the most frequent first.
     my %number = map { $kinds[$_] => $_ } 0 .. $#kinds;
     my @number = map { $number{ $_->[KIND] } } @$ops;
-    my $cases  = join ' els', map { "if (\$number[\$i] == $number{$_}) {\n$branch{$_}}" } @kinds;
-    $cases =~ s/\(\$number\[\$i\] == 0\)/(!\$number[\$i])/;    # which is quicker
+    my %test   = map { $_ => $number{$_} ? "\$number[\$i] == $number{$_}" : '!$number[$i]' } @kinds;
+    my $cases  = join ' els', map { "if ($test{$_}) {\n$branch{$_}}" } @kinds;
     my $body   = @kinds == 1 ? $branch{ $kinds[0] } : $cases;
     my $arrays = join '', map { "my \@$_ = \$array{'$_'}->\@*;\n" } keys %array;
     my $code   = $arrays . $LOOP =~ s/BODY/$body/r;

@@ -135,7 +135,7 @@ sub wait_until ($self, $instant_s) {
 
 # Look up from the work: false if the window is over.
 sub look ($self, $now) {
-    for my $request ($self->{parent}->poll) {
+    while (my $request = $self->{parent}->next) {
         if ($request->{type} eq 'stop') {
             @$self{qw(stopped end_s)} = (1, min($now, $self->{end_s}));
         }
@@ -161,7 +161,7 @@ sub end_quiet ($self) {
 }
 
 sub done ($phase, $record, $start_s) {
-    my $system_ns = min(@$record{qw(system_ns cpu_ns)}) // 0;
+    my $system_ns = min(@$record{qw(system_ns cpu_ns)});
     return {
         type            => 'done', phase => $phase, operations => $record->operations, lag => $record->lag,
         elapsed_ns      => int 1e9 * max(0, $record->{ended_s} - $start_s),
@@ -169,7 +169,7 @@ sub done ($phase, $record, $start_s) {
         max_in_flight   => $record->{played} ? 1 : 0,
         bound           => $record->{bound}, unsent => $record->{unsent}, barriers => $record->{barriers},
         reconnects      => 0,    # the libraries do not tell
-        cpu_user_ns     => int(($record->{cpu_ns} // 0) - $system_ns),
+        cpu_user_ns     => int($record->{cpu_ns} - $system_ns),
         cpu_system_ns   => int $system_ns,
     };
 }

@@ -11,7 +11,7 @@ my $JSON = JSON::PP->new->utf8->allow_nonref;
 sub new ($class, $in, $out) {
     $in->blocking(0);
     $out->autoflush(1);
-    return bless {in => $in, out => $out, rest => '', ended => 0}, $class;
+    return bless {in => $in, out => $out, rest => '', queue => [], ended => 0}, $class;
 }
 
 sub tell ($self, $message) {
@@ -29,23 +29,27 @@ sub tell ($self, $message) {
     }
 }
 
-# The messages that have come in by now; never waits. A line that is none comes as its text.
-sub poll ($self) {
+# The next message, if one has come in by now; never waits. A line that is none comes as its text.
+sub next ($self) {
+    $self->_read unless $self->{queue}->@*;
+    return shift $self->{queue}->@*;
+}
+
+sub _read ($self) {
     my $read;
     do { $read = sysread $self->{in}, $self->{rest}, 1 << 16, length $self->{rest} } while $read;
     $self->{ended} ||= defined $read;
-    my @messages;
     while ($self->{rest} =~ s/^([^\n]*)\n//) {
         my $text    = $1;
         my $message = eval { $JSON->decode($text) };
         my $is      = ref $message eq 'HASH' && defined $message->{type};
-        push @messages, $is ? $message : {type => '', text => substr $text, 0, 120} if $text =~ /\S/;
+        push $self->{queue}->@*, $is ? $message : {type => '', text => substr $text, 0, 120} if $text =~ /\S/;
     }
-    return @messages;
 }
 
 # Wait until one of several has something to say, at most so long.
 sub wait_for ($seconds, @wires) {
+    return if grep { $_->{queue}->@* } @wires;
     IO::Select->new(map { $_->{in} } @wires)->can_read($seconds);
 }
 
