@@ -1,8 +1,6 @@
 package cachemark.worker;
 
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 
 /** One operation of a lane, ready to be made: what client files read. */
 public final class Op {
@@ -29,7 +27,6 @@ public final class Op {
     final Tape tape;
     private final int length;
     private final boolean lacks;
-    private Object expected;
 
     Op(Tape tape, Verb verb, boolean noreply, int[] indexes, int length, int exptimeS,
             Tape.Values cut) {
@@ -65,21 +62,5 @@ public final class Op {
 
     public int index(int position) {
         return position == 0 ? first : indexes[position];
-    }
-
-    /** What a read of it has to bring where all its keys are as they were stored; made once. */
-    public Object expected() {
-        if (expected == null) {
-            expected = verb == Verb.MGET ? expectedMap() : tape.prefilled(first);
-        }
-        return expected;
-    }
-
-    private Map<String, byte[]> expectedMap() {
-        Map<String, byte[]> found = new HashMap<>();
-        for (int i = 0; i < count; i++) {
-            found.put(keys.get(i), tape.prefilled(indexes[i]));
-        }
-        return found;
     }
 }

@@ -50,6 +50,11 @@ public final class Tape {
         return file.keyCount;
     }
 
+    /** The first so many keys are stored before anything is timed. */
+    public int prefillCount() {
+        return file.prefillCount;
+    }
+
     /** Whether anything on it expires. */
     public boolean expires() {
         boolean any = file.exptimeS > 0;
@@ -123,7 +128,7 @@ public final class Tape {
     }
 
     /** The value that a key is stored with before anything is timed. */
-    byte[] prefilled(int key) {
+    public byte[] prefilled(int key) {
         return value(key, file.length(key));
     }
 

@@ -6,7 +6,8 @@ import cachemark.worker.Outcome;
 import cachemark.worker.Outcome.Swap;
 import cachemark.worker.Session;
 import cachemark.worker.Setup;
-import java.util.HashMap;
+import cachemark.worker.Tape;
+import java.util.AbstractMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -14,8 +15,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 
 /**
- * No library at all: it remembers which keys are there, and answers at once. What is measured is
- * the loop's own cost.
+ * No library at all: it answers at once, as if what the prefill stores were there and nothing else.
+ * It remembers nothing. What is measured is the loop's own cost.
  */
 public final class Null implements Client {
     private static final Set<String> KINDS = Set.of("get", "gets", "gat", "mget", "set", "add",
@@ -55,55 +56,53 @@ public final class Null implements Client {
 
     @Override
     public Session open(Setup setup) {
-        return new Answers(setup.tape.keyCount());
+        return new Answers(setup.tape);
     }
 
     private static final class Answers implements Session {
-        private final boolean[] there;
+        private final Tape tape;
+        private final byte[][] values;
 
-        private Answers(int keys) {
-            there = new boolean[keys];
+        private Answers(Tape tape) {
+            this.tape = tape;
+            values = new byte[tape.prefillCount()][];
+            long mayKeepBytes = Runtime.getRuntime().maxMemory() / 4;
+            for (int k = 0; k < values.length && mayKeepBytes > 0; k++) {
+                values[k] = tape.prefilled(k);
+                mayKeepBytes -= values[k].length;
+            }
+        }
+
+        /** What the prefill stored for a key, or null; cut anew if there were too many to keep. */
+        private byte[] value(int key) {
+            if (key >= values.length) {
+                return null;
+            }
+            return values[key] != null ? values[key] : tape.prefilled(key);
         }
 
         @Override
         public Object call(Op op) {
-            if (op.count() == 0) {
-                return true;
-            }
-            int key = op.index(0);
-            boolean found = there[key];
             switch (op.verb) {
                 case GET, GETS, GAT:
-                    return found ? op.expected() : null;
+                    return value(op.index(0));
                 case MGET:
-                    return many(op);
+                    return new Found(this, op);
                 case CAS:
-                    return found ? new Swap((byte[]) op.expected(), true) : null;
+                    return there(op) ? new Swap(value(op.index(0)), true) : null;
                 case INCR, DECR:
-                    return found ? op : null;
-                case TOUCH:
-                    return found;
-                case DELETE:
-                    there[key] = false;
-                    return found;
+                    return there(op) ? op : null;
+                case TOUCH, DELETE, REPLACE:
+                    return there(op);
                 case ADD:
-                    store(key);
-                    return !found;
-                case REPLACE:
-                    return found;
+                    return !there(op);
                 default:
-                    for (int i = 0; i < op.count(); i++) {
-                        store(op.index(i));
-                    }
                     return true;
             }
         }
 
-        /** What is there already is not written again: callers would take the memory in turns. */
-        private void store(int key) {
-            if (!there[key]) {
-                there[key] = true;
-            }
+        private boolean there(Op op) {
+            return op.index(0) < values.length;
         }
 
         @Override
@@ -116,18 +115,6 @@ public final class Null implements Client {
             return begun.get();
         }
 
-        private Object many(Op op) {
-            Map<?, ?> all = (Map<?, ?>) op.expected();
-            Map<Object, Object> some = null;
-            for (int i = 0; i < op.count(); i++) {
-                if (!there[op.index(i)]) {
-                    some = some == null ? new HashMap<>(all) : some;
-                    some.remove(op.keys.get(i));
-                }
-            }
-            return some == null ? all : some;
-        }
-
         @Override
         public long failure(Throwable thrown) {
             return Outcome.CLIENT;
@@ -135,5 +122,43 @@ public final class Null implements Client {
 
         @Override
         public void close() {}
+    }
+
+    /** The values of a batch, which are best asked for in its own order. */
+    private static final class Found extends AbstractMap<String, byte[]> {
+        private final Answers answers;
+        private final Op op;
+        private int at;
+
+        private Found(Answers answers, Op op) {
+            this.answers = answers;
+            this.op = op;
+        }
+
+        @Override
+        public byte[] get(Object key) {
+            for (int tried = 0; tried < op.count(); tried++) {
+                int position = at;
+                at = at + 1 < op.count() ? at + 1 : 0;
+                if (op.keys.get(position).equals(key)) {
+                    return answers.value(op.index(position));
+                }
+            }
+            return null;
+        }
+
+        @Override
+        public int size() {
+            int found = 0;
+            for (int i = 0; i < op.count(); i++) {
+                found += op.index(i) < answers.values.length ? 1 : 0;
+            }
+            return found;
+        }
+
+        @Override
+        public Set<Map.Entry<String, byte[]>> entrySet() {
+            throw new UnsupportedOperationException();
+        }
     }
 }
