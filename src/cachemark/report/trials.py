@@ -42,28 +42,60 @@ def _rate(outcome: Outcome) -> float | None:
 
 
 def _course(outcome: Outcome) -> list[Moment]:
-    """What its samples say of the window, stretch by stretch; nothing where it does not count."""
+    """What its samples say of each whole second of the window; nothing where it does not count."""
     if outcome.verdict != "VALID" or not outcome.samples or not outcome.measure_started_at:
         return []
     began = datetime.datetime.fromisoformat(outcome.measure_started_at)
     began_unix_ns = round(began.timestamp() * 1e9)
-    first = Sample(unix_ns=began_unix_ns, ops=0, ops_unix_ns=began_unix_ns)
-    return [_moment(old, new, began_unix_ns) for old, new in pairwise([first, *outcome.samples])]
+    told = _told(outcome.samples, began_unix_ns)
+    cpus = _server_cpus(outcome.samples)
+    last = max(int(told[-1][0]), len(outcome.samples))
+    return [
+        Moment(
+            second=second,
+            ops_per_s=_gained(told, second),
+            server_cpus=cpus[second - 1] if second <= len(cpus) else None,
+            server_rss_bytes=_rss(outcome.samples, second),
+        )
+        for second in range(1, last + 1)
+    ]
 
 
-def _moment(old: Sample, new: Sample, began_unix_ns: int) -> Moment:
-    return Moment(
-        second=(new.unix_ns - began_unix_ns) / 1e9,
-        ops_per_s=_slope(old.ops, new.ops, old.ops_unix_ns, new.ops_unix_ns, 1e9),
-        server_cpus=_slope(old.cpu_ns, new.cpu_ns, old.unix_ns, new.unix_ns, 1.0),
-        server_rss_bytes=new.rss_bytes,
-    )
+def _told(samples: Sequence[Sample], began_unix_ns: int) -> list[tuple[float, int]]:
+    """Second of the window → operations by then, wherever the workers told; first 0 → 0."""
+    told = [(0.0, 0)]
+    for sample in samples:
+        if sample.ops is None or sample.ops_unix_ns is None:
+            continue
+        second = (sample.ops_unix_ns - began_unix_ns) / 1e9
+        if second > told[-1][0]:
+            told.append((second, sample.ops))
+    return told
 
 
-def _slope(
-    old: int | None, new: int | None, from_ns: int | None, to_ns: int | None, factor: float
-) -> float | None:
-    """None where either end is not known, or nothing was told in between."""
-    if old is None or new is None or from_ns is None or to_ns is None or to_ns <= from_ns:
-        return None
-    return factor * (new - old) / (to_ns - from_ns)
+def _gained(told: Sequence[tuple[float, int]], second: int) -> float | None:
+    """Operations in the second that ends then, in proportion where the workers told in between."""
+    now, before = _by(told, second), _by(told, second - 1)
+    return None if now is None or before is None else now - before
+
+
+def _by(told: Sequence[tuple[float, int]], second: float) -> float | None:
+    for (x, y), (x2, y2) in pairwise(told):
+        if x <= second <= x2:
+            return y + (y2 - y) * (second - x) / (x2 - x)
+    return None
+
+
+def _rss(samples: Sequence[Sample], second: int) -> int | None:
+    return samples[second - 1].rss_bytes if second <= len(samples) else None
+
+
+def _server_cpus(samples: Sequence[Sample]) -> list[float | None]:
+    """CPUs that the server kept busy from each sample to the next; the first has none before it."""
+    cpus: list[float | None] = [None]
+    for old, new in pairwise(samples):
+        if old.cpu_ns is None or new.cpu_ns is None or new.unix_ns <= old.unix_ns:
+            cpus.append(None)
+        else:
+            cpus.append((new.cpu_ns - old.cpu_ns) / (new.unix_ns - old.unix_ns))
+    return cpus

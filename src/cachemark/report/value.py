@@ -36,12 +36,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of about a second that ends `second` after the window began.
+    """The second that ends so many seconds after the window began.
 
     `server_cpus` is how many CPUs the server kept busy in it.
     """
 
-    second: float
+    second: int
     ops_per_s: float | None = None
     server_cpus: float | None = None
     server_rss_bytes: int | None = None

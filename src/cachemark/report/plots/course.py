@@ -106,7 +106,7 @@ def _means(courses: list[list[Moment]], take: _Take) -> list[tuple[float, float]
         values = [value for moment in moments if (value := take(moment))]
         if len(values) == len(moments):
             mean = math.exp(sum(map(math.log, values)) / len(values))
-            means.append((sum(moment.second for moment in moments) / len(moments), mean))
+            means.append((moments[0].second, mean))
     return means
 
 

@@ -16,6 +16,7 @@ FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 _WIDE = 480
 # Generous, as a reader's machine may have none of the fonts that are asked for.
 _LETTER = 6.8
+_EDGE = 6
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +43,7 @@ def room(width: int, names: Sequence[str], figures: Sequence[str]) -> Room:
     left = min(round(0.4 * width), text_width(names) + 12) if is_wide(width) else 0
     if not left:
         right = 12
-    return Room(left=left, width=width - left - right, right=right)
+    return Room(left=left, width=width - (left or _EDGE) - right, right=right)
 
 
 def text_width(texts: Sequence[str]) -> int:
@@ -71,7 +72,7 @@ def specification(
         "width": room_.width,
         "height": height,
         "padding": {
-            "left": room_.left or 6,
+            "left": room_.left or _EDGE,
             "right": room_.right,
             "top": top,
             "bottom": bottom,

@@ -1,0 +1,147 @@
+"""What the plots are made of: factors, courses, axes, and the picture for a README."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.experiment import Load
+from cachemark.outcome import Sample
+from cachemark.report import answers, format
+from cachemark.report.factors import factors
+from cachemark.report.plots import files, plots, summary
+from cachemark.report.plots.bars import BarItem, bars, cut_off, end
+from cachemark.report.plots.draw import svg
+from cachemark.report.plots.picture import ticks
+from cachemark.report.trials import trial_rows
+from cachemark.report.value import Report
+from cachemark.statistics import Interval
+from tests.outcomes import measured
+from tests.report.made import LOADS, SERVERS, report, samples
+
+EXAMPLE = "2026-01-02T03:04:05.000+00:00"
+
+
+@pytest.fixture(scope="module")
+def made() -> Report:
+    return report()
+
+
+def test_a_factor_is_told_from_cells_that_differ_in_it_alone(made: Report) -> None:
+    found = {factor.name: factor for factor in factors(made)}
+    assert set(found) == {"server", "threads"}
+    server, threads = found["server"], found["threads"]
+    assert (server.base, [level.name for level in server.levels]) == ("embedded", [*SERVERS][1:])
+    assert server.levels[0].ratio == pytest.approx(1.2, rel=0.02)
+    assert threads.levels[0].ratio == pytest.approx(1.5, rel=0.02)
+    # Three libraries at each of the other factor's two levels; `null` is no choice.
+    assert len(threads.levels[0].pairs) == 6
+
+
+def test_levels_that_come_with_another_factor_are_no_pair(made: Report) -> None:
+    loads = [LOADS[0], Load(name="four", threads=4, wire="binary")]
+    experiment = msgspec.structs.replace(made.header.experiment, loads=loads)
+    header = msgspec.structs.replace(made.header, experiment=experiment)
+    confounded = msgspec.structs.replace(made, header=header)
+    assert [factor.name for factor in factors(confounded)] == ["server"]
+
+
+def course(given: list[Sample]) -> list[tuple[int, float | None]]:
+    outcome = msgspec.structs.replace(
+        measured("python/fast", 0, 1000), measure_started_at=EXAMPLE, samples=given
+    )
+    (row,) = trial_rows([outcome])
+    return [(moment.second, moment.ops_per_s) for moment in row.course]
+
+
+def test_a_course_has_a_rate_for_each_second() -> None:
+    assert course(samples(1000, 3)) == [(1, 1000.0), (2, 1000.0), (3, 1000.0)]
+
+
+def test_a_second_in_which_no_worker_told_is_filled_in_proportion() -> None:
+    one, two, three = samples(1000, 3)
+    silent = msgspec.structs.replace(two, ops=one.ops, ops_unix_ns=one.ops_unix_ns)
+    assert course([one, silent, three]) == [(1, 1000.0), (2, 1000.0), (3, 1000.0)]
+
+
+def test_what_was_never_told_is_absent() -> None:
+    mute = [msgspec.structs.replace(s, ops=None, ops_unix_ns=None) for s in samples(1000, 2)]
+    assert course(mute) == [(1, None), (2, None)]
+
+
+def item(value: float, high: float) -> BarItem:
+    return BarItem(who="a", role="first", value=value, low=1, high=high, figure="", about="")
+
+
+def test_an_interval_does_not_squeeze_the_bars() -> None:
+    wide = [item(100, 1e6), item(50, 60)]
+    assert end(wide) == pytest.approx(163.2)
+    assert cut_off(wide)
+    narrow = [item(100, 110)]
+    assert end(narrow) == pytest.approx(112.2)
+    assert not cut_off(narrow)
+
+
+def test_names_that_are_too_long_keep_both_their_ends() -> None:
+    name = "php/apcu?entries_hint=1048576&shm_size=512M"
+    one = msgspec.structs.replace(item(1, 1), who=name)
+    drawn = svg(bars([one], 520, axis="", labels="datum.value"))
+    assert "php/apcu?" in drawn
+    assert "512M" in drawn
+    assert "…" in drawn
+
+
+@pytest.mark.parametrize("last", [0.3, 1, 9.7, 34_000, 99_999, 1e9])
+def test_an_axis_has_two_to_six_round_ticks(last: float) -> None:
+    found = ticks(last)
+    assert found[0] == 0
+    assert found[-1] <= last
+    assert 2 <= len(found) <= 6
+
+
+def test_the_widest_intervals_are_said_to_be_wide() -> None:
+    of = Interval(value=2.0, low=1e-6, high=1e6)
+    assert format.interval(of, "{:.2f}") == "2.00 (<0.20–>20.00)"
+    assert format.spread(of) == "2.00 ±>100 %"
+
+
+def test_the_answer_is_one_sentence(made: Report) -> None:
+    said = answers.sentence(made)
+    assert said.startswith("python/fast is first in all 4 comparisons")
+    assert said.endswith("more than noise in every one.")
+    one = msgspec.structs.replace(made, groups=made.groups[:1], answers=made.answers[:1])
+    assert answers.sentence(one) == made.answers[0]
+
+
+def test_every_plot_can_be_drawn_and_has_words(made: Report) -> None:
+    for width in (336, 520):
+        found = plots(made, width).every()
+        assert len({plot.name for plot in found}) == len(found) > 20
+        for plot in found:
+            assert plot.alt
+            assert plot.table.rows
+            assert f'width="{width}"' in svg(plot.spec)
+
+
+def test_a_plot_is_a_file_in_each_form(made: Report) -> None:
+    small = msgspec.structs.replace(made, groups=made.groups[:1], sections=[])
+    png = dict(files(small, "png"))
+    assert set(png) == set(dict(files(small, "svg"))) == set(dict(files(small, "vega-lite")))
+    for content in png.values():
+        assert content.startswith(b"\x89PNG")
+
+
+def test_the_picture_fits_a_readme(made: Report, tmp_path: Path) -> None:
+    content = summary(made, answers.sentence(made))
+    (tmp_path / "picture.png").write_bytes(content)
+    width, height = struct.unpack(">II", content[16:24])
+    assert width == 2 * 860
+    assert height < 2 * 860
+    assert len(content) < 150_000
+
+
+def test_nothing_measured_is_no_picture(made: Report) -> None:
+    assert summary(msgspec.structs.replace(made, groups=[]), "") == b""
