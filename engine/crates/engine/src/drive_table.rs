@@ -1,6 +1,6 @@
 //! The table that `drive` prints.
 
-use cachemark_load::{Failure, KindTally, Session};
+use cachemark_load::{Failure, KindTally, Session, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
 /// The percentiles shown, and the least sample whose two-sided 95 % interval is finite:
@@ -44,7 +44,7 @@ fn row(name: &str, kind: &KindTally, seconds: f64) -> Vec<String> {
         if histogram.len() < least {
             "–".to_owned()
         } else {
-            time(histogram.value_at_percentile(percent))
+            time(percentile_ns(histogram, percent))
         }
     };
     row.extend(PERCENTILES.map(|percentile| at(&kind.response, percentile)));
@@ -70,7 +70,7 @@ fn notes(session: &Session, open_loop: bool) -> String {
     let tally = &session.tally;
     let mut text = String::new();
     if open_loop {
-        let lag = |percent| time(tally.lag.value_at_percentile(percent));
+        let lag = |percent| time(percentile_ns(&tally.lag, percent));
         text += &format!(
             "open loop: response from the intended start; send lag p50 {}, p99 {}, p99.9 {}\n",
             lag(50.0),
@@ -83,6 +83,9 @@ fn notes(session: &Session, open_loop: bool) -> String {
     if tally.bound > 0 {
         let bound = tally.bound;
         text += &format!("{bound} operations were due and waited for a connection with room\n");
+    }
+    if tally.beyond > 0 {
+        text += &format!("{} times were above 100 s, the highest that is told\n", tally.beyond);
     }
     if tally.unsent > 0 {
         text += &format!("{} operations were due and never sent\n", tally.unsent);

@@ -1,7 +1,9 @@
-//! One binary: `serve` the embedded server, `tape` a workload, be a `worker`, `drive` a server.
+//! One binary: `serve` the embedded server, `tape` a workload, be a `worker`, `drive` a server, or show
+//! its own `fidelity`.
 
 mod drive;
 mod drive_table;
+mod fidelity;
 mod messages;
 mod serve;
 mod tape;
@@ -30,6 +32,8 @@ enum Verb {
     Worker(worker::Arguments),
     /// Load a server from the command line and print what it took
     Drive(Box<drive::Arguments>),
+    /// Hold the native client against answers that are known beforehand
+    Fidelity(fidelity::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         Verb::Tape(arguments) => tape::run(arguments),
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(*arguments),
+        Verb::Fidelity(arguments) => fidelity::run(arguments),
     }
 }
 

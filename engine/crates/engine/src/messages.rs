@@ -87,6 +87,7 @@ pub struct Done {
     pub send_elapsed_ns: u64,
     pub operations: BTreeMap<&'static str, Operation>,
     pub lag: Option<String>,
+    pub late: Option<String>,
     pub max_in_flight: u64,
     pub bound: u64,
     pub unsent: u64,
@@ -94,6 +95,7 @@ pub struct Done {
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
     pub barriers: u64,
+    pub beyond: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -123,6 +125,7 @@ impl Done {
             send_elapsed_ns: session.send_elapsed_ns,
             operations: tally.kinds().map(|(name, kind)| (name, Operation::new(kind))).collect(),
             lag: encode_histogram(&tally.lag),
+            late: encode_histogram(&tally.late),
             max_in_flight: tally.max_in_flight,
             bound: tally.bound,
             unsent: tally.unsent,
@@ -130,6 +133,7 @@ impl Done {
             cpu_user_ns: session.cpu_user_ns,
             cpu_system_ns: session.cpu_system_ns,
             barriers: tally.barriers,
+            beyond: tally.beyond,
         }
     }
 }

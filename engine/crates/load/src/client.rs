@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use cachemark_tape::{Lane, Tape};
 
-use crate::clock::now_ns;
-use crate::event_loop::{EventLoop, Shared, Sockets};
+use crate::clock::Monotonic;
+use crate::event_loop::{EventLoop, Links, Shared};
+use crate::outside::Clock;
 use crate::player::{Player, Share, Window};
-use crate::socket::{Address, Stream};
+use crate::socket::Address;
+use crate::sockets::Sockets;
 use crate::spread::{Hashing, Spread};
 use crate::tally::Tally;
 
@@ -85,12 +87,27 @@ pub struct Session {
     pub cpu_system_ns: u64,
 }
 
+impl Session {
+    /// What several players of one tape came to together.
+    pub fn of(players: &[Player<'_>], tape: &Tape) -> Session {
+        let mut tally = Tally::new(tape);
+        let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);
+        for player in players {
+            tally.add(&player.tally);
+            let (elapsed, sent) = player.elapsed_ns();
+            elapsed_ns = elapsed_ns.max(elapsed);
+            send_elapsed_ns = send_elapsed_ns.max(sent);
+        }
+        Session { tally, elapsed_ns, send_elapsed_ns, cpu_user_ns: 0, cpu_system_ns: 0 }
+    }
+}
+
 /// A client with its connections open.
 pub struct Client {
     configuration: Configuration,
     tape: Arc<Tape>,
     spread: Arc<Spread>,
-    sockets: Vec<Sockets>,
+    links: Vec<Links<Sockets>>,
 }
 
 /// Threads need a moment to be there before a window begins.
@@ -119,10 +136,10 @@ impl Client {
         }
         let spread = Spread::new(&tape, &configuration.addresses, configuration.hashing)
             .map_err(PrepareError::Spread)?;
-        let sockets = (0..threads)
+        let links = (0..threads)
             .map(|_| open(&configuration, connections / threads))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Client { configuration, tape, spread: Arc::new(spread), sockets })
+        Ok(Client { configuration, tape, spread: Arc::new(spread), links })
     }
 
     /// Play one phase on all threads; blocks until it is over and drained.
@@ -133,20 +150,10 @@ impl Client {
         let spread = Arc::clone(&self.spread);
         let players = self.play((&tape, &spread), limits, window, control)?;
         let after = cpu_times();
-        let mut tally = Tally::new(&tape);
-        let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);
-        for player in &players {
-            tally.add(&player.tally);
-            let (elapsed, sent) = player.elapsed_ns();
-            elapsed_ns = elapsed_ns.max(elapsed);
-            send_elapsed_ns = send_elapsed_ns.max(sent);
-        }
         Ok(Session {
-            tally,
-            elapsed_ns,
-            send_elapsed_ns,
             cpu_user_ns: after.0 - before.0,
             cpu_system_ns: after.1 - before.1,
+            ..Session::of(&players, &tape)
         })
     }
 
@@ -157,7 +164,7 @@ impl Client {
                 (start_in_ns.max(START_AHEAD_NS), duration_ns)
             }
         };
-        let start_ns = now_ns() + start_in_ns;
+        let start_ns = Monotonic.now_ns() + start_in_ns;
         Window {
             start_ns,
             end_ns: start_ns + duration_ns.unwrap_or(FAR_NS),
@@ -178,18 +185,18 @@ impl Client {
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
         thread::scope(|scope| {
             let threads: Vec<_> = self
-                .sockets
+                .links
                 .iter_mut()
                 .enumerate()
-                .map(|(number, sockets)| {
+                .map(|(number, links)| {
                     let share = share_of(limits, configuration, number, tape);
                     scope.spawn(move || {
-                        let count = sockets.sets();
+                        let count = configuration.connections / configuration.threads;
                         let player = Player::new(tape, share, window, count, configuration.depth);
                         let player =
                             if spread.servers() > 1 { player.over(spread) } else { player };
                         wait_until(window.start_ns);
-                        EventLoop::new(player, sockets, shared, drain_end_ns).run()
+                        EventLoop::new(player, Monotonic, links, shared, drain_end_ns).run()
                     })
                 })
                 .collect();
@@ -201,16 +208,10 @@ impl Client {
     }
 }
 
-fn open(configuration: &Configuration, count: usize) -> Result<Sockets, PrepareError> {
-    let addresses = &configuration.addresses;
-    let lost = |address: &Address, error| PrepareError::Connect(address.clone(), error);
-    let streams = (0..count)
-        .flat_map(|_| addresses)
-        .map(|address| {
-            Stream::connect(address, configuration.timeout).map_err(|error| lost(address, error))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    Sockets::new(streams, addresses.clone()).map_err(|error| lost(&addresses[0], error))
+fn open(configuration: &Configuration, sets: usize) -> Result<Links<Sockets>, PrepareError> {
+    Sockets::connect(&configuration.addresses, sets, configuration.timeout)
+        .map(Links::new)
+        .map_err(|(address, error)| PrepareError::Connect(address, error))
 }
 
 /// Which records thread `number` plays: one rule for threads and for whole clients.
@@ -231,11 +232,11 @@ fn share_of(limits: Limits, configuration: &Configuration, number: usize, tape: 
 
 fn wait_until(start_ns: u64) {
     let spin_ns = 200_000;
-    let left = start_ns.saturating_sub(now_ns());
+    let left = start_ns.saturating_sub(Monotonic.now_ns());
     if left > spin_ns {
         thread::sleep(Duration::from_nanos(left - spin_ns));
     }
-    while now_ns() < start_ns {
+    while Monotonic.now_ns() < start_ns {
         std::hint::spin_loop();
     }
 }

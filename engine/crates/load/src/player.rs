@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
+use cachemark_planted::{Bug, planted};
 use cachemark_protocol::reply::Violation;
 use cachemark_tape::{Lane, Op, Tape, Verb};
 
-use crate::connection::{Connection, Pending};
+use crate::connection::Connection;
+use crate::pending::Pending;
 use crate::spread::Spread;
 use crate::tally::{Failure, Tally};
 
@@ -127,8 +129,9 @@ impl<'tape> Player<'tape> {
 
     fn issue_due(&mut self, now_ns: u64) {
         while let Some((op, due_ns)) = self.due(now_ns) {
+            self.tally.late.saturating_record((now_ns - due_ns).max(1));
             let waits = !self.queue.is_empty() || self.with_room().is_none();
-            self.tally.bound += u64::from(waits);
+            self.tally.bound += u64::from(waits && !planted(Bug::UnflaggedLimit));
             self.queue.push_back((op, due_ns));
             self.send_queued();
         }
@@ -236,7 +239,8 @@ impl<'tape> Player<'tape> {
         self.closing(now_ns) && self.in_flight == 0 && self.queue.is_empty() && !self.owes_barrier()
     }
 
-    fn closing(&self, now_ns: u64) -> bool {
+    /// Whether nothing more begins.
+    pub fn closing(&self, now_ns: u64) -> bool {
         self.stopped || now_ns >= self.window.end_ns || self.exhausted()
     }
 

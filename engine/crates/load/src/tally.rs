@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use cachemark_planted::{Bug, planted};
 use cachemark_tape::{Tape, Verb};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
@@ -73,6 +74,50 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS).expect("fixed bounds that are valid")
 }
 
+/// A value outside the bounds is recorded as the bound that it is beyond.
+#[inline]
+fn record(histogram: &mut Histogram<u64>, ns: u64) {
+    let lowest_ns = if planted(Bug::TenMicrosecondFloor) { 10_000 } else { 1 };
+    let ns = ns.clamp(lowest_ns, HIGHEST_NS);
+    if planted(Bug::CorrectedHistogram) {
+        histogram.record_correct(ns, 10_000_000).expect("inside the bounds");
+    } else {
+        histogram.saturating_record(ns);
+    }
+}
+
+/// The value at rank ceil(percent / 100 · n): the highest that its bucket stands for.
+pub fn percentile_ns(histogram: &Histogram<u64>, percent: f64) -> u64 {
+    // Shares such as 0.999 are not exact in binary: stay one part in 10¹² below.
+    let rank = (percent / 100.0 * histogram.len() as f64 * (1.0 - 1e-12)).ceil() as u64;
+    let rank = rank + u64::from(planted(Bug::PercentileOneMore));
+    let rank = rank.saturating_sub(u64::from(planted(Bug::PercentileOneLess)));
+    let mut seen = 0;
+    for value in histogram.iter_recorded() {
+        seen += value.count_since_last_iteration();
+        if seen >= rank {
+            return histogram.highest_equivalent(value.value_iterated_to());
+        }
+    }
+    histogram.max()
+}
+
+/// The histogram of the values of both.
+fn merge(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
+    if planted(Bug::AveragedPercentiles) && !sum.is_empty() && !part.is_empty() {
+        let mut averaged = histogram();
+        let each = (sum.len() + part.len()) / 100;
+        for percent in 1..=100 {
+            let percent = f64::from(percent);
+            let both = percentile_ns(sum, percent) + percentile_ns(part, percent);
+            averaged.saturating_record_n(both / 2, each);
+        }
+        *sum = averaged;
+        return;
+    }
+    sum.add(part).expect("same bounds");
+}
+
 impl KindTally {
     fn new() -> KindTally {
         KindTally {
@@ -96,10 +141,13 @@ impl KindTally {
         self.errors.iter().sum::<u64>() + self.wrong_values
     }
 
-    fn times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) {
-        // A value of 0 ns is below the lowest that a histogram tells apart.
-        self.response.saturating_record(now_ns.saturating_sub(due_ns).max(1));
-        self.service.saturating_record(now_ns.saturating_sub(sent_ns).max(1));
+    /// Record both times of an operation; true when the longer is beyond what is told apart.
+    #[inline]
+    fn times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) -> bool {
+        let response_ns = now_ns.saturating_sub(due_ns);
+        record(&mut self.response, response_ns);
+        record(&mut self.service, now_ns.saturating_sub(sent_ns));
+        response_ns > HIGHEST_NS && !planted(Bug::SilentOverflow)
     }
 
     fn add(&mut self, other: &KindTally) {
@@ -116,8 +164,8 @@ impl KindTally {
         self.value_bytes += other.value_bytes;
         self.key_bytes += other.key_bytes;
         self.busy_ns += other.busy_ns;
-        self.response.add(&other.response).expect("same bounds");
-        self.service.add(&other.service).expect("same bounds");
+        merge(&mut self.response, &other.response);
+        merge(&mut self.service, &other.service);
     }
 }
 
@@ -125,12 +173,17 @@ impl KindTally {
 #[derive(Clone, Debug)]
 pub struct Tally {
     kinds: [Option<Box<KindTally>>; Tally::KINDS],
+    /// Open loop: send − intended start, and the player's own part of it, without the wait for a
+    /// connection with room.
     pub lag: Histogram<u64>,
+    pub late: Histogram<u64>,
     pub max_in_flight: u64,
     pub bound: u64,
     pub unsent: u64,
     pub reconnects: u64,
     pub barriers: u64,
+    /// Times above the highest that a histogram holds, recorded as that.
+    pub beyond: u64,
 }
 
 impl Tally {
@@ -142,11 +195,13 @@ impl Tally {
         let mut tally = Tally {
             kinds: [const { None }; Tally::KINDS],
             lag: histogram(),
+            late: histogram(),
             max_in_flight: 0,
             bound: 0,
             unsent: 0,
             reconnects: 0,
             barriers: 0,
+            beyond: 0,
         };
         tally.kind_mut(Verb::Set, false);
         for j in 0..tape.op_count() {
@@ -182,7 +237,9 @@ impl Tally {
                 mine.get_or_insert_with(|| Box::new(KindTally::new())).add(theirs);
             }
         }
-        self.lag.add(&other.lag).expect("same bounds");
+        merge(&mut self.lag, &other.lag);
+        merge(&mut self.late, &other.late);
+        self.beyond += other.beyond;
         self.max_in_flight += other.max_in_flight;
         self.bound += other.bound;
         self.unsent += other.unsent;
@@ -207,7 +264,7 @@ impl Tally {
         kind.value_bytes += figures.value_bytes;
         kind.key_bytes += figures.key_bytes;
         kind.busy_ns += at.now_ns.saturating_sub(at.sent_ns);
-        kind.times(at.due_ns, at.sent_ns, at.now_ns);
+        self.beyond += u64::from(kind.times(at.due_ns, at.sent_ns, at.now_ns));
     }
 
     /// An operation was answered with a wrong value: it is neither an operation nor a time.
@@ -220,15 +277,16 @@ impl Tally {
     pub(crate) fn failure(&mut self, at: &Stamps, failure: Failure) {
         let kind = self.kind_mut(at.verb, at.noreply);
         kind.errors[failure as usize] += 1;
-        if failure == Failure::Timeout {
-            kind.times(at.due_ns, at.sent_ns, at.now_ns);
+        if failure == Failure::Timeout && !planted(Bug::DroppedTimeouts) {
+            self.beyond += u64::from(kind.times(at.due_ns, at.sent_ns, at.now_ns));
         }
     }
 
     /// An operation that was due and never sent.
     pub(crate) fn never_sent(&mut self, verb: Verb, noreply: bool, waited_ns: u64) {
         self.unsent += 1;
-        self.kind_mut(verb, noreply).response.saturating_record(waited_ns.max(1));
+        self.beyond += u64::from(waited_ns > HIGHEST_NS);
+        record(&mut self.kind_mut(verb, noreply).response, waited_ns);
     }
 
     fn kind_mut(&mut self, verb: Verb, noreply: bool) -> &mut KindTally {

@@ -1,5 +1,6 @@
 //! Workload and schedule → the bytes of a tape. Pure: same input and seed, same bytes.
 
+use cachemark_planted::{Bug, planted};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
@@ -193,7 +194,7 @@ fn poisson(rate: f64, duration_ns: u64, seed: u64) -> Vec<u64> {
     let mut times = Vec::with_capacity((rate * duration_ns as f64 / 1e9) as usize + 16);
     let mut now_ns = 0.0;
     loop {
-        let gap: f64 = Exp1.sample(&mut rng);
+        let gap: f64 = if planted(Bug::UniformForPoisson) { 1.0 } else { Exp1.sample(&mut rng) };
         now_ns += gap * 1e9 / rate;
         let due = now_ns as u64;
         if due < duration_ns {

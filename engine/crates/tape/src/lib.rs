@@ -1,8 +1,9 @@
 //! Tapes: a workload made concrete, the exact list of operations that every client plays.
 //!
-//! `format` owns the bytes (docs/tape.md), `reader` opens them safely, `workload` says what is
+//! `format` owns the bytes (docs/tape.md), `reader` opens them, `check` makes that safe, `workload` says what is
 //! wanted, `generate` makes the bytes of it. Nothing here does I/O but opening a file.
 
+mod check;
 mod format;
 mod generate;
 mod keys;
@@ -12,10 +13,11 @@ mod order;
 mod reader;
 mod workload;
 
+pub use check::TapeError;
 pub use format::{FLAG_NOREPLY, Op, Verb, value_offset};
 pub use generate::generate;
 pub use lane::Lane;
-pub use reader::{RunKeys, Tape, TapeError};
+pub use reader::{RunKeys, Tape};
 pub use workload::{
     Distribution, KeyShape, Kind, Order, Schedule, Span, Step, Workload, WorkloadError, parse_mix,
     parse_sequence,

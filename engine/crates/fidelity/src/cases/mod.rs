@@ -1,0 +1,56 @@
+//! The cases, in the order in which they are printed.
+
+mod failures;
+mod plain;
+mod queues;
+mod recorder;
+mod schedules;
+mod stalls;
+
+use crate::check::Findings;
+
+/// One case: what is played, and against which answers it is held.
+pub struct Case {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub play: fn() -> Findings,
+}
+
+const fn case(id: &'static str, title: &'static str, play: fn() -> Findings) -> Case {
+    Case { id, title, play }
+}
+
+pub const CASES: [Case; 32] = [
+    case("F1", "constant 1 ms, 10,000/s", plain::constant),
+    case("F2", "1 ms, each 100th 10 ms: which rank is p99?", plain::bimodal),
+    case("F3", "exponential delays of 1 ms, Poisson arrivals", plain::exponential),
+    case("F4", "lognormal delays, median 1 ms, σ = 1", plain::lognormal),
+    case("F5", "a stall of 100 ms each second", stalls::each_second),
+    case("F5 Poisson", "the same, Poisson arrivals", stalls::each_second_poisson),
+    case("F5b", "the same, then served one by one", stalls::drained_one_by_one),
+    case("F5c", "the same in a closed loop of one", stalls::in_a_closed_loop),
+    case("F5d", "the same with room for 64 operations", stalls::with_little_room),
+    case("F6", "one stall of 2 s in 60 s", stalls::once),
+    case("F7", "100 s good, 100 s stalled", stalls::half_of_the_time),
+    case("F8", "1 % of 100 ms, independent: nothing to correct", stalls::independent),
+    case("F9", "M/M/1, ρ = 0.5", queues::mm1),
+    case("F10 ρ=0.5", "M/D/1, ρ = 0.5", queues::md1_half),
+    case("F10 ρ=0.8", "M/D/1, ρ = 0.8", queues::md1_busy),
+    case("F11", "D/D/1: equal gaps, nobody waits", queues::dd1),
+    case("F12", "10,000/s due, 9,000/s served", queues::overload),
+    case("F13 one", "each 1,000th takes 10 ms, 1 connection", queues::head_of_line),
+    case("F13 ten", "the same over 10 connections", queues::head_of_line_of_ten),
+    case("F14", "16 callers, one server of 100 µs", queues::closed_loop),
+    case("F15", "a stall that the window's end falls into", failures::end_in_a_stall),
+    case("F16", "1 % is never answered", failures::timeouts),
+    case("F17", "10 ms for 5 s, then 1 ms: a warm-up is not counted", plain::warmup),
+    case("F18 Zipf", "keys: Zipf 0.99 over a million", schedules::zipf),
+    case("F18 uniform", "keys: uniform", schedules::uniform_keys),
+    case("F19", "arrivals: Poisson and equal gaps", schedules::arrivals),
+    case("F20", "the client itself stands still 100 ms each second", failures::frozen),
+    case("F20 bound", "the same with room for 64 operations", failures::frozen_without_room),
+    case("F22", "a value of 1 MB in two halves", failures::in_halves),
+    case("F23", "constants of 100 ns to 100 s, 0, and 150 s", recorder::sweep),
+    case("F24", "two recorders, 1 ms and 10 ms, merged", recorder::merged),
+    case("F29", "1 in 10,000 replies is wrong", failures::wrong_replies),
+];

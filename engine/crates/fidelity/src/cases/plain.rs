@@ -1,0 +1,85 @@
+//! Delays that do not depend on the load: what goes in must come out.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp1, LogNormal};
+
+use crate::check::{Findings, Unit};
+use crate::script::{Fate, after, delays};
+use crate::trial::{MS, SECOND, Trial};
+
+/// Every quantile is the delay.
+pub fn constant() -> Findings {
+    let played = Trial::uniform(10_000.0, 10).play(after(MS));
+    Findings::of(played)
+        .responses(0, &[0.0, 50.0, 90.0, 99.0, 99.99, 100.0].map(|percent| (percent, MS)))
+        .mean(MS as f64, 0.001)
+}
+
+/// The rank of a percentile is ceil(p·n): with 1 % slow, p99 is still fast and p99.1 is not.
+pub fn bimodal() -> Findings {
+    let each_100th = delays(|number| if number % 100 == 99 { 10 * MS } else { MS });
+    let small = Trial::uniform(10_000.0, 1).ops(1000).over(64, 1);
+    let ranks = small.play(delays(|number| if number % 100 == 99 { 10 * MS } else { MS }));
+    let played = Trial::uniform(10_000.0, 10).over(64, 1).play(each_100th);
+    let findings = Findings::of(played)
+        .responses(0, &[(50.0, MS), (99.0, MS), (99.1, 10 * MS), (99.9, 10 * MS)])
+        .mean(1.09 * MS as f64, 0.001)
+        .near("response σ", Unit::Ns, 0.8955 * MS as f64, 0.001, |played| {
+            played.gets().response.stdev()
+        });
+    // 990 fast and 10 slow: the ranks next to the step.
+    let of_ranks = Findings::of(ranks).responses(0, &[(99.0, MS), (99.1, 10 * MS)]);
+    of_ranks.checks.into_iter().fold(findings, Findings::check)
+}
+
+/// The quantile of an exponential law: −ln(1 − p) times its mean.
+pub fn exponential_ns(share: f64, mean_ns: u64) -> f64 {
+    -(1.0 - share).ln() * mean_ns as f64
+}
+
+/// M/G/∞: the quantiles are those of the delay, −ln(1 − p) ms; λ·E = 10 in flight (Little).
+pub fn exponential() -> Findings {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let delay = delays(move |_| {
+        let share: f64 = Exp1.sample(&mut rng);
+        (share * MS as f64) as u64
+    });
+    let played = Trial::poisson(10_000.0, 100).over(64, 1).play(delay);
+    Findings::of(played)
+        .sampled(&[
+            (50.0, exponential_ns(0.5, MS), 0.0048),
+            (90.0, exponential_ns(0.9, MS), 0.0043),
+            (99.0, exponential_ns(0.99, MS), 0.0071),
+            (99.9, exponential_ns(0.999, MS), 0.015),
+        ])
+        .exactly("waited for a connection", 0, |played| played.session.tally.bound)
+        .near("mean in flight", Unit::Ratio, 10.0, 0.01, |played| {
+            played.gets().busy_ns as f64 / played.session.elapsed_ns as f64
+        })
+}
+
+/// Quantiles e^z ms, mean e^½ ms.
+pub fn lognormal() -> Findings {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let law = LogNormal::new(0.0, 1.0).expect("a law");
+    let delay = delays(move |_| (law.sample(&mut rng) * MS as f64) as u64);
+    let played = Trial::uniform(1_000.0, 1000).over(32, 1).play(delay);
+    let ms = MS as f64;
+    Findings::of(played)
+        .sampled(&[(50.0, ms, 0.0041), (99.0, 10.240 * ms, 0.012), (99.9, 21.982 * ms, 0.031)])
+        .mean(1.6487 * ms, 0.005)
+}
+
+/// 5 s of 10 ms, then 1 ms: the window after a warm-up of 5 s knows only 1 ms.
+pub fn warmup() -> Findings {
+    let slow_first = Box::new(|request: &crate::script::Request| {
+        let delay_ns = if request.at_ns < 5 * SECOND { 10 * MS } else { MS };
+        Fate::At(request.at_ns + delay_ns)
+    });
+    let played = Trial::uniform(1_000.0, 25).warmup(5 * SECOND).play(slow_first);
+    Findings::of(played)
+        .exactly("operations", 25_000, |played| played.gets().ok)
+        .responses(0, &[(50.0, MS), (90.0, MS), (100.0, MS)])
+        .mean(MS as f64, 0.001)
+}

@@ -1,0 +1,115 @@
+//! Servers that serve one request after the other: queueing theory has the answers.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp1};
+
+use crate::cases::plain::exponential_ns;
+use crate::check::{Findings, Unit, Verdict};
+use crate::script::{delays, queue};
+use crate::trial::{MS, SECOND, Trial, US};
+
+const ROOM: usize = 1 << 14;
+
+/// Sojourn times are exponential with μ − λ: q_p = −ln(1 − p) / (μ − λ).
+pub fn mm1() -> Findings {
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let service = queue(move |_| {
+        let share: f64 = Exp1.sample(&mut rng);
+        (share * 500.0 * US as f64) as u64
+    });
+    let played = Trial::poisson(1_000.0, 1000).over(1, ROOM).play(service);
+    Findings::of(played).mean(MS as f64, 0.009).sampled(&[
+        (50.0, exponential_ns(0.5, MS), 0.009),
+        (90.0, exponential_ns(0.9, MS), 0.015),
+        (99.0, exponential_ns(0.99, MS), 0.021),
+        (99.9, exponential_ns(0.999, MS), 0.049),
+    ])
+}
+
+/// Mean s + ρs / 2(1 − ρ); quantiles by Crommelin's series.
+pub fn md1_half() -> Findings {
+    let ms = MS as f64;
+    let played = Trial::poisson(500.0, 2000).over(1, ROOM).play(queue(|_| MS));
+    Findings::of(played).mean(1.5 * ms, 0.02).sampled(&[
+        (90.0, 2.516 * ms, 0.02),
+        (99.0, 4.336 * ms, 0.03),
+        (99.9, 6.168 * ms, 0.06),
+    ])
+}
+
+pub fn md1_busy() -> Findings {
+    let ms = MS as f64;
+    let played = Trial::poisson(800.0, 1250).over(1, ROOM).play(queue(|_| MS));
+    Findings::of(played).mean(3.0 * ms, 0.03).sampled(&[
+        (90.0, 6.012 * ms, 0.04),
+        (99.0, 11.356 * ms, 0.06),
+        (99.9, 16.700 * ms, 0.06),
+    ])
+}
+
+/// The same server with equal gaps: every operation takes s. Arrivals are as they are labelled.
+pub fn dd1() -> Findings {
+    let played = Trial::uniform(500.0, 200).over(1, ROOM).play(queue(|_| MS));
+    Findings::of(played)
+        .responses(0, &[(0.0, MS), (50.0, MS), (99.9, MS), (100.0, MS)])
+        .mean(MS as f64, 0.001)
+}
+
+/// L(t) = s + t·(λ/μ − 1): the response time grows with the window, there is no steady state.
+pub fn overload() -> Findings {
+    let service_ns = SECOND / 9_000;
+    let played = Trial::uniform(10_000.0, 10).over(1, ROOM).play(queue(move |_| service_ns));
+    let ms = MS as f64;
+    Findings::of(played)
+        .sampled(&[
+            (50.0, 555.7 * ms, 0.005),
+            (99.0, 1100.1 * ms, 0.005),
+            (100.0, 1111.2 * ms, 0.005),
+        ])
+        .near("served", Unit::PerSecond, 9_000.0, 0.005, |played| {
+            played.gets().ok as f64 / played.session.elapsed_ns as f64 * 1e9
+        })
+        .verdict(Verdict::Overload)
+}
+
+const C_NS: u64 = 10 * US;
+
+/// Replies come in order: whatever is behind a slow one on its connection waits for it.
+fn slow_one(number: u64) -> u64 {
+    if number.is_multiple_of(1000) { 10 * MS } else { C_NS }
+}
+
+/// One connection: a stall of 10 ms each 100 ms. Mean (S² + S·gap) / 2P + (1 − S/P)·c.
+pub fn head_of_line() -> Findings {
+    let played = Trial::uniform(10_000.0, 10).over(1, ROOM).play(delays(slow_one));
+    let mean_ns = 505.0 * US as f64 + 0.9 * C_NS as f64;
+    Findings::of(played)
+        .responses(100 * US, &[(95.0, 5 * MS), (99.0, 9 * MS), (99.9, 9_900 * US)])
+        .responses(0, &[(89.9, C_NS)])
+        .mean(mean_ns, 0.001)
+}
+
+/// Ten in turn: only each tenth of those waits, 10, 9 … 1 ms.
+pub fn head_of_line_of_ten() -> Findings {
+    let played = Trial::uniform(10_000.0, 10).over(10, ROOM).play(delays(slow_one));
+    let mean_ns = 55.0 * US as f64 + 0.99 * C_NS as f64;
+    Findings::of(played)
+        .responses(0, &[(98.9, C_NS), (99.5, 5 * MS), (99.9, 9 * MS)])
+        .mean(mean_ns, 0.001)
+}
+
+/// X = 1/s and R = N·s: Little's law, N = X·R.
+pub fn closed_loop() -> Findings {
+    let played = Trial::closed(10).over(16, 1).play(queue(|_| 100 * US));
+    Findings::of(played)
+        .near("rate", Unit::PerSecond, 10_000.0, 0.001, |played| {
+            played.gets().ok as f64 / played.session.elapsed_ns as f64 * 1e9
+        })
+        .responses(0, &[(50.0, 1600 * US), (99.9, 1600 * US)])
+        .near("X · R", Unit::Ratio, 16.0, 0.002, |played| {
+            let seconds = played.session.elapsed_ns as f64;
+            played.gets().ok as f64 / seconds * played.gets().response.mean()
+        })
+        .exactly("most in flight", 16, |played| played.session.tally.max_in_flight)
+}

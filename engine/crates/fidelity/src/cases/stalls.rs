@@ -1,0 +1,123 @@
+//! A server that stands still. With arrivals that are uniform in time, a stall S each P, drained at
+//! once: q_p = S − (1 − p)·P for p above 1 − S/P, and the delay c below it.
+
+use crate::check::{Findings, Unit};
+use crate::script::{Fate, Request, delays, stalls, stalls_once};
+use crate::trial::{MS, SECOND, Trial, US};
+
+/// The gap between two arrivals: no answer is more exact.
+const GAP_NS: u64 = 100 * US;
+const C_NS: u64 = 50 * US;
+
+pub fn each_second() -> Findings {
+    let played = Trial::uniform(10_000.0, 60).play(stalls(100 * MS, SECOND, C_NS));
+    Findings::of(played)
+        .responses(0, &[(50.0, C_NS), (89.9, C_NS)])
+        .responses(
+            GAP_NS,
+            &[
+                (95.0, C_NS + 50 * MS),
+                (99.0, C_NS + 90 * MS),
+                (99.9, C_NS + 99 * MS),
+                (99.99, C_NS + 99_900 * US),
+                (100.0, C_NS + 100 * MS),
+            ],
+        )
+        .mean(5.0 * MS as f64 + C_NS as f64, 0.002)
+}
+
+pub fn each_second_poisson() -> Findings {
+    let played = Trial::poisson(10_000.0, 60).play(stalls(100 * MS, SECOND, C_NS));
+    Findings::of(played).responses(
+        420 * US,
+        &[(95.0, C_NS + 50 * MS), (99.0, C_NS + 90 * MS), (99.9, C_NS + 99 * MS)],
+    )
+}
+
+/// s = 10 µs for each, ρ = 0.1: q_p = S − (1 − p)·P·(1 − ρ) + s; mean wait S² / 2P(1 − ρ).
+pub fn drained_one_by_one() -> Findings {
+    let mut free_ns = 0;
+    let stalled = Box::new(move |request: &Request| {
+        let mut begin_ns = request.at_ns.max(free_ns);
+        if begin_ns % SECOND < 100 * MS {
+            begin_ns = begin_ns - begin_ns % SECOND + 100 * MS;
+        }
+        free_ns = begin_ns + 10 * US;
+        Fate::At(free_ns)
+    });
+    let played = Trial::uniform(10_000.0, 20).play(stalled);
+    Findings::of(played)
+        .responses(
+            GAP_NS,
+            &[(90.0, 10 * MS), (95.0, 55 * MS), (99.0, 91 * MS), (99.9, 99_100 * US)],
+        )
+        .mean(5.5556 * MS as f64 + 10.0 * US as f64, 0.002)
+}
+
+/// A caller that waits for the reply meets each stall once: its p99 is the delay, and must not be
+/// passed off as, or corrected to, the 90 ms of an open loop.
+pub fn in_a_closed_loop() -> Findings {
+    let played = Trial::closed(20).over(1, 1).play(stalls(100 * MS, SECOND, C_NS));
+    Findings::of(played)
+        .responses(0, &[(50.0, C_NS), (99.0, C_NS)])
+        .exactly("said to be an open loop", 0, |played| u64::from(played.open_loop))
+        .exactly("times of send lag", 0, |played| played.session.tally.lag.len())
+}
+
+/// The operations that find no room wait in the client: their wait is in the response time, and it
+/// is told how many there were.
+pub fn with_little_room() -> Findings {
+    let played = Trial::uniform(10_000.0, 20).over(64, 1).play(stalls(100 * MS, SECOND, C_NS));
+    // In each of the 20 stalls 64 of 1,000 arrivals find room; after it the queue is drained 64 at
+    // a time each 50 µs, and what arrives meanwhile waits too.
+    let waited_least = 20 * (1000 - 64);
+    Findings::of(played)
+        .responses(2 * MS, &[(99.0, 90 * MS)])
+        .exactly("most in flight", 64, |played| played.session.tally.max_in_flight)
+        .near("waited for a connection", Unit::Count, waited_least as f64, 0.01, |played| {
+            played.session.tally.bound as f64
+        })
+        .services(0, &[(90.0, C_NS)])
+        // None of the wait is the client's own: it is ready at each intended start.
+        .own_lags(0, &[(100.0, 1)])
+}
+
+/// q_p = S − (1 − p)·T for p above 1 − S/T.
+pub fn once() -> Findings {
+    let c_ns = 10 * US;
+    let script = stalls_once(30 * SECOND, 32 * SECOND, c_ns);
+    let played = Trial::uniform(1_000.0, 60).over(64, 4096).play(script);
+    Findings::of(played).responses(0, &[(50.0, c_ns), (96.6, c_ns)]).responses(
+        MS,
+        &[
+            (97.0, 200 * MS),
+            (99.0, 1400 * MS),
+            (99.9, 1940 * MS),
+            (99.99, 1994 * MS),
+            (100.0, 2000 * MS),
+        ],
+    )
+}
+
+/// Gil Tene's example: half of all arrivals fall into the stall.
+pub fn half_of_the_time() -> Findings {
+    let script = stalls_once(100 * SECOND, 200 * SECOND, MS);
+    let trial = Trial::uniform(100.0, 200).over(64, 1024).timeout(300 * SECOND);
+    // What is meant to start in the stall's first 10 ms takes longer than a histogram can tell.
+    Findings::of(trial.play(script))
+        .responses(0, &[(25.0, MS), (50.0, MS)])
+        .responses(10 * MS + MS, &[(75.0, 50 * SECOND), (99.0, 98 * SECOND), (99.99, 99_980 * MS)])
+        .exactly("times above 100 s", 1, |played| played.session.tally.beyond)
+}
+
+/// Slow operations that hold nobody up: p98.5 is 1 ms, and a histogram "corrected" for an interval
+/// of 10 ms would say 90.
+pub fn independent() -> Findings {
+    let script = delays(|number| if number % 100 == 99 { 100 * MS } else { MS });
+    let played = Trial::uniform(10_000.0, 20).over(128, 1).play(script);
+    Findings::of(played).responses(0, &[(95.0, MS), (98.5, MS), (99.5, 100 * MS)]).exactly(
+        "waited for a connection",
+        0,
+        |played| played.session.tally.bound,
+    )
+}

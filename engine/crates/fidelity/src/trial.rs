@@ -1,0 +1,188 @@
+//! One virtual trial: a tape, a load, a scripted server; what the client recorded, and the truth.
+
+use cachemark_load::{
+    Clock, EventLoop, KindTally, Links, Player, Session, Share, Shared, Window, percentile_ns,
+};
+use cachemark_tape::{
+    Distribution, KeyShape, Lane, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
+};
+
+use crate::script::Script;
+use crate::truth::Truth;
+use crate::world::{Freeze, World};
+
+pub const US: u64 = 1_000;
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+/// What is played; `play` plays it.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial {
+    schedule: Schedule,
+    window_ns: u64,
+    ops: u64,
+    connections: usize,
+    depth: usize,
+    timeout_ns: u64,
+    value_bytes: u32,
+    warmup_ns: u64,
+    freeze: Option<Freeze>,
+    seed: u64,
+}
+
+/// What came of it.
+pub struct Played {
+    pub session: Session,
+    pub truth: Truth,
+    pub open_loop: bool,
+    pub window_ns: u64,
+}
+
+impl Trial {
+    pub fn uniform(rate: f64, seconds: u64) -> Trial {
+        let duration_ns = seconds * SECOND;
+        Trial::of(Schedule::Uniform { rate, duration_ns }, duration_ns)
+    }
+
+    pub fn poisson(rate: f64, seconds: u64) -> Trial {
+        let duration_ns = seconds * SECOND;
+        Trial::of(Schedule::Poisson { rate, duration_ns }, duration_ns)
+    }
+
+    pub fn closed(seconds: u64) -> Trial {
+        Trial::of(Schedule::Closed { ops: 1000 }, seconds * SECOND)
+    }
+
+    fn of(schedule: Schedule, window_ns: u64) -> Trial {
+        Trial {
+            schedule,
+            window_ns,
+            ops: u64::MAX,
+            connections: 64,
+            depth: 64,
+            timeout_ns: 10 * SECOND,
+            value_bytes: 0,
+            warmup_ns: 0,
+            freeze: None,
+            seed: 1,
+        }
+    }
+
+    /// At most so many operations.
+    pub fn ops(self, ops: u64) -> Trial {
+        Trial { ops, ..self }
+    }
+
+    pub fn over(self, connections: usize, depth: usize) -> Trial {
+        Trial { connections, depth, ..self }
+    }
+
+    pub fn timeout(self, timeout_ns: u64) -> Trial {
+        Trial { timeout_ns, ..self }
+    }
+
+    pub fn values(self, value_bytes: u32) -> Trial {
+        Trial { value_bytes, ..self }
+    }
+
+    /// So much of the server's script is played before the window, and not counted.
+    pub fn warmup(self, warmup_ns: u64) -> Trial {
+        Trial { warmup_ns, ..self }
+    }
+
+    pub fn freeze(self, freeze: Freeze) -> Trial {
+        Trial { freeze: Some(freeze), ..self }
+    }
+
+    pub fn tape(&self) -> Tape {
+        let keys = match self.schedule {
+            Schedule::Closed { ops } => ops as u32,
+            // A Poisson process has more arrivals than it should, or fewer, by a few σ.
+            Schedule::Uniform { rate, .. } | Schedule::Poisson { rate, .. } => {
+                let mean = rate * self.window_ns as f64 / 1e9;
+                (mean + 10.0 * mean.sqrt() + 10.0) as u32
+            }
+        };
+        let workload = Workload {
+            keys,
+            // Record j asks for key j, so that the server knows which record it answers.
+            distribution: Distribution::Sequential,
+            shape: KeyShape::Pattern("k{index}".to_owned()),
+            size: Span { low: self.value_bytes, high: self.value_bytes },
+            compressibility: 0.0,
+            mix: parse_mix("get").expect("a mix"),
+            run: 1,
+            prefill: 0.0,
+            exptime_s: 0,
+            order: Order::Mixed,
+            counters: 0,
+        };
+        let bytes = generate(&workload, &self.schedule, self.seed).expect("a tape");
+        Tape::from_bytes(bytes).expect("our own tape")
+    }
+
+    /// Play it against a server; the client is the native one, event loop and all.
+    pub fn play(&self, script: Script) -> Played {
+        self.play_lanes(vec![script])
+    }
+
+    /// Play it in several lanes, each against a server of its own, and take them together.
+    pub fn play_lanes(&self, scripts: Vec<Script>) -> Played {
+        let tape = self.tape();
+        let lanes = scripts.len() as u64;
+        let mut truth = Truth::new(self.timeout_ns);
+        let mut players = Vec::new();
+        for (number, script) in (0..).zip(scripts) {
+            let lane = Lane::new(number, lanes, tape.op_count(), tape.group());
+            let (player, of_lane) = self.play_lane(&tape, lane, script);
+            players.push(player);
+            truth.add(of_lane);
+        }
+        Played {
+            session: Session::of(&players, &tape),
+            truth,
+            open_loop: tape.is_open_loop(),
+            window_ns: self.window_ns,
+        }
+    }
+
+    fn play_lane<'tape>(
+        &self,
+        tape: &'tape Tape,
+        lane: Option<Lane>,
+        script: Script,
+    ) -> (Player<'tape>, Truth) {
+        let world = World::new(tape, self.connections, script, self.freeze, self.timeout_ns);
+        let clock = world.clock();
+        let mut links = Links::new(world);
+        let share = Share::Lane { lane, ops: self.ops };
+        let mut play = |length_ns: u64| {
+            let start_ns = clock.now_ns();
+            links.network_mut().begin_window(start_ns);
+            let end_ns = start_ns + length_ns;
+            let window = Window { start_ns, end_ns, timeout_ns: self.timeout_ns };
+            let player = Player::new(tape, share, window, self.connections, self.depth);
+            let drain_end_ns = end_ns + 2 * self.timeout_ns;
+            EventLoop::new(player, clock.clone(), &mut links, &Shared::default(), drain_end_ns)
+                .run()
+                .expect("a virtual network does not fail")
+        };
+        if self.warmup_ns > 0 {
+            play(self.warmup_ns);
+        }
+        let player = play(self.window_ns);
+        (player, links.into_network().truth)
+    }
+}
+
+impl Played {
+    /// The one kind of operation there is.
+    pub fn gets(&self) -> &KindTally {
+        self.session.tally.kinds().next().expect("gets").1
+    }
+
+    /// A percentile of the response time, as the client prints it.
+    pub fn response_ns(&self, percent: f64) -> u64 {
+        percentile_ns(&self.gets().response, percent)
+    }
+}
