@@ -139,6 +139,8 @@ def merge(parts: list[Done]) -> Done:
             for kind in kinds
         },
         lag=_merge_blobs([part.lag for part in parts]),
+        # The own part of the lag is known of all of them or of none.
+        late=_merge_blobs([part.late for part in parts]) if all(p.late for p in parts) else None,
         max_in_flight=sum(part.max_in_flight for part in parts),
         bound=sum(part.bound for part in parts),
         unsent=sum(part.unsent for part in parts),
@@ -146,6 +148,7 @@ def merge(parts: list[Done]) -> Done:
         cpu_user_ns=sum(part.cpu_user_ns for part in parts),
         cpu_system_ns=sum(part.cpu_system_ns for part in parts),
         barriers=sum(part.barriers for part in parts),
+        beyond=sum(part.beyond for part in parts),
     )
 
 

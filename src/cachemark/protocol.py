@@ -195,6 +195,13 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     lag: Annotated[
         Histogram | None, Meta(description="open loop: actual send − intended start")
     ] = None
+    late: Annotated[
+        Histogram | None,
+        Meta(
+            description="open loop: the client's own part of the lag: when it came to the "
+            "operation − intended start, without the wait for a connection"
+        ),
+    ] = None
     max_in_flight: Annotated[Count, Meta(description="most operations outstanding at once")] = 0
     bound: Annotated[
         Count,
@@ -209,6 +216,9 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     barriers: Annotated[
         Count,
         Meta(description="answered commands sent to end noreply operations (`version`, not a get)"),
+    ] = 0
+    beyond: Annotated[
+        Count, Meta(description="times above 100 s, which a histogram holds as 100 s")
     ] = 0
 
 
