@@ -12,10 +12,17 @@
 #
 # Lanes are Ruby threads: one runs at a time, as in every program on this interpreter.
 
+# What libraries print goes to stderr; stdout is the protocol's alone.
+ANSWERS = $stdout.dup
+$stdout.reopen($stderr)
+
+require_relative 'lib/gems'
+Gems.prepare(ARGV[0].to_s)
+
 require 'io/wait'
 require 'json'
 
-%w[gems tape judge histogram session window complaints record lane player].each { |part| require_relative "lib/#{part}" }
+%w[tape judge histogram session window complaints record lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0
@@ -90,6 +97,8 @@ class Worker
   # Who this is. A library that is not there is an answer too.
   def hello
     unless @client
+      raise LoadError, Gems.trouble if Gems.trouble
+
       require_relative "clients/#{@name}"
       Client.load
       @client = Client
@@ -202,9 +211,5 @@ unless known.include?(name)
   warn "worker.rb CLIENT: one of #{known.join(', ')}"
   exit 2
 end
-# What libraries print goes to stderr; stdout is the protocol's alone.
-out = $stdout.dup
-$stdout.reopen($stderr)
-Gems.prepare(name)
-Worker.new(name, out).serve
+Worker.new(name, ANSWERS).serve
 exit!(0) # without waiting for a call of the library that may not come back

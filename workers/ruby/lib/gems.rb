@@ -7,9 +7,15 @@
 module Gems
   FOLDER = File.expand_path('../gemfiles', __dir__)
 
+  class << self
+    # What is wrong with the bundle, or nil.
+    attr_reader :trouble
+  end
+
   module_function
 
-  # Make a client's library findable by `require`.
+  # Make a client's library findable by `require`. To be called before anything else is loaded, of which
+  # a bundle may bring a version of its own.
   def prepare(name)
     trees = ENV.fetch(variable(name), nil)
     return $LOAD_PATH.unshift(*trees.split(':').flat_map { |tree| ["#{tree}/lib", "#{tree}/ext"] }) if trees
@@ -19,7 +25,12 @@ module Gems
       ENV['BUNDLE_GEMFILE'] = own
       ENV['BUNDLE_PATH'] = File.expand_path('../gems', __dir__)
     end
-    require 'bundler/setup' if ENV['BUNDLE_GEMFILE']
+    return unless ENV['BUNDLE_GEMFILE']
+
+    require 'bundler'
+    Bundler.setup
+  rescue LoadError, StandardError => e
+    @trouble = e.message.lines.first.strip
   end
 
   # How to get a library that is not there.
