@@ -130,6 +130,16 @@ static void refuse(const struct setup *setup, const struct tape *tape, char *rea
     try_behaviors(setup, reason);
 }
 
+/* A command that every server answers. Of versions it takes none but numbers, and asks for them once. */
+static memcached_return_t ask_each(memcached_st *handle)
+{
+  memcached_return_t code;
+  memcached_stat_st *stats = memcached_stat(handle, NULL, &code);
+  if (stats)
+    memcached_stat_free(handle, stats);
+  return code;
+}
+
 static void close_session(void *session)
 {
   struct session *s = session;
@@ -154,8 +164,8 @@ static void *open_session(const struct setup *setup, const struct tape *tape, ch
       snprintf(reason, REASON_SIZE, "%s: no host:port or unix:/path", setup->servers[i]);
   configure(s->handle, setup);
   behave(s->handle, setup, reason);
-  /* The first command connects, to every server. */
-  if (!*reason && memcached_version(s->handle) != MEMCACHED_SUCCESS)
+  /* The first command connects. */
+  if (!*reason && ask_each(s->handle) != MEMCACHED_SUCCESS)
     snprintf(reason, REASON_SIZE, "%s: %s", setup->servers[0], memcached_last_error_message(s->handle));
   if (!*reason)
     return s;
@@ -205,7 +215,7 @@ static void begin(void *session, bool prefill)
   bool buffering = s->buffers && !prefill;
   if (buffering != s->buffering) {
     memcached_behavior_set(s->handle, MEMCACHED_BEHAVIOR_BUFFER_REQUESTS, buffering);
-    memcached_version(s->handle); /* the setting closes the connections; this opens them again */
+    ask_each(s->handle); /* the setting closes the connections; this opens them again */
     s->buffering = buffering;
   }
 }
@@ -353,12 +363,8 @@ static void settle(void *session, const struct answer *answer)
 static int barrier(void *session)
 {
   struct session *s = session;
-  memcached_return_t code;
   memcached_behavior_set(s->handle, MEMCACHED_BEHAVIOR_NOREPLY, s->noreply = false);
-  memcached_stat_st *stats = memcached_stat(s->handle, NULL, &code);
-  if (stats)
-    memcached_stat_free(s->handle, stats);
-  return code == MEMCACHED_SUCCESS ? (int)memcached_server_count(s->handle) : -1;
+  return ask_each(s->handle) == MEMCACHED_SUCCESS ? (int)memcached_server_count(s->handle) : -1;
 }
 
 static uint64_t reconnects(void *session)
