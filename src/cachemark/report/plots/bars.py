@@ -285,7 +285,7 @@ def _key_places(key: Sequence[tuple[Role, str]], width: float) -> tuple[list[_En
         if entries and across + needs > width:
             across, line = 0.0, line + 1
         entries.append(_Entry(role=role, words=words, across=across, line=line))
-        across += needs + 14
+        across += needs + 22
     return entries, line + 1 if entries else 0
 
 
