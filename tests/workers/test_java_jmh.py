@@ -24,8 +24,10 @@ runs_java = pytest.mark.skipif(
     reason=f"{SPY.setup}; apt-get install memcached",
 )
 MEMCACHED = "memcached:threads=1,memory=64"
-# Generous: both share a machine with whatever else runs on it.
-FACTOR = 3
+# Generous, and for the best of several windows: others may use the machine too, and then one
+# window does a fifth of the next. Calls or keys counted wrongly would still tell.
+FACTOR = 4
+WINDOWS = 6
 PRINTED = """
 # Benchmark: cachemark.jmh.Memcached.throughput
 # Parameters: (client = caffeine, operation = get, server = none, valueSize = 100, wire = text)
@@ -134,7 +136,7 @@ CELLS = [
 def test_jmh_and_the_worker_tell_of_the_same_rate(
     client: str, wire: Any, operation: Any, threads: int, tmp_path: Path
 ) -> None:
-    """The worker before and after JMH, as the machine may change meanwhile."""
+    """The best second of the worker, before and after JMH, beside JMH's best iteration."""
     settings = Settings(
         operations=(operation,),
         modes=("throughput",),
@@ -142,7 +144,7 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
         threads=threads,
         timeout_ms=10_000,
         warmups=3,
-        iterations=3,
+        iterations=WINDOWS,
     )
     mix = ("--keys", "1000", "--key-length", "20", "--size", "100", "--mix", f"{operation}=1")
     tape = driver.write_tape(tmp_path, *mix, "--run", "10", "--ops", "8192")
@@ -160,19 +162,22 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
         assert isinstance(driver.ask(worker, setup), Ready)
         driver.play(worker, Run(phase="prefill"))
 
-        def rate() -> float:
+        def rates() -> list[float]:
             driver.play(worker, Run(phase="warmup", duration_ms=3000))
-            done = driver.play(worker, Run(phase="measure", duration_ms=3000))
+            return [rate() for _ in range(WINDOWS // 2)]
+
+        def rate() -> float:
+            done = driver.play(worker, Run(phase="measure", duration_ms=1000))
             told = done.operations[operation]
             assert told.ok == told.attempts
             return told.ok / done.elapsed_ns * 1e9
 
-        before = rate()
+        before = rates()
         came = jmh.measure(parse_client(client, CLIENTS), settings, MEMCACHED)
-        after = rate()
+        own = before + rates()
     assert came.absent == []
-    (result,) = came.results
-    own = result.metric.score
-    print(f"{client} {wire} {operation}, {threads} threads: ", end="")
-    print(f"worker {before:,.0f}, JMH {own:,.0f}, worker {after:,.0f} ops/s")
-    assert min(before, after) / FACTOR < own < FACTOR * max(before, after)
+    (entry,) = came.entries
+    (theirs,) = entry["primaryMetric"]["rawData"]
+    print(f"{client} {wire} {operation}, {threads} threads, best of {WINDOWS} s: ", end="")
+    print(f"worker {max(own):,.0f}, JMH {max(theirs):,.0f} ops/s")
+    assert max(own) / FACTOR < max(theirs) < FACTOR * max(own)
