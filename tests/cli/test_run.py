@@ -176,7 +176,7 @@ def test_interrupted_a_run_leaves_nothing_and_says_how_to_go_on(tmp_path: Path) 
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while len(below := children_of(process.pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
