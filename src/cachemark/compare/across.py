@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cachemark.compare.differences import differences, other_machine
 from cachemark.compare.family import Pair, absent, decided, lines, notes, tests
-from cachemark.compare.selection import Wanted, by_cell, valid, why_not
+from cachemark.compare.selection import Wanted, by_cell, by_name, valid, why_not
 from cachemark.compare.value import Compared
 from cachemark.errors import UsageError
 from cachemark.outcome import Cell, Outcome
@@ -26,7 +26,7 @@ def across(
     first, second = (by_cell(trials) for trials in outcomes)
     names = headers[0].id, headers[1].id
     wanted.check([*first, *second], " or ".join(names))
-    cells = [cell for cell in [*first, *(c for c in second if c not in first)] if wanted.has(cell)]
+    cells = sorted(filter(wanted.has, first.keys() | second.keys()), key=by_name)
     pairs: list[Pair] = []
     lost: list[tuple[Cell, str]] = []
     left_out: list[tuple[Cell, str]] = []

@@ -52,6 +52,6 @@ def _worker(trial: Outcome) -> dict[str, str]:
 
 
 def _line(what: str, before: object, after: object) -> str:
-    if before == after:
-        return ""
-    return f"{what.replace('_', ' ')}: {before or '–'} → {after or '–'}"
+    # What an older cachemark did not note is no difference.
+    known = before not in ("", {}) and after not in ("", {})
+    return f"{what.replace('_', ' ')}: {before} → {after}" if known and before != after else ""

@@ -44,11 +44,16 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_cell(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
-    """All trials of each cell, in the order of the plan."""
+    """All trials of each cell; the cells by name, as a run's own order is random."""
     cells: dict[Cell, list[Outcome]] = {}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index):
         cells.setdefault(outcome.trial.cell, []).append(outcome)
-    return cells
+    return {cell: cells[cell] for cell in sorted(cells, key=by_name)}
+
+
+def by_name(cell: Cell) -> tuple[str, str, str, str]:
+    """What cells are sorted by: alike work stands together."""
+    return cell.workload, cell.load, cell.server, cell.client
 
 
 def valid(trials: Sequence[Outcome]) -> list[Outcome]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cachemark.compare.selection import FIELDS
 from cachemark.compare.value import Compared, Row
-from cachemark.outcome import Cell
 from cachemark.report.format import interval, size_spread, spread, time_spread
 from cachemark.report.tables import Table
 from cachemark.statistics import FIGURES, Contrast, Figure, Interval, Outlook
@@ -48,7 +47,7 @@ def tables(compared: Compared) -> list[tuple[str, Table]]:
 def _table(compared: Compared, figure: Figure) -> Table:
     common = _common(compared)
     rows = [
-        [_label(row, common), *_figures(contrast, contrast.ratio, figure)]
+        [_label(row, compared, common), *_figures(contrast, contrast.ratio, figure)]
         for row in compared.rows
         for contrast in row.contrasts
         if contrast.figure == figure.name and contrast.ratio
@@ -96,15 +95,19 @@ def _common(compared: Compared) -> list[str]:
     return [field for field in FIELDS if len({getattr(cell, field) for cell in cells}) == 1]
 
 
-def _label(row: Row, common: list[str]) -> str:
-    """A row's cell without what all share; both names where its two cells differ in one."""
-    parts = [_part(field, row.baseline, row.other) for field in FIELDS if field not in common]
-    return " · ".join(parts) or "all"
+def _label(row: Row, compared: Compared, common: list[str]) -> str:
+    """A row's cell without what all share, and without what the head says already."""
+    parts = [_part(field, row, compared) for field in FIELDS if field not in common]
+    return " · ".join(part for part in parts if part) or "all"
 
 
-def _part(field: str, baseline: Cell, other: Cell) -> str:
-    before, after = getattr(baseline, field), getattr(other, field)
-    return after if before == after else f"{after} / {before}"
+def _part(field: str, row: Row, compared: Compared) -> str:
+    before, after = getattr(row.baseline, field), getattr(row.other, field)
+    if before == after:
+        return after
+    if compared.paired and before == compared.baseline:
+        return "" if after == compared.other else after
+    return f"{after} (baseline {before})"
 
 
 def tally(compared: Compared) -> str:
