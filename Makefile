@@ -28,8 +28,9 @@ test: debian setup ## Set up (Debian packages and every language too), then run 
 test-rust: ## The engine's tests
 	cd engine && cargo test --quiet --locked
 
+# Most of a test's time is waiting: more processes than cores.
 test-python: setup ## The orchestrator's and the workers' tests, end to end
-	$(RUN) pytest
+	$(RUN) pytest -n 4 --dist loadgroup
 
 check: setup ## Formatters, linters, types, and docs that are printed from code
 	cd engine && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings

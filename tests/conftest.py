@@ -35,3 +35,10 @@ def cli(tmp_path: Path) -> Cli:
 def miniature(name: str) -> str:
     """The client of a miniature bad worker, as an experiment names it."""
     return f"command:{sys.executable} {ROOT / 'tests' / 'miniatures' / name}.py"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests are spread over processes, those of a file stay together with their fixtures."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))

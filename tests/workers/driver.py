@@ -28,8 +28,11 @@ def clients() -> list[Any]:
 
 
 def _marks(client: Client) -> list[pytest.MarkDecorator]:
-    missing = client.missing()
-    return [pytest.mark.skip(reason=f"{missing}: {client.setup}")] if missing else []
+    # Where tests are spread over processes, one process has all tests of a client.
+    marks = [pytest.mark.xdist_group(client.id)]
+    if missing := client.missing():
+        marks.append(pytest.mark.skip(reason=f"{missing}: {client.setup}"))
+    return marks
 
 
 @contextmanager

@@ -9,23 +9,20 @@ from typing import Any
 
 import pytest
 
-from cachemark import process
-from cachemark.clients import Client, registry
+from cachemark.clients import Client
 from cachemark.protocol import Failure, Prepare, Ready, Unsupported
 from cachemark.worker import Worker
 from tests.workers import driver
 from tests.workers.test_python_tape import GET, READ, REFUSED, made
 
 # In process, so that there is nothing but the reader to go wrong.
-_READERS = [each for each in registry(process.binary_path()).values() if each.id.endswith("/null")]
+_READERS = [each for each in driver.clients() if each.id.endswith("/null")]
 _ANSWERS = (Failure, Ready, Unsupported)
 
 
-@pytest.fixture(scope="module", params=_READERS, ids=lambda client: client.id)
+@pytest.fixture(scope="module", params=_READERS)
 def worker(request: Any) -> Generator[Worker]:
     client: Client = request.param
-    if missing := client.missing():
-        pytest.skip(f"{missing}: {client.setup}")
     with driver.started(client) as (worker, _):
         yield worker
 
