@@ -14,7 +14,7 @@ pub fn sweep() -> Findings {
         let x_ns = 100.0 * 10_f64.powf(f64::from(step) / 10.0);
         let (printed_ns, _) = printed(x_ns as u64);
         findings = findings.check(Check {
-            quantity: "printed".to_owned(),
+            quantity: "the same delay, printed".to_owned(),
             unit: Unit::Ns,
             expected: x_ns.floor() * (1.0 + BUCKET / 2.0),
             measured: printed_ns as f64,
