@@ -16,6 +16,7 @@ FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 _WIDE = 480
 # Generous, as a reader's machine may have none of the fonts that are asked for.
 _LETTER = 6.8
+_WIDE_LETTER = 7.2
 _EDGE = 6
 
 
@@ -40,7 +41,7 @@ def is_wide(width: int) -> bool:
 def room(width: int, names: Sequence[str], figures: Sequence[str]) -> Room:
     """Share a whole width out: names to the left if they fit, figures to the right."""
     right = min(170, text_width(figures) + 12)
-    left = min(round(0.4 * width), text_width(names) + 12) if is_wide(width) else 0
+    left = min(round(0.44 * width), text_width(names) + 12) if is_wide(width) else 0
     if not left:
         right = 12
     return Room(left=left, width=width - (left or _EDGE) - right, right=right)
@@ -52,14 +53,14 @@ def text_width(texts: Sequence[str]) -> int:
 
 
 def fit(words: str, width: float) -> str:
-    """The words, or as much of both their ends as surely fits.
+    """The words, or as much of both their ends as surely fits: what tells apart comes late.
 
     Vega's own limit goes by the fonts of this machine, not by those of the reader's.
     """
-    most = max(6, int(width / _LETTER))
+    most = max(6, int(width / _WIDE_LETTER))
     if len(words) <= most:
         return words
-    tail = most // 3
+    tail = most * 2 // 3
     return f"{words[: most - tail - 1]}…{words[-tail:]}"
 
 
