@@ -148,7 +148,16 @@ final class Client extends Session
     {
         $good = [Memcached::RES_SUCCESS, Memcached::RES_NOTFOUND, Memcached::RES_END];
         $whole = is_array($values) && in_array($this->client->getResultCode(), $good, true);
+        if ($whole && count($values) < count($op->keys) && $this->lacksServer()) {
+            return CONNECTION;
+        }
         return $whole ? $this->judge->foundMany($values, $op) : $this->failed();
+    }
+
+    /** A server that was lost is left out of a multi-key get for a while, and nothing says so: its keys are no misses. */
+    private function lacksServer(): bool
+    {
+        return count($this->setup->servers) > 1 && $this->client->getLastDisconnectedServer() !== false;
     }
 
     /** @param list<mixed> $arguments */
