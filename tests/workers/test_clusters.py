@@ -21,7 +21,14 @@ pytestmark = pytest.mark.skipif(
 )
 MEMCACHED = "memcached:threads=1,memory=16"
 MIX = ("--keys", "60", "--size", "30", "--mix", "get=1,mget=1", "--run", "10", "--ops", "200")
-SPREADS = ("c/libmemcached", "perl/fast", "perl/memcached", "php/memcached", "rust/memcache")
+SPREADS = (
+    "c/libmemcached",
+    "perl/fast",
+    "perl/memcached",
+    "php/memcached",
+    "python/pymemcache",
+    "rust/memcache",
+)
 
 
 def _clients() -> list[Any]:

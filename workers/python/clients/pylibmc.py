@@ -77,6 +77,8 @@ def refuse(setup):
     mixed = sorted(answered & setup.kinds)
     if mixed and setup.kinds & {"set_noreply", "mset_noreply"}:
         return f"no writes without a reply beside {', '.join(mixed)}"
+    if len(setup.servers) > 1 and "mget" in setup.kinds:
+        return "no multi-key get over several servers: it skips one that is lost, and says nothing"
     if setup.wire == "binary" and "touch" in setup.kinds:
         return "no binary touch: it waits for a second reply until its time-out"
     return ""
