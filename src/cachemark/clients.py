@@ -20,7 +20,7 @@ from cachemark.errors import UsageError
 NATIVE = "native"
 
 
-Concurrency = Literal["threads", "processes", "tasks"]
+Concurrency = Literal["threads", "processes", "forks", "tasks"]
 # A client as the library comes, beside the one on the ground that all share.
 DEFAULTS = "@defaults"
 
@@ -29,7 +29,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     """A client, and the command that starts its worker.
 
     `in_process`: a cache inside the worker's own process, which has no server. `concurrency`: what
-    its callers are; where they are processes, each has a worker of its own.
+    its callers are; where they are processes, each has a worker of its own; where they are forks,
+    one worker has a process for each.
     """
 
     id: str

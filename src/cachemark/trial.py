@@ -245,8 +245,10 @@ def _processes(setting: Setting) -> int:
 def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Ready) -> Prepare:
     load = setting.load
     threads, connections = load.threads, load.connections or load.threads
-    if threads > 1 and setting.client.client.concurrency == "processes":
+    callers = setting.client.client.concurrency
+    if threads > 1 and callers in ("processes", "forks"):
         notes.notes.append(f"{threads} processes instead of {threads} threads")
+    if callers == "processes":
         connections = max(1, connections // threads)
         threads = 1
     elif threads > 1 and "threads" not in ready.capabilities:
