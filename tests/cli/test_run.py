@@ -180,7 +180,7 @@ def test_interrupted_a_run_leaves_nothing_and_says_how_to_go_on(tmp_path: Path) 
     while len(below := children_of(process.pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "cachemark run --resume" in errors
     assert "Traceback" not in errors

@@ -81,7 +81,9 @@ def test_each_server_has_its_share(cli: Cli, tmp_path: Path, client: str) -> Non
         text = EXPERIMENT.format(server=f"remote:{places}")
         text = text.replace('["native", "native?hashing=ketama"]', json.dumps([client]))
         (tmp_path / "e.toml").write_text(text.replace("gat = 1, delete = 1", "gat = 1"))
-        assert cli("run", "e.toml", "--workload", "mixed").returncode == 0
+        cli("run", "e.toml", "--workload", "mixed")
+        # On a machine that is busy the open one's schedule may not hold.
+        assert all(outcome.measure is not None for outcome in outcomes(tmp_path))
         items = [int(server.stats()["curr_items"]) for server in (one, two, three)]
         reads = [int(server.stats()["cmd_get"]) for server in (one, two, three)]
     assert sum(items) == 3000

@@ -13,7 +13,7 @@ from cachemark.conformance.tape_values import tape_values
 from cachemark.protocol import Done, Failure, Operation, Prepare, Ready, Run, Stop
 from cachemark.servers import RunningServer, parse_spec, running
 
-TIMEOUT_MS = 300
+TIMEOUT_MS = 1000
 _KEYS = 20
 _GETS = ("--keys", str(_KEYS), "--size", "30", "--mix", "get=1", "--ops", "100")
 _DOUBLE = "reference"
