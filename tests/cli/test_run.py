@@ -171,7 +171,8 @@ def test_killed_half_way_a_run_is_finished_and_nothing_repeated(cli: Cli, tmp_pa
 def test_interrupted_a_run_leaves_nothing_and_says_how_to_go_on(tmp_path: Path) -> None:
     name = write(tmp_path, measure_ms="20000")
     process = subprocess.Popen(
-        [sys.executable, "-m", "cachemark", "run", name],
+        # Where the tests themselves run in a shell's background, SIGINT is ignored by inheritance.
+        ["env", "--default-signal=INT", sys.executable, "-m", "cachemark", "run", name],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
@@ -180,7 +181,7 @@ def test_interrupted_a_run_leaves_nothing_and_says_how_to_go_on(tmp_path: Path) 
     while len(below := children_of(process.pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "cachemark run --resume" in errors
     assert "Traceback" not in errors
