@@ -5,6 +5,7 @@ mod drive;
 mod drive_table;
 mod fidelity;
 mod messages;
+mod null;
 mod serve;
 mod tape;
 mod units;
@@ -34,6 +35,10 @@ enum Verb {
     Drive(Box<drive::Arguments>),
     /// Hold the native client against answers that are known beforehand
     Fidelity(fidelity::Arguments),
+    /// The floor of `serve`: answer each request with the same bytes, reading none of them
+    NullServer(null::ServerArguments),
+    /// The floor of `drive`: write ready requests, parse no reply, print the CPU time
+    NullClient(Box<null::ClientArguments>),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +48,8 @@ fn main() -> ExitCode {
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(*arguments),
         Verb::Fidelity(arguments) => fidelity::run(arguments),
+        Verb::NullServer(arguments) => null::run_server(arguments),
+        Verb::NullClient(arguments) => null::run_client(*arguments),
     }
 }
 

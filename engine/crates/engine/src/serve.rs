@@ -115,15 +115,25 @@ fn announce(addresses: &[String], settings: &Settings) -> Result<(), String> {
         threads: settings.threads,
         memory_bytes: settings.memory_bytes as u64,
     };
-    let line = serde_json::to_string(&listening).expect("plain values");
+    tell(&listening)
+}
+
+/// One line of JSON on stdout, at once.
+pub fn tell(message: &impl Serialize) -> Result<(), String> {
+    let line = serde_json::to_string(message).expect("plain values");
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{line}")
         .and_then(|()| stdout.flush())
         .map_err(|error| format!("nobody reads stdout: {error}"))
 }
 
-fn wait_for_stdin(stop: &Sender<()>) {
+/// Block until the caller closes stdin, or dies.
+pub fn until_stdin_ends() {
     let mut ignored = [0; 256];
     while io::stdin().lock().read(&mut ignored).is_ok_and(|bytes| bytes > 0) {}
+}
+
+fn wait_for_stdin(stop: &Sender<()>) {
+    until_stdin_ends();
     let _ = stop.send(());
 }

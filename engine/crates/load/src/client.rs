@@ -242,7 +242,7 @@ fn wait_until(start_ns: u64) {
 }
 
 /// CPU time of this process so far, user and system, in ns.
-fn cpu_times() -> (u64, u64) {
+pub fn cpu_times() -> (u64, u64) {
     // SAFETY: getrusage fills the struct that it is given; all zeros is a valid rusage.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

@@ -18,10 +18,10 @@ mod sockets;
 mod spread;
 mod tally;
 
-pub use client::{Client, Configuration, Control, Limits, PrepareError, Session};
+pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, cpu_times};
 pub use event_loop::{EventLoop, Links, Shared};
 pub use outside::{Clock, Nap, Network, Ready};
 pub use player::{Player, Share, Window};
-pub use socket::Address;
+pub use socket::{Address, Stream};
 pub use spread::{Hashing, Spread};
 pub use tally::{Failure, Figures, KindTally, Tally, encode_histogram, percentile_ns};

@@ -68,17 +68,25 @@ impl Stream {
             None => self.socket.peer_addr().map(|_| ()),
         }
     }
+}
 
+impl Read for Stream {
     /// Read what is there; `WouldBlock` when nothing is.
     #[inline]
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.socket.read(into)
     }
+}
 
+impl Write for Stream {
     /// Write what fits; `WouldBlock` when nothing does.
     #[inline]
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The sockets of one thread behind level-triggered epoll, so that one read per readiness is
 //! enough. At depth 1 an operation costs epoll_wait, read and write.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::time::Duration;
 

@@ -1,0 +1,181 @@
+//! The null client: ready requests out, replies into a scratch buffer.
+
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+
+use cachemark_load::{Address, Stream, cpu_times};
+use cachemark_protocol::encode;
+use cachemark_tape::{Tape, Verb};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+
+use crate::cycle::{Cycle, Place};
+
+const READ_BYTES: usize = 64 * 1024;
+const EVENTS: usize = 256;
+/// So long nothing comes before the server is given up.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// What is written, and how much comes back.
+#[derive(Debug)]
+pub struct Plan {
+    requests: Vec<u8>,
+    request_bytes: usize,
+    reply_bytes: usize,
+}
+
+impl Plan {
+    /// The gets of a tape: each request and each reply has to be of one length, as nothing is
+    /// parsed. `reply_bytes` is that of each reply where the server answers otherwise than with
+    /// the tape's values.
+    pub fn of(tape: &Tape, reply_bytes: Option<usize>) -> Result<Plan, String> {
+        let mut requests = Vec::new();
+        let (mut request_bytes, mut expected) = (None, reply_bytes);
+        for j in 0..tape.op_count() {
+            let op = tape.op(j);
+            if op.verb != Verb::Get {
+                let kind = op.verb.kind(op.noreply);
+                return Err(format!("a {kind}: the null client plays gets, use --mix get=1"));
+            }
+            let before = requests.len();
+            encode::get(&mut requests, "get", std::iter::once(tape.key(op.key)));
+            let of_request = requests.len() - before;
+            let of_reply = reply_bytes.unwrap_or_else(|| hit_bytes(tape, op.key));
+            if *request_bytes.get_or_insert(of_request) != of_request
+                || *expected.get_or_insert(of_reply) != of_reply
+            {
+                return Err("keys or values of several lengths: the null client counts bytes, \
+                            use one --key-length and one --size"
+                    .to_owned());
+            }
+        }
+        let (request_bytes, reply_bytes) = request_bytes.zip(expected).ok_or("an empty tape")?;
+        Ok(Plan { requests, request_bytes, reply_bytes: reply_bytes.max(1) })
+    }
+
+    fn messages(&self) -> usize {
+        self.requests.len() / self.request_bytes
+    }
+}
+
+/// `VALUE key 0 length`, the data, `END`.
+fn hit_bytes(tape: &Tape, key: u32) -> usize {
+    let length = tape.value_length(key);
+    let digits = length.to_string().len();
+    b"VALUE  0 \r\n\r\nEND\r\n".len() + tape.key(key).len() + digits + length as usize
+}
+
+/// What a window came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Floor {
+    pub ops: u64,
+    pub elapsed_ns: u64,
+    pub cpu_user_ns: u64,
+    pub cpu_system_ns: u64,
+}
+
+struct Line {
+    stream: Stream,
+    place: Place,
+    /// Bytes of a reply that is not whole.
+    read: usize,
+}
+
+struct Player<'plan> {
+    plan: &'plan Plan,
+    requests: Cycle,
+    epoll: OwnedFd,
+    lines: Vec<Line>,
+}
+
+/// Play a plan in a closed loop on one thread: first so long unmeasured, then so long measured.
+pub fn play(
+    address: &Address,
+    plan: &Plan,
+    (connections, depth): (usize, usize),
+    (warmup, duration): (Duration, Duration),
+) -> io::Result<Floor> {
+    let mut player = Player::connect(address, plan, connections)?;
+    for c in 0..connections {
+        player.owe(c, depth);
+        player.write(c)?;
+    }
+    player.run(warmup)?;
+    let (begin, before) = (Instant::now(), cpu_times());
+    let ops = player.run(duration)?;
+    let (elapsed_ns, after) = (begin.elapsed().as_nanos() as u64, cpu_times());
+    Ok(Floor {
+        ops,
+        elapsed_ns,
+        cpu_user_ns: after.0 - before.0,
+        cpu_system_ns: after.1 - before.1,
+    })
+}
+
+impl<'plan> Player<'plan> {
+    fn connect(address: &Address, plan: &'plan Plan, count: usize) -> io::Result<Player<'plan>> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut lines = Vec::with_capacity(count);
+        for c in 0..count {
+            let stream = Stream::connect(address, SILENCE)?;
+            epoll::add(&epoll, &stream, EventData::new_u64(c as u64), EventFlags::IN)?;
+            // Each begins somewhere else on the tape.
+            let first = c * plan.messages() / count;
+            lines.push(Line { stream, place: Place::at(first, plan.request_bytes), read: 0 });
+        }
+        Ok(Player { plan, requests: Cycle::of(&plan.requests), epoll, lines })
+    }
+
+    fn owe(&mut self, c: usize, requests: usize) {
+        self.lines[c].place.owe(requests * self.plan.request_bytes);
+    }
+
+    fn write(&mut self, c: usize) -> io::Result<()> {
+        let line = &mut self.lines[c];
+        if self.requests.write(&mut line.place, &mut line.stream)? {
+            return Ok(());
+        }
+        Err(io::Error::other("the socket's buffer is full: use a smaller --depth"))
+    }
+
+    /// Replies that came in so long a time.
+    fn run(&mut self, duration: Duration) -> io::Result<u64> {
+        let mut scratch = vec![0; READ_BYTES];
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        let silence = Timespec { tv_sec: SILENCE.as_secs() as i64, tv_nsec: 0 };
+        let (begin, mut replies) = (Instant::now(), 0);
+        while begin.elapsed() < duration {
+            let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&silence)) {
+                Ok(waited) => waited,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if events.is_empty() {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the server is silent"));
+            }
+            for event in events {
+                replies += self.turn(event.data.u64() as usize, &mut scratch)?;
+            }
+        }
+        Ok(replies)
+    }
+
+    /// Read what has come, and send as many requests as were answered.
+    #[inline]
+    fn turn(&mut self, c: usize, scratch: &mut [u8]) -> io::Result<u64> {
+        let line = &mut self.lines[c];
+        match line.stream.read(scratch)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            bytes => {
+                line.read += bytes;
+                let whole = line.read / self.plan.reply_bytes;
+                line.read %= self.plan.reply_bytes;
+                self.owe(c, whole);
+                self.write(c)?;
+                Ok(whole as u64)
+            }
+        }
+    }
+}

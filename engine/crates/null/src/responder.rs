@@ -1,0 +1,185 @@
+//! The null responder: the same reply to whatever is asked.
+
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cachemark_load::Address;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use socket2::Socket;
+
+use crate::cycle::{Cycle, Place};
+
+const READ_BYTES: usize = 64 * 1024;
+const EVENTS: usize = 256;
+const LISTENER: u64 = u64::MAX;
+/// How often it is asked whether to stop.
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// How the responder knows how many requests it has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Each request is one line: reads, deletes and the like.
+    Lines,
+    /// Each request has so many bytes.
+    Bytes(usize),
+}
+
+impl Counting {
+    /// Requests that end in `bytes`; `left` is what of an unended one was read before.
+    fn count(self, bytes: &[u8], left: &mut usize) -> usize {
+        match self {
+            Counting::Lines => memchr::memchr_iter(b'\n', bytes).count(),
+            Counting::Bytes(each) => {
+                let whole = *left + bytes.len();
+                *left = whole % each;
+                whole / each
+            }
+        }
+    }
+}
+
+struct Line {
+    socket: Socket,
+    place: Place,
+    left: usize,
+    blocked: bool,
+}
+
+/// A server of one thread that answers without having read.
+pub struct Responder {
+    epoll: OwnedFd,
+    listener: Socket,
+    address: String,
+    lines: Vec<Option<Line>>,
+    replies: Cycle,
+    reply_bytes: usize,
+    counting: Counting,
+}
+
+impl Responder {
+    /// Listen; port 0 is any.
+    pub fn listen(address: &Address, reply: &[u8], counting: Counting) -> io::Result<Responder> {
+        let (listener, address) = match address {
+            Address::Tcp(address) => {
+                let listener = TcpListener::bind(address)?;
+                let bound = listener.local_addr()?.to_string();
+                (Socket::from(listener), bound)
+            }
+            Address::Unix(path) => (
+                OwnedFd::from(UnixListener::bind(path)?).into(),
+                format!("unix:{}", path.display()),
+            ),
+        };
+        listener.set_nonblocking(true)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        Ok(Responder {
+            epoll,
+            listener,
+            address,
+            lines: Vec::new(),
+            replies: Cycle::of(reply),
+            reply_bytes: reply.len(),
+            counting,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Answer until told to stop.
+    pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        let mut scratch = vec![0; READ_BYTES];
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        while !stop.load(Ordering::Relaxed) {
+            let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&LOOK_AGAIN)) {
+                Ok(waited) => waited,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for event in events {
+                match event.data.u64() {
+                    LISTENER => self.accept()?,
+                    number => self.serve(number as usize, &mut scratch)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            let socket = match self.listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Err(error),
+            };
+            socket.set_nonblocking(true)?;
+            if !self.address.starts_with("unix:") {
+                socket.set_tcp_nodelay(true)?;
+            }
+            let free = self.lines.iter().position(Option::is_none);
+            let number = free.unwrap_or(self.lines.len());
+            epoll::add(&self.epoll, &socket, EventData::new_u64(number as u64), EventFlags::IN)?;
+            let line = Line { socket, place: Place::default(), left: 0, blocked: false };
+            match free {
+                Some(number) => self.lines[number] = Some(line),
+                None => self.lines.push(Some(line)),
+            }
+        }
+    }
+
+    fn serve(&mut self, number: usize, scratch: &mut [u8]) -> io::Result<()> {
+        let Some(line) = &mut self.lines[number] else { return Ok(()) };
+        if !line.blocked {
+            match line.socket.read(scratch) {
+                Ok(0) => return self.hang_up(number),
+                Ok(bytes) => {
+                    let requests = self.counting.count(&scratch[..bytes], &mut line.left);
+                    line.place.owe(requests * self.reply_bytes);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => return self.hang_up(number),
+            }
+        }
+        let Ok(written) = self.replies.write(&mut line.place, &line.socket) else {
+            return self.hang_up(number);
+        };
+        if line.blocked == written {
+            line.blocked = !written;
+            let flags = if written { EventFlags::IN } else { EventFlags::OUT };
+            let data = EventData::new_u64(number as u64);
+            epoll::modify(&self.epoll, line.socket.as_fd(), data, flags)?;
+        }
+        Ok(())
+    }
+
+    /// Dropping the socket takes it out of the epoll set.
+    fn hang_up(&mut self, number: usize) -> io::Result<()> {
+        self.lines[number] = None;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_across_reads() {
+        let mut left = 0;
+        assert_eq!(Counting::Lines.count(b"get a\r\nge", &mut left), 1);
+        assert_eq!(Counting::Lines.count(b"t b\r\n", &mut left), 1);
+        let six = Counting::Bytes(6);
+        assert_eq!([4, 1, 8, 5].map(|n| six.count(&vec![b'\n'; n], &mut left)), [0, 0, 2, 1]);
+    }
+}

@@ -1,0 +1,90 @@
+//! The null client, and the native one, against the null responder.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits};
+use cachemark_null::{Counting, Plan, Responder, play};
+use cachemark_tape::{
+    Distribution, KeyShape, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
+};
+
+fn tape(keys: u32, mix: &str) -> Tape {
+    let workload = Workload {
+        keys,
+        distribution: Distribution::Uniform,
+        shape: KeyShape::Pattern("key-{index:06}".to_owned()),
+        size: Span { low: 100, high: 100 },
+        compressibility: 0.0,
+        mix: parse_mix(mix).expect("a mix"),
+        run: 2,
+        prefill: 1.0,
+        exptime_s: 0,
+        order: Order::Mixed,
+        counters: 0,
+    };
+    let bytes = generate(&workload, &Schedule::Closed { ops: 1000 }, 1).expect("a tape");
+    Tape::from_bytes(bytes).expect("our own tape")
+}
+
+fn hit(tape: &Tape) -> Vec<u8> {
+    let mut reply = b"VALUE key-000000 0 100\r\n".to_vec();
+    reply.extend_from_slice(tape.value(0, 100));
+    reply.extend_from_slice(b"\r\nEND\r\n");
+    reply
+}
+
+/// Run a test while a responder answers.
+fn with_responder(reply: &[u8], test: impl FnOnce(&Address)) {
+    let any = Address::parse("127.0.0.1:0").expect("an address");
+    let mut responder = Responder::listen(&any, reply, Counting::Lines).expect("a port");
+    let address = Address::parse(responder.address()).expect("an address");
+    let stop = Arc::new(AtomicBool::new(false));
+    let heard = Arc::clone(&stop);
+    let thread = thread::spawn(move || responder.run(&heard));
+    test(&address);
+    stop.store(true, Ordering::Relaxed);
+    thread.join().expect("no panic").expect("no error");
+}
+
+#[test]
+fn replies_are_counted_at_any_depth() {
+    let tape = tape(50, "get=1");
+    let plan = Plan::of(&tape, None).expect("a plan");
+    with_responder(&hit(&tape), |address| {
+        for (connections, depth) in [(1, 1), (4, 16)] {
+            let window = (Duration::from_millis(1), Duration::from_millis(20));
+            let floor = play(address, &plan, (connections, depth), window).expect("a window");
+            assert!(floor.ops > 0 && floor.elapsed_ns >= 20_000_000, "{floor:?}");
+        }
+    });
+}
+
+#[test]
+fn one_key_makes_the_reply_a_hit_for_the_native_client() {
+    let tape = Arc::new(tape(1, "get=1"));
+    with_responder(&hit(&tape), |address| {
+        let configuration = Configuration {
+            addresses: vec![address.clone()],
+            hashing: Hashing::default(),
+            threads: 1,
+            connections: 4,
+            depth: 4,
+            segment: (0, 1),
+            timeout: Duration::from_secs(10),
+        };
+        let mut client = Client::prepare(configuration, Arc::clone(&tape)).expect("connections");
+        let limits = Limits::Play { start_in_ns: 0, ops: Some(1000), duration_ns: None };
+        let session = client.run(limits, &Control::default()).expect("a window");
+        let (_, gets) = session.tally.kinds().next().expect("gets");
+        assert_eq!((gets.ok, gets.hits, gets.failed()), (1000, 1000, 0));
+    });
+}
+
+#[test]
+fn what_cannot_be_counted_in_bytes_is_refused() {
+    assert!(Plan::of(&tape(9, "get=1,set=1"), None).expect_err("a set").contains("set"));
+    assert!(Plan::of(&tape(9, "mget=1"), None).expect_err("an mget").contains("mget"));
+}
