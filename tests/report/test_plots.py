@@ -16,6 +16,7 @@ from cachemark.report.plots import files, plots, summary
 from cachemark.report.plots.bars import BarItem, bars, cut_off, end
 from cachemark.report.plots.draw import svg
 from cachemark.report.plots.picture import ticks
+from cachemark.report.plots.same_work import same_work
 from cachemark.report.trials import trial_rows
 from cachemark.report.value import Report
 from cachemark.statistics import Interval
@@ -114,6 +115,20 @@ def test_the_answer_is_one_sentence(made: Report) -> None:
     assert said.endswith("more than noise in every one.")
     one = msgspec.structs.replace(made, groups=made.groups[:1], answers=made.answers[:1])
     assert answers.sentence(one) == made.answers[0]
+
+
+@pytest.mark.parametrize(("times", "apart"), [(0.4, []), (4, ["get · four · in the process"])])
+def test_caches_in_the_process_never_leave_slivers_of_the_others(
+    times: float, apart: list[str]
+) -> None:
+    one = report({"memcached": 0.02, "none": times})
+    works = [work for work in same_work(one) if work.groups[0].load == "four"]
+    assert [work.title for work in works] == ["get · four", *apart]
+    assert [[group.server for group in work.groups] for work in works] == (
+        [["memcached"], ["none"]] if apart else [["memcached", "none"]]
+    )
+    names = [plot.name for plot in plots(one, 520).every()]
+    assert len(names) == len(set(names))
 
 
 def test_every_plot_can_be_drawn_and_has_words(made: Report) -> None:

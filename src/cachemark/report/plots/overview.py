@@ -11,7 +11,8 @@ from cachemark.report.plots.bars import BarItem, bars, cut_off
 from cachemark.report.plots.frame import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, Role
 from cachemark.report.plots.ranking import figure, is_native, leader, said
-from cachemark.report.plots.value import Plot, slug
+from cachemark.report.plots.same_work import SameWork, same_work
+from cachemark.report.plots.value import Plot
 from cachemark.report.tables import Table
 from cachemark.report.value import Group, Report, Row
 from cachemark.statistics import Interval, Metric
@@ -24,27 +25,15 @@ def overview(report: Report, width: int) -> list[Plot]:
     """Who is fastest, workload by workload; nothing where there is but one group."""
     if len(report.groups) < 2:
         return []
-    return [_speed(report, groups, width) for groups in _same_work(report)]
+    return [_speed(report, work, width) for work in same_work(report)]
 
 
 def memory(report: Report, width: int) -> list[Plot]:
     """What the servers held in memory, where there are several to compare."""
     if len({group.server for group in report.groups}) < 2:
         return []
-    plots = [_memory(report, groups, width) for groups in _same_work(report)]
+    plots = [_memory(report, work, width) for work in same_work(report)]
     return [plot for plot in plots if plot]
-
-
-def _same_work(report: Report) -> list[list[Group]]:
-    """Groups that differ in their server only, in the order of the experiment."""
-    experiment = report.header.experiment
-    workloads = [workload.name for workload in experiment.workloads]
-    loads = [load.name for load in experiment.loads]
-    together: dict[tuple[int, int], list[Group]] = {}
-    for group in report.groups:
-        key = (workloads.index(group.workload), loads.index(group.load))
-        together.setdefault(key, []).append(group)
-    return [together[key] for key in sorted(together)]
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,15 +55,15 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
 def panels(report: Report) -> list[Panel]:
     """Who is fastest, for each workload and load, in the order of the experiment."""
-    return [_panel(report, groups) for groups in _same_work(report)]
+    return [_panel(report, work) for work in same_work(report)]
 
 
-def _panel(report: Report, groups: list[Group]) -> Panel:
-    first = groups[0]
+def _panel(report: Report, work: SameWork) -> Panel:
+    first = work.groups[0]
     closed = first.metric == "rate"
-    grid, take, words = _grid(report, groups), _taker(first.metric), _sayer(first.metric)
+    grid, take, words = _grid(report, work.groups), _taker(first.metric), _sayer(first.metric)
     return Panel(
-        title=f"{first.workload} · {first.load}",
+        title=work.title,
         closed=closed,
         labels=SI_LABEL if closed else TIME_LABEL,
         items=_items(grid, take, words),
@@ -90,12 +79,12 @@ def _sayer(metric: Metric) -> _Words:
     return lambda of: said(of, metric)
 
 
-def _speed(report: Report, groups: list[Group], width: int) -> Plot:
-    first = groups[0]
-    panel = _panel(report, groups)
+def _speed(report: Report, work: SameWork, width: int) -> Plot:
+    first = work.groups[0]
+    panel = _panel(report, work)
     return _small(
         report,
-        groups,
+        work,
         width,
         name="overview",
         title="Throughput" if panel.closed else "Response time",
@@ -106,8 +95,8 @@ def _speed(report: Report, groups: list[Group], width: int) -> Plot:
     )
 
 
-def _memory(report: Report, groups: list[Group], width: int) -> Plot | None:
-    if not any(row.summary.server_rss_bytes for group in groups for row in group.rows):
+def _memory(report: Report, work: SameWork, width: int) -> Plot | None:
+    if not any(row.summary.server_rss_bytes for group in work.groups for row in group.rows):
         return None
 
     def take(row: Row) -> Interval | None:
@@ -118,7 +107,7 @@ def _memory(report: Report, groups: list[Group], width: int) -> Plot | None:
 
     return _small(
         report,
-        groups,
+        work,
         width,
         name="memory",
         title="Server memory",
@@ -131,7 +120,7 @@ def _memory(report: Report, groups: list[Group], width: int) -> Plot | None:
 
 def _small(
     report: Report,
-    groups: list[Group],
+    work: SameWork,
     width: int,
     *,
     name: str,
@@ -141,15 +130,14 @@ def _small(
     take: _Take,
     words: _Words,
 ) -> Plot:
-    first = groups[0]
-    grid = _grid(report, groups)
+    grid = _grid(report, work.groups)
     items = _items(grid, take, words)
     told = "; ".join(item.about for item in items)
     return Plot(
-        name=slug(name, first.workload, first.load),
-        title=f"{title}: {first.workload} · {first.load}",
+        name=work.name(name),
+        title=f"{title}: {work.title}",
         caption=cut_off(items),
-        alt=f"Bar chart of {unit}, {first.workload}, {first.load}: {told}.",
+        alt=f"Bar chart of {unit}, {work.title}: {told}.",
         spec=bars(items, width, axis=unit, labels=labels, key=grid.key()),
         table=_table(grid, take, words),
     )

@@ -1,13 +1,14 @@
 """A run as one picture for a README: the question, the answer, its bars, where and when.
 
-Small panels, one for each workload and load, share the column of names at the left.
+Small panels, one for each workload and load, share the column of names at the left; those that
+have no name in common stand below each other.
 """
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import msgspec
@@ -58,13 +59,11 @@ def picture(report: Report, answer: str) -> Spec | None:
         return None
     paper = Drawing()
     down = _head(paper, report, answer)
-    columns = 2 if len(found) in (2, 4) else min(_COLUMNS, len(found))
     names = [item.who for panel in found for item in panel.items]
     left = _MARGIN + min(220, text_width(names) + 4)
     down = _key(paper, found[0].key, left, down)
-    width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
-    for start in range(0, len(found), columns):
-        beside = found[start : start + columns]
+    for beside, columns in _lines(found):
+        width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
         rows, height = _rows(beside)
         for row in rows:
             middle = down + 24 + row.top + row.count * _thick(beside[0]) / 2
@@ -99,6 +98,24 @@ def _key(paper: Drawing, key: Sequence[tuple[Role, str]], left: float, down: flo
         paper.words(across + 14, down, words, "faint", size=_SMALL)
         across += 14 + 0.9 * text_width([words]) + 16
     return down + 18 if key else down
+
+
+def _lines(found: Sequence[Panel]) -> Iterator[tuple[list[Panel], int]]:
+    """Panels that stand side by side, having names in common, and for how many there is room."""
+    alike: list[list[Panel]] = []
+    for panel in found:
+        if alike and _names(panel) & _names(alike[-1][0]):
+            alike[-1].append(panel)
+        else:
+            alike.append([panel])
+    for those in alike:
+        columns = 2 if len(those) in (2, 4) else min(_COLUMNS, len(those))
+        for start in range(0, len(those), columns):
+            yield those[start : start + columns], columns
+
+
+def _names(panel: Panel) -> set[str]:
+    return {item.who for item in panel.items}
 
 
 def _thick(panel: Panel) -> float:
@@ -200,12 +217,13 @@ def where_and_when(report: Report) -> str:
     """The caption: date, machine, what it rests on."""
     header, host = report.header, report.header.host
     valid = sum(trial.verdict == "VALID" for trial in report.trials)
+    able = sum(trial.verdict != "unsupported" for trial in report.trials)
     virtual = ", virtual" if host.hypervisor else ""
     parts = [
         f"{header.experiment.name}, {header.created_at[:10]}",
         f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{virtual}",
         host.system,
-        f"{header.experiment.blocks} blocks, {valid} of {len(report.trials)} trials valid",
+        f"{header.experiment.blocks} blocks, {valid} of {able} trials valid",
         f"cachemark {header.cachemark}",
     ]
     return " · ".join(part for part in parts if part)
