@@ -18,10 +18,12 @@ struct Entry {
     /// Seconds since the epoch; 0 is never.
     expires_s: u32,
     stored_s: u32,
+    accessed_s: u32,
     newer: u32,
     older: u32,
     key_length: u8,
     fetched: bool,
+    marks: Marks,
 }
 
 impl Entry {
@@ -44,6 +46,24 @@ pub struct Item<'a> {
     pub value: &'a [u8],
     pub flags: u32,
     pub cas: u64,
+    /// Seconds since the epoch; 0 is never.
+    pub expires_s: u32,
+    /// When it was stored or last read.
+    pub accessed_s: u32,
+    /// Whether it was read since it was stored.
+    pub fetched: bool,
+    pub marks: Marks,
+}
+
+/// What the meta protocol notes on an item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// To be stored anew; served until then.
+    pub stale: bool,
+    /// A client has been told that it is the one to store it anew.
+    pub won: bool,
+    /// Its key was given in base64, and is shown so.
+    pub binary_key: bool,
 }
 
 /// How a value is to be stored.
@@ -135,6 +155,7 @@ pub struct Fresh<'a> {
     pub flags: u32,
     pub expires_s: u32,
     pub cas: u64,
+    pub marks: Marks,
     pub now_s: u32,
 }
 
@@ -210,12 +231,22 @@ impl Shard {
 
     pub fn item(&self, slot: u32) -> Item<'_> {
         let entry = &self.entries[slot as usize];
-        Item { value: entry.value(), flags: entry.flags, cas: entry.cas }
+        Item {
+            value: entry.value(),
+            flags: entry.flags,
+            cas: entry.cas,
+            expires_s: entry.expires_s,
+            accessed_s: entry.accessed_s,
+            fetched: entry.fetched,
+            marks: entry.marks,
+        }
     }
 
     /// The item was read: it is the most recently used now.
-    pub fn fetched(&mut self, slot: u32) {
-        self.entries[slot as usize].fetched = true;
+    pub fn used_now(&mut self, slot: u32, now_s: u32) {
+        let entry = &mut self.entries[slot as usize];
+        entry.fetched = true;
+        entry.accessed_s = now_s;
         if self.newest != slot {
             self.unlink(slot);
             self.link(slot);
@@ -223,8 +254,8 @@ impl Shard {
     }
 
     /// The value of an item, to be written over in place; that is a use of the item too.
-    pub fn rewrite(&mut self, slot: u32, cas: u64) -> &mut [u8] {
-        self.fetched(slot);
+    pub fn rewrite(&mut self, slot: u32, cas: u64, now_s: u32) -> &mut [u8] {
+        self.used_now(slot, now_s);
         let entry = &mut self.entries[slot as usize];
         entry.cas = cas;
         &mut entry.bytes[usize::from(entry.key_length)..]
@@ -234,16 +265,20 @@ impl Shard {
         self.entries[slot as usize].expires_s = expires_s;
     }
 
-    pub fn expiry(&self, slot: u32) -> u32 {
-        self.entries[slot as usize].expires_s
+    pub fn set_marks(&mut self, slot: u32, marks: Marks) {
+        self.entries[slot as usize].marks = marks;
+    }
+
+    pub fn set_cas(&mut self, slot: u32, cas: u64) {
+        self.entries[slot as usize].cas = cas;
     }
 
     /// Put an item in place of the one of the same key, if there is one; the least recently used
-    /// ones leave until it fits. False when it never would.
-    pub fn put(&mut self, fresh: &Fresh<'_>, old: Option<u32>) -> bool {
+    /// ones leave until it fits. Its slot, or `None` when it never would fit.
+    pub fn put(&mut self, fresh: &Fresh<'_>, old: Option<u32>) -> Option<u32> {
         let cost = fresh.key.len() + fresh.value.len() + ENTRY_OVERHEAD;
         if cost > self.limit {
-            return false;
+            return None;
         }
         let mut bytes = Vec::with_capacity(fresh.key.len() + fresh.value.len());
         bytes.extend_from_slice(fresh.key);
@@ -254,22 +289,23 @@ impl Shard {
         while self.used + cost > self.limit {
             self.evict(fresh.now_s);
         }
-        self.insert(Entry {
+        Some(self.insert(Entry {
             hash: fresh.hash,
             cas: fresh.cas,
             bytes: bytes.into_boxed_slice(),
             flags: fresh.flags,
             expires_s: fresh.expires_s,
             stored_s: fresh.now_s,
+            accessed_s: fresh.now_s,
             newer: NONE,
             older: NONE,
             key_length: fresh.key.len() as u8,
             fetched: false,
-        });
-        true
+            marks: fresh.marks,
+        }))
     }
 
-    fn insert(&mut self, entry: Entry) {
+    fn insert(&mut self, entry: Entry) -> u32 {
         self.used += entry.cost();
         self.counters.total_items += 1;
         let hash = entry.hash;
@@ -286,6 +322,7 @@ impl Shard {
         let entries = &self.entries;
         self.table.insert_unique(hash, slot, |slot| entries[*slot as usize].hash);
         self.link(slot);
+        slot
     }
 
     pub fn remove(&mut self, slot: u32) {

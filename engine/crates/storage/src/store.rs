@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::FixedState;
 
-use crate::number;
-use crate::shard::{Counters, Fresh, Item, Mode, Outcome, Shard};
+use crate::entry::Entry;
+use crate::shard::{Counters, Fresh, Item, Marks, Mode, Outcome, Shard};
 
 /// A shard holds at least this much, so that the largest items fit many times over.
 const SHARD_BYTES_LEAST: usize = 16 << 20;
@@ -88,7 +88,7 @@ impl Store {
             }
             None => shard.counters.get_hits += 1,
         }
-        shard.fetched(slot);
+        shard.used_now(slot, now_s);
         Some(read(&shard.item(slot)))
     }
 
@@ -121,7 +121,7 @@ impl Store {
         let (hash, mut shard) = self.shard(key, now_s);
         shard.counters.sets += 1;
         let old = shard.find(hash, key, now_s);
-        if let Some(refused) = refusal(mode, expected_cas, old, &mut shard) {
+        if let Some(refused) = refusal(mode, expected_cas, old, &mut shard, now_s) {
             return Some((refused, 0));
         }
         let joined;
@@ -132,6 +132,7 @@ impl Store {
             flags,
             expires_s: expires_s(exptime, now_s),
             cas: self.next_cas.fetch_add(1, Ordering::Relaxed),
+            marks: Marks::default(),
             now_s,
         };
         if let (Mode::Append | Mode::Prepend, Some(slot)) = (mode, old) {
@@ -141,10 +142,10 @@ impl Store {
                 _ => [value, item.value].concat(),
             };
             fresh.flags = item.flags;
-            fresh.expires_s = shard.expiry(slot);
+            (fresh.expires_s, fresh.marks) = (item.expires_s, item.marks);
             fresh.value = &joined;
         }
-        shard.put(&fresh, old).then_some((Outcome::Stored, fresh.cas))
+        shard.put(&fresh, old).map(|_| (Outcome::Stored, fresh.cas))
     }
 
     /// The value length of an item, for those who must know before they append to it.
@@ -196,40 +197,20 @@ impl Store {
         expected_cas: u64,
         now_s: u32,
     ) -> (Arithmetic, u64) {
+        let mut entry = self.entry(key, now_s);
+        let cas = entry.fresh_cas();
+        match entry.arithmetic(delta, increment, expected_cas, cas) {
+            number @ Arithmetic::Number(_) => (number, cas),
+            refused => (refused, 0),
+        }
+    }
+
+    /// The entry of a key, for those who read and change it as one. Its shard stays locked until
+    /// the entry is dropped.
+    pub fn entry<'a>(&'a self, key: &'a [u8], now_s: u32) -> Entry<'a> {
         let (hash, mut shard) = self.shard(key, now_s);
-        let Some(slot) = shard.find(hash, key, now_s) else {
-            match increment {
-                true => shard.counters.incr_misses += 1,
-                false => shard.counters.decr_misses += 1,
-            }
-            return (Arithmetic::NotFound, 0);
-        };
-        let item = shard.item(slot);
-        if expected_cas != 0 && item.cas != expected_cas {
-            return (Arithmetic::Exists, 0);
-        }
-        let Some(before) = number::read(item.value) else {
-            return (Arithmetic::NonNumeric, 0);
-        };
-        let after =
-            if increment { before.wrapping_add(delta) } else { before.saturating_sub(delta) };
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(after).as_bytes();
-        let cas = self.next_cas.fetch_add(1, Ordering::Relaxed);
-        if digits.len() <= item.value.len() {
-            number::overwrite(shard.rewrite(slot, cas), digits);
-        } else {
-            let (flags, expires_s) = (item.flags, shard.expiry(slot));
-            let fresh = Fresh { hash, key, value: digits, flags, expires_s, cas, now_s };
-            if !shard.put(&fresh, Some(slot)) {
-                return (Arithmetic::NoRoom, 0);
-            }
-        }
-        match increment {
-            true => shard.counters.incr_hits += 1,
-            false => shard.counters.decr_hits += 1,
-        }
-        (Arithmetic::Number(after), cas)
+        let slot = shard.find(hash, key, now_s);
+        Entry { shard, hash, key, slot, next_cas: &self.next_cas, now_s }
     }
 
     pub fn touch(&self, key: &[u8], exptime: i64, now_s: u32) -> bool {
@@ -239,7 +220,7 @@ impl Store {
             Some(slot) => {
                 shard.counters.touch_hits += 1;
                 shard.set_expiry(slot, expires_s(exptime, now_s));
-                shard.fetched(slot);
+                shard.used_now(slot, now_s);
             }
             None => shard.counters.touch_misses += 1,
         }
@@ -284,7 +265,13 @@ impl Store {
 }
 
 /// Whether a mode forbids to store, given the item that is there.
-fn refusal(mode: Mode, expected_cas: u64, old: Option<u32>, shard: &mut Shard) -> Option<Outcome> {
+fn refusal(
+    mode: Mode,
+    expected_cas: u64,
+    old: Option<u32>,
+    shard: &mut Shard,
+    now_s: u32,
+) -> Option<Outcome> {
     let mode = match mode {
         Mode::Set | Mode::Add | Mode::Replace if expected_cas != 0 => Mode::Cas(expected_cas),
         other => other,
@@ -297,7 +284,7 @@ fn refusal(mode: Mode, expected_cas: u64, old: Option<u32>, shard: &mut Shard) -
         }
         (Mode::Add, Some(slot)) => {
             // A refused add still counts as a use of the item.
-            shard.fetched(slot);
+            shard.used_now(slot, now_s);
             Some(Outcome::NotStored)
         }
         (Mode::Replace | Mode::Append | Mode::Prepend, None) => Some(Outcome::NotStored),
@@ -318,7 +305,7 @@ fn refusal(mode: Mode, expected_cas: u64, old: Option<u32>, shard: &mut Shard) -
 }
 
 /// An exptime as an instant: 0 never, negative at once, small from now on, large as it is.
-fn expires_s(exptime: i64, now_s: u32) -> u32 {
+pub fn expires_s(exptime: i64, now_s: u32) -> u32 {
     match exptime {
         0 => 0,
         ..0 => 1,
