@@ -5,7 +5,7 @@
 pub const HEADER_BYTES: usize = 24;
 /// The first byte of every request; on a fresh connection it tells binary from text.
 pub const REQUEST_MAGIC: u8 = 0x80;
-const REPLY_MAGIC: u8 = 0x81;
+pub(crate) const REPLY_MAGIC: u8 = 0x81;
 
 use crate::request::KEY_BYTES_MAX;
 

@@ -64,11 +64,21 @@ fn plain(line: &[u8]) -> Result<Reply<'_>, Violation> {
         b"NOT_FOUND" => Ok(Reply::NotFound),
         b"DELETED" => Ok(Reply::Deleted),
         b"TOUCHED" => Ok(Reply::Touched),
-        b"ERROR" => Ok(Reply::Error(ErrorKind::Client)),
         _ if line.starts_with(b"VERSION ") => Ok(Reply::Version),
-        _ if line.starts_with(b"CLIENT_ERROR ") => Ok(Reply::Error(ErrorKind::Client)),
-        _ if line.starts_with(b"SERVER_ERROR ") => Ok(Reply::Error(ErrorKind::Server)),
-        _ => decimal(Some(line)).map(Reply::Number).ok_or(Violation),
+        _ => {
+            let number = decimal(Some(line)).map(Reply::Number);
+            number.or_else(|| error_line(line).map(Reply::Error)).ok_or(Violation)
+        }
+    }
+}
+
+/// Whose fault a line says it is; `None` if it is no error.
+pub(crate) fn error_line(line: &[u8]) -> Option<ErrorKind> {
+    match line {
+        b"ERROR" => Some(ErrorKind::Client),
+        _ if line.starts_with(b"CLIENT_ERROR ") => Some(ErrorKind::Client),
+        _ if line.starts_with(b"SERVER_ERROR ") => Some(ErrorKind::Server),
+        _ => None,
     }
 }
 
@@ -102,7 +112,8 @@ fn value<'a>(
     Ok(Some((Reply::Value { key, flags, data, cas }, line_bytes + whole)))
 }
 
-fn decimal(field: Option<&[u8]>) -> Option<u64> {
+/// A decimal number that fits 64 bits.
+pub(crate) fn decimal(field: Option<&[u8]>) -> Option<u64> {
     let field = field.filter(|field| !field.is_empty() && field.len() <= 20)?;
     field.iter().try_fold(0_u64, |sum, byte| {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
