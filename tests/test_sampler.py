@@ -86,7 +86,7 @@ def test_an_answer_that_came_too_late_is_never_taken_for_the_next() -> None:
                 with contextlib.suppress(ConnectionResetError):
                     connection.recv(100)
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         control = Control(f"127.0.0.1:{listener.getsockname()[1]}", 0.1)
         with pytest.raises(TrialError, match="timed out"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +32,8 @@ _SETUP = "cachemark setup java"
 _OWN_JAR = frozenset({"elasticache"})
 _UNITS = {"ops/s": 1.0, "us/op": 1e3}
 _POLL_S = 0.5
+# Beyond its iterations: a JVM's start, and connecting and filling before each benchmark.
+_START_S = 60.0
 _LOG_LINES = 12
 _NO_REASON = "JMH does not say why"
 # Mode, operation and value size: a benchmark of a client.
@@ -126,6 +129,14 @@ def arguments(spec: ClientSpec, settings: Settings, address: str) -> list[str]:
     return [*words, "-i", str(settings.iterations), "-r", f"{settings.iteration_ms}ms"]
 
 
+def limit_s(settings: Settings) -> float:
+    """How long JMH may take: twice its iterations, and every fork's start. Pure."""
+    benchmarks = len(settings.modes) * len(settings.operations) * len(settings.value_sizes)
+    forks = benchmarks * max(1, settings.forks)
+    iterations_s = (settings.warmups + settings.iterations) * settings.iteration_ms / 1e3
+    return _START_S + forks * (_START_S + 2 * iterations_s)
+
+
 def measure(
     spec: ClientSpec,
     settings: Settings,
@@ -153,7 +164,7 @@ def measure(
         command = ["java", f"-Djava.io.tmpdir={folder}", "-jar", str(path)]
         command += arguments(spec, settings, _address(spec, started.addresses))
         command += ["-rf", "json", "-rff", str(result)]
-        printed = _printed(command, cpus[1], folder / "log", tell)
+        printed = _printed(command, cpus[1], folder / "log", tell, limit_s(settings))
         entries, results = read(result.read_bytes() if result.exists() else b"")
     return Measured(
         client=spec.text,
@@ -171,24 +182,38 @@ def _address(spec: ClientSpec, addresses: list[str]) -> str:
     return addresses[0]
 
 
-def _printed(command: list[str], cpus: str, log: Path, tell: Callable[[bytes], None] | None) -> str:
+def _printed(
+    command: list[str],
+    cpus: str,
+    log: Path,
+    tell: Callable[[bytes], None] | None,
+    most_s: float,
+) -> str:
     """Run JMH to its end; what it printed. Raises TrialError."""
     with (
         log.open("wb") as out,
         log.open("rb") as said,
         process.start(command, cpus=cpus, stdout=out.fileno()) as child,
     ):
+        until = time.monotonic() + most_s
         ended = False
         while not ended:
             ended = child.wait(_POLL_S)
             if tell is not None:
                 tell(said.read())
+            if not ended and time.monotonic() > until:
+                raise TrialError(
+                    f"JMH did not end within {most_s:g} s; its last words:\n{_tail(log)}"
+                )
         status, stderr = child.exited(), child.log_tail()
-    printed = log.read_text(encoding="utf-8", errors="replace")
     if status:
-        tail = "\n".join((printed + stderr).strip().splitlines()[-_LOG_LINES:])
-        raise TrialError(f"JMH exited with status {status}:\n{tail}")
-    return printed
+        raise TrialError(f"JMH exited with status {status}:\n{_tail(log, stderr)}")
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
+def _tail(log: Path, stderr: str = "") -> str:
+    said = log.read_text(encoding="utf-8", errors="replace") + stderr
+    return "\n".join(said.strip().splitlines()[-_LOG_LINES:])
 
 
 def read(document: bytes) -> tuple[list[Any], list[Result]]:

@@ -49,7 +49,9 @@ class Player:
         self.socket.sendall(sent)
         got = b""
         while len(got) < len(wanted):
-            got += self.socket.recv(1 << 16)
+            chunk = self.socket.recv(1 << 16)
+            assert chunk, "the server has gone"
+            got += chunk
         assert got == wanted, got
 
 

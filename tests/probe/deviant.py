@@ -163,7 +163,7 @@ def deviant(*ways: str, limit_items: int = 10_000) -> Generator[str]:
     for way in ways:
         assert re.fullmatch(r"[a-z_]+", way)
     with _Server(Store(frozenset(ways), limit_items)) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield f"127.0.0.1:{server.server_address[1]}"
         server.shutdown()

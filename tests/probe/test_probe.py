@@ -197,7 +197,7 @@ def test_the_binary_protocol_is_more_than_its_first_byte() -> None:
             # The keys are deleted afterwards; this one knows no text.
             listener.accept()[0].close()
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         finding = checks.binary(dialogue.Subject(address))

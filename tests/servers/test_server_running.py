@@ -201,7 +201,7 @@ def answering(reply: bytes) -> Generator[str]:
                 while connection.recv(100):
                     connection.sendall(reply)
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{listener.getsockname()[1]}"
         thread.join()

@@ -15,10 +15,12 @@ import pytest
 
 from cachemark import process
 from cachemark.clients import Client, registry
-from cachemark.protocol import Answer, Done, Message, Progress, Ready, Run
+from cachemark.protocol import Answer, Done, Message, Prepare, Progress, Ready, Run
 from cachemark.worker import Worker
 
-ANSWER_S = 30.0
+# Nothing here is timed, and a busy machine may stand still for seconds.
+ANSWER_S = 120.0
+_TIMEOUT_MS = 10_000
 
 
 def clients() -> list[Any]:
@@ -40,6 +42,11 @@ def started(client: Client) -> Generator[tuple[Worker, Ready]]:
     """A worker that has said who it is."""
     with Worker(client.command, name=client.id) as worker:
         yield worker, worker.hello(ANSWER_S)
+
+
+def patient(**fields: Any) -> Prepare:
+    """A request to prepare, with patience for a server that a busy machine keeps from answering."""
+    return Prepare(**{"timeout_ms": _TIMEOUT_MS, **fields})
 
 
 def ask(worker: Worker, request: Message) -> Answer:

@@ -83,7 +83,7 @@ class _Connection(socketserver.StreamRequestHandler):
 def scripted(reply: Reply = value) -> Generator[Scripted]:
     """A scripted server that runs, and is gone at the end of the context."""
     with Scripted(reply) as server:
-        thread = threading.Thread(target=server.serve_forever, args=[0.01])
+        thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
         thread.start()
         try:
             yield server

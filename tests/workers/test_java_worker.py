@@ -12,7 +12,7 @@ import pytest
 from cachemark import process
 from cachemark.clients import registry
 from cachemark.conformance.proxy import proxied
-from cachemark.protocol import Failure, Prepare, Ready, Run, Unsupported
+from cachemark.protocol import Failure, Ready, Run, Unsupported
 from cachemark.servers import parse_spec, running
 from tests.workers import driver
 
@@ -32,7 +32,7 @@ FUTURES = ("spymemcached", "elasticache", "folsom")
 def prepared(client: str, tape: Path, servers: list[str], **fields: Any) -> Any:
     """What a new worker answers to a prepare."""
     with driver.started(CLIENTS[f"java/{client}"]) as (worker, _):
-        return driver.ask(worker, Prepare(servers=servers, tape=str(tape), **fields))
+        return driver.ask(worker, driver.patient(servers=servers, tape=str(tape), **fields))
 
 
 @pytest.mark.parametrize(("client", "depth"), [*((name, 8) for name in FUTURES), ("xmemcached", 1)])
@@ -45,7 +45,7 @@ def test_callers_share_clients(client: str, depth: int, tmp_path: Path) -> None:
     ):
         assert "shared" in ready.capabilities
         before = server.stats()
-        setup = Prepare(
+        setup = driver.patient(
             servers=server.addresses, threads=4, connections=2, depth=depth, tape=str(tape)
         )
         answer = driver.ask(worker, setup)
@@ -69,7 +69,7 @@ def test_waiting_gets_are_merged_only_as_the_library_comes(tmp_path: Path) -> No
     with running(parse_spec(MEMCACHED)) as server:
         for profile in ("common", "defaults"):
             with driver.started(CLIENTS["java/xmemcached"]) as (worker, _):
-                setup = Prepare(
+                setup = driver.patient(
                     servers=server.addresses,
                     threads=16,
                     tape=str(tape),
@@ -105,7 +105,9 @@ def test_a_library_as_it_comes_has_its_own_transcoder(
         proxied(server.addresses[0]) as proxy,
         driver.started(CLIENTS[f"java/{client}"]) as (worker, _),
     ):
-        setup = Prepare(servers=[proxy.address], tape=str(tape), options={"profile": "defaults"})
+        setup = driver.patient(
+            servers=[proxy.address], tape=str(tape), options={"profile": "defaults"}
+        )
         assert isinstance(driver.ask(worker, setup), Ready)
         assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
         assert driver.play(worker, Run(phase="measure", ops=50)).operations["get"].hits == 50
@@ -126,7 +128,7 @@ def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path)
     ):
         assert "cluster" in ready.capabilities
         servers = [*one.addresses, *two.addresses]
-        setup = Prepare(servers=servers, tape=str(tape), options={"hashing": hashing})
+        setup = driver.patient(servers=servers, tape=str(tape), options={"hashing": hashing})
         assert isinstance(driver.ask(worker, setup), Ready)
         driver.play(worker, Run(phase="prefill"))
         counts = [int(server.stats()["curr_items"]) for server in (one, two)]
@@ -174,7 +176,7 @@ def test_a_cache_inside_is_shared_by_all_callers(client: str, tmp_path: Path) ->
     tape = driver.write_tape(tmp_path, *MIXED, "--exptime", "100")
     with driver.started(CLIENTS[f"java/{client}"]) as (worker, ready):
         assert "none" in ready.capabilities
-        setup = Prepare(servers=[], wire="none", threads=3, connections=3, tape=str(tape))
+        setup = driver.patient(servers=[], wire="none", threads=3, connections=3, tape=str(tape))
         answer = driver.ask(worker, setup)
         assert isinstance(answer, Ready), answer
         assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
@@ -205,14 +207,16 @@ def test_no_tape_can_crash_it(schedule: tuple[str, ...], tmp_path: Path) -> None
             else:
                 del data[draw.randrange(len(data)) :]
             bad.write_bytes(data)
-            request = Prepare(servers=[], wire="none", tape=str(bad))
+            request = driver.patient(servers=[], wire="none", tape=str(bad))
             answer = driver.ask(worker, request)
             assert isinstance(answer, (Failure, Ready, Unsupported)), answer
             if isinstance(answer, Failure):
                 assert answer.kind == "tape", answer
                 refused += 1
         assert refused >= 50
-        answer = driver.ask(worker, Prepare(servers=[], wire="none", tape=str(tmp_path / "none")))
+        answer = driver.ask(
+            worker, driver.patient(servers=[], wire="none", tape=str(tmp_path / "none"))
+        )
         assert isinstance(answer, Failure)
         assert answer.kind == "tape"
         answer = driver.ask(worker, Run(phase="measure", ops=1))

@@ -14,7 +14,7 @@ from hdrh.histogram import HdrHistogram
 from cachemark import histogram, process
 from cachemark.clients import registry
 from cachemark.conformance.proxy import proxied
-from cachemark.protocol import Failure, Prepare, Ready, Run, Stop, Unsupported
+from cachemark.protocol import Failure, Ready, Run, Stop, Unsupported
 from cachemark.servers import parse_spec, running
 from tests.conftest import ROOT
 from tests.workers import driver
@@ -47,7 +47,7 @@ def test_callers_are_lanes_of_one_event_loop(
     ):
         assert {"threads", "shared", "pipeline"} <= set(ready.capabilities)
         alone = int(server.stats()["curr_connections"])
-        setup = Prepare(
+        setup = driver.patient(
             servers=server.addresses,
             wire=WIRES[client],
             tape=str(tape),
@@ -78,7 +78,7 @@ def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path)
         driver.started(CLIENTS[f"node/{client}"]) as (worker, ready),
     ):
         assert "cluster" in ready.capabilities
-        setup = Prepare(
+        setup = driver.patient(
             servers=[*one.addresses, *two.addresses],
             wire=WIRES[client],
             tape=str(tape),
@@ -105,7 +105,7 @@ def test_a_library_as_it_comes_marks_bytes_in_its_own_way(
         proxied(server.addresses[0]) as proxy,
         driver.started(CLIENTS[f"node/{client}"]) as (worker, _),
     ):
-        setup = Prepare(
+        setup = driver.patient(
             servers=[proxy.address],
             wire=WIRES[client],
             tape=str(tape),
@@ -121,7 +121,7 @@ def test_a_stop_reaches_a_loop_that_never_waits(tmp_path: Path) -> None:
     """Neither a cache in the process nor a write without a reply gives the event loop its turn."""
     gets = driver.write_tape(tmp_path, *GETS)
     with driver.started(CLIENTS["node/lru-cache"]) as (worker, _):
-        setup = Prepare(servers=[], wire="none", tape=str(gets), threads=3)
+        setup = driver.patient(servers=[], wire="none", tape=str(gets), threads=3)
         assert isinstance(driver.ask(worker, setup), Ready)
         driver.play(worker, Run(phase="prefill"))
         worker.send(Run(phase="measure"))
@@ -133,7 +133,7 @@ def test_a_stop_reaches_a_loop_that_never_waits(tmp_path: Path) -> None:
         driver.started(CLIENTS["node/memcache-client"]) as (worker, _),
     ):
         assert isinstance(
-            driver.ask(worker, Prepare(servers=server.addresses, tape=str(sets))), Ready
+            driver.ask(worker, driver.patient(servers=server.addresses, tape=str(sets))), Ready
         )
         before = server.stats()
         done = driver.play(worker, Run(phase="measure", duration_ms=300))
@@ -163,7 +163,9 @@ def test_what_it_cannot_do_is_unsupported(name: str, tmp_path: Path) -> None:
     client, fields = REFUSED[name]
     setup: dict[str, Any] = {"servers": ["127.0.0.1:1"], "wire": "binary", **fields}
     with driver.started(CLIENTS[f"node/{client}"]) as (worker, _):
-        answer = driver.ask(worker, Prepare(tape=str(driver.write_tape(tmp_path, *GETS)), **setup))
+        answer = driver.ask(
+            worker, driver.patient(tape=str(driver.write_tape(tmp_path, *GETS)), **setup)
+        )
     assert isinstance(answer, Unsupported), answer
     assert answer.reason.startswith(client)
 

@@ -17,7 +17,7 @@ from cachemark.conformance.tape_values import tape_commands
 from cachemark.protocol import Prepare, Ready, Run, Unsupported
 from cachemark.servers import RunningServer
 
-_TIMEOUT_MS = 2000
+_TIMEOUT_MS = 10_000
 _OPS = 40
 _KEYS = "20"
 _SIZES = ("--keys", _KEYS, "--size", "10..5000", "--exptime", "77", "--compressibility", "1")

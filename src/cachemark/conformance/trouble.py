@@ -5,9 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 
 from cachemark import histogram
-from cachemark.conformance.bench import Bench, NotApplicableError, expect, gone, same
+from cachemark.conformance.bench import (
+    ANSWER_S,
+    Bench,
+    CheckError,
+    NotApplicableError,
+    expect,
+    gone,
+    same,
+)
 from cachemark.conformance.proxy import proxied
 from cachemark.conformance.tape_values import tape_values
 from cachemark.protocol import Done, Failure, Operation, Prepare, Ready, Run, Stop
@@ -74,7 +83,8 @@ def a_server_that_is_killed(bench: Bench, wire: str, server: RunningServer) -> N
     """What was done before counts, what failed afterwards is an error, no miss."""
     _prepared(bench, wire, server.addresses[0])
     before = int(server.stats()["cmd_get"])  # some libraries try a get when they connect
-    bench.worker.send(Run(phase="measure", duration_ms=700))
+    # Long enough that the kill comes before its end on a busy machine too.
+    bench.worker.send(Run(phase="measure", duration_ms=2000))
     _until_it_plays(server, before)
     expect(server.pid is not None, "the server is not ours")
     os.kill(server.pid or 0, signal.SIGKILL)
@@ -170,6 +180,8 @@ def _not_the_double(bench: Bench, why: str) -> None:
 
 
 def _until_it_plays(server: RunningServer, before: int = 0) -> None:
-    """Wait until gets have reached the server."""
+    """Wait until gets have reached the server. Raises CheckError when none come."""
+    until = time.monotonic() + ANSWER_S
     while int(server.stats()["cmd_get"]) <= before:
-        pass
+        if time.monotonic() > until:
+            raise CheckError(f"no get came within {ANSWER_S:g} s")
