@@ -5,8 +5,12 @@
 
 use memchr::memchr;
 
+use crate::meta_request::{MetaRequest, MetaVerb};
+
 /// A line without an end that is longer than this closes the connection, unless it is a get.
 const LINE_BYTES_MAX: usize = 2048;
+/// With its end; a shorter one is not even looked up.
+const LINE_BYTES_MIN: usize = 4;
 /// A get may name many keys on one line, within reason.
 const GET_LINE_BYTES_MAX: usize = 1 << 20;
 pub const KEY_BYTES_MAX: usize = 250;
@@ -49,6 +53,8 @@ pub enum Command<'a> {
     Verbosity { noreply: bool },
     Stats { topic: &'a [u8] },
     Quit,
+    Meta(MetaRequest<'a>),
+    MetaNoop,
 }
 
 /// What is wrong with a line.
@@ -96,6 +102,9 @@ pub fn parse(bytes: &[u8]) -> Step<'_> {
         let most = if many_keys { GET_LINE_BYTES_MAX } else { LINE_BYTES_MAX };
         return if bytes.len() > most { Step::TooLong } else { Step::Incomplete };
     };
+    if newline + 1 < LINE_BYTES_MIN {
+        return Step::Refused(MALFORMED, newline + 1);
+    }
     let line = bytes[..newline].strip_suffix(b"\r").unwrap_or(&bytes[..newline]);
     match command(line) {
         Ok(command) => Step::Command(command, newline + 1),
@@ -104,9 +113,6 @@ pub fn parse(bytes: &[u8]) -> Step<'_> {
 }
 
 fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
-    if line.is_empty() {
-        return Err(MALFORMED);
-    }
     let (verb, rest) = match memchr(b' ', line) {
         Some(space) => (&line[..space], &line[space + 1..]),
         None => (line, &[][..]),
@@ -121,6 +127,12 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
         b"append" => store(StoreVerb::Append, words),
         b"prepend" => store(StoreVerb::Prepend, words),
         b"cas" => store(StoreVerb::Cas, words),
+        b"mg" => meta(MetaVerb::Get, words),
+        b"ms" => meta_set(words),
+        b"md" => meta(MetaVerb::Delete, words),
+        b"ma" => meta(MetaVerb::Arithmetic, words),
+        b"me" => meta(MetaVerb::Debug, words),
+        b"mn" => Ok(Command::MetaNoop),
         b"gat" => get_and_touch(words, false),
         b"gats" => get_and_touch(words, true),
         b"delete" => delete(words),
@@ -138,7 +150,7 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
 
 /// The words of a line: runs of anything but spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Words<'a>(&'a [u8]);
+pub(crate) struct Words<'a>(&'a [u8]);
 
 impl<'a> Iterator for Words<'a> {
     type Item = &'a [u8];
@@ -217,6 +229,22 @@ fn store(verb: StoreVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> 
     }))
 }
 
+fn meta(verb: MetaVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let key = key(&mut words)?;
+    Ok(Command::Meta(MetaRequest { verb, key, length: 0, flags: words }))
+}
+
+fn meta_set(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let (Some(key), Some(length)) = (words.next(), words.next()) else {
+        return Err(MALFORMED);
+    };
+    let length = unsigned(length).filter(|length| *length <= LENGTH_MAX).ok_or(MALFORMED)?;
+    if key.len() > KEY_BYTES_MAX {
+        return Err(Refusal::BadFormat { swallow: length + 2 });
+    }
+    Ok(Command::Meta(MetaRequest { verb: MetaVerb::Set, key, length, flags: words }))
+}
+
 fn delete(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let key = key(&mut words)?;
     // A time of 0 was once allowed here; it is skipped like any other word.
@@ -279,7 +307,7 @@ pub fn unsigned(word: &[u8]) -> Option<u64> {
     })
 }
 
-fn signed(word: &[u8]) -> Option<i64> {
+pub fn signed(word: &[u8]) -> Option<i64> {
     match word.strip_prefix(b"-") {
         Some(digits) => unsigned(digits).and_then(|n| i64::try_from(n).ok()).map(|n| -n),
         None => unsigned(word).and_then(|n| i64::try_from(n).ok()),

@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::stats;
 
 /// What memcached's own header adds to key and value when it judges an item's size.
-const ITEM_HEADER_BYTES: u64 = 59;
+pub const ITEM_HEADER_BYTES: u64 = 59;
 
 /// What a command is carried out with.
 pub struct Turn<'a> {
@@ -105,9 +105,16 @@ pub fn execute(command: &Command<'_>, turn: &mut Turn<'_>) -> bool {
         }
         Command::Verbosity { noreply } => say(out, noreply, b"OK\r\n"),
         Command::Stats { topic } => stats::write(topic, state, out),
+        Command::MetaNoop => {
+            state.meta_commands.fetch_add(1, Ordering::Relaxed);
+            out.extend_from_slice(b"MN\r\n");
+        }
         Command::Quit => return true,
         // These span feeds, and are the session's.
-        Command::Get { .. } | Command::GetAndTouch { .. } | Command::Store(_) => {}
+        Command::Get { .. }
+        | Command::GetAndTouch { .. }
+        | Command::Store(_)
+        | Command::Meta(_) => {}
     }
     false
 }
@@ -142,6 +149,6 @@ fn append_value(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, cas: bool) {
     out.extend_from_slice(b"\r\n");
 }
 
-fn append_number(out: &mut Vec<u8>, number: u64) {
+pub fn append_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }

@@ -17,6 +17,7 @@ mod binary;
 mod blocking;
 mod events;
 mod execute;
+mod meta;
 mod session;
 mod state;
 mod stats;

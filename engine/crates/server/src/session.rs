@@ -1,11 +1,13 @@
 //! One connection's protocol state: bytes in, bytes out. No I/O.
 
+use cachemark_protocol::meta_request::{MetaRequest, MetaVerb};
 use cachemark_protocol::request::{Command, Keys, Refusal, Step, Store, StoreVerb, parse};
 
 use cachemark_protocol::binary::REQUEST_MAGIC;
 
 use crate::binary;
 use crate::execute::{self, Turn, say};
+use crate::meta;
 use crate::state::State;
 
 /// A session pauses once it has this much to say; the caller writes and feeds it again.
@@ -97,6 +99,13 @@ impl Session {
             Command::GetAndTouch { keys, exptime, cas } => {
                 self.get(keys, Some(exptime), cas, turn, pause_at)
             }
+            Command::Meta(request) if request.verb == MetaVerb::Set => {
+                return self.meta_set(&request, line, rest, turn);
+            }
+            Command::Meta(request) => {
+                meta::answer(&request, b"", turn);
+                true
+            }
             Command::Store(store) => return self.store(&store, line, rest, turn),
             other => {
                 return Some(Taken { bytes: line, close: execute::execute(&other, turn) });
@@ -163,6 +172,28 @@ impl Session {
             _ => b"CLIENT_ERROR bad data chunk\r\n",
         };
         say(turn.out, store.noreply, reply);
+        taken(line + data.len())
+    }
+
+    fn meta_set(
+        &mut self,
+        request: &MetaRequest<'_>,
+        line: usize,
+        rest: &[u8],
+        turn: &mut Turn<'_>,
+    ) -> Option<Taken> {
+        if let Some(reply) = meta::refusal(request, turn) {
+            turn.out.extend_from_slice(reply);
+            self.swallow = request.length + 2;
+            return taken(line);
+        }
+        let length = request.length as usize;
+        let data = rest.get(line..line + length + 2)?;
+        let (value, end) = data.split_at(length);
+        match end {
+            b"\r\n" => meta::answer(request, value, turn),
+            _ => turn.out.extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n"),
+        }
         taken(line + data.len())
     }
 }

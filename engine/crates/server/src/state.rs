@@ -45,6 +45,7 @@ pub struct State {
     pub bytes_read: AtomicU64,
     pub bytes_written: AtomicU64,
     pub flushes: AtomicU64,
+    pub meta_commands: AtomicU64,
     began: Instant,
 }
 
@@ -60,6 +61,7 @@ impl State {
             bytes_read: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             flushes: AtomicU64::new(0),
+            meta_commands: AtomicU64::new(0),
             began: Instant::now(),
         }
     }
@@ -93,6 +95,7 @@ impl State {
             &self.bytes_read,
             &self.bytes_written,
             &self.flushes,
+            &self.meta_commands,
         ] {
             counter.store(0, Ordering::Relaxed);
         }

@@ -40,7 +40,7 @@ fn general(state: &State) -> Vec<Row> {
     let usage = state.store.usage(now_s());
     let counted = &usage.counters;
     let load = Ordering::Relaxed;
-    let rows: [(&str, u64); 37] = [
+    let rows: [(&str, u64); 38] = [
         ("pid", u64::from(std::process::id())),
         ("uptime", state.uptime_s()),
         ("time", u64::from(now_s())),
@@ -53,6 +53,7 @@ fn general(state: &State) -> Vec<Row> {
         ("cmd_set", counted.sets),
         ("cmd_flush", state.flushes.load(load)),
         ("cmd_touch", counted.touch_hits + counted.touch_misses),
+        ("cmd_meta", state.meta_commands.load(load)),
         ("get_hits", counted.get_hits),
         ("get_misses", counted.get_misses),
         ("get_expired", counted.get_expired),

@@ -1,0 +1,303 @@
+//! Requests of the meta protocol as a server reads them: a verb of two letters, a key, flags of one
+//! letter each, some with a token behind it. (memcached's doc/protocol.txt, "Meta Commands"; what
+//! 1.6.45 really does where that is silent.)
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::request::{KEY_BYTES_MAX, Words, signed, unsigned};
+
+/// A line of more words than this is refused.
+const WORDS_MAX: usize = 20;
+const OPAQUE_BYTES_MAX: usize = 32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetaVerb {
+    /// `mg`
+    Get,
+    /// `ms`
+    Set,
+    /// `md`
+    Delete,
+    /// `ma`
+    Arithmetic,
+    /// `me`
+    Debug,
+}
+
+/// A line whose flags are not read yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetaRequest<'a> {
+    pub verb: MetaVerb,
+    /// As it was sent: perhaps in base64.
+    pub key: &'a [u8],
+    /// Of the data behind a `ms`; 0 for the others.
+    pub length: u64,
+    pub(crate) flags: Words<'a>,
+}
+
+/// What is wrong with the flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetaFault {
+    TooMany,
+    NoLetter,
+    Duplicate,
+    Unknown,
+    BadToken,
+    BadClientFlags,
+    BadInitial,
+    BadDelta,
+    BadKey,
+    LongOpaque,
+    BadStoreMode,
+    BadArithmeticMode,
+}
+
+impl MetaFault {
+    /// The reply line; `md` and `ma` have one for all that is wrong with a single flag.
+    pub fn reply(self, verb: MetaVerb) -> &'static [u8] {
+        let coarse = matches!(verb, MetaVerb::Delete | MetaVerb::Arithmetic);
+        match self {
+            MetaFault::TooMany => b"CLIENT_ERROR options flags are too long\r\n",
+            MetaFault::LongOpaque => b"CLIENT_ERROR opaque token too long\r\n",
+            MetaFault::BadStoreMode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
+            MetaFault::BadArithmeticMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
+            _ if coarse => b"CLIENT_ERROR invalid or duplicate flag\r\n",
+            MetaFault::NoLetter | MetaFault::BadClientFlags => {
+                b"CLIENT_ERROR bad command line format\r\n"
+            }
+            MetaFault::Duplicate => b"CLIENT_ERROR duplicate flag\r\n",
+            MetaFault::Unknown => b"CLIENT_ERROR invalid flag\r\n",
+            MetaFault::BadToken => b"CLIENT_ERROR bad token in command line format\r\n",
+            MetaFault::BadInitial => b"CLIENT_ERROR invalid numeric initial value\r\n",
+            MetaFault::BadDelta => b"CLIENT_ERROR invalid numeric delta value\r\n",
+            MetaFault::BadKey => b"CLIENT_ERROR error decoding key\r\n",
+        }
+    }
+}
+
+/// What a flag makes of a store or of arithmetic: its letter behind the `M`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetaMode {
+    /// A set; an increment.
+    #[default]
+    Plain,
+    Add,
+    Append,
+    Prepend,
+    Replace,
+    Decrement,
+}
+
+/// What the flags ask for. Times are exptimes as the classic commands have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetaOptions {
+    /// `b`
+    pub base64: bool,
+    /// `v`
+    pub value: bool,
+    /// `q`
+    pub quiet: bool,
+    /// `u`: reading is no use of the item.
+    pub no_update: bool,
+    /// `h` or `l`: what was before this use is told.
+    pub before: bool,
+    /// `I`
+    pub invalidate: bool,
+    /// `x`
+    pub remove_value: bool,
+    /// `N`
+    pub vivify: Option<i64>,
+    /// `R`
+    pub recache: Option<i64>,
+    /// `T`
+    pub exptime: Option<i64>,
+    /// `C`: the unique number that the item must have.
+    pub expected_cas: Option<u64>,
+    /// `E`: the one that it gets.
+    pub new_cas: Option<u64>,
+    /// `F`
+    pub client_flags: u32,
+    /// `M`
+    pub mode: MetaMode,
+    /// `D`, 1 if it is not there.
+    pub delta: Option<u64>,
+    /// `J`
+    pub initial: u64,
+}
+
+/// The letters that mean something; of those that come back in a reply nothing is noted.
+const KNOWN: &[u8] = b"bvquhlIxNRTCEFMDJOPLkstcf";
+
+impl<'a> MetaRequest<'a> {
+    /// The flags as they were sent, in their order: each a letter and its token.
+    #[inline]
+    pub fn flags(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+        self.flags
+    }
+
+    /// Read the flags.
+    pub fn options(&self) -> Result<MetaOptions, MetaFault> {
+        let mut options = MetaOptions::default();
+        let mut seen = 0_u64;
+        // The verb, the key and perhaps the length stand before the flags.
+        let before = if self.verb == MetaVerb::Set { 3 } else { 2 };
+        for (index, flag) in self.flags.enumerate() {
+            if index + before >= WORDS_MAX {
+                return Err(MetaFault::TooMany);
+            }
+            let letter = flag[0];
+            if !letter.is_ascii_alphabetic() {
+                return Err(MetaFault::NoLetter);
+            }
+            let bit = 1 << (letter - b'A');
+            if seen & bit != 0 {
+                return Err(MetaFault::Duplicate);
+            }
+            seen |= bit;
+            self.note(letter, &flag[1..], &mut options)?;
+        }
+        Ok(options)
+    }
+
+    #[inline]
+    fn note(&self, letter: u8, token: &[u8], options: &mut MetaOptions) -> Result<(), MetaFault> {
+        match letter {
+            b'v' => options.value = true,
+            b'q' => options.quiet = true,
+            b'b' => options.base64 = true,
+            b'u' => options.no_update = true,
+            b'h' | b'l' => options.before = true,
+            b'I' => options.invalidate = true,
+            b'x' => options.remove_value = true,
+            b'N' => options.vivify = Some(time(token)?),
+            b'R' => options.recache = Some(time(token)?),
+            b'T' => options.exptime = Some(time(token)?),
+            b'C' => options.expected_cas = Some(unsigned(token).ok_or(MetaFault::BadToken)?),
+            b'E' => options.new_cas = Some(unsigned(token).ok_or(MetaFault::BadToken)?),
+            b'F' => options.client_flags = unsigned(token).ok_or(MetaFault::BadClientFlags)? as u32,
+            b'D' => options.delta = Some(unsigned(token).ok_or(MetaFault::BadDelta)?),
+            b'J' => options.initial = unsigned(token).ok_or(MetaFault::BadInitial)?,
+            b'M' => options.mode = self.mode(token)?,
+            b'O' if token.len() >= OPAQUE_BYTES_MAX => return Err(MetaFault::LongOpaque),
+            known if KNOWN.contains(&known) => {}
+            _ => return Err(MetaFault::Unknown),
+        }
+        Ok(())
+    }
+
+    /// Only the first letter of a mode is looked at.
+    fn mode(&self, token: &[u8]) -> Result<MetaMode, MetaFault> {
+        Ok(match (self.verb, token.first()) {
+            (MetaVerb::Set, None | Some(b'S')) => MetaMode::Plain,
+            (MetaVerb::Set, Some(b'E')) => MetaMode::Add,
+            (MetaVerb::Set, Some(b'A')) => MetaMode::Append,
+            (MetaVerb::Set, Some(b'P')) => MetaMode::Prepend,
+            (MetaVerb::Set, Some(b'R')) => MetaMode::Replace,
+            (MetaVerb::Set, _) => return Err(MetaFault::BadStoreMode),
+            (MetaVerb::Arithmetic, None | Some(b'I' | b'+')) => MetaMode::Plain,
+            (MetaVerb::Arithmetic, Some(b'D' | b'-')) => MetaMode::Decrement,
+            (MetaVerb::Arithmetic, _) => return Err(MetaFault::BadArithmeticMode),
+            _ => MetaMode::Plain,
+        })
+    }
+}
+
+fn time(token: &[u8]) -> Result<i64, MetaFault> {
+    signed(token).ok_or(MetaFault::BadToken)
+}
+
+/// A key in base64, decoded into `buffer`.
+pub fn decode_key<'b>(
+    key: &[u8],
+    buffer: &'b mut [u8; KEY_BYTES_MAX],
+) -> Result<&'b [u8], MetaFault> {
+    let length = STANDARD.decode_slice(key, buffer).map_err(|_| MetaFault::BadKey)?;
+    if length == 0 { Err(MetaFault::BadKey) } else { Ok(&buffer[..length]) }
+}
+
+/// Append a key in base64.
+pub fn encode_key(key: &[u8], out: &mut Vec<u8>) {
+    const BYTES_MAX: usize = KEY_BYTES_MAX.div_ceil(3) * 4;
+    let mut buffer = [0; BYTES_MAX];
+    let length = STANDARD.encode_slice(key, &mut buffer).expect("a key's length is bounded");
+    out.extend_from_slice(&buffer[..length]);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::request::{Command, Step, parse};
+
+    fn options(line: &str) -> Result<MetaOptions, MetaFault> {
+        match parse(line.as_bytes()) {
+            Step::Command(Command::Meta(request), _) => request.options(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_flag_is_noted() {
+        let read = options("ms k 2 b q I x T30 F9 C7 E8 MA N5 O123 k c\r\n").expect("flags");
+        let expected = MetaOptions {
+            base64: true,
+            quiet: true,
+            invalidate: true,
+            remove_value: true,
+            exptime: Some(30),
+            client_flags: 9,
+            expected_cas: Some(7),
+            new_cas: Some(8),
+            mode: MetaMode::Append,
+            vivify: Some(5),
+            ..MetaOptions::default()
+        };
+        assert_eq!(read, expected);
+        let read = options("ma k v D5 J13 M- R-1 u h\r\n").expect("flags");
+        assert_eq!((read.delta, read.initial, read.mode), (Some(5), 13, MetaMode::Decrement));
+        assert!(read.value && read.no_update && read.before && read.recache == Some(-1));
+    }
+
+    #[test]
+    fn each_fault_is_told() {
+        for (line, fault) in [
+            ("mg k !\r\n", MetaFault::NoLetter),
+            ("mg k v v\r\n", MetaFault::Duplicate),
+            ("mg k S\r\n", MetaFault::Unknown),
+            ("mg k T\r\n", MetaFault::BadToken),
+            ("mg k O123456789012345678901234567890123\r\n", MetaFault::LongOpaque),
+            ("ms k 1 Fx\r\n", MetaFault::BadClientFlags),
+            ("ms k 1 MX\r\n", MetaFault::BadStoreMode),
+            ("ma k MA\r\n", MetaFault::BadArithmeticMode),
+            ("ma k Dx\r\n", MetaFault::BadDelta),
+            ("ma k J-1\r\n", MetaFault::BadInitial),
+            ("mg k a b c d e f g h i j k l m n o p q r s t u\r\n", MetaFault::Unknown),
+            ("mg k b v q u h l I x k s t c f N1 R1 T1 C1 E1 F1\r\n", MetaFault::TooMany),
+        ] {
+            assert_eq!(options(line), Err(fault), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_survive_base64(key in proptest::collection::vec(any::<u8>(), 1..187)) {
+            let (mut encoded, mut buffer) = (Vec::new(), [0; KEY_BYTES_MAX]);
+            encode_key(&key, &mut encoded);
+            prop_assert!(encoded.len() <= KEY_BYTES_MAX);
+            prop_assert_eq!(decode_key(&encoded, &mut buffer), Ok(&key[..]));
+        }
+
+        #[test]
+        fn any_flags_are_read_without_panic(
+            verb in "m[gsdae]",
+            flags in proptest::collection::vec("[!-~]{1,12}", 0..25),
+        ) {
+            let line = format!("{verb} key 5 {}\r\n", flags.join(" "));
+            if let Step::Command(Command::Meta(request), _) = parse(line.as_bytes()) {
+                let _ = request.options();
+            }
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! What each request of the meta protocol does to the store, and its reply.
+
+use std::sync::atomic::Ordering;
+
+use cachemark_protocol::meta_request::{
+    MetaFault, MetaMode, MetaOptions, MetaRequest, MetaVerb, decode_key, encode_key,
+};
+use cachemark_protocol::request::KEY_BYTES_MAX;
+use cachemark_storage::{Arithmetic, Content, Entry, Item, Marks, expires_s};
+
+use crate::execute::{ITEM_HEADER_BYTES, Turn, append_number};
+
+/// A request whose flags are read and whose key is decoded.
+struct Exchange<'a, 'b> {
+    request: &'a MetaRequest<'a>,
+    options: MetaOptions,
+    key: &'a [u8],
+    turn: &'a mut Turn<'b>,
+}
+
+/// Carry out a request; `value` is the data of a `ms`.
+pub fn answer(request: &MetaRequest<'_>, value: &[u8], turn: &mut Turn<'_>) {
+    let mut buffer = [0; KEY_BYTES_MAX];
+    let (options, key) = match read(request, &mut buffer) {
+        Ok(read) => read,
+        Err(fault) => return turn.out.extend_from_slice(fault.reply(request.verb)),
+    };
+    let mut exchange = Exchange { request, options, key, turn };
+    match request.verb {
+        MetaVerb::Get => exchange.get(),
+        MetaVerb::Set => exchange.set(value),
+        MetaVerb::Delete => exchange.delete(),
+        MetaVerb::Arithmetic => exchange.arithmetic(),
+        MetaVerb::Debug => exchange.debug(),
+    }
+}
+
+/// Why a `ms` is refused before its data is waited for.
+pub fn refusal(request: &MetaRequest<'_>, turn: &Turn<'_>) -> Option<&'static [u8]> {
+    let mut buffer = [0; KEY_BYTES_MAX];
+    let key = match read(request, &mut buffer) {
+        Ok((_, key)) => key,
+        Err(fault) => return Some(fault.reply(request.verb)),
+    };
+    if turn.fits(key.len() as u64 + request.length) {
+        return None;
+    }
+    turn.drop_stale(key);
+    Some(b"SERVER_ERROR object too large for cache\r\n")
+}
+
+fn read<'k>(
+    request: &MetaRequest<'k>,
+    buffer: &'k mut [u8; KEY_BYTES_MAX],
+) -> Result<(MetaOptions, &'k [u8]), MetaFault> {
+    let options = request.options()?;
+    let key = if options.base64 { decode_key(request.key, buffer)? } else { request.key };
+    Ok((options, key))
+}
+
+impl<'a> Exchange<'a, '_> {
+    fn get(&mut self) {
+        if !self.only_reads() || !self.read_shared() {
+            self.get_entry();
+        }
+    }
+
+    /// Whether the item is left as it is, if it is not stale.
+    fn only_reads(&self) -> bool {
+        let MetaOptions { vivify, recache, exptime, no_update, before, .. } = self.options;
+        !no_update && !before && vivify.is_none() && recache.is_none() && exptime.is_none()
+    }
+
+    /// The common `mg`; false when the item turns out to be one that this request changes.
+    fn read_shared(&mut self) -> bool {
+        let Exchange { request, options, key, turn } = self;
+        let now_s = turn.now_s;
+        let out = &mut *turn.out;
+        let answered = turn.state.store.get(key, None, now_s, |item| {
+            if item.marks.stale && !item.marks.won {
+                return false;
+            }
+            let reading = Reading { created: false, won: false };
+            append_hit(out, request, options, item, key, reading, now_s);
+            true
+        });
+        match answered {
+            Some(answered) => answered,
+            None => {
+                self.miss(b"EN");
+                true
+            }
+        }
+    }
+
+    fn get_entry(&mut self) {
+        let now_s = self.turn.now_s;
+        let MetaOptions { vivify, exptime, new_cas, base64, .. } = self.options;
+        let mut entry = self.turn.state.store.entry(self.key, now_s);
+        let missed = entry.item().is_none();
+        let mut created = false;
+        if missed && vivify.is_some() {
+            let marks = Marks { binary_key: base64, ..Marks::default() };
+            let cas = new_cas.unwrap_or_else(|| entry.fresh_cas());
+            created = entry.put(&Content { value: b"", flags: 0, expires_s: 0, cas, marks });
+        }
+        count_get(&mut entry, exptime.is_some(), !missed || created);
+        if missed && !created {
+            drop(entry);
+            return self.miss(b"EN");
+        }
+        self.answer_entry(&mut entry, created);
+    }
+
+    fn answer_entry(&mut self, entry: &mut Entry<'a>, created: bool) {
+        let Exchange { request, options, key, turn } = self;
+        let now_s = turn.now_s;
+        let Some(item) = entry.item() else { return };
+        let mut marks = item.marks;
+        let recached = options.recache.is_some_and(|recache| {
+            item.expires_s != 0 && item.expires_s < expires_s(recache, now_s)
+        });
+        let wins = created || (recached && !marks.won) || (marks.stale && !marks.won);
+        let reading = Reading { created, won: wins };
+        let expires = append_hit(turn.out, request, options, &item, key, reading, now_s);
+        entry.set_expiry(expires);
+        if wins {
+            marks.won = true;
+            entry.set_marks(marks);
+        }
+        if !options.no_update {
+            entry.used();
+        }
+    }
+
+    fn set(&mut self, value: &[u8]) {
+        let now_s = self.turn.now_s;
+        let MetaOptions { mode, vivify, exptime, .. } = self.options;
+        let mut entry = self.turn.state.store.entry(self.key, now_s);
+        entry.counters().sets += 1;
+        let joins = matches!(mode, MetaMode::Append | MetaMode::Prepend);
+        let exptime = if joins && vivify.is_some() { vivify } else { exptime };
+        let mut content = Content {
+            value,
+            flags: self.options.client_flags,
+            expires_s: exptime.map_or(0, |exptime| expires_s(exptime, now_s)),
+            cas: 0,
+            marks: Marks { binary_key: self.options.base64, ..Marks::default() },
+        };
+        let joined;
+        let judged = self.judge(&mut entry);
+        let stale = match judged {
+            Ok(stale) => stale,
+            Err(code) => return self.stored(code, 0, value.len()),
+        };
+        content.marks.stale = stale;
+        if let (true, Some(item)) = (joins, entry.item()) {
+            joined = match mode {
+                MetaMode::Append => [item.value, value].concat(),
+                _ => [value, item.value].concat(),
+            };
+            if !self.turn.fits((self.key.len() + joined.len()) as u64) {
+                return self.stored(b"NS", 0, value.len());
+            }
+            content.value = &joined;
+            (content.flags, content.expires_s) = (item.flags, item.expires_s);
+        }
+        content.cas = self.options.new_cas.unwrap_or_else(|| entry.fresh_cas());
+        if entry.put(&content) {
+            return self.stored(b"HD", content.cas, content.value.len());
+        }
+        // What is there is stale now and must not be served.
+        entry.remove();
+        self.turn.out.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
+    }
+
+    /// Whether the value may be stored, and then whether it is stale at once; else the code of the
+    /// reply.
+    fn judge(&self, entry: &mut Entry<'_>) -> Result<bool, &'static [u8]> {
+        let MetaOptions { mode, expected_cas, invalidate, vivify, .. } = self.options;
+        let there = entry.item().map(|item| item.cas);
+        match (mode, there) {
+            (MetaMode::Add, Some(_)) => {
+                entry.used();
+                Err(b"NS")
+            }
+            (MetaMode::Plain | MetaMode::Replace, None) if expected_cas.is_some() => {
+                entry.counters().cas_misses += 1;
+                Err(b"NF")
+            }
+            (MetaMode::Replace, None) => Err(b"NS"),
+            (MetaMode::Append | MetaMode::Prepend, None) if vivify.is_none() => Err(b"NS"),
+            (MetaMode::Append | MetaMode::Prepend, Some(cas)) => {
+                let differs = expected_cas.is_some_and(|expected| expected != 0 && expected != cas);
+                if differs { Err(b"EX") } else { Ok(false) }
+            }
+            (_, Some(cas)) => match expected_cas {
+                Some(expected) if expected == cas => {
+                    entry.counters().cas_hits += 1;
+                    Ok(false)
+                }
+                Some(expected) if invalidate && expected < cas => Ok(true),
+                Some(_) => {
+                    entry.counters().cas_badval += 1;
+                    Err(b"EX")
+                }
+                None => Ok(false),
+            },
+            (_, None) => Ok(false),
+        }
+    }
+
+    fn stored(&mut self, code: &[u8], cas: u64, length: usize) {
+        if self.options.quiet && code == b"HD" {
+            return;
+        }
+        let Exchange { request, options, turn, .. } = self;
+        let out = &mut *turn.out;
+        out.extend_from_slice(code);
+        for flag in request.flags() {
+            match flag[0] {
+                b'c' => append_flag(out, b'c', cas),
+                b's' => append_flag(out, b's', length as u64),
+                _ => append_echo(out, flag, request.key, options.base64),
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn delete(&mut self) {
+        let now_s = self.turn.now_s;
+        let mut entry = self.turn.state.store.entry(self.key, now_s);
+        let Some(item) = entry.item() else {
+            entry.counters().delete_misses += 1;
+            return self.coded(b"NF");
+        };
+        let MetaOptions { expected_cas, new_cas, remove_value, invalidate, .. } = self.options;
+        let (cas, marks) = (item.cas, item.marks);
+        if expected_cas.is_some_and(|expected| expected != cas) {
+            entry.counters().delete_misses += 1;
+            return self.coded(b"EX");
+        }
+        if remove_value {
+            // A tombstone: no value, and flags and exptime only as this request gives them.
+            let exptime = self.options.exptime.unwrap_or(0);
+            let content = Content {
+                value: b"",
+                flags: self.options.client_flags,
+                expires_s: expires_s(exptime, now_s),
+                cas: new_cas.unwrap_or(cas),
+                marks: Marks { binary_key: marks.binary_key, ..Marks::default() },
+            };
+            if !entry.put(&content) {
+                return self.coded(b"NS");
+            }
+        }
+        if invalidate {
+            if let Some(exptime) = self.options.exptime {
+                entry.set_expiry(expires_s(exptime, now_s));
+            }
+            entry.set_marks(Marks { stale: true, won: false, binary_key: marks.binary_key });
+            let cas = new_cas.unwrap_or_else(|| entry.fresh_cas());
+            entry.set_cas(cas);
+        } else {
+            entry.counters().delete_hits += 1;
+            if !remove_value {
+                entry.remove();
+            }
+        }
+        if !self.options.quiet {
+            self.coded(b"HD");
+        }
+    }
+
+    fn arithmetic(&mut self) {
+        let now_s = self.turn.now_s;
+        let MetaOptions { mode, vivify, delta, expected_cas, new_cas, .. } = self.options;
+        let mut entry = self.turn.state.store.entry(self.key, now_s);
+        if let (None, Some(exptime)) = (entry.item(), vivify) {
+            return self.create_number(&mut entry, exptime);
+        }
+        let cas = new_cas.unwrap_or_else(|| entry.fresh_cas());
+        let increment = mode != MetaMode::Decrement;
+        let changed =
+            entry.arithmetic(delta.unwrap_or(1), increment, expected_cas.unwrap_or(0), cas);
+        match changed {
+            Arithmetic::Number(_) if self.options.quiet => self.expire(&mut entry),
+            Arithmetic::Number(number) => self.number(&mut entry, number),
+            Arithmetic::NotFound => self.coded(b"NF"),
+            Arithmetic::Exists => self.coded(b"EX"),
+            Arithmetic::NonNumeric => self.turn.out.extend_from_slice(
+                b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
+            ),
+            Arithmetic::NoRoom => {
+                self.turn.out.extend_from_slice(b"SERVER_ERROR out of memory\r\n");
+            }
+        }
+    }
+
+    fn create_number(&mut self, entry: &mut Entry<'_>, exptime: i64) {
+        let MetaOptions { initial, new_cas, base64, .. } = self.options;
+        let mut buffer = itoa::Buffer::new();
+        let cas = new_cas.unwrap_or_else(|| entry.fresh_cas());
+        let content = Content {
+            value: buffer.format(initial).as_bytes(),
+            flags: 0,
+            expires_s: expires_s(exptime, self.turn.now_s),
+            cas,
+            marks: Marks { binary_key: base64, ..Marks::default() },
+        };
+        if entry.put(&content) {
+            self.number(entry, initial);
+        } else {
+            let reply = b"SERVER_ERROR Out of memory allocating new item\r\n";
+            self.turn.out.extend_from_slice(reply);
+        }
+    }
+
+    fn expire(&self, entry: &mut Entry<'_>) {
+        if let Some(exptime) = self.options.exptime {
+            entry.set_expiry(expires_s(exptime, self.turn.now_s));
+        }
+    }
+
+    /// The reply to arithmetic that was done. A `T` counts for the flags behind it.
+    fn number(&mut self, entry: &mut Entry<'_>, number: u64) {
+        let now_s = self.turn.now_s;
+        let Some(item) = entry.item() else { return };
+        let (mut expires, cas) = (item.expires_s, item.cas);
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(number).as_bytes();
+        let out = &mut *self.turn.out;
+        append_head(out, self.options.value, digits.len());
+        for flag in self.request.flags() {
+            match flag[0] {
+                b'c' => append_flag(out, b'c', cas),
+                b't' => append_ttl(out, expires, now_s),
+                b'T' => expires = expires_s(self.options.exptime.unwrap_or(0), now_s),
+                _ => append_echo(out, flag, self.request.key, self.options.base64),
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+        if self.options.value {
+            out.extend_from_slice(digits);
+            out.extend_from_slice(b"\r\n");
+        }
+        entry.set_expiry(expires);
+    }
+
+    fn debug(&mut self) {
+        self.turn.state.meta_commands.fetch_add(1, Ordering::Relaxed);
+        let now_s = self.turn.now_s;
+        let entry = self.turn.state.store.entry(self.key, now_s);
+        let Some(item) = entry.item() else {
+            return self.turn.out.extend_from_slice(b"EN\r\n");
+        };
+        let out = &mut *self.turn.out;
+        out.extend_from_slice(b"ME ");
+        if item.marks.binary_key {
+            encode_key(self.key, out);
+        } else {
+            out.extend_from_slice(self.key);
+        }
+        let ttl = match item.expires_s {
+            0 => -1,
+            at_s => i64::from(at_s) - i64::from(now_s),
+        };
+        let told = format!(
+            " exp={ttl} la={} cas={} fetch={} cls=1 size={}\r\n",
+            now_s.saturating_sub(item.accessed_s),
+            item.cas,
+            if item.fetched { "yes" } else { "no" },
+            self.key.len() as u64 + item.value.len() as u64 + ITEM_HEADER_BYTES,
+        );
+        out.extend_from_slice(told.as_bytes());
+    }
+
+    /// A miss, or nothing when misses are not to be told.
+    fn miss(&mut self, code: &[u8]) {
+        if !self.options.quiet {
+            self.coded(code);
+        }
+    }
+
+    /// A code and the flags that come back with any.
+    fn coded(&mut self, code: &[u8]) {
+        let Exchange { request, options, turn, .. } = self;
+        let out = &mut *turn.out;
+        out.extend_from_slice(code);
+        for flag in request.flags() {
+            append_echo(out, flag, request.key, options.base64);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn count_get(entry: &mut Entry<'_>, touches: bool, hit: bool) {
+    let counted = entry.counters();
+    match (touches, hit) {
+        (true, true) => counted.touch_hits += 1,
+        (true, false) => counted.touch_misses += 1,
+        (false, true) => counted.get_hits += 1,
+        (false, false) => counted.get_misses += 1,
+    }
+}
+
+/// What reading an item does to it.
+#[derive(Clone, Copy)]
+struct Reading {
+    /// It was not there, and was made by this request.
+    created: bool,
+    /// This client is told to store the item anew.
+    won: bool,
+}
+
+/// The reply to a `mg` that found an item; the instant at which it expires from now on. A `T` and a
+/// `N` count for the flags behind them.
+fn append_hit(
+    out: &mut Vec<u8>,
+    request: &MetaRequest<'_>,
+    options: &MetaOptions,
+    item: &Item<'_>,
+    key: &[u8],
+    reading: Reading,
+    now_s: u32,
+) -> u32 {
+    let mut expires = item.expires_s;
+    append_head(out, options.value, item.value.len());
+    for flag in request.flags() {
+        match flag[0] {
+            b'T' => expires = expires_s(options.exptime.unwrap_or(0), now_s),
+            b'N' if reading.created => expires = expires_s(options.vivify.unwrap_or(0), now_s),
+            b's' => append_flag(out, b's', item.value.len() as u64),
+            b't' => append_ttl(out, expires, now_s),
+            b'c' => append_flag(out, b'c', item.cas),
+            b'f' => append_flag(out, b'f', item.flags.into()),
+            b'l' => append_flag(out, b'l', now_s.saturating_sub(item.accessed_s).into()),
+            b'h' => append_flag(out, b'h', item.fetched.into()),
+            b'O' => append_echo(out, flag, key, false),
+            b'k' => append_key(out, key, item.marks.binary_key),
+            _ => {}
+        }
+    }
+    if item.marks.won {
+        out.extend_from_slice(b" Z");
+    }
+    if item.marks.stale {
+        out.extend_from_slice(b" X");
+    }
+    if reading.won {
+        out.extend_from_slice(b" W");
+    }
+    out.extend_from_slice(b"\r\n");
+    if options.value {
+        out.extend_from_slice(item.value);
+        out.extend_from_slice(b"\r\n");
+    }
+    expires
+}
+
+fn append_head(out: &mut Vec<u8>, value: bool, length: usize) {
+    if value {
+        out.extend_from_slice(b"VA ");
+        append_number(out, length as u64);
+    } else {
+        out.extend_from_slice(b"HD");
+    }
+}
+
+fn append_flag(out: &mut Vec<u8>, letter: u8, number: u64) {
+    out.extend_from_slice(&[b' ', letter]);
+    append_number(out, number);
+}
+
+fn append_ttl(out: &mut Vec<u8>, expires_s: u32, now_s: u32) {
+    match expires_s {
+        0 => out.extend_from_slice(b" t-1"),
+        at_s => append_flag(out, b't', at_s.saturating_sub(now_s).into()),
+    }
+}
+
+/// The key as the store has it.
+fn append_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
+    out.extend_from_slice(b" k");
+    if binary {
+        encode_key(key, out);
+        out.extend_from_slice(b" b");
+    } else {
+        out.extend_from_slice(key);
+    }
+}
+
+/// A flag that comes back as it was sent: the opaque token, the key as it was sent.
+fn append_echo(out: &mut Vec<u8>, flag: &[u8], key: &[u8], base64: bool) {
+    match flag[0] {
+        b'O' => {
+            out.push(b' ');
+            out.extend_from_slice(flag);
+        }
+        b'k' => {
+            out.extend_from_slice(b" k");
+            out.extend_from_slice(key);
+            if base64 {
+                out.extend_from_slice(b" b");
+            }
+        }
+        _ => {}
+    }
+}
