@@ -44,6 +44,8 @@ class Hello(Message, frozen=True, kw_only=True, tag="hello"):
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
     """Read the tape, make the clients, open the connections.
 
+    What was prepared before is gone, whatever comes of this one.
+
     Answer: `ready`, `unsupported` or `error`.
     """
 

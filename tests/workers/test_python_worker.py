@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +11,10 @@ import pytest
 
 from cachemark import process
 from cachemark.clients import Client, registry
-from cachemark.protocol import Failure, Hello, Prepare, Ready, Run, Unsupported
+from cachemark.protocol import Failure, Hello, Prepare, Run, Unsupported
 from cachemark.worker import Worker
 from tests.conftest import ROOT
-from tests.workers import driver, scripted
+from tests.workers import driver
 
 FOLDER = ROOT / "workers" / "python"
 CLIENT = registry(process.binary_path())["python/pymemcache"]
@@ -42,37 +41,6 @@ def test_a_library_that_is_missing_is_an_answer() -> None:
     assert isinstance(answer, Unsupported)
     assert "pymemcache is not installed" in answer.reason
     assert answer.remedy == "cachemark setup python"
-
-
-@pytest.mark.parametrize("schedule", [(), ("--rate", "100", "--duration", "400ms")])
-def test_no_tape_can_crash_it(schedule: tuple[str, ...], tmp_path: Path) -> None:
-    arguments = [*MIXED[:-2], *schedule] if schedule else MIXED
-    good = driver.write_tape(tmp_path, *arguments).read_bytes()
-    draw, bad = random.Random(7), tmp_path / "bad"
-    refused = 0
-    with scripted.scripted() as server, driver.started(CLIENT) as (worker, _):
-        for attempt in range(150):
-            data = bytearray(good)
-            if attempt % 3 == 0:
-                at = 8 * draw.randrange(23)  # a field of the header
-                data[at : at + 8] = draw.choice([0, 1, 7, 2**31, 2**63, 2**64 - 1]).to_bytes(
-                    8, "little"
-                )
-            elif attempt % 3 == 1:
-                at = 184 + draw.randrange(600)  # keys, offsets, lengths
-                data[at] = draw.randrange(256)
-            else:
-                del data[draw.randrange(len(data)) :]
-            bad.write_bytes(data)
-            answer = driver.ask(worker, Prepare(servers=[server.address], tape=str(bad)))
-            assert isinstance(answer, (Failure, Ready, Unsupported)), answer
-            if isinstance(answer, Failure):
-                assert answer.kind == "tape", answer
-                refused += 1
-        assert refused >= 50
-        answer = driver.ask(worker, Prepare(servers=[server.address], tape=str(tmp_path / "none")))
-        assert isinstance(answer, Failure)
-        assert answer.kind == "tape"
 
 
 REFUSED: dict[str, dict[str, Any]] = {

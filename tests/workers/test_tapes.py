@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cachemark.clients import Client
-from cachemark.protocol import Failure, Prepare, Ready, Unsupported
+from cachemark.protocol import Failure, Prepare, Ready, Run, Unsupported
 from cachemark.worker import Worker
 from tests.workers import driver
 from tests.workers.test_python_tape import GET, READ, REFUSED, made
@@ -56,17 +56,19 @@ def test_no_tape_can_crash_it(schedule: tuple[str, ...], worker: Worker, tmp_pat
     good = driver.write_tape(tmp_path, *mix, *(schedule or ("--ops", "40"))).read_bytes()
     draw, bad = random.Random(7), tmp_path / "bad"
     refused = 0
-    for attempt in range(90):
+    for attempt in range(150):
         bad.write_bytes(_broken(bytearray(good), attempt, draw))
         answer = prepare(worker, bad)
         assert isinstance(answer, _ANSWERS), answer
         if isinstance(answer, Failure):
             assert answer.kind == "tape", answer
             refused += 1
-    assert refused >= 30
+    assert refused >= 50
     answer = prepare(worker, tmp_path / "none")
     assert isinstance(answer, Failure)
     assert answer.kind == "tape"
+    answer = driver.ask(worker, Run(phase="measure", ops=1))
+    assert isinstance(answer, Failure), "it played a tape that it was not given"
 
 
 def _broken(data: bytearray, attempt: int, draw: random.Random) -> bytes:

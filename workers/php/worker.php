@@ -116,11 +116,11 @@ final class Worker
     private function prepare(array $request): array
     {
         $this->hello();
+        $this->disband();
         $setup = new Setup($request);
         $tape = new Tape($setup->tape);
         $this->check($setup, $tape);
         Client::restart($setup, $request);
-        $this->team?->close();
         $this->team = new Team($tape, $setup, $this->orchestrator);
         if ($error = $this->team->opened()) {
             $this->disband();

@@ -91,15 +91,15 @@ class Worker:
         """Read the tape, refuse what cannot be done, connect."""
         if self._client is None:
             self.hello(request)
+        if self._player:
+            self._player.close()
+        self._player = None
         try:
             tape = Tape(request["tape"])
         except OSError as error:
             return failed("tape", str(error))
         setup = Setup(request, tape)
         check(setup, self._client, tape)
-        if self._player:
-            self._player.close()
-        self._player = None
         try:
             self._player = self._make_player(self._client, setup, tape)
         except UnicodeDecodeError as error:

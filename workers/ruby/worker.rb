@@ -115,13 +115,13 @@ class Worker
   # Read the tape, refuse what cannot be done, connect.
   def prepare(request)
     hello
+    @player&.close
+    @player = nil
     setup = Setup.new(request)
     tape = Tape.new(setup.tape)
     reason = refusals(setup, tape).find(&:itself)
     raise Unsupported, "#{@name}: #{reason}" if reason
 
-    @player&.close
-    @player = nil
     @player = Player.new(@client, setup, tape)
     @patience_ns = LOST_NS + (2 * setup.timeout_ms * 1_000_000)
     { type: 'ready' }
