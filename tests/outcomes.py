@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+
 from cachemark import histogram
 from cachemark.experiment import Experiment, Load, Timing, Workload
 from cachemark.host import HostFacts
@@ -108,4 +110,18 @@ def measured(client: str, block: int, rate: int, *, index: int = 0) -> Outcome:
             rss_peak_bytes=2**21,
             threads=3,
         ),
+    )
+
+
+def missing(of: Outcome) -> Outcome:
+    """The same trial of a client that is not installed."""
+    return msgspec.structs.replace(
+        of,
+        state="unsupported",
+        verdict=None,
+        measure=None,
+        worker=None,
+        samples=[],
+        reason=f"{of.trial.cell.client}: not installed",
+        remedy="make workers",
     )

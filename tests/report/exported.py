@@ -11,7 +11,7 @@ from cachemark.experiment import Experiment, Load, Workload
 from cachemark.outcome import Cell, Outcome
 from cachemark.protocol import Done, Operation
 from cachemark.report.series import Source, source
-from tests.outcomes import experiment, header, measured
+from tests.outcomes import experiment, header, measured, missing
 
 WORKLOAD = Workload(name="session", sequence=["set@0", "get@0", "get@0"])
 ONE, FOUR = Load(name="one"), Load(name="four", threads=4)
@@ -82,19 +82,10 @@ def outcomes() -> list[Outcome]:
     found[1] = msgspec.structs.replace(found[1], verdict="INVALID", reasons=["it lied"])
     bad = [trial("native?a=b c", FOUR, block) for block in range(BLOCKS)]
     found += [msgspec.structs.replace(o, verdict="INVALID", reasons=["it\nlied"]) for o in bad]
-    gone = msgspec.structs.replace(
-        trial("python/gone", ONE, 0),
-        state="unsupported",
-        verdict=None,
-        measure=None,
-        worker=None,
-        reason="python/gone: not installed",
-        remedy="make workers",
-    )
-    numbered = [*found, gone]
+    gone = missing(trial("python/gone", ONE, 0))
     return [
         msgspec.structs.replace(o, trial=msgspec.structs.replace(o.trial, index=index))
-        for index, o in enumerate(numbered)
+        for index, o in enumerate([*found, gone])
     ]
 
 

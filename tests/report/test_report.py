@@ -10,7 +10,7 @@ import pytest
 from cachemark.outcome import Outcome
 from cachemark.report import RENDERERS
 from cachemark.report.build import build
-from tests.outcomes import experiment, header, measured
+from tests.outcomes import experiment, header, measured, missing
 
 GOLDEN = Path(__file__).parent / "golden"
 # The page has tests of its own: its drawings are vl-convert's affair.
@@ -23,15 +23,7 @@ def outcomes() -> list[Outcome]:
     made += [measured("python/slow", block, 1500, index=4 * block + 1) for block in range(5)]
     made += [measured("native", block, 5000, index=4 * block + 2) for block in range(5)]
     liar = msgspec.structs.replace(made[5], verdict="INVALID", reasons=["it lied"])
-    gone = msgspec.structs.replace(
-        measured("python/gone", 0, 100, index=3),
-        state="unsupported",
-        verdict=None,
-        measure=None,
-        worker=None,
-        reason="python/gone: not installed",
-        remedy="make workers",
-    )
+    gone = missing(measured("python/gone", 0, 100, index=3))
     return [*made[:5], liar, *made[6:], gone]
 
 

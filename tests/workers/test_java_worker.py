@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,7 @@ import pytest
 
 from cachemark import process
 from cachemark.clients import registry
-from cachemark.conformance.proxy import proxied
-from cachemark.protocol import Failure, Ready, Run, Unsupported
+from cachemark.protocol import Ready, Run, Unsupported
 from cachemark.servers import parse_spec, running
 from tests.workers import driver
 
@@ -94,27 +92,6 @@ def test_a_fork_of_the_same_package_has_a_class_path_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "flags"), [("spymemcached", 2048), ("xmemcached", 2048), ("folsom", 0)]
-)
-def test_a_library_as_it_comes_has_its_own_transcoder(
-    client: str, flags: int, tmp_path: Path
-) -> None:
-    tape = driver.write_tape(tmp_path, *GETS)
-    with (
-        running(parse_spec(MEMCACHED)) as server,
-        proxied(server.addresses[0]) as proxy,
-        driver.started(CLIENTS[f"java/{client}"]) as (worker, _),
-    ):
-        setup = driver.patient(
-            servers=[proxy.address], tape=str(tape), options={"profile": "defaults"}
-        )
-        assert isinstance(driver.ask(worker, setup), Ready)
-        assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
-        assert driver.play(worker, Run(phase="measure", ops=50)).operations["get"].hits == 50
-        assert {write.flags for write in proxy.writes} == {flags}
-
-
-@pytest.mark.parametrize(
     ("client", "hashing"),
     [("spymemcached", "default"), ("spymemcached", "ketama"), ("xmemcached", "ketama"),
      ("folsom", "default")],
@@ -184,40 +161,3 @@ def test_a_cache_inside_is_shared_by_all_callers(client: str, tmp_path: Path) ->
         worker.bye()
     assert sum(told.ok for told in done.operations.values()) == 1000
     assert done.operations["get"].hits > 0
-
-
-@pytest.mark.parametrize(
-    "schedule", [(), ("--schedule", "uniform", "--rate", "100", "--duration", "400ms")]
-)
-def test_no_tape_can_crash_it(schedule: tuple[str, ...], tmp_path: Path) -> None:
-    arguments = [*MIXED[:-2], *schedule] if schedule else MIXED
-    good = driver.write_tape(tmp_path, *arguments).read_bytes()
-    draw, bad = random.Random(7), tmp_path / "bad"
-    refused = 0
-    with driver.started(CLIENTS["java/null"]) as (worker, _):
-        for attempt in range(150):
-            data = bytearray(good)
-            if attempt % 3 == 0:
-                at = 8 * draw.randrange(23)  # a field of the header
-                field = draw.choice([0, 1, 7, 2**31, 2**63, 2**64 - 1])
-                data[at : at + 8] = field.to_bytes(8, "little")
-            elif attempt % 3 == 1:
-                at = 184 + draw.randrange(600)  # keys, offsets, lengths
-                data[at] = draw.randrange(256)
-            else:
-                del data[draw.randrange(len(data)) :]
-            bad.write_bytes(data)
-            request = driver.patient(servers=[], wire="none", tape=str(bad))
-            answer = driver.ask(worker, request)
-            assert isinstance(answer, (Failure, Ready, Unsupported)), answer
-            if isinstance(answer, Failure):
-                assert answer.kind == "tape", answer
-                refused += 1
-        assert refused >= 50
-        answer = driver.ask(
-            worker, driver.patient(servers=[], wire="none", tape=str(tmp_path / "none"))
-        )
-        assert isinstance(answer, Failure)
-        assert answer.kind == "tape"
-        answer = driver.ask(worker, Run(phase="measure", ops=1))
-        assert isinstance(answer, Failure), "it played a tape that it was not given"

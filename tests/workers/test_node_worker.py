@@ -13,7 +13,6 @@ from hdrh.histogram import HdrHistogram
 
 from cachemark import histogram, process
 from cachemark.clients import registry
-from cachemark.conformance.proxy import proxied
 from cachemark.protocol import Failure, Ready, Run, Stop, Unsupported
 from cachemark.servers import parse_spec, running
 from tests.conftest import ROOT
@@ -91,30 +90,6 @@ def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path)
     assert sum(counts) == 200
     assert min(counts) >= 10
     assert done.operations["get"].hits == 400
-
-
-@pytest.mark.parametrize(
-    ("client", "flags"), [("memjs", 0), ("memcached", 4), ("memcache-client", 8)]
-)
-def test_a_library_as_it_comes_marks_bytes_in_its_own_way(
-    client: str, flags: int, tmp_path: Path
-) -> None:
-    tape = driver.write_tape(tmp_path, *GETS)
-    with (
-        running(parse_spec(MEMCACHED)) as server,
-        proxied(server.addresses[0]) as proxy,
-        driver.started(CLIENTS[f"node/{client}"]) as (worker, _),
-    ):
-        setup = driver.patient(
-            servers=[proxy.address],
-            wire=WIRES[client],
-            tape=str(tape),
-            options={"profile": "defaults"},
-        )
-        assert isinstance(driver.ask(worker, setup), Ready)
-        assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
-        assert driver.play(worker, Run(phase="measure", ops=50)).operations["get"].hits == 50
-        assert {write.flags for write in proxy.writes} == {flags}
 
 
 def test_a_stop_reaches_a_loop_that_never_waits(tmp_path: Path) -> None:
