@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Session};
+use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Session, Way};
 use cachemark_tape::{Tape, generate};
 use serde::Serialize;
 
@@ -93,6 +93,7 @@ fn drive(arguments: &Arguments) -> Result<Session, String> {
             Address::parse(&arguments.server).map_err(|text| format!("--server {text}"))?,
         ],
         hashing: Hashing::default(),
+        way: Way::default(),
         threads: arguments.threads as usize,
         connections: connections as usize,
         depth: arguments.depth as usize,

@@ -10,7 +10,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, PrepareError};
+use cachemark_load::{
+    Address, Client, Configuration, Control, Hashing, Limits, PrepareError, Way, WireName,
+};
 use cachemark_tape::{Tape, Verb};
 
 use crate::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
@@ -71,6 +73,7 @@ impl Worker {
         if let Some(answer) = unsupported(prepare) {
             return answer;
         }
+        let wire = prepare.wire.parse().unwrap_or_default();
         self.client = None;
         let tape = match Tape::open(Path::new(&prepare.tape)) {
             Ok(tape) => Arc::new(tape),
@@ -84,6 +87,7 @@ impl Worker {
         let configuration = Configuration {
             addresses,
             hashing: hashing(prepare).unwrap_or_default(),
+            way: Way { wire, replicas: false },
             threads: prepare.threads,
             connections: prepare.connections,
             depth: prepare.depth,
@@ -95,8 +99,8 @@ impl Worker {
                 self.client = Some(client);
                 Answer::Ready(Ready::default())
             }
-            Err(PrepareError::Spread(reason)) => {
-                let remedy = "one server, or operations of one key".to_owned();
+            Err(PrepareError::Unsupported(reason)) => {
+                let remedy = "the text protocol, or another kind of operation".to_owned();
                 Answer::Unsupported { reason, remedy }
             }
             Err(PrepareError::Usage(text)) => failure("protocol", text, true),
@@ -164,7 +168,8 @@ fn hello() -> Ready {
         let quiet = verb.may_be_noreply().then(|| verb.kind(true));
         std::iter::once(verb.kind(false)).chain(quiet)
     });
-    let mut capabilities = vec!["text", "threads", "pipeline", "open_loop", "unix", "cluster"];
+    let mut capabilities: Vec<&str> = WireName::ALL.iter().map(|wire| wire.name()).collect();
+    capabilities.extend(["threads", "pipeline", "open_loop", "unix", "cluster"]);
     capabilities.extend(kinds);
     Ready {
         client: Some("native"),
@@ -180,8 +185,8 @@ fn unsupported(prepare: &Prepare) -> Option<Answer> {
     let refuse = |reason: String, remedy: &str| {
         Some(Answer::Unsupported { reason, remedy: remedy.to_owned() })
     };
-    if prepare.wire != "text" {
-        return refuse(format!("no wire {:?}", prepare.wire), "use the text protocol");
+    if let Err(reason) = prepare.wire.parse::<WireName>() {
+        return refuse(reason, "use one of them");
     }
     if prepare.servers.is_empty() {
         return refuse("no server".to_owned(), "name one, or several");

@@ -17,6 +17,7 @@ use crate::socket::Address;
 use crate::sockets::Sockets;
 use crate::spread::{Hashing, Spread};
 use crate::tally::Tally;
+use crate::wire::{Binary, Meta, Text, Wire, WireName};
 
 /// How the client is set up.
 #[derive(Clone, Debug)]
@@ -24,6 +25,7 @@ pub struct Configuration {
     /// Several: keys are spread over them, see `hashing`.
     pub addresses: Vec<Address>,
     pub hashing: Hashing,
+    pub way: Way,
     pub threads: usize,
     /// In all, to each server; a multiple of `threads`.
     pub connections: usize,
@@ -33,20 +35,28 @@ pub struct Configuration {
     pub timeout: Duration,
 }
 
+/// How servers are spoken to.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    pub wire: WireName,
+    /// Each of several servers holds every key: writes go to all, reads to the key's home.
+    pub replicas: bool,
+}
+
 /// Why a client cannot be made.
 #[derive(Debug)]
 pub enum PrepareError {
     /// What was asked for makes no sense.
     Usage(String),
-    /// The tape holds what this client does not do over several servers.
-    Spread(String),
+    /// The tape holds what this client does not do in this way.
+    Unsupported(String),
     Connect(Address, io::Error),
 }
 
 impl fmt::Display for PrepareError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PrepareError::Usage(text) | PrepareError::Spread(text) => out.write_str(text),
+            PrepareError::Usage(text) | PrepareError::Unsupported(text) => out.write_str(text),
             PrepareError::Connect(address, error) => write!(out, "{address}: {error}"),
         }
     }
@@ -89,11 +99,11 @@ pub struct Session {
 
 impl Session {
     /// What several players of one tape came to together.
-    pub fn of(players: &[Player<'_>], tape: &Tape) -> Session {
+    pub fn of<W: Wire>(players: &[Player<'_, W>], tape: &Tape) -> Session {
         let mut tally = Tally::new(tape);
         let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);
         for player in players {
-            tally.add(&player.tally);
+            tally.add(player.tally());
             let (elapsed, sent) = player.elapsed_ns();
             elapsed_ns = elapsed_ns.max(elapsed);
             send_elapsed_ns = send_elapsed_ns.max(sent);
@@ -106,7 +116,8 @@ impl Session {
 pub struct Client {
     configuration: Configuration,
     tape: Arc<Tape>,
-    spread: Arc<Spread>,
+    /// Where there are several servers.
+    spread: Option<Arc<Spread>>,
     links: Vec<Links<Sockets>>,
 }
 
@@ -134,26 +145,30 @@ impl Client {
         if configuration.addresses.is_empty() {
             return usage("no server".to_owned());
         }
-        let spread = Spread::new(&tape, &configuration.addresses, configuration.hashing)
-            .map_err(PrepareError::Spread)?;
+        check_kinds(&tape, configuration.way.wire)?;
+        let Configuration { addresses, hashing, way, .. } = &configuration;
+        let spread = (addresses.len() > 1)
+            .then(|| Arc::new(Spread::new(&tape, addresses, *hashing, way.replicas)));
         let links = (0..threads)
             .map(|_| open(&configuration, connections / threads))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Client { configuration, tape, spread: Arc::new(spread), links })
+        Ok(Client { configuration, tape, spread, links })
     }
 
     /// Play one phase on all threads; blocks until it is over and drained.
     pub fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
         let window = self.window(limits);
         let before = cpu_times();
-        let tape = Arc::clone(&self.tape);
-        let spread = Arc::clone(&self.spread);
-        let players = self.play((&tape, &spread), limits, window, control)?;
+        let session = match self.configuration.way.wire {
+            WireName::Text => self.play::<Text>(limits, window, control),
+            WireName::Binary => self.play::<Binary>(limits, window, control),
+            WireName::Meta => self.play::<Meta>(limits, window, control),
+        }?;
         let after = cpu_times();
         Ok(Session {
             cpu_user_ns: after.0 - before.0,
             cpu_system_ns: after.1 - before.1,
-            ..Session::of(&players, &tape)
+            ..session
         })
     }
 
@@ -172,18 +187,18 @@ impl Client {
         }
     }
 
-    fn play<'tape>(
+    fn play<W: Wire>(
         &mut self,
-        (tape, spread): (&'tape Tape, &'tape Spread),
         limits: Limits,
         window: Window,
         control: &Control,
-    ) -> io::Result<Vec<Player<'tape>>> {
-        let configuration = &self.configuration;
+    ) -> io::Result<Session> {
+        let (configuration, tape) = (&self.configuration, &*self.tape);
+        let spread = self.spread.as_deref();
         let shared = &*control.shared;
         // Everything outstanding at the window's end is answered or timed out by then.
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
-        thread::scope(|scope| {
+        let players = thread::scope(|scope| {
             let threads: Vec<_> = self
                 .links
                 .iter_mut()
@@ -192,9 +207,12 @@ impl Client {
                     let share = share_of(limits, configuration, number, tape);
                     scope.spawn(move || {
                         let count = configuration.connections / configuration.threads;
-                        let player = Player::new(tape, share, window, count, configuration.depth);
                         let player =
-                            if spread.servers() > 1 { player.over(spread) } else { player };
+                            Player::<W>::new(tape, share, window, count, configuration.depth);
+                        let player = match spread {
+                            Some(spread) => player.over(spread),
+                            None => player,
+                        };
                         wait_until(window.start_ns);
                         EventLoop::new(player, Monotonic, links, shared, drain_end_ns).run()
                     })
@@ -203,8 +221,20 @@ impl Client {
             let join = |thread: thread::ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
-            threads.into_iter().map(join).collect()
-        })
+            threads.into_iter().map(join).collect::<io::Result<Vec<_>>>()
+        })?;
+        Ok(Session::of(&players, tape))
+    }
+}
+
+/// Whether every kind of operation on a tape can be asked for.
+fn check_kinds(tape: &Tape, wire: WireName) -> Result<(), PrepareError> {
+    match (0..tape.op_count()).map(|j| tape.op(j)).find(|op| !wire.can(op.verb, op.noreply)) {
+        None => Ok(()),
+        Some(op) => {
+            let (kind, wire) = (op.verb.kind(op.noreply), wire.name());
+            Err(PrepareError::Unsupported(format!("the {wire} protocol has no {kind}")))
+        }
     }
 }
 

@@ -1,17 +1,18 @@
 //! One connection without its socket: operations in, bytes out; bytes in, completions out.
 
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 
-use cachemark_protocol::encode;
-use cachemark_protocol::reply::{Violation, parse};
-use cachemark_tape::{Op, Tape, Verb};
+use cachemark_protocol::reply::Violation;
 
-use crate::judge::{answer, record, write_figures, write_op};
+use crate::book::Book;
+use crate::ledger::Ledger;
 use crate::pending::Pending;
-use crate::tally::{Failure, Tally};
+use crate::tally::Failure;
+use crate::wire::{By, Wire};
 
 /// The state of one connection.
-pub struct Connection {
+pub struct Connection<W> {
     /// Operations that wait for a reply, oldest first.
     waiting: VecDeque<Pending>,
     /// Operations without a reply whose bytes are not all written.
@@ -24,13 +25,16 @@ pub struct Connection {
     filled: usize,
     /// Operations without a reply were written since the last command that had one.
     unanswered: bool,
+    /// Commands are numbered as they are written.
+    next_tag: u32,
+    wire: PhantomData<W>,
 }
 
 const READ_BYTES: usize = 64 * 1024;
 
-impl Connection {
+impl<W: Wire> Connection<W> {
     /// A fresh connection with room for `depth` outstanding operations.
-    pub fn new(depth: usize) -> Connection {
+    pub fn new(depth: usize) -> Connection<W> {
         Connection {
             waiting: VecDeque::with_capacity(depth + 1),
             quiet: Vec::with_capacity(depth),
@@ -40,6 +44,8 @@ impl Connection {
             unread: vec![0; READ_BYTES],
             filled: 0,
             unanswered: false,
+            next_tag: 0,
+            wire: PhantomData,
         }
     }
 
@@ -56,8 +62,9 @@ impl Connection {
 
     /// Append an operation's bytes. They count as sent when `stamp` is called.
     #[inline]
-    pub fn send(&mut self, pending: Pending, tape: &Tape) {
-        write_op(&mut self.out, &pending.op, tape);
+    pub fn send(&mut self, mut pending: Pending, book: Book<'_>) {
+        self.number(&mut pending);
+        W::write(&mut self.out, &pending, book);
         if pending.op.noreply {
             self.quiet.push(pending);
         } else {
@@ -68,27 +75,32 @@ impl Connection {
 
     /// Append the command that ends operations without a reply.
     pub fn send_barrier(&mut self) {
-        encode::version(&mut self.out);
-        let version =
-            Op { verb: Verb::Version, noreply: false, run: 0, key: 0, length: 0, exptime_s: 0 };
-        let mut pending = Pending::closed(version);
-        pending.barrier = true;
+        let mut pending = Pending::barrier();
+        self.number(&mut pending);
+        W::write_barrier(&mut self.out, pending.tag);
         self.waiting.push_back(pending);
         self.unstamped += 1;
         self.unanswered = false;
     }
 
+    /// An operation has a command for each key, and one that ends them, at most.
+    #[inline]
+    fn number(&mut self, pending: &mut Pending) {
+        pending.tag = self.next_tag;
+        self.next_tag = self.next_tag.wrapping_add(u32::from(pending.op.run) + 1);
+    }
+
     /// Note the instant at which the bytes that were appended go out: just before the write.
     /// One stamp for a batch is right, as the batch leaves in one system call.
     #[inline]
-    pub fn stamp(&mut self, now_ns: u64, tally: &mut Tally) {
+    pub fn stamp(&mut self, now_ns: u64, ledger: &mut Ledger) {
         let first = self.waiting.len() - self.unstamped;
         for pending in self.waiting.range_mut(first..) {
-            pending.sent(now_ns, tally);
+            ledger.sent(pending, now_ns);
         }
         self.unstamped = 0;
         for pending in self.quiet.iter_mut().filter(|pending| pending.sent_ns == 0) {
-            pending.sent(now_ns, tally);
+            ledger.sent(pending, now_ns);
         }
     }
 
@@ -98,19 +110,24 @@ impl Connection {
         &self.out[self.written..]
     }
 
-    /// So many of them were written. Operations without a reply are complete once all are.
+    /// So many of them were written. Operations without a reply are complete once all are: how many.
     #[inline]
-    pub fn wrote(&mut self, bytes: usize, now_ns: u64, tape: &Tape, tally: &mut Tally) {
+    pub fn wrote(
+        &mut self,
+        bytes: usize,
+        now_ns: u64,
+        book: Book<'_>,
+        ledger: &mut Ledger,
+    ) -> usize {
         self.written += bytes;
         if self.written < self.out.len() {
-            return;
+            return 0;
         }
         self.out.clear();
         self.written = 0;
-        for pending in self.quiet.drain(..) {
-            self.unanswered = true;
-            tally.completed(&pending.stamps(now_ns), &write_figures(&pending.op, tape));
-        }
+        self.unanswered |= !self.quiet.is_empty();
+        let ended = self.quiet.drain(..).filter(|pending| ledger.answered(pending, now_ns, book));
+        ended.count()
     }
 
     /// Where to read to.
@@ -123,43 +140,66 @@ impl Connection {
         &mut self.unread[self.filled..]
     }
 
-    /// So many bytes were read: complete what they answer. After a violation the stream cannot be
-    /// matched to operations any more; the connection must be failed.
+    /// So many bytes were read: complete what they answer, and tell how many operations that was.
+    /// After a violation the stream cannot be matched to operations any more; the connection must be
+    /// failed.
     pub fn read(
         &mut self,
         bytes: usize,
         now_ns: u64,
-        tape: &Tape,
-        tally: &mut Tally,
-    ) -> Result<(), Violation> {
+        book: Book<'_>,
+        ledger: &mut Ledger,
+    ) -> (usize, Result<(), Violation>) {
         self.filled += bytes;
-        let mut begin = 0;
-        while let Some((reply, length)) = parse(&self.unread[begin..self.filled])? {
-            let Some(front) = self.waiting.front_mut() else {
-                return Err(Violation);
+        let (mut begin, mut ended) = (0, 0);
+        let read = loop {
+            let front = self.waiting.front_mut();
+            let taken = match W::take(&self.unread[begin..self.filled], front, book) {
+                Ok(Some(taken)) => taken,
+                Ok(None) => break Ok(()),
+                Err(violation) => break Err(violation),
             };
-            if answer(front, &reply, tape)? {
-                let done = self.waiting.pop_front().expect("there is a front");
-                if done.has_to_swap() {
-                    self.swap(done, tape);
-                } else {
-                    record(&done, now_ns, tape, tally);
-                }
+            begin += taken.bytes;
+            match taken.by {
+                By::Front { whole: false } => {}
+                By::Front { whole: true } => match self.answered(now_ns, book, ledger) {
+                    Ok(ends) => ended += usize::from(ends),
+                    Err(violation) => break Err(violation),
+                },
+                By::Quiet(None) => {}
+                By::Quiet(Some((verb, failure))) => ledger.tally.retract(verb, failure),
             }
-            begin += length;
-        }
+        };
         self.unread.copy_within(begin..self.filled, 0);
         self.filled -= begin;
-        Ok(())
+        (ended, read)
+    }
+
+    /// The oldest operation is answered; true when that ended it.
+    #[inline]
+    fn answered(
+        &mut self,
+        now_ns: u64,
+        book: Book<'_>,
+        ledger: &mut Ledger,
+    ) -> Result<bool, Violation> {
+        let done = self.waiting.pop_front().expect("what was answered");
+        if W::NAMELESS_ERRORS && self.unanswered && done.failure.is_some() {
+            self.waiting.push_front(done);
+            return Err(Violation);
+        }
+        if done.has_to_swap() {
+            self.swap(done, book);
+            return Ok(false);
+        }
+        Ok(ledger.answered(&done, now_ns, book))
     }
 
     /// The second command of a cas, behind whatever was sent since its first.
-    fn swap(&mut self, mut pending: Pending, tape: &Tape) {
+    fn swap(&mut self, mut pending: Pending, book: Book<'_>) {
         pending.swapping = true;
-        let op = pending.op;
-        let value = tape.value(op.key, op.length);
-        let token = pending.token.unwrap_or_default();
-        encode::cas(&mut self.out, tape.key(op.key), op.exptime_s, value, token);
+        self.number(&mut pending);
+        W::write_swap(&mut self.out, &pending, pending.token.unwrap_or_default(), book);
         self.waiting.push_back(pending);
         if self.unstamped > 0 {
             // What lies before it in the buffer is not stamped yet; those that are, stay as they are.
@@ -176,23 +216,29 @@ impl Connection {
     }
 
     /// The connection is lost: every operation on it failed. `first` is what befell the operations
-    /// that were sent before `before_ns`, the others lost their connection.
-    pub fn fail(&mut self, first: Failure, before_ns: u64, now_ns: u64, tally: &mut Tally) {
+    /// that were sent before `before_ns`, the others lost their connection. How many ended with it.
+    pub fn fail(
+        &mut self,
+        first: Failure,
+        before_ns: u64,
+        now_ns: u64,
+        book: Book<'_>,
+        ledger: &mut Ledger,
+    ) -> usize {
+        let mut ended = 0;
         for mut pending in self.waiting.drain(..).chain(self.quiet.drain(..)) {
-            if pending.barrier {
-                continue;
-            }
-            if pending.sent_ns == 0 {
-                pending.sent(now_ns, tally);
+            if pending.sent_ns == 0 && !pending.barrier {
+                ledger.sent(&mut pending, now_ns);
             }
             let late = pending.sent_ns <= before_ns;
             let failure = if late { first } else { Failure::Connection };
-            tally.failure(&pending.stamps(now_ns), failure);
+            ended += usize::from(ledger.failed(pending, failure, now_ns, book));
         }
         self.unstamped = 0;
         self.out.clear();
         self.written = 0;
         self.filled = 0;
         self.unanswered = false;
+        ended
     }
 }

@@ -9,6 +9,7 @@ use cachemark_planted::{Bug, planted};
 use crate::outside::{Clock, Nap, Network, Ready};
 use crate::player::Player;
 use crate::tally::Failure;
+use crate::wire::{Text, Wire};
 
 /// The stop flag is looked at this often even when nothing happens.
 const LONGEST_SLEEP_NS: u64 = 20_000_000;
@@ -80,8 +81,8 @@ impl<N: Network> Links<N> {
 }
 
 /// Plays one window on one thread.
-pub struct EventLoop<'run, 'tape, C, N> {
-    player: Player<'tape>,
+pub struct EventLoop<'run, 'tape, C, N, W = Text> {
+    player: Player<'tape, W>,
     clock: C,
     links: &'run mut Links<N>,
     shared: &'run Shared,
@@ -93,15 +94,15 @@ pub struct EventLoop<'run, 'tape, C, N> {
     told: (u64, u64),
 }
 
-impl<'run, 'tape, C: Clock, N: Network> EventLoop<'run, 'tape, C, N> {
+impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W> {
     /// A loop that gives up what is still outstanding at `drain_end_ns`.
     pub fn new(
-        player: Player<'tape>,
+        player: Player<'tape, W>,
         clock: C,
         links: &'run mut Links<N>,
         shared: &'run Shared,
         drain_end_ns: u64,
-    ) -> EventLoop<'run, 'tape, C, N> {
+    ) -> EventLoop<'run, 'tape, C, N, W> {
         let up_ns = clock.now_ns();
         EventLoop {
             player,
@@ -118,7 +119,7 @@ impl<'run, 'tape, C: Clock, N: Network> EventLoop<'run, 'tape, C, N> {
     }
 
     /// Play until the window is over and drained.
-    pub fn run(mut self) -> io::Result<Player<'tape>> {
+    pub fn run(mut self) -> io::Result<Player<'tape, W>> {
         for c in 0..self.links.len() {
             if !matches!(self.links.links[c], Link::Open) {
                 self.player.lost(c, Failure::Connection, self.now());

@@ -1,15 +1,17 @@
 //! The native client: plays a tape against a memcached server and records what it took.
 //!
 //! `player` decides (when, what, on which connection), `connection` turns operations into bytes and
-//! bytes into completions, `judge` says whether a reply is right, `tally` records. `event_loop`
-//! drives them on a clock and connections that are given to it (`outside`): on real ones by
+//! bytes into completions in a protocol (`wire`), `judge` says whether a reply is right, `ledger` and
+//! `tally` record. `event_loop` drives them on a clock and connections that are given to it (`outside`): on real ones by
 //! `client`, which has the threads, and on scripted ones by the fidelity cases.
 
+mod book;
 mod client;
 mod clock;
 mod connection;
 mod event_loop;
 mod judge;
+mod ledger;
 mod outside;
 mod pending;
 mod player;
@@ -17,11 +19,13 @@ mod socket;
 mod sockets;
 mod spread;
 mod tally;
+mod wire;
 
-pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, cpu_times};
+pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, Way, cpu_times};
 pub use event_loop::{EventLoop, Links, Shared};
 pub use outside::{Clock, Nap, Network, Ready};
 pub use player::{Player, Share, Window};
 pub use socket::{Address, Stream};
 pub use spread::{Hashing, Spread};
 pub use tally::{Failure, Figures, KindTally, Tally, encode_histogram, percentile_ns};
+pub use wire::{Binary, Meta, Text, Wire, WireName};

@@ -1,11 +1,11 @@
 //! One operation on its way: when it was due, when it left, what its replies came to so far.
 
 use cachemark_planted::{Bug, planted};
-use cachemark_tape::Op;
+use cachemark_tape::{Op, Verb};
 
-use crate::tally::{Failure, Figures, Stamps, Tally};
+use crate::tally::{Failure, Figures, Stamps};
 
-/// An operation that was handed to a connection.
+/// An operation that was handed to a connection, or a part of one that goes to several servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
     pub op: Op,
@@ -15,13 +15,20 @@ pub struct Pending {
     pub(crate) open_loop: bool,
     /// A barrier is not an operation: it ends those that have no reply.
     pub(crate) barrier: bool,
+    pub(crate) wrong: bool,
+    /// Whether the second command of a cas is under way.
+    pub(crate) swapping: bool,
+    /// A part that does on another server what the first part does: its figures do not count.
+    pub(crate) copies: bool,
+    pub(crate) failure: Option<Failure>,
     /// Keys of the run that are answered (mset) or passed (mget).
     pub(crate) passed: u16,
-    pub(crate) wrong: bool,
-    pub(crate) failure: Option<Failure>,
-    /// The token that a cas has read, and whether its second command is under way.
+    /// The number of its first command on its connection.
+    pub(crate) tag: u32,
+    /// The operation that it is a part of.
+    pub(crate) joint: Option<u32>,
+    /// The token that a cas has read.
     pub(crate) token: Option<u64>,
-    pub(crate) swapping: bool,
     pub(crate) figures: Figures,
 }
 
@@ -36,6 +43,13 @@ impl Pending {
         Pending::new(op, due_ns, true)
     }
 
+    /// The command that ends operations without a reply.
+    pub fn barrier() -> Pending {
+        let version =
+            Op { verb: Verb::Version, noreply: false, run: 0, key: 0, length: 0, exptime_s: 0 };
+        Pending { barrier: true, ..Pending::closed(version) }
+    }
+
     fn new(op: Op, due_ns: u64, open_loop: bool) -> Pending {
         Pending {
             op,
@@ -43,18 +57,45 @@ impl Pending {
             sent_ns: 0,
             open_loop,
             barrier: false,
-            passed: 0,
             wrong: false,
-            failure: None,
-            token: None,
             swapping: false,
+            copies: false,
+            failure: None,
+            passed: 0,
+            tag: 0,
+            joint: None,
+            token: None,
             figures: Figures::default(),
         }
     }
 
+    /// A part of it, by its number: `op` is what goes to one server.
+    pub(crate) fn part(&self, op: Op, joint: u32, copies: bool) -> Pending {
+        Pending { op, joint: Some(joint), copies, ..*self }
+    }
+
     /// Whether the first command of a cas went well and its second is to follow.
+    #[inline]
     pub(crate) fn has_to_swap(&self) -> bool {
         self.token.is_some() && !self.swapping && !self.wrong && self.failure.is_none()
+    }
+
+    /// A batch of sets has one reply for each, anything else one in all: true with the last.
+    pub(crate) fn end_of_batch(&mut self) -> bool {
+        self.passed = self.passed.saturating_add(1);
+        self.op.verb != Verb::Mset || self.passed == self.op.run
+    }
+
+    /// What was asked for and did not come is not there.
+    #[inline]
+    pub(crate) fn end_of_reads(&mut self) {
+        self.figures.misses = u32::from(self.op.run) - self.figures.hits;
+    }
+
+    /// What a cas has read was gone when it wrote.
+    pub(crate) fn gone_between(&mut self) {
+        self.figures.hits = 0;
+        self.figures.misses = 1;
     }
 
     #[inline]
@@ -66,23 +107,6 @@ impl Pending {
             due_ns: if from_due { self.due_ns } else { self.sent_ns },
             sent_ns: self.sent_ns,
             now_ns,
-        }
-    }
-
-    /// Note that it goes out now.
-    #[inline]
-    pub(crate) fn sent(&mut self, now_ns: u64, tally: &mut Tally) {
-        if self.sent_ns != 0 {
-            return; // the second command of a cas: the operation began with its first
-        }
-        self.sent_ns = now_ns;
-        if self.barrier {
-            tally.barriers += 1;
-            return;
-        }
-        tally.begun(self.op.verb, self.op.noreply);
-        if self.open_loop {
-            tally.lag.saturating_record(now_ns.saturating_sub(self.due_ns).max(1));
         }
     }
 }

@@ -6,10 +6,13 @@ use cachemark_planted::{Bug, planted};
 use cachemark_protocol::reply::Violation;
 use cachemark_tape::{Lane, Op, Tape, Verb};
 
+use crate::book::Book;
 use crate::connection::Connection;
+use crate::ledger::Ledger;
 use crate::pending::Pending;
 use crate::spread::Spread;
 use crate::tally::{Failure, Tally};
+use crate::wire::{Text, Wire};
 
 /// When a window begins and what ends it.
 #[derive(Clone, Copy, Debug)]
@@ -30,16 +33,19 @@ pub enum Share {
 }
 
 /// A player: a share of the tape, its connections and what it records.
-pub struct Player<'tape> {
+pub struct Player<'tape, W = Text> {
     tape: &'tape Tape,
+    book: Book<'tape>,
     share: Share,
     window: Window,
     depth: usize,
     /// Where several servers are used: which key is whose. Each connection is then a set, one to
     /// each server, side by side in `connections`; its depth is that of the set.
     spread: Option<&'tape Spread>,
-    connections: Vec<Connection>,
+    connections: Vec<Connection<W>>,
     up: Vec<bool>,
+    /// Operations under way on each set.
+    busy: Vec<usize>,
     /// Open loop: operations that are due and wait for a connection with room.
     queue: VecDeque<(Op, u64)>,
     next_set: usize,
@@ -48,10 +54,10 @@ pub struct Player<'tape> {
     /// The instant of the last reply, and of the last send.
     last_reply_ns: u64,
     last_send_ns: u64,
-    pub tally: Tally,
+    ledger: Ledger,
 }
 
-impl<'tape> Player<'tape> {
+impl<'tape, W: Wire> Player<'tape, W> {
     /// A player with fresh connections, all of them up.
     pub fn new(
         tape: &'tape Tape,
@@ -59,32 +65,40 @@ impl<'tape> Player<'tape> {
         window: Window,
         connections: usize,
         depth: usize,
-    ) -> Player<'tape> {
+    ) -> Player<'tape, W> {
         Player {
             tape,
+            book: Book::new(tape, None),
             share,
             window,
             depth,
             spread: None,
             connections: (0..connections).map(|_| Connection::new(depth)).collect(),
             up: vec![true; connections],
+            busy: vec![0; connections],
             queue: VecDeque::with_capacity(1024),
             next_set: 0,
             in_flight: 0,
             stopped: false,
             last_reply_ns: window.start_ns,
             last_send_ns: window.start_ns,
-            tally: Tally::new(tape),
+            ledger: Ledger::new(Tally::new(tape)),
         }
     }
 
     /// The same over several servers: so many connections to each of them.
-    pub fn over(mut self, spread: &'tape Spread) -> Player<'tape> {
+    pub fn over(mut self, spread: &'tape Spread) -> Player<'tape, W> {
         let count = self.connections.len() * spread.servers();
         self.connections = (0..count).map(|_| Connection::new(self.depth)).collect();
         self.up = vec![true; count];
         self.spread = Some(spread);
+        self.book = Book::new(self.tape, Some(spread));
         self
+    }
+
+    /// What was recorded.
+    pub fn tally(&self) -> &Tally {
+        &self.ledger.tally
     }
 
     pub fn timeout_ns(&self) -> u64 {
@@ -110,7 +124,6 @@ impl<'tape> Player<'tape> {
         } else {
             self.issue_closed(now_ns);
         }
-        self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight);
     }
 
     fn issue_closed(&mut self, now_ns: u64) {
@@ -120,18 +133,16 @@ impl<'tape> Player<'tape> {
                     return;
                 }
                 let Some(op) = self.take() else { return };
-                let c = self.place(set, &op);
-                self.connections[c].send(Pending::closed(op), self.tape);
-                self.in_flight += 1;
+                self.send(set, Pending::closed(op));
             }
         }
     }
 
     fn issue_due(&mut self, now_ns: u64) {
         while let Some((op, due_ns)) = self.due(now_ns) {
-            self.tally.late.saturating_record((now_ns - due_ns).max(1));
+            self.ledger.tally.late.saturating_record((now_ns - due_ns).max(1));
             let waits = !self.queue.is_empty() || self.with_room().is_none();
-            self.tally.bound += u64::from(waits && !planted(Bug::UnflaggedLimit));
+            self.ledger.tally.bound += u64::from(waits && !planted(Bug::UnflaggedLimit));
             self.queue.push_back((op, due_ns));
             self.send_queued();
         }
@@ -139,13 +150,39 @@ impl<'tape> Player<'tape> {
     }
 
     fn send_queued(&mut self) {
-        while let Some((op, due_ns)) = self.queue.front().copied() {
+        while !self.queue.is_empty() {
             let Some(set) = self.with_room() else { return };
-            self.queue.pop_front();
-            let c = self.place(set, &op);
-            self.connections[c].send(Pending::open(op, due_ns), self.tape);
+            let Some((op, due_ns)) = self.queue.pop_front() else { return };
+            self.send(set, Pending::open(op, due_ns));
             self.next_set = (set + 1) % self.sets();
-            self.in_flight += 1;
+        }
+    }
+
+    /// Hand an operation to a set's connection, or to those of its keys' homes.
+    #[inline]
+    fn send(&mut self, set: usize, pending: Pending) {
+        self.in_flight += 1;
+        self.busy[set] += 1;
+        let most = &mut self.ledger.tally.max_in_flight;
+        *most = self.in_flight.max(*most);
+        match self.spread {
+            None => self.connections[set].send(pending, self.book),
+            Some(spread) => self.send_parts(set, spread, pending),
+        }
+    }
+
+    fn send_parts(&mut self, set: usize, spread: &Spread, pending: Pending) {
+        let first = set * spread.servers();
+        let count = spread.parts(&pending.op).count();
+        if count == 1 {
+            let (server, _) = spread.parts(&pending.op).next().expect("the one part");
+            return self.connections[first + server].send(pending, self.book);
+        }
+        let copies = spread.copies(&pending.op);
+        let number = self.ledger.join(pending, count as u16);
+        for (place, (server, op)) in spread.parts(&pending.op).enumerate() {
+            let part = pending.part(op, number, copies && place > 0);
+            self.connections[first + server].send(part, self.book);
         }
     }
 
@@ -167,15 +204,9 @@ impl<'tape> Player<'tape> {
     /// Whether a set is up, all of it, and may have another operation under way.
     #[inline]
     fn has_room(&self, set: usize) -> bool {
-        let all = set * self.servers()..(set + 1) * self.servers();
-        self.up[all.clone()].iter().all(|up| *up)
-            && self.connections[all].iter().map(Connection::in_flight).sum::<usize>() < self.depth
-    }
-
-    /// The connection of a set that an operation goes to.
-    #[inline]
-    fn place(&self, set: usize, op: &Op) -> usize {
-        self.spread.map_or(set, |spread| set * spread.servers() + spread.home(op.key))
+        let servers = self.servers();
+        self.busy[set] < self.depth
+            && self.up[set * servers..(set + 1) * servers].iter().all(|up| *up)
     }
 
     /// Whether some set could be used.
@@ -222,7 +253,9 @@ impl<'tape> Player<'tape> {
             Share::Lane { lane, ops } => {
                 let lane = lane.as_mut().filter(|_| *ops > 0)?;
                 *ops -= 1;
-                Some(self.tape.op(lane.step().0))
+                let record = lane.step().0;
+                let op = self.tape.op(record);
+                Some(self.spread.map_or(op, |spread| spread.ordered(op, record)))
             }
         }
     }
@@ -254,19 +287,29 @@ impl<'tape> Player<'tape> {
         if !self.closing(now_ns) {
             return;
         }
-        for (connection, up) in self.connections.iter_mut().zip(&self.up) {
-            if *up && connection.owes_barrier() {
-                connection.send_barrier();
+        for c in 0..self.connections.len() {
+            if self.up[c] && self.connections[c].owes_barrier() {
+                self.connections[c].send_barrier();
                 self.in_flight += 1;
+                let set = c / self.servers();
+                self.busy[set] += 1;
             }
         }
+    }
+
+    /// So many operations of a connection's set are over.
+    #[inline]
+    fn ended(&mut self, c: usize, operations: usize) {
+        self.in_flight -= operations as u64;
+        let set = c / self.servers();
+        self.busy[set] -= operations;
     }
 
     /// Bytes to write on a connection, stamped as sent now.
     #[inline]
     pub fn outgoing(&mut self, c: usize, now_ns: u64) -> &[u8] {
         let connection = &mut self.connections[c];
-        connection.stamp(now_ns, &mut self.tally);
+        connection.stamp(now_ns, &mut self.ledger);
         connection.outgoing()
     }
 
@@ -278,12 +321,10 @@ impl<'tape> Player<'tape> {
     /// So many bytes were written; true when that completed operations that have no reply.
     #[inline]
     pub fn wrote(&mut self, c: usize, bytes: usize, now_ns: u64) -> bool {
-        let before = self.connections[c].in_flight();
-        self.connections[c].wrote(bytes, now_ns, self.tape, &mut self.tally);
-        let completed = (before - self.connections[c].in_flight()) as u64;
-        self.in_flight -= completed;
+        let ended = self.connections[c].wrote(bytes, now_ns, self.book, &mut self.ledger);
+        self.ended(c, ended);
         self.last_send_ns = now_ns;
-        completed > 0
+        ended > 0
     }
 
     #[inline]
@@ -294,9 +335,8 @@ impl<'tape> Player<'tape> {
     /// So many bytes were read. After a violation the connection is down.
     #[inline]
     pub fn read(&mut self, c: usize, bytes: usize, now_ns: u64) -> Result<(), Violation> {
-        let before = self.connections[c].in_flight();
-        let read = self.connections[c].read(bytes, now_ns, self.tape, &mut self.tally);
-        self.in_flight -= (before - self.connections[c].in_flight()) as u64;
+        let (ended, read) = self.connections[c].read(bytes, now_ns, self.book, &mut self.ledger);
+        self.ended(c, ended);
         self.last_reply_ns = now_ns;
         if read.is_err() {
             self.lost(c, Failure::Protocol, now_ns);
@@ -310,8 +350,9 @@ impl<'tape> Player<'tape> {
     }
 
     fn down(&mut self, c: usize, failure: Failure, before_ns: u64, now_ns: u64) {
-        self.in_flight -= self.connections[c].in_flight() as u64;
-        self.connections[c].fail(failure, before_ns, now_ns, &mut self.tally);
+        let connection = &mut self.connections[c];
+        let ended = connection.fail(failure, before_ns, now_ns, self.book, &mut self.ledger);
+        self.ended(c, ended);
         self.up[c] = false;
         self.last_reply_ns = now_ns;
     }
@@ -319,7 +360,7 @@ impl<'tape> Player<'tape> {
     /// The connection is there again.
     pub fn restored(&mut self, c: usize) {
         self.up[c] = true;
-        self.tally.reconnects += 1;
+        self.ledger.tally.reconnects += 1;
     }
 
     pub fn is_idle(&self, c: usize) -> bool {
@@ -332,7 +373,7 @@ impl<'tape> Player<'tape> {
 
     /// When the next operation times out.
     pub fn next_timeout_ns(&self) -> Option<u64> {
-        let oldest = self.connections.iter().filter_map(Connection::oldest_sent_ns).min();
+        let oldest = self.connections.iter().filter_map(|each| each.oldest_sent_ns()).min();
         oldest.map(|sent_ns| sent_ns + self.window.timeout_ns)
     }
 
@@ -353,11 +394,11 @@ impl<'tape> Player<'tape> {
     /// Give up what was due and could not be sent: it waited at least this long.
     pub fn abandon(&mut self, now_ns: u64) {
         while let Some((op, due_ns)) = self.queue.pop_front() {
-            self.tally.never_sent(op.verb, op.noreply, now_ns - due_ns);
+            self.ledger.tally.never_sent(op.verb, op.noreply, now_ns - due_ns);
         }
     }
 
     pub fn progress(&self) -> (u64, u64) {
-        (self.tally.ok(), self.tally.failed())
+        (self.ledger.tally.ok(), self.ledger.tally.failed())
     }
 }

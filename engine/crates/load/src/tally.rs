@@ -282,6 +282,21 @@ impl Tally {
         }
     }
 
+    /// An operation without a reply, which was taken for done when it was written, could not be done.
+    /// The time that its writing took stays among the others.
+    pub(crate) fn retract(&mut self, verb: Verb, failure: Failure) {
+        let sent = [index(verb, true), index(Verb::Mset, true)];
+        let found = sent.into_iter().find(|index| {
+            let kind = self.kinds[*index].as_deref();
+            kind.is_some_and(|kind| kind.ok > 0) && (verb == Verb::Set || *index == sent[0])
+        });
+        if let Some(kind) = found.and_then(|index| self.kinds[index].as_deref_mut()) {
+            kind.ok -= 1;
+            kind.errors[failure as usize] += 1;
+            kind.keys = kind.keys.saturating_sub(1);
+        }
+    }
+
     /// An operation that was due and never sent.
     pub(crate) fn never_sent(&mut self, verb: Verb, noreply: bool, waited_ns: u64) {
         self.unsent += 1;

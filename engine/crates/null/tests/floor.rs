@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits};
+use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Way};
 use cachemark_null::{Counting, Plan, Responder, play};
 use cachemark_tape::{
     Distribution, KeyShape, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
@@ -69,6 +69,7 @@ fn one_key_makes_the_reply_a_hit_for_the_native_client() {
         let configuration = Configuration {
             addresses: vec![address.clone()],
             hashing: Hashing::default(),
+            way: Way::default(),
             threads: 1,
             connections: 4,
             depth: 4,

@@ -100,6 +100,11 @@ impl Verb {
         matches!(self, Verb::Set | Verb::Add | Verb::Replace | Verb::Mset | Verb::Cas)
     }
 
+    /// Whether it changes what is there without a value of its own.
+    pub fn changes(self) -> bool {
+        matches!(self, Verb::Delete | Verb::Touch | Verb::Incr | Verb::Decr)
+    }
+
     /// Whether it works on counters, and on nothing else.
     pub fn counts(self) -> bool {
         matches!(self, Verb::Incr | Verb::Decr)

@@ -152,6 +152,12 @@ impl Tape {
         RunKeys { tape: self, op: *op, next: 0 }
     }
 
+    /// The key at a place of a run, at < op.run.
+    #[inline]
+    pub fn run_key(&self, op: &Op, at: u16) -> u32 {
+        self.run_entry(u64::from(op.key) + u64::from(at))
+    }
+
     /// When record `j` is due, in ns from the window's start; 0 in a closed loop.
     #[inline]
     pub fn due_ns(&self, j: u64) -> u64 {

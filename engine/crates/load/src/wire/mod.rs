@@ -1,0 +1,92 @@
+//! What goes over a connection. One protocol = one file, chosen when a client is made and dispatched
+//! statically from there on.
+
+mod binary;
+mod meta;
+mod text;
+
+use std::str::FromStr;
+
+use cachemark_protocol::reply::Violation;
+use cachemark_tape::Verb;
+
+pub use binary::Binary;
+pub use meta::Meta;
+pub use text::Text;
+
+use crate::book::Book;
+use crate::pending::Pending;
+use crate::tally::Failure;
+
+/// A protocol as one asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WireName {
+    #[default]
+    Text,
+    Binary,
+    Meta,
+}
+
+impl WireName {
+    pub const ALL: [WireName; 3] = [WireName::Text, WireName::Binary, WireName::Meta];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            WireName::Text => "text",
+            WireName::Binary => "binary",
+            WireName::Meta => "meta",
+        }
+    }
+
+    /// Whether a kind of operation can be asked for in this protocol.
+    pub fn can(self, verb: Verb, noreply: bool) -> bool {
+        // The binary protocol has a quiet form of every write but this one.
+        self != WireName::Binary || verb != Verb::Touch || !noreply
+    }
+}
+
+impl FromStr for WireName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WireName, String> {
+        let found = WireName::ALL.into_iter().find(|wire| wire.name() == text);
+        found.ok_or_else(|| format!("no wire {text:?}: there are text, binary and meta"))
+    }
+}
+
+/// What became of the bytes at the front.
+pub struct Taken {
+    pub bytes: usize,
+    pub by: By,
+}
+
+/// Whose reply it was.
+pub enum By {
+    /// Of the oldest operation that waits, which is answered whole or not yet.
+    Front { whole: bool },
+    /// Of one without a reply: it was heard because it was not done, or could not be.
+    Quiet(Option<(Verb, Failure)>),
+}
+
+/// A protocol of a client.
+pub trait Wire: Send + 'static {
+    /// An error does not say what it answers: with quiet operations under way nobody knows.
+    const NAMELESS_ERRORS: bool;
+
+    /// Append an operation.
+    fn write(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>);
+
+    /// Append the second command of a cas, with the token that its first has brought.
+    fn write_swap(out: &mut Vec<u8>, pending: &Pending, token: u64, book: Book<'_>);
+
+    /// Append a command that is answered behind everything before it.
+    fn write_barrier(out: &mut Vec<u8>, tag: u32);
+
+    /// Take the first reply of `bytes`, if it is whole. A violation says that the stream cannot be
+    /// matched to operations any more.
+    fn take(
+        bytes: &[u8],
+        front: Option<&mut Pending>,
+        book: Book<'_>,
+    ) -> Result<Option<Taken>, Violation>;
+}

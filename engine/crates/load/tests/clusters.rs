@@ -1,0 +1,164 @@
+//! One tape comes to the same in every protocol, on one server, on several, and on replicas.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cachemark_load::{
+    Address, Client, Configuration, Control, Hashing, Limits, PrepareError, Session, Way, WireName,
+};
+use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
+use cachemark_tape::{
+    Distribution, KeyShape, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
+};
+
+const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,cas=2,\
+                          incr=2,decr,set_noreply,delete_noreply,mset_noreply,incr_noreply";
+const OPS: u64 = 2000;
+
+fn tape(mix: &str) -> Arc<Tape> {
+    let workload = Workload {
+        keys: 60,
+        distribution: Distribution::Uniform,
+        shape: KeyShape::Pattern("key-{index}".to_owned()),
+        size: Span { low: 0, high: 300 },
+        compressibility: 0.0,
+        mix: parse_mix(mix).expect("a mix"),
+        run: 7,
+        prefill: 0.5,
+        exptime_s: 0,
+        order: Order::Mixed,
+        counters: 10,
+    };
+    let bytes = generate(&workload, &Schedule::Closed { ops: OPS }, 1).expect("a tape");
+    Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
+}
+
+fn servers(count: usize) -> Vec<(Server, Arc<State>)> {
+    let settings = Settings {
+        io: IoMode::Events,
+        threads: 1,
+        memory_bytes: 16 << 20,
+        item_bytes_max: 1 << 20,
+        max_connections: 64,
+    };
+    let begin = || {
+        let state = Arc::new(State::new(settings, "0"));
+        let any = [Endpoint::Tcp("127.0.0.1:0".to_owned())];
+        (start(&any, &state).expect("a server"), state)
+    };
+    (0..count).map(|_| begin()).collect()
+}
+
+/// How it is played, and over how many connections with how much on each.
+#[derive(Clone, Copy)]
+struct Play {
+    servers: usize,
+    hashing: Hashing,
+    wire: WireName,
+    replicas: bool,
+    connections: usize,
+    depth: usize,
+}
+
+const PLAIN: Play = Play {
+    servers: 1,
+    hashing: Hashing::Modulo,
+    wire: WireName::Text,
+    replicas: false,
+    connections: 1,
+    depth: 1,
+};
+
+/// The tape's prefill and one pass of it, and how many items each server then holds.
+fn play(tape: &Arc<Tape>, how: Play) -> Result<(Session, Vec<u64>), PrepareError> {
+    let mut servers = servers(how.servers);
+    let addresses = servers.iter().map(|(server, _)| Address::parse(&server.addresses[0]));
+    let configuration = Configuration {
+        addresses: addresses.collect::<Result<_, _>>().expect("addresses"),
+        hashing: how.hashing,
+        way: Way { wire: how.wire, replicas: how.replicas },
+        threads: 1,
+        connections: how.connections,
+        depth: how.depth,
+        segment: (0, 1),
+        timeout: Duration::from_secs(20),
+    };
+    let mut client = Client::prepare(configuration, Arc::clone(tape))?;
+    let control = Control::default();
+    client.run(Limits::Prefill, &control).expect("a prefill");
+    let limits = Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
+    let session = client.run(limits, &control).expect("a window");
+    drop(client);
+    let items = servers.iter().map(|(_, state)| state.store.usage(0).items).collect();
+    servers.iter_mut().for_each(|(server, _)| server.stop());
+    Ok((session, items))
+}
+
+/// By kind: attempts, ok, hits, misses, not stored, keys, value bytes, key bytes; none may fail.
+fn figures(session: &Session) -> BTreeMap<&'static str, [u64; 8]> {
+    let of = |(name, kind): (&'static str, &cachemark_load::KindTally)| {
+        assert_eq!(kind.failed(), 0, "{name}: {:?}, {} wrong", kind.errors, kind.wrong_values);
+        assert_eq!(kind.response.len(), kind.ok, "{name}");
+        let counts = [kind.attempts, kind.ok, kind.hits, kind.misses, kind.not_stored];
+        let [a, b, c, d, e] = counts;
+        (name, [a, b, c, d, e, kind.keys, kind.value_bytes, kind.key_bytes])
+    };
+    session.tally.kinds().map(of).collect()
+}
+
+#[test]
+fn every_way_comes_to_the_same() {
+    let tape = tape(EVERY_KIND);
+    let (session, items) = play(&tape, PLAIN).expect("a client");
+    let (expected, held) = (figures(&session), items[0]);
+    assert_eq!(expected.len(), 18, "every kind was played");
+    assert!(expected["mget"][2] > 0 && expected["mget"][3] > 0, "hits and misses");
+    assert!(expected["cas"][2] > 0 && expected["incr"][3] > 0);
+    for wire in WireName::ALL {
+        for hashing in [Hashing::Modulo, Hashing::Ketama] {
+            let spread = Play { servers: 3, hashing, wire, ..PLAIN };
+            for how in [Play { wire, ..PLAIN }, spread, Play { replicas: true, ..spread }] {
+                let label = format!("{wire:?} {hashing:?} {} {}", how.servers, how.replicas);
+                let (session, items) = play(&tape, how).expect("a client");
+                assert_eq!(figures(&session), expected, "{label}");
+                assert_eq!(session.tally.max_in_flight, 1, "{label}");
+                if how.replicas {
+                    assert_eq!(items, [held; 3], "{label}");
+                } else {
+                    assert_eq!(items.iter().sum::<u64>(), held, "{label}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn depth_is_that_of_the_set() {
+    let tape = tape("get=2,mget=2,set=1,mset=1,cas=1,set_noreply=1");
+    for wire in WireName::ALL {
+        let how = Play { servers: 3, wire, connections: 2, depth: 8, ..PLAIN };
+        let (session, _) = play(&tape, how).expect("a client");
+        let attempts: u64 = figures(&session).values().map(|figures| figures[0]).sum();
+        assert_eq!(attempts, OPS);
+        assert!((9..=16).contains(&session.tally.max_in_flight), "{wire:?}");
+    }
+}
+
+#[test]
+fn what_a_protocol_lacks_is_told_before_anything_is_sent() {
+    let tape = tape("touch_noreply");
+    for (wire, fits) in [(WireName::Text, true), (WireName::Meta, true), (WireName::Binary, false)]
+    {
+        match play(&tape, Play { wire, ..PLAIN }) {
+            Ok((session, _)) => {
+                figures(&session);
+                assert!(fits);
+            }
+            Err(PrepareError::Unsupported(text)) => {
+                assert!(!fits && text.contains("touch_noreply"), "{text}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
