@@ -38,6 +38,7 @@ _VERBS = {
     "setup": "Build the workers of every language",
     "jmh": "Run Java clients under JMH",
     "conform": "Run the conformance cases on a client's worker",
+    "fidelity": "Hold what clients say against a scripted server and analytic answers",
     "protocol": "Print the worker protocol, for people who write a worker",
 }
 for _verb, _help in _VERBS.items():

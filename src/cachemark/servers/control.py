@@ -51,6 +51,12 @@ class Control:
         rows = [line.split(" ", 2) for line in reply.decode("utf-8", "replace").splitlines()]
         return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"}
 
+    def reset_stats(self) -> None:
+        """Have it count from zero again."""
+        reply = self._ask(b"stats reset\r\n", b"\r\n")
+        if reply != b"RESET\r\n":
+            raise TrialError(f"server {self.address}: answered `stats reset` with {reply[:60]!r}")
+
     def _ask(self, request: bytes, end: bytes) -> bytes:
         if self._broken:
             # What is still to come would be taken for the answer to this.

@@ -21,7 +21,9 @@ OPTIONS = ("io", "threads", "memory")
 _SIZE = re.compile(r"[1-9][0-9]*[kmgKMG]?")
 
 
-class _Listening(msgspec.Struct, frozen=True, kw_only=True):
+class Listening(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine says once it listens."""
+
     addresses: list[str]
     io: str
     version: str
@@ -51,7 +53,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
         if name in spec.options:
             command += [f"--{name}", spec.options[name]]
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        said = _announcement(child, ready_s)
+        said = announcement(child, ready_s)
         control, version = wait_ready("embedded", said.addresses[0], child, ready_s)
         facts = ServerFacts(
             kind="embedded",
@@ -68,8 +70,8 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
             server.close()
 
 
-def _announcement(child: process.Child, ready_s: float) -> _Listening:
-    """The line that the engine prints once it listens."""
+def announcement(child: process.Child, ready_s: float) -> Listening:
+    """The line that the engine prints once it listens. Raises TrialError."""
     stdout = child.popen.stdout
     if stdout is None:
         raise TrialError("embedded: no pipe to the server")
@@ -85,6 +87,6 @@ def _announcement(child: process.Child, ready_s: float) -> _Listening:
                 raise died("embedded", child)
             line += chunk
     try:
-        return msgspec.json.decode(line, type=_Listening)
+        return msgspec.json.decode(line, type=Listening)
     except msgspec.MsgspecError as error:
         raise TrialError(f"embedded: announced itself wrongly: {error}") from error

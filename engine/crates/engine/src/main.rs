@@ -6,6 +6,7 @@ mod drive_table;
 mod fidelity;
 mod messages;
 mod null;
+mod scripted;
 mod serve;
 mod tape;
 mod units;
@@ -25,7 +26,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Serve the memcached protocol from memory
+    /// Serve the memcached protocol from memory, or answer reads by a script
     Serve(serve::Arguments),
     /// Write a workload as a tape, or show one
     Tape(tape::Arguments),

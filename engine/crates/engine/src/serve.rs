@@ -1,4 +1,4 @@
-//! The verb `serve`: the embedded server as a process.
+//! The verb `serve`: the embedded server as a process; with a script, the fidelity server.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::{fail, units};
+use crate::{fail, scripted, units};
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Io {
@@ -48,7 +48,23 @@ pub struct Arguments {
     max_connections: u64,
     /// Stop when stdin ends, so that nothing is left behind by a caller that dies
     #[arg(long)]
-    stop_with_stdin: bool,
+    pub stop_with_stdin: bool,
+    /// Answer reads by this script (TOML), on one thread; `stats reset` begins it anew
+    #[arg(long, conflicts_with_all = ["io", "threads"])]
+    pub script: Option<PathBuf>,
+    /// Where to write, at the end, when each read came and was answered (JSON)
+    #[arg(long, requires = "script")]
+    pub log: Option<PathBuf>,
+    /// Reads that the log has room for
+    #[arg(long, default_value = "1M", requires = "script", value_parser = units::whole)]
+    pub log_requests: u64,
+}
+
+impl Arguments {
+    pub fn endpoints(&self) -> Vec<Endpoint> {
+        let tcp = self.listen.iter().cloned().map(Endpoint::Tcp);
+        tcp.chain(self.unix.iter().cloned().map(Endpoint::Unix)).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -57,26 +73,28 @@ struct Listening<'a> {
     addresses: &'a [String],
     pid: u32,
     version: &'static str,
-    io: &'static str,
+    io: &'a str,
     threads: usize,
     memory_bytes: u64,
 }
 
 /// Runs the verb; the exit code is the process's own.
 pub fn run(arguments: Arguments) -> ExitCode {
-    serve(&arguments).map_or_else(fail, |()| ExitCode::SUCCESS)
+    let served = match &arguments.script {
+        Some(path) => scripted::serve(&arguments, path),
+        None => serve(&arguments),
+    };
+    served.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
 fn serve(arguments: &Arguments) -> Result<(), String> {
     let settings = settings(arguments);
-    let tcp = arguments.listen.iter().cloned().map(Endpoint::Tcp);
-    let unix = arguments.unix.iter().cloned().map(Endpoint::Unix);
-    let endpoints: Vec<Endpoint> = tcp.chain(unix).collect();
+    let endpoints = arguments.endpoints();
     // Watched before the first connection, so that no signal is missed.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
     let state = Arc::new(State::new(settings, env!("CARGO_PKG_VERSION")));
     let mut server = start(&endpoints, &state).map_err(|error| error.to_string())?;
-    announce(&server.addresses, &settings)?;
+    announce(&server.addresses, settings.io.name(), &settings)?;
     let (stop, stopped) = channel();
     if arguments.stop_with_stdin {
         let stop = stop.clone();
@@ -92,7 +110,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn settings(arguments: &Arguments) -> Settings {
+pub fn settings(arguments: &Arguments) -> Settings {
     let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
     Settings {
         io: match arguments.io {
@@ -106,12 +124,13 @@ fn settings(arguments: &Arguments) -> Settings {
     }
 }
 
-fn announce(addresses: &[String], settings: &Settings) -> Result<(), String> {
+/// Say where it listens, and how.
+pub fn announce(addresses: &[String], io: &str, settings: &Settings) -> Result<(), String> {
     let listening = Listening {
         addresses,
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION"),
-        io: settings.io.name(),
+        io,
         threads: settings.threads,
         memory_bytes: settings.memory_bytes as u64,
     };

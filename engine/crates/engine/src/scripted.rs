@@ -1,0 +1,50 @@
+//! The verb `serve` with a script: the fidelity server as a process.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cachemark_scripted::{Script, Scripted, ScriptedSettings};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::serve::{self, Arguments};
+
+/// Serve until told to stop, then write the log.
+pub fn serve(arguments: &Arguments, path: &Path) -> Result<(), String> {
+    let place = || format!("--script {}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", place()))?;
+    let script = Script::parse(&text).map_err(|error| format!("{}: {error}", place()))?;
+    let mut settings = serve::settings(arguments);
+    settings.threads = 1;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|e| e.to_string())?;
+    }
+    let scripted = ScriptedSettings {
+        script,
+        store: settings,
+        version: env!("CARGO_PKG_VERSION"),
+        log_requests: arguments.log_requests as usize,
+    };
+    let mut server = Scripted::listen(&arguments.endpoints(), scripted)
+        .map_err(|error| format!("--listen: {error}"))?;
+    serve::announce(&server.addresses(), "scripted", &settings)?;
+    if arguments.stop_with_stdin {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            serve::until_stdin_ends();
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    server.run(&stop).map_err(|error| error.to_string())?;
+    match &arguments.log {
+        Some(path) => write_log(path, &server),
+        None => Ok(()),
+    }
+}
+
+fn write_log(path: &Path, server: &Scripted) -> Result<(), String> {
+    let text = serde_json::to_string(server.log()).expect("plain values");
+    fs::write(path, text).map_err(|error| format!("--log {}: {error}", path.display()))
+}

@@ -1,0 +1,111 @@
+//! Where a request ends, and whether the script has a say in it.
+
+use cachemark_protocol::binary::{HEADER_BYTES, Header, REQUEST_MAGIC, Verb};
+use cachemark_protocol::request::{Command, Refusal, Step, parse};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The script answers.
+    Read,
+    /// `stats reset`: the script and its log begin anew.
+    Restart,
+    Other,
+}
+
+/// The request at the front of `bytes`: its length and kind; `None` when it is not whole.
+pub fn frame(bytes: &[u8]) -> Option<(usize, Kind)> {
+    match bytes.first()? {
+        &REQUEST_MAGIC => binary(bytes),
+        _ => text(bytes),
+    }
+}
+
+fn text(bytes: &[u8]) -> Option<(usize, Kind)> {
+    let (length, kind) = match parse(bytes) {
+        Step::Incomplete => return None,
+        Step::TooLong => (bytes.len(), Kind::Other),
+        Step::Refused(Refusal::BadFormat { swallow }, line) => {
+            (line + swallow as usize, Kind::Other)
+        }
+        Step::Refused(_, line) => (line, Kind::Other),
+        Step::Command(command, line) => match command {
+            Command::Get { .. } | Command::GetAndTouch { .. } => (line, Kind::Read),
+            Command::Store(store) => (line + store.length as usize + 2, Kind::Other),
+            Command::Stats { topic: b"reset" } => (line, Kind::Restart),
+            _ => (line, Kind::Other),
+        },
+    };
+    (length <= bytes.len()).then_some((length, kind))
+}
+
+fn binary(bytes: &[u8]) -> Option<(usize, Kind)> {
+    let header = Header::read(bytes)?;
+    let length = HEADER_BYTES + header.body_bytes();
+    let body = bytes.get(HEADER_BYTES..length)?;
+    let kind = match header.verb() {
+        Some(Verb::Get | Verb::GetAndTouch) => Kind::Read,
+        Some(Verb::Stat) if header.key(body) == Some(b"reset") => Kind::Restart,
+        _ => Kind::Other,
+    };
+    Some((length, kind))
+}
+
+/// Spoil the value in the reply to a read; false when it has none.
+pub fn spoil(reply: &mut [u8]) -> bool {
+    const REPLY_MAGIC: u8 = 0x81;
+    let at = match reply.first() {
+        Some(&REPLY_MAGIC) if reply.len() > HEADER_BYTES && reply[6..8] == [0, 0] => {
+            let key = usize::from(u16::from_be_bytes([reply[2], reply[3]]));
+            Some(HEADER_BYTES + key + usize::from(reply[4]))
+        }
+        Some(b'V') => reply.iter().position(|byte| *byte == b'\n').map(|end| end + 1),
+        _ => None,
+    };
+    match at.and_then(|at| reply.get_mut(at)) {
+        Some(byte) => {
+            *byte ^= 1;
+            true
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_ends_with_its_data() {
+        assert_eq!(frame(b"get a b\r\nget c"), Some((9, Kind::Read)));
+        assert_eq!(frame(b"gets a\r\n"), Some((8, Kind::Read)));
+        assert_eq!(frame(b"set a 0 0 3\r\nab"), None);
+        assert_eq!(frame(b"set a 0 0 3\r\nabc\r\nget"), Some((18, Kind::Other)));
+        assert_eq!(frame(b"set a x 0 3\r\nabc\r\n"), Some((18, Kind::Other)));
+        assert_eq!(frame(b"stats reset\r\n"), Some((13, Kind::Restart)));
+        assert_eq!(frame(b"stats\r\n"), Some((7, Kind::Other)));
+        assert_eq!((frame(b""), frame(b"get a")), (None, None));
+    }
+
+    #[test]
+    fn a_binary_request_ends_with_its_body() {
+        let request = |opcode: u8, key: &[u8]| {
+            let mut bytes = vec![0x80, opcode, 0, key.len() as u8];
+            bytes.resize(24, 0);
+            bytes[11] = key.len() as u8;
+            bytes.extend_from_slice(key);
+            bytes
+        };
+        assert_eq!(frame(&request(0x0d, b"abc")), Some((27, Kind::Read)));
+        assert_eq!(frame(&request(0x0d, b"abc")[..26]), None);
+        assert_eq!(frame(&request(0x0a, b"")), Some((24, Kind::Other)));
+        assert_eq!(frame(&request(0x10, b"reset")), Some((29, Kind::Restart)));
+    }
+
+    #[test]
+    fn only_a_value_can_be_spoilt() {
+        let mut hit = *b"VALUE a 0 2\r\nzz\r\nEND\r\n";
+        assert!(spoil(&mut hit));
+        assert_eq!(&hit, b"VALUE a 0 2\r\n{z\r\nEND\r\n");
+        assert!(!spoil(&mut b"END\r\n".to_vec()));
+    }
+}

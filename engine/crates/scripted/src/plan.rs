@@ -1,0 +1,284 @@
+//! What becomes of each read, and when. Pure but for its own state: the same seed and the same
+//! instants give the same answers. Instants are in ns since the script began.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp, LogNormal};
+
+use crate::script::{Script, Stall, Times};
+
+const NS_IN_MS: f64 = 1e6;
+
+/// What becomes of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The first half of the reply at one instant, the rest at another; or the whole at once.
+    At {
+        first_ns: u64,
+        last_ns: u64,
+        wrong: bool,
+    },
+    Never,
+    /// The connection ends at this instant, without a reply.
+    Close {
+        at_ns: u64,
+    },
+}
+
+/// A script that is being played.
+pub struct Plan {
+    script: Script,
+    delay: Draws,
+    service: Draws,
+    stall: Option<StallNs>,
+    /// How many reads there were.
+    number: u64,
+    /// When the last of those in service is done.
+    free_ns: u64,
+}
+
+impl Plan {
+    pub fn new(script: &Script) -> Plan {
+        Plan {
+            script: script.clone(),
+            delay: Draws::new(script.delay.as_ref(), script.seed, 0),
+            service: Draws::new(script.service.as_ref(), script.seed, 1),
+            stall: script.stall.map(StallNs::of),
+            number: 0,
+            free_ns: 0,
+        }
+    }
+
+    /// Begin again from the first read.
+    pub fn restart(&mut self) {
+        *self = Plan::new(&self.script);
+    }
+
+    /// How long a connection waits until it is accepted.
+    pub fn accept_ns(&self) -> u64 {
+        ns(self.script.accept_ms)
+    }
+
+    /// A read has come, on a connection that has answered so many.
+    pub fn next(&mut self, at_ns: u64, answered: u64) -> Reply {
+        let number = self.number;
+        self.number += 1;
+        let (delay_ns, service_ns) = (self.delay.next(number), self.service.next(number));
+        let begun_ns = self.stalled(match self.script.service {
+            Some(_) => at_ns.max(self.free_ns),
+            None => at_ns,
+        });
+        let served_ns = begun_ns + service_ns;
+        if self.script.service.is_some() {
+            self.free_ns = served_ns;
+        }
+        if self.script.close_after > 0 && answered >= self.script.close_after {
+            return Reply::Close { at_ns: served_ns };
+        }
+        let nth = |every: u64| every > 0 && (number + 1).is_multiple_of(every);
+        if nth(self.script.drop_every) {
+            return Reply::Never;
+        }
+        let (first_ns, last_ns) = match self.script.chunks {
+            Some(chunks) => (ns(chunks.first_ms), ns(chunks.last_ms)),
+            None => (delay_ns, delay_ns),
+        };
+        Reply::At {
+            first_ns: served_ns + first_ns,
+            last_ns: served_ns + last_ns,
+            wrong: nth(self.script.wrong_every),
+        }
+    }
+
+    fn stalled(&self, at_ns: u64) -> u64 {
+        self.stall.as_ref().map_or(at_ns, |stall| stall.end_of(at_ns))
+    }
+}
+
+struct StallNs {
+    stall_ns: u64,
+    period_ns: u64,
+    phase_ns: u64,
+}
+
+impl StallNs {
+    fn of(stall: Stall) -> StallNs {
+        StallNs {
+            stall_ns: ns(stall.stall_ms),
+            period_ns: ns(stall.period_ms).max(1),
+            phase_ns: ns(stall.phase_ms),
+        }
+    }
+
+    /// The end of the stall that this instant is in, or the instant itself.
+    fn end_of(&self, at_ns: u64) -> u64 {
+        let Some(since_ns) = at_ns.checked_sub(self.phase_ns) else { return at_ns };
+        let into_ns = since_ns % self.period_ns;
+        at_ns + self.stall_ns.saturating_sub(into_ns)
+    }
+}
+
+enum Law {
+    Constant(u64),
+    List(Vec<u64>),
+    Exponential(Exp<f64>),
+    Lognormal(LogNormal<f64>),
+    Bimodal { fast_ns: u64, slow_ns: u64, slow_share: f64 },
+}
+
+struct Draws {
+    law: Law,
+    random: ChaCha8Rng,
+}
+
+impl Draws {
+    fn new(times: Option<&Times>, seed: u64, stream: u64) -> Draws {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(stream);
+        Draws { law: times.map_or(Law::Constant(0), law), random }
+    }
+
+    fn next(&mut self, number: u64) -> u64 {
+        match &self.law {
+            Law::Constant(ns) => *ns,
+            Law::List(list) => list[(number % list.len() as u64) as usize],
+            Law::Exponential(law) => law.sample(&mut self.random) as u64,
+            Law::Lognormal(law) => law.sample(&mut self.random) as u64,
+            Law::Bimodal { fast_ns, slow_ns, slow_share } => {
+                if self.random.random::<f64>() < *slow_share { *slow_ns } else { *fast_ns }
+            }
+        }
+    }
+}
+
+fn law(times: &Times) -> Law {
+    match times {
+        Times::Exponential { mean_ms: 0.0 } => Law::Constant(0),
+        Times::Lognormal { median_ms: 0.0, .. } => Law::Constant(0),
+        Times::Constant { ms } => Law::Constant(ns(*ms)),
+        Times::List { ms } => Law::List(ms.iter().map(|ms| ns(*ms)).collect()),
+        Times::Exponential { mean_ms } => {
+            Law::Exponential(Exp::new(1.0 / (mean_ms * NS_IN_MS)).expect("a checked mean"))
+        }
+        Times::Lognormal { median_ms, sigma } => {
+            let law = LogNormal::new((median_ms * NS_IN_MS).ln(), *sigma);
+            Law::Lognormal(law.expect("a checked sigma"))
+        }
+        Times::Bimodal { fast_ms, slow_ms, slow_share } => {
+            Law::Bimodal { fast_ns: ns(*fast_ms), slow_ns: ns(*slow_ms), slow_share: *slow_share }
+        }
+    }
+}
+
+fn ns(ms: f64) -> u64 {
+    (ms * NS_IN_MS).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        Plan::new(&Script::parse(text).expect("a script"))
+    }
+
+    /// The instants, in ms, of the replies to reads that came at these.
+    fn answers(text: &str, at_ms: &[u64]) -> Vec<f64> {
+        let mut plan = plan(text);
+        let replies = at_ms.iter().map(|at_ms| match plan.next(at_ms * 1_000_000, 0) {
+            Reply::At { last_ns, .. } => last_ns as f64 / 1e6,
+            other => panic!("{other:?}"),
+        });
+        replies.collect()
+    }
+
+    /// So many delays of reads that come together, sorted, in ms.
+    fn delays(text: &str, count: usize) -> Vec<f64> {
+        let mut delays = answers(text, &vec![0; count]);
+        delays.sort_by(f64::total_cmp);
+        delays
+    }
+
+    fn near(measured: f64, expected: f64, share: f64) {
+        assert!((measured / expected - 1.0).abs() < share, "{measured}, expected {expected}");
+    }
+
+    #[test]
+    fn delays_by_number_begin_again() {
+        let list = "delay = { kind = 'list', ms = [1, 2, 30] }";
+        assert_eq!(answers(list, &[0, 0, 0, 100]), [1.0, 2.0, 30.0, 101.0]);
+    }
+
+    #[test]
+    fn a_queue_serves_one_after_the_other() {
+        let queue = "service = { kind = 'constant', ms = 10 }";
+        assert_eq!(answers(queue, &[0, 5, 100]), [10.0, 20.0, 110.0]);
+    }
+
+    #[test]
+    fn a_stall_ends_for_all_at_once_and_comes_again() {
+        let stall = "stall = { stall_ms = 10, period_ms = 100, phase_ms = 50 }";
+        assert_eq!(
+            answers(stall, &[0, 49, 50, 59, 60, 155, 170]),
+            [0.0, 49.0, 60.0, 60.0, 60.0, 160.0, 170.0]
+        );
+    }
+
+    #[test]
+    fn a_queue_drains_after_a_stall() {
+        let both = "stall = { stall_ms = 10, period_ms = 100 }
+                    service = { kind = 'constant', ms = 1 }";
+        assert_eq!(answers(both, &[0, 2, 9, 30]), [11.0, 12.0, 13.0, 31.0]);
+    }
+
+    #[test]
+    fn a_reply_in_chunks_has_two_instants() {
+        let mut plan = plan("chunks = { first_ms = 1, last_ms = 11 }");
+        let halves = Reply::At { first_ns: 1_000_000, last_ns: 11_000_000, wrong: false };
+        assert_eq!(plan.next(0, 0), halves);
+    }
+
+    #[test]
+    fn faults_are_counted_exactly() {
+        let mut plan = plan("drop_every = 100\nwrong_every = 30\nclose_after = 7");
+        let mut fates = [0; 4];
+        for number in 0..1000 {
+            let answered = if number == 500 { 7 } else { 0 };
+            fates[match plan.next(number, answered) {
+                Reply::At { wrong: false, .. } => 0,
+                Reply::At { wrong: true, .. } => 1,
+                Reply::Never => 2,
+                Reply::Close { .. } => 3,
+            }] += 1;
+        }
+        // Every 300th is dropped, which leaves it no value to be wrong.
+        assert_eq!(fates, [1000 - 30 - 10 - 1, 30, 10, 1]);
+    }
+
+    #[test]
+    fn drawn_times_follow_their_law() {
+        const N: usize = 100_000;
+        let exponential = delays("delay = { kind = 'exponential', mean_ms = 1 }", N);
+        near(exponential[N / 2], 2_f64.ln(), 0.015);
+        near(exponential[N * 99 / 100], 100_f64.ln(), 0.03);
+        let lognormal = delays("delay = { kind = 'lognormal', median_ms = 1, sigma = 1 }", N);
+        near(lognormal[N / 2], 1.0, 0.015);
+        near(lognormal[N * 99 / 100], 10.240, 0.05);
+        let bimodal = "delay = { kind = 'bimodal', fast_ms = 1, slow_ms = 10, slow_share = 0.1 }";
+        let slow = delays(bimodal, N).iter().filter(|ms| **ms == 10.0).count();
+        near(slow as f64, N as f64 / 10.0, 0.05);
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_again_and_another_one_does_not() {
+        let script =
+            |seed: u64| format!("seed = {seed}\ndelay = {{ kind = 'exponential', mean_ms = 1 }}");
+        assert_eq!(delays(&script(3), 100), delays(&script(3), 100));
+        assert_ne!(delays(&script(3), 100), delays(&script(4), 100));
+        let mut again = plan(&script(3));
+        let first = again.next(0, 0);
+        again.next(0, 0);
+        again.restart();
+        assert_eq!(again.next(0, 0), first);
+    }
+}

@@ -1,0 +1,210 @@
+//! What a script file says. TOML; times in ms.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// How reads are answered. Without any part, at once.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Script {
+    /// The same seed draws the same times.
+    pub seed: u64,
+    /// Between a read and its reply, however many others are waiting.
+    pub delay: Option<Times>,
+    /// One server for all connections: each read is served after the one before it, for so long.
+    pub service: Option<Times>,
+    pub stall: Option<Stall>,
+    pub chunks: Option<Chunks>,
+    /// Every so manieth read is never answered, and its connection says nothing any more.
+    pub drop_every: u64,
+    /// Every so manieth hit has another value.
+    pub wrong_every: u64,
+    /// A connection that has answered so many reads ends when the next one comes.
+    pub close_after: u64,
+    /// A connection waits so long until it is accepted.
+    pub accept_ms: f64,
+}
+
+impl Default for Script {
+    fn default() -> Script {
+        Script {
+            seed: 1,
+            delay: None,
+            service: None,
+            stall: None,
+            chunks: None,
+            drop_every: 0,
+            wrong_every: 0,
+            close_after: 0,
+            accept_ms: 0.0,
+        }
+    }
+}
+
+/// A time for each read, by its number or drawn.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Times {
+    Constant {
+        ms: f64,
+    },
+    /// The first read's, the second's …, and again from the first.
+    List {
+        ms: Vec<f64>,
+    },
+    Exponential {
+        mean_ms: f64,
+    },
+    Lognormal {
+        median_ms: f64,
+        sigma: f64,
+    },
+    Bimodal {
+        fast_ms: f64,
+        slow_ms: f64,
+        slow_share: f64,
+    },
+}
+
+/// The server stands still for the first `stall_ms` of each period; the first period begins
+/// `phase_ms` after the first read.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    pub stall_ms: f64,
+    pub period_ms: f64,
+    #[serde(default)]
+    pub phase_ms: f64,
+}
+
+/// The first half of a reply so long after the read, the rest so long after it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Chunks {
+    pub first_ms: f64,
+    pub last_ms: f64,
+}
+
+/// What is wrong with a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptError(pub String);
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// The longest time that a script may name: an hour.
+const LONGEST_MS: f64 = 3_600_000.0;
+
+impl Script {
+    /// Read a script.
+    pub fn parse(text: &str) -> Result<Script, ScriptError> {
+        let script: Script =
+            toml::from_str(text).map_err(|error| ScriptError(error.to_string()))?;
+        script.check()?;
+        Ok(script)
+    }
+
+    fn check(&self) -> Result<(), ScriptError> {
+        time("accept_ms", self.accept_ms)?;
+        for (name, times) in [("delay", &self.delay), ("service", &self.service)] {
+            times.as_ref().map_or(Ok(()), |times| times.check(name))?;
+        }
+        if let Some(Stall { stall_ms, period_ms, phase_ms }) = self.stall {
+            time("stall.stall_ms", stall_ms)?;
+            time("stall.period_ms", period_ms)?;
+            time("stall.phase_ms", phase_ms)?;
+            if stall_ms >= period_ms {
+                return refuse("stall: stall_ms must be shorter than period_ms");
+            }
+        }
+        if let Some(Chunks { first_ms, last_ms }) = self.chunks {
+            time("chunks.first_ms", first_ms)?;
+            time("chunks.last_ms", last_ms)?;
+            if first_ms > last_ms {
+                return refuse("chunks: first_ms must not be after last_ms");
+            }
+            if self.delay.is_some() {
+                return refuse("chunks: say both times there, and no delay");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Times {
+    fn check(&self, name: &str) -> Result<(), ScriptError> {
+        match self {
+            Times::Constant { ms } => time(&format!("{name}.ms"), *ms),
+            Times::List { ms } if ms.is_empty() => refuse(&format!("{name}.ms: an empty list")),
+            Times::List { ms } => ms.iter().try_for_each(|each| time(&format!("{name}.ms"), *each)),
+            Times::Exponential { mean_ms } => time(&format!("{name}.mean_ms"), *mean_ms),
+            Times::Lognormal { median_ms, sigma } => {
+                time(&format!("{name}.median_ms"), *median_ms)?;
+                within(&format!("{name}.sigma"), *sigma, 10.0)
+            }
+            Times::Bimodal { fast_ms, slow_ms, slow_share } => {
+                time(&format!("{name}.fast_ms"), *fast_ms)?;
+                time(&format!("{name}.slow_ms"), *slow_ms)?;
+                within(&format!("{name}.slow_share"), *slow_share, 1.0)
+            }
+        }
+    }
+}
+
+fn time(name: &str, ms: f64) -> Result<(), ScriptError> {
+    within(name, ms, LONGEST_MS)
+}
+
+fn within(name: &str, value: f64, most: f64) -> Result<(), ScriptError> {
+    match (0.0..=most).contains(&value) {
+        true => Ok(()),
+        false => refuse(&format!("{name} = {value}: it must be between 0 and {most}")),
+    }
+}
+
+fn refuse(text: &str) -> Result<(), ScriptError> {
+    Err(ScriptError(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_read_whole() {
+        let text = "
+            seed = 7
+            delay = { kind = 'lognormal', median_ms = 1, sigma = 0.5 }
+            stall = { stall_ms = 100, period_ms = 1000 }
+            drop_every = 100
+        ";
+        let script = Script::parse(text).expect("a script");
+        assert_eq!(script.delay, Some(Times::Lognormal { median_ms: 1.0, sigma: 0.5 }));
+        assert_eq!(script.stall.map(|stall| stall.phase_ms), Some(0.0));
+        assert_eq!((script.seed, script.drop_every, script.close_after), (7, 100, 0));
+    }
+
+    #[test]
+    fn what_is_no_script_is_refused_by_its_place() {
+        for (text, place) in [
+            ("delay = { kind = 'constant', ms = -1 }", "delay.ms = -1"),
+            ("delay = { kind = 'constant', ms = nan }", "delay.ms = NaN"),
+            ("service = { kind = 'list', ms = [] }", "service.ms: an empty list"),
+            (
+                "delay = { kind = 'bimodal', fast_ms = 1, slow_ms = 2, slow_share = 2 }",
+                "slow_share",
+            ),
+            ("stall = { stall_ms = 2, period_ms = 1 }", "shorter than period_ms"),
+            ("chunks = { first_ms = 2, last_ms = 1 }", "must not be after"),
+            ("dealy = 1", "dealy"),
+            ("delay = { kind = 'constant', ms = 1, sigma = 2 }", "sigma"),
+        ] {
+            let error = Script::parse(text).expect_err(text).to_string();
+            assert!(error.contains(place), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The loop of one thread: what is due goes out on time, what comes is read.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, mem::MaybeUninit};
+
+use cachemark_server::{Endpoint, Settings, State};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use socket2::Socket;
+
+use crate::agenda::{Agenda, Entry};
+use crate::line::{After, Line, World};
+use crate::log::Log;
+use crate::monotonic_ns;
+use crate::plan::Plan;
+use crate::script::Script;
+
+const EVENTS: usize = 256;
+/// Event data of the n-th listener: far above any connection's.
+const LISTENERS: u64 = 1 << 32;
+/// A sleep ends this long before what is due, and the rest is spun: timers wake 30 to 90 µs late.
+const SPIN_NS: u64 = 150_000;
+/// How often it is asked whether to stop.
+const LONGEST_SLEEP_NS: u64 = 50_000_000;
+
+/// How a scripted server is set up.
+pub struct ScriptedSettings {
+    pub script: Script,
+    pub store: Settings,
+    pub version: &'static str,
+    /// The log's room; reads beyond it are answered and counted, no more.
+    pub log_requests: usize,
+}
+
+struct Door {
+    listener: Socket,
+    path: Option<std::path::PathBuf>,
+    address: String,
+    /// When whoever waits is let in.
+    opens_ns: Option<u64>,
+}
+
+/// A memcached whose reads a script answers.
+pub struct Scripted {
+    epoll: OwnedFd,
+    doors: Vec<Door>,
+    lines: Vec<Option<Line>>,
+    lives: u64,
+    world: World,
+}
+
+impl Scripted {
+    /// Listen; port 0 is any.
+    pub fn listen(endpoints: &[Endpoint], settings: ScriptedSettings) -> io::Result<Scripted> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut doors = Vec::new();
+        for (number, endpoint) in endpoints.iter().enumerate() {
+            let door = open(endpoint)?;
+            let data = EventData::new_u64(LISTENERS + number as u64);
+            epoll::add(&epoll, &door.listener, data, EventFlags::IN)?;
+            doors.push(door);
+        }
+        let world = World {
+            state: State::new(settings.store, settings.version),
+            plan: Plan::new(&settings.script),
+            log: Log::with_room(settings.log_requests),
+            agenda: Agenda::with_room(4096),
+            began_ns: None,
+            now_s: 0,
+        };
+        Ok(Scripted { epoll, doors, lines: Vec::new(), lives: 0, world })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> Vec<String> {
+        self.doors.iter().map(|door| door.address.clone()).collect()
+    }
+
+    /// What became of each read since the script began.
+    pub fn log(&self) -> &Log {
+        &self.world.log
+    }
+
+    /// Answer until told to stop.
+    pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        // The default lets the kernel wake us 50 µs late; where it is not to be had, we spin less.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        while !stop.load(Ordering::Relaxed) {
+            self.send_due()?;
+            let sleep = nap(self.next_ns(), monotonic_ns());
+            let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&sleep)) {
+                Ok(waited) => waited,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            self.world.now_s = now_s();
+            for event in events {
+                let (number, flags) = (event.data.u64(), event.flags);
+                if number >= LISTENERS {
+                    self.knock((number - LISTENERS) as usize)?;
+                } else if flags.contains(EventFlags::OUT) {
+                    self.flush(number as usize)?;
+                } else {
+                    self.read(number as usize)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        let doors = self.doors.iter().filter_map(|door| door.opens_ns);
+        doors.chain(self.world.agenda.next_ns()).min()
+    }
+
+    fn send_due(&mut self) -> io::Result<()> {
+        while let Some(Entry { line: slot, life, .. }) = self.world.agenda.due(monotonic_ns()) {
+            if self.lines[slot].as_ref().is_some_and(|line| line.life == life) {
+                self.flush(slot)?;
+            }
+        }
+        let now_ns = monotonic_ns();
+        for number in 0..self.doors.len() {
+            if self.doors[number].opens_ns.is_some_and(|opens_ns| opens_ns <= now_ns) {
+                self.doors[number].opens_ns = None;
+                self.watch_door(number, EventFlags::IN)?;
+                self.accept(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody is at the door.
+    fn knock(&mut self, number: usize) -> io::Result<()> {
+        let wait_ns = self.world.plan.accept_ns();
+        if wait_ns == 0 {
+            return self.accept(number);
+        }
+        self.doors[number].opens_ns = Some(monotonic_ns() + wait_ns);
+        self.watch_door(number, EventFlags::empty())
+    }
+
+    fn watch_door(&self, number: usize, flags: EventFlags) -> io::Result<()> {
+        let data = EventData::new_u64(LISTENERS + number as u64);
+        Ok(epoll::modify(&self.epoll, &self.doors[number].listener, data, flags)?)
+    }
+
+    fn accept(&mut self, number: usize) -> io::Result<()> {
+        loop {
+            let socket = match self.doors[number].listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Err(error),
+            };
+            if !self.world.state.admit() {
+                continue;
+            }
+            socket.set_nonblocking(true)?;
+            if self.doors[number].path.is_none() {
+                socket.set_tcp_nodelay(true)?;
+            }
+            self.world.log.accept();
+            let free = self.lines.iter().position(Option::is_none);
+            let slot = free.unwrap_or(self.lines.len());
+            epoll::add(&self.epoll, &socket, EventData::new_u64(slot as u64), EventFlags::IN)?;
+            self.lives += 1;
+            let line = Line::new(socket, slot, self.lives, self.lives);
+            match free {
+                Some(slot) => self.lines[slot] = Some(line),
+                None => self.lines.push(Some(line)),
+            }
+        }
+    }
+
+    fn read(&mut self, slot: usize) -> io::Result<()> {
+        let Some(line) = &mut self.lines[slot] else { return Ok(()) };
+        let after = line.read(&mut self.world);
+        self.settle(slot, after, false)
+    }
+
+    fn flush(&mut self, slot: usize) -> io::Result<()> {
+        let Some(line) = &mut self.lines[slot] else { return Ok(()) };
+        let was_blocked = line.blocked;
+        let after = line.flush(monotonic_ns(), &mut self.world);
+        self.settle(slot, after, was_blocked)
+    }
+
+    fn settle(&mut self, slot: usize, after: After, was_blocked: bool) -> io::Result<()> {
+        let Some(line) = &mut self.lines[slot] else { return Ok(()) };
+        let flags = match after {
+            After::Close => {
+                self.world.state.leave();
+                // Dropping the socket takes it out of the epoll set.
+                self.lines[slot] = None;
+                return Ok(());
+            }
+            After::Blocked => EventFlags::OUT,
+            After::Open if was_blocked => EventFlags::IN,
+            After::Open => return Ok(()),
+        };
+        line.blocked = after == After::Blocked;
+        Ok(epoll::modify(&self.epoll, &line.socket, EventData::new_u64(slot as u64), flags)?)
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        for path in self.doors.iter().filter_map(|door| door.path.as_ref()) {
+            // Somebody else may have taken it away already: it is what we want.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn open(endpoint: &Endpoint) -> io::Result<Door> {
+    let (listener, path, address) = match endpoint {
+        Endpoint::Tcp(address) => {
+            let listener = TcpListener::bind(address)?;
+            let bound = listener.local_addr()?.to_string();
+            (Socket::from(listener), None, bound)
+        }
+        Endpoint::Unix(path) => {
+            let listener = OwnedFd::from(UnixListener::bind(path)?);
+            (listener.into(), Some(path.clone()), format!("unix:{}", path.display()))
+        }
+    };
+    listener.set_nonblocking(true)?;
+    Ok(Door { listener, path, address, opens_ns: None })
+}
+
+/// How long to sleep until something is due: not at all over the last stretch.
+fn nap(next_ns: Option<u64>, now_ns: u64) -> Timespec {
+    let left_ns = next_ns.map_or(u64::MAX, |next_ns| next_ns.saturating_sub(now_ns));
+    let sleep_ns = left_ns.saturating_sub(SPIN_NS).min(LONGEST_SLEEP_NS);
+    Timespec { tv_sec: 0, tv_nsec: sleep_ns as i64 }
+}
+
+fn now_s() -> u32 {
+    use std::time::{SystemTime, UNIX_EPOCH};
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_stretch_is_spun() {
+        let sleep_ns = |next_ns: Option<u64>| nap(next_ns, 1_000_000).tv_nsec;
+        assert_eq!(sleep_ns(None), LONGEST_SLEEP_NS as i64);
+        assert_eq!(sleep_ns(Some(2_000_000)), 850_000);
+        assert_eq!(sleep_ns(Some(1_100_000)), 0);
+        assert_eq!(sleep_ns(Some(0)), 0);
+    }
+}

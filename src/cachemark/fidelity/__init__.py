@@ -1,0 +1,24 @@
+"""Is what a client's worker says true? Held against a scripted server over real sockets.
+
+`cachemark-engine fidelity` asks the same of the native client in virtual time, exactly; here are
+sockets, the kernel, and every worker in every language. See METHODOLOGY.md.
+"""
+
+from cachemark.fidelity.bench import findings, until_judged
+from cachemark.fidelity.cases import FLOOR, Case, cases
+from cachemark.fidelity.judge import Finding, Floor, milliseconds, named
+from cachemark.fidelity.play import Subject, find
+
+__all__ = [
+    "FLOOR",
+    "Case",
+    "Finding",
+    "Floor",
+    "Subject",
+    "cases",
+    "find",
+    "findings",
+    "milliseconds",
+    "named",
+    "until_judged",
+]

@@ -1,0 +1,81 @@
+"""The cases, read from cases.toml: a script, a load, the answer that is known beforehand."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Positive = Annotated[int, Meta(ge=1)]
+Millis = Annotated[float, Meta(ge=0)]
+
+
+class CaseLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How hard the server is asked, and for what: reads that hit.
+
+    A closed loop ends after `ops`; an open one has `rate` arrivals per second for `duration_ms`.
+    """
+
+    schedule: Literal["closed", "uniform", "poisson"] = "closed"
+    ops: Positive = 1
+    rate: Annotated[float, Meta(gt=0)] | None = None
+    duration_ms: Positive = 1
+    callers: Positive = 1
+    timeout_ms: Positive = 2000
+    value_bytes: Positive = 100
+    keys: Positive = 100
+
+    @property
+    def closed(self) -> bool:
+        """Whether each operation waits for the one before."""
+        return self.schedule == "closed"
+
+    @property
+    def expected_ops(self) -> int:
+        """Operations in the window."""
+        return self.ops if self.closed else round((self.rate or 0) * self.duration_ms / 1e3)
+
+
+class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What goes wrong, in operations: reads that are never answered, values that are wrong."""
+
+    lost: int = 0
+    wrong: int = 0
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One case; the fields are explained in cases.toml. `answer_ms` is by percentile."""
+
+    name: str
+    about: str
+    script: str
+    load: CaseLoad
+    answer_ms: dict[float, float] = {}
+    slack_ms: Millis = 0
+    tell_apart_ms: Millis = 0
+    faults: Faults = Faults()
+    quick: bool = False
+
+
+# What a client takes where the server takes nothing: measured right before, with the same client.
+FLOOR = Case(
+    name="floor",
+    about="every read is answered at once: what the client and the loopback take",
+    script="",
+    load=CaseLoad(ops=500),
+)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    case: list[Case]
+
+
+@cache
+def cases() -> dict[str, Case]:
+    """Every case by name, in the order of the file."""
+    path = Path(__file__).with_name("cases.toml")
+    read = msgspec.toml.decode(path.read_bytes(), type=_File)
+    return {case.name: case for case in read.case}

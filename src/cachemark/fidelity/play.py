@@ -1,0 +1,187 @@
+"""One case on one client, over real sockets."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from cachemark import histogram, host, process
+from cachemark.clients import ClientSpec
+from cachemark.errors import TrialError, UnsupportedError, UsageError
+from cachemark.experiment import Placement
+from cachemark.fidelity import judge
+from cachemark.fidelity.cases import FLOOR, Case
+from cachemark.fidelity.judge import Finding, Floor
+from cachemark.fidelity.log import Log, Times, intended_ns, percentile, responses_ns, services_ns
+from cachemark.fidelity.server import scripted
+from cachemark.fleet import Fleet, Watch
+from cachemark.histogram import Histogram
+from cachemark.protocol import Done, Operation, Prepare, Ready, Run
+from cachemark.wire import wires
+
+WIRES = ("text", "binary")
+_READY_S = 60.0
+_SILENCE_S = 60.0
+_WARMUP_OPS = 50
+_FLOOR_WARMUP_OPS = 500
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client told of its window, what the server logged, and the tape that was played."""
+
+    told: Operation
+    log: Log
+    tape: Path
+
+
+class Subject:
+    """A client on the bench: its workers are started once, and again after one has failed."""
+
+    def __init__(self, spec: ClientSpec, folder: Path) -> None:
+        self.spec = spec
+        self._folder = folder
+        self._fleets: dict[int, Fleet] = {}
+        self._ready: Ready | None = None
+        usable = host.usable_cpus()
+        self._cpus = host.placement(Placement(), usable, host.cores(usable))
+
+    def __enter__(self) -> Subject:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.replace()
+
+    def replace(self) -> None:
+        """End the workers; the next use starts others."""
+        for fleet in self._fleets.values():
+            fleet.__exit__()
+        self._fleets.clear()
+
+    def wire(self) -> str:
+        """The first protocol that it speaks and the server too; "" where there is none."""
+        self._fleet(1)
+        spoken = wires(self._ready) if self._ready else []
+        return next((wire for wire in spoken if wire in WIRES), "")
+
+    def can(self, capability: str) -> bool:
+        """Whether it says that it can do something."""
+        self._fleet(1)
+        return self._ready is not None and capability in self._ready.capabilities
+
+    def play(self, case: Case, wire: str) -> Played:
+        """Play a case. Raises TrialError, UnsupportedError."""
+        callers = case.load.callers
+        processes = callers if self.spec.client.concurrency == "processes" else 1
+        threads = callers if processes == 1 and self.can("threads") else 1
+        fleet = self._fleet(processes)
+        tape = write_tape(case, self._folder / "tape")
+        watch = Watch(progress=_nothing, silence_s=_SILENCE_S)
+        with scripted(case.script, self._folder, self._cpus[0]) as server:
+            request = Prepare(
+                servers=[server.address],
+                wire=wire,
+                threads=threads,
+                connections=callers // processes,
+                tape=str(tape),
+                timeout_ms=case.load.timeout_ms,
+                options=self.spec.options,
+            )
+            fleet.prepare(request, _READY_S)
+            fleet.run(Run(phase="prefill"), watch)
+            if not case.faults.lost:
+                ops = _FLOOR_WARMUP_OPS if case is FLOOR else _WARMUP_OPS
+                fleet.run(Run(phase="warmup", ops=min(ops, case.load.expected_ops)), watch)
+            server.restart_script()
+            done = fleet.run(_window(case), watch)
+            return Played(told=_reads(done), log=server.end(), tape=tape)
+
+    def _fleet(self, count: int) -> Fleet:
+        if count not in self._fleets:
+            client = self.spec.client
+            fleet = Fleet(client.command, count, cpus=self._cpus[1], name=client.id)
+            self._fleets[count] = fleet
+            self._ready = fleet.hello(_READY_S)
+        return self._fleets[count]
+
+
+def measure_floor(subject: Subject, wire: str) -> Floor:
+    """What the client adds where the server answers at once. Raises TrialError."""
+    played = subject.play(FLOOR, wire)
+    measured = _histogram(played.told.response)
+    return Floor(
+        p50_ns=max(0, measured.percentile(50) - percentile(services_ns(played.log), 50)),
+        p99_ns=measured.percentile(99),
+    )
+
+
+def find(subject: Subject, case: Case, wire: str) -> Finding:
+    """Play a case and judge it, by the floor of the same minute where it is about times."""
+    name = subject.spec.text
+    if not case.load.closed and not subject.can("open_loop"):
+        why = "it plays no open loop"
+        return Finding(client=name, case=case.name, state="not applicable", why=why)
+    try:
+        floor = measure_floor(subject, wire) if case.answer_ms else None
+        found = _judged(case, floor, subject.play(case, wire))
+    except UnsupportedError as error:
+        subject.replace()
+        return Finding(client=name, case=case.name, state="not applicable", why=error.text)
+    except TrialError as error:
+        subject.replace()
+        return Finding(client=name, case=case.name, state="failed", why=error.text, wire=wire)
+    return msgspec.structs.replace(found, client=name, wire=wire, floor=floor)
+
+
+def _judged(case: Case, floor: Floor | None, played: Played) -> Finding:
+    counted = judge.counts(played.log, played.told)
+    lines = []
+    if floor:
+        lines = judge.lines(case, floor, _truth(case, played), _histogram(played.told.response))
+    state, why = judge.judged(case, lines, counted)
+    return Finding(client="", case=case.name, state=state, why=why, lines=lines, counts=counted)
+
+
+def _truth(case: Case, played: Played) -> Times:
+    if case.load.closed:
+        return services_ns(played.log)
+    return responses_ns(played.log, intended_ns(played.tape))
+
+
+def _window(case: Case) -> Run:
+    if case.load.closed:
+        return Run(phase="measure", ops=case.load.ops)
+    return Run(phase="measure", duration_ms=case.load.duration_ms)
+
+
+def _reads(done: Done) -> Operation:
+    if "get" not in done.operations:
+        raise TrialError(f"no get among {sorted(done.operations)}")
+    return done.operations["get"]
+
+
+def _histogram(blob: str | None) -> Histogram:
+    if not blob:
+        raise TrialError("no response histogram")
+    return histogram.decode(blob)
+
+
+def _nothing(_ops: int) -> None:
+    """Progress of a window of seconds is nobody's business."""
+
+
+def write_tape(case: Case, path: Path) -> Path:
+    """The tape of a case: reads of keys that are all there. Raises UsageError."""
+    load = case.load
+    words = ["--keys", str(load.keys), "--size", str(load.value_bytes), "--mix", "get=1"]
+    if load.closed:
+        words += ["--ops", str(max(load.ops, 1))]
+    else:
+        words += ["--schedule", load.schedule, "--rate", f"{load.rate:g}"]
+        words += ["--duration", f"{load.duration_ms}ms"]
+    command = [process.binary_path(), "tape", "write", "--out", str(path), *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise UsageError(f"case {case.name!r}: {ended.stderr.strip()}")
+    return path
