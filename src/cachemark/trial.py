@@ -16,6 +16,7 @@ from cachemark.experiment import Load, Timing, Workload
 from cachemark.fleet import Fleet, Watch
 from cachemark.host import NoiseProbe
 from cachemark.outcome import HostNoise, Outcome, Sample, ServerFacts, ServerUse, Trial
+from cachemark.prefill import filled
 from cachemark.protocol import Done, Phase, Prepare, Ready, Run
 from cachemark.sampler import Sampler
 from cachemark.servers import RunningServer, ServerSpec, options_for, running
@@ -176,7 +177,7 @@ def _phases(
     fleet.prepare(_prepare(setting, notes, server, notes.worker), ready_s)
     watch = Watch(progress=progress, silence_s=timing.silence_ms / 1e3)
     if setting.workload.prefill > 0:
-        notes.phases["prefill"] = _stored(fleet.run(Run(phase="prefill"), watch))
+        notes.phases["prefill"] = filled(lambda: fleet.run(Run(phase="prefill"), watch))
     request = _window(setting, notes, server, fleet, watch)
     _measure(request, notes, server, fleet, watch)
     if notes.use is not None and empty is not None:
@@ -306,14 +307,3 @@ def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[
         other(ops)
 
     return progress
-
-
-def _stored(prefill: Done) -> Done:
-    """A window over keys that were never stored would measure misses: refuse it."""
-    failed = sum(op.attempts - op.ok for op in prefill.operations.values())
-    if failed:
-        raise TrialError(
-            f"{failed} keys could not be stored before the window",
-            "smaller values, or a server with a larger item limit",
-        )
-    return prefill
