@@ -1,21 +1,18 @@
-//! One key of the store with its shard locked: what is read and what is changed on it happen as one.
-//! The meta protocol's commands are made of these; the classic ones are in `store.rs`.
+//! One key of the store with its region locked: what is read and what is changed on it happen as
+//! one. The meta protocol's commands are made of these; the classic ones are in `store.rs`.
 
-use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use crate::counters::Counters;
+use crate::item::{Item, Marks};
 use crate::number;
-use crate::shard::{Counters, Fresh, Item, Marks, Shard};
 use crate::store::Arithmetic;
+use crate::writer::{Fresh, Writer};
 
 /// The entry of a key, whether there is an item or not.
 pub struct Entry<'a> {
-    pub(crate) shard: MutexGuard<'a, Shard>,
+    pub(crate) writer: Writer<'a>,
     pub(crate) hash: u64,
     pub(crate) key: &'a [u8],
-    pub(crate) slot: Option<u32>,
-    pub(crate) next_cas: &'a AtomicU64,
-    pub(crate) now_s: u32,
+    pub(crate) slot: Option<usize>,
 }
 
 /// What is to be stored in an entry.
@@ -29,43 +26,54 @@ pub struct Content<'a> {
     pub marks: Marks,
 }
 
+impl<'a> Entry<'a> {
+    pub(crate) fn new(mut writer: Writer<'a>, hash: u64, key: &'a [u8]) -> Entry<'a> {
+        let slot = writer.find(hash, key);
+        Entry { writer, hash, key, slot }
+    }
+}
+
 impl Entry<'_> {
     pub fn item(&self) -> Option<Item<'_>> {
-        self.slot.map(|slot| self.shard.item(slot))
+        self.slot.map(|slot| self.writer.item(slot))
     }
 
-    /// What the shard counts.
+    /// What the region counts.
     pub fn counters(&mut self) -> &mut Counters {
-        &mut self.shard.counters
+        &mut self.writer.local.counters
     }
 
-    /// A unique number that no item had before.
+    /// A unique number that no item had before; the same until one is stored.
     pub fn fresh_cas(&self) -> u64 {
-        self.next_cas.fetch_add(1, Ordering::Relaxed)
+        self.writer.fresh_cas()
     }
 
-    /// The item is the most recently used from now on.
+    /// The item has been used now.
     pub fn used(&mut self) {
         if let Some(slot) = self.slot {
-            self.shard.used_now(slot, self.now_s);
+            self.writer.used_now(slot);
         }
     }
 
     pub fn set_expiry(&mut self, expires_s: u32) {
-        if let Some(slot) = self.slot {
-            self.shard.set_expiry(slot, expires_s);
+        if let Some(slot) = self.slot
+            && !self.writer.set_expiry(slot, expires_s)
+        {
+            let cas = self.writer.item(slot).cas;
+            self.slot = self.writer.rewrite(slot, None, expires_s, cas);
         }
     }
 
     pub fn set_marks(&mut self, marks: Marks) {
         if let Some(slot) = self.slot {
-            self.shard.set_marks(slot, marks);
+            self.writer.set_marks(slot, marks);
         }
     }
 
     pub fn set_cas(&mut self, cas: u64) {
         if let Some(slot) = self.slot {
-            self.shard.set_cas(slot, cas);
+            let expires_s = self.writer.item(slot).expires_s;
+            self.slot = self.writer.rewrite(slot, None, expires_s, cas);
         }
     }
 
@@ -79,17 +87,17 @@ impl Entry<'_> {
             expires_s: content.expires_s,
             cas: content.cas,
             marks: content.marks,
-            now_s: self.now_s,
+            accessed_s: self.writer.now_s,
         };
-        let slot = self.shard.put(&fresh, self.slot);
-        self.slot = slot.or(self.slot);
+        let slot = self.writer.put(&fresh, self.slot);
+        self.slot = slot.or_else(|| self.writer.find(self.hash, self.key));
         slot.is_some()
     }
 
     /// Remove the item; not counted as a delete.
     pub fn remove(&mut self) {
         if let Some(slot) = self.slot.take() {
-            self.shard.remove(slot);
+            self.writer.remove(slot);
         }
     }
 
@@ -104,12 +112,12 @@ impl Entry<'_> {
     ) -> Arithmetic {
         let Some(slot) = self.slot else {
             match increment {
-                true => self.shard.counters.incr_misses += 1,
-                false => self.shard.counters.decr_misses += 1,
+                true => self.counters().incr_misses += 1,
+                false => self.counters().decr_misses += 1,
             }
             return Arithmetic::NotFound;
         };
-        let item = self.shard.item(slot);
+        let item = self.writer.item(slot);
         if expected_cas != 0 && item.cas != expected_cas {
             return Arithmetic::Exists;
         }
@@ -120,17 +128,16 @@ impl Entry<'_> {
             if increment { before.wrapping_add(delta) } else { before.saturating_sub(delta) };
         let mut buffer = itoa::Buffer::new();
         let digits = buffer.format(after).as_bytes();
-        if digits.len() <= item.value.len() {
-            number::overwrite(self.shard.rewrite(slot, cas, self.now_s), digits);
-        } else {
-            let Item { flags, expires_s, marks, .. } = item;
-            if !self.put(&Content { value: digits, flags, expires_s, cas, marks }) {
-                return Arithmetic::NoRoom;
-            }
+        let value = number::padded(digits, item.value.len());
+        let expires_s = item.expires_s;
+        self.writer.used_now(slot);
+        self.slot = self.writer.rewrite(slot, Some(&value), expires_s, cas);
+        if self.slot.is_none() {
+            return Arithmetic::NoRoom;
         }
         match increment {
-            true => self.shard.counters.incr_hits += 1,
-            false => self.shard.counters.decr_hits += 1,
+            true => self.counters().incr_hits += 1,
+            false => self.counters().decr_hits += 1,
         }
         Arithmetic::Number(after)
     }

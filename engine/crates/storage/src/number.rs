@@ -11,6 +11,13 @@ pub fn read(value: &[u8]) -> Option<u64> {
     })
 }
 
+/// A number that fills a value of at least so many bytes, as memcached writes it.
+pub fn padded(digits: &[u8], length: usize) -> Vec<u8> {
+    let mut value = vec![0; length.max(digits.len())];
+    overwrite(&mut value, digits);
+    value
+}
+
 /// Put a number in the place of a value that is as long or longer: spaces fill the rest, as
 /// memcached writes it.
 pub fn overwrite(value: &mut [u8], digits: &[u8]) {

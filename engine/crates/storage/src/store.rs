@@ -1,19 +1,41 @@
-//! The store: shards behind locks, and memcached's rules for each command.
+//! The store: regions, and memcached's rules for each command.
 
-use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use crate::counters::Counters;
+use crate::entry::{Content, Entry};
+use crate::grace::Grace;
+use crate::hash;
+use crate::item::{Item, Marks};
+use crate::layout::{Geometry, NONE};
+use crate::memory::Memory;
+use crate::region::{OWN, Region};
+use crate::slot::Slot;
+use crate::writer::Writer;
 
-use crate::entry::Entry;
-use crate::shard::{Counters, Fresh, Item, Marks, Mode, Outcome, Shard};
-
-/// A shard holds at least this much, so that the largest items fit many times over.
-const SHARD_BYTES_LEAST: usize = 16 << 20;
-const SHARDS_MOST: usize = 16;
 /// Exptimes up to this are from now on, above it they are instants.
 const RELATIVE_EXPTIME_MAX_S: i64 = 60 * 60 * 24 * 30;
+
+/// How a value is to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+    Cas(u64),
+}
+
+/// What came of storing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Stored,
+    NotStored,
+    Exists,
+    NotFound,
+}
 
 /// What came of `incr` or `decr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +45,7 @@ pub enum Arithmetic {
     /// It has another unique number than the one that was asked for.
     Exists,
     NonNumeric,
-    /// The longer number would never fit.
+    /// There is no room for the new number; the item is gone.
     NoRoom,
 }
 
@@ -39,33 +61,71 @@ pub enum Deletion {
 /// What the store holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
+    /// Of living items, with what each of them costs beside the table.
     pub bytes: u64,
+    /// Of the hash table.
+    pub table_bytes: u64,
     pub items: u64,
     pub limit_bytes: u64,
+    /// What this process has counted.
     pub counters: Counters,
 }
 
-/// A store that many threads share.
+/// A store that many threads share, and many processes where it was made in a file.
 pub struct Store {
-    shards: Vec<Mutex<Shard>>,
-    hasher: FixedState,
-    next_cas: AtomicU64,
-    limit_bytes: usize,
+    pub(crate) regions: Box<[Region]>,
+    pub(crate) grace: Grace,
+    pub(crate) geometry: Geometry,
 }
 
 impl Store {
-    /// A store whose items, with all that each of them costs, take at most so many bytes.
+    /// A store that takes at most so many bytes of memory, whatever is in it (64 KiB at least), and
+    /// whose table grows with it.
+    ///
+    /// # Panics
+    ///
+    /// When the system has no such range of addresses.
     pub fn new(limit_bytes: usize) -> Store {
-        let count = (limit_bytes / SHARD_BYTES_LEAST).clamp(1, SHARDS_MOST);
-        Store {
-            shards: (0..count).map(|_| Mutex::new(Shard::new(limit_bytes / count))).collect(),
-            hasher: FixedState::with_seed(0x6361_6368_656d_6172),
-            next_cas: AtomicU64::new(1),
-            limit_bytes,
-        }
+        Store::with_hash_power(limit_bytes, None).expect("a range of addresses")
     }
 
-    /// Read an item inside the shard's lock, and optionally give it a new exptime.
+    /// The same with a table of 2 to this power slots that never grows, if one is given.
+    pub fn with_hash_power(limit_bytes: usize, hash_power: Option<u32>) -> Result<Store, String> {
+        let geometry = Geometry::new(limit_bytes, hash_power)?;
+        let memory = Memory::anonymous(geometry.length()).map_err(|error| error.to_string())?;
+        let store = Store::over(memory, geometry, false);
+        store.lay_out().map_err(|error| error.to_string())?;
+        Ok(store)
+    }
+
+    /// The store that lives, or is to live, in such memory.
+    pub(crate) fn over(memory: Memory, geometry: Geometry, shared: bool) -> Store {
+        let memory = Arc::new(memory);
+        let layout = geometry.layout();
+        let region = |n| Region::new(&memory, geometry.region_at(n), layout, shared);
+        let regions = (0..geometry.regions as usize).map(region).collect();
+        Store { regions, grace: Grace::new(), geometry }
+    }
+
+    /// Begin with nothing, in memory that is all zeros.
+    pub(crate) fn lay_out(&self) -> io::Result<()> {
+        self.regions[0].store().next_cas.store(1, OWN);
+        for region in &self.regions {
+            let head = region.head();
+            head.flush_at_s.store(NONE, OWN);
+            head.open.iter().for_each(|open| open.store(NONE, OWN));
+            region.make_table();
+            if region.shared {
+                crate::lock::make(&head.lock)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Read an item, and optionally give it a new exptime. `read` sees the item's own bytes where
+    /// the store is this process's, without a lock; where it is shared, a copy. It must not call
+    /// the store: a writer may be waiting for it to end.
+    #[inline]
     pub fn get<R>(
         &self,
         key: &[u8],
@@ -73,23 +133,57 @@ impl Store {
         now_s: u32,
         read: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        let (hash, mut shard) = self.shard(key, now_s);
-        let Some(slot) = shard.find(hash, key, now_s) else {
-            match exptime {
-                Some(_) => shard.counters.touch_misses += 1,
-                None => shard.counters.get_misses += 1,
-            }
+        if let Some(exptime) = exptime {
+            return self.get_and_touch(key, exptime, now_s, read);
+        }
+        let hash = hash::of(key);
+        let region = self.region(hash);
+        if region.flush_due(now_s) {
+            drop(self.writer(hash, now_s));
+        }
+        if region.shared {
+            return self.read_copy(hash, key, now_s, read);
+        }
+        let visit = self.grace.enter();
+        // SAFETY: what a slot leads to is not written to again while the visit lasts.
+        let same = |slot: Slot| unsafe { region.placed(slot).key() } == key;
+        let Some((number, slot)) = region.search(hash, same) else {
+            visit.miss();
             return None;
         };
-        match exptime {
-            Some(exptime) => {
-                shard.counters.touch_hits += 1;
-                shard.set_expiry(slot, expires_s(exptime, now_s));
-            }
-            None => shard.counters.get_hits += 1,
+        let placed = region.placed(slot);
+        if placed.expired(now_s) {
+            visit.miss();
+            drop(visit);
+            // Finds and removes it, unless it has been stored anew meanwhile.
+            drop(self.entry(key, now_s));
+            return None;
         }
-        shard.used_now(slot, now_s);
-        Some(read(&shard.item(slot)))
+        region.use_slot(number, slot);
+        visit.hit();
+        // SAFETY: as above.
+        let value = unsafe { placed.value() };
+        let result = read(&placed.describe(slot, region.implied_cas(slot.offset()), value));
+        placed.access(now_s);
+        Some(result)
+    }
+
+    fn get_and_touch<R>(
+        &self,
+        key: &[u8],
+        exptime: i64,
+        now_s: u32,
+        read: impl FnOnce(&Item<'_>) -> R,
+    ) -> Option<R> {
+        let mut entry = self.entry(key, now_s);
+        if entry.item().is_none() {
+            entry.counters().touch_misses += 1;
+            return None;
+        }
+        entry.counters().touch_hits += 1;
+        entry.set_expiry(expires_s(exptime, now_s));
+        entry.used();
+        entry.item().map(|item| read(&item))
     }
 
     /// Store a value. `None` when no room can be made for it.
@@ -118,41 +212,34 @@ impl Store {
         value: &[u8],
         now_s: u32,
     ) -> Option<(Outcome, u64)> {
-        let (hash, mut shard) = self.shard(key, now_s);
-        shard.counters.sets += 1;
-        let old = shard.find(hash, key, now_s);
-        if let Some(refused) = refusal(mode, expected_cas, old, &mut shard, now_s) {
+        let mut entry = self.entry(key, now_s);
+        entry.counters().sets += 1;
+        if let Some(refused) = refusal(mode, expected_cas, &mut entry) {
             return Some((refused, 0));
         }
+        let cas = entry.fresh_cas();
         let joined;
-        let mut fresh = Fresh {
-            hash,
-            key,
+        let mut content = Content {
             value,
             flags,
             expires_s: expires_s(exptime, now_s),
-            cas: self.next_cas.fetch_add(1, Ordering::Relaxed),
+            cas,
             marks: Marks::default(),
-            now_s,
         };
-        if let (Mode::Append | Mode::Prepend, Some(slot)) = (mode, old) {
-            let item = shard.item(slot);
+        if let (Mode::Append | Mode::Prepend, Some(item)) = (mode, entry.item()) {
             joined = match mode {
                 Mode::Append => [item.value, value].concat(),
                 _ => [value, item.value].concat(),
             };
-            fresh.flags = item.flags;
-            (fresh.expires_s, fresh.marks) = (item.expires_s, item.marks);
-            fresh.value = &joined;
+            (content.flags, content.expires_s) = (item.flags, item.expires_s);
+            (content.marks, content.value) = (item.marks, &joined);
         }
-        shard.put(&fresh, old).map(|_| (Outcome::Stored, fresh.cas))
+        entry.put(&content).then_some((Outcome::Stored, cas))
     }
 
     /// The value length of an item, for those who must know before they append to it.
     pub fn length(&self, key: &[u8], now_s: u32) -> Option<usize> {
-        let (hash, mut shard) = self.shard(key, now_s);
-        let slot = shard.find(hash, key, now_s)?;
-        Some(shard.item(slot).value.len())
+        self.entry(key, now_s).item().map(|item| item.value.len())
     }
 
     pub fn delete(&self, key: &[u8], now_s: u32) -> bool {
@@ -161,25 +248,22 @@ impl Store {
 
     /// Delete an item if it has this unique number; 0 is any.
     pub fn delete_if(&self, key: &[u8], cas: u64, now_s: u32) -> Deletion {
-        let (hash, mut shard) = self.shard(key, now_s);
-        let Some(slot) = shard.find(hash, key, now_s) else {
-            shard.counters.delete_misses += 1;
+        let mut entry = self.entry(key, now_s);
+        let Some(item) = entry.item() else {
+            entry.counters().delete_misses += 1;
             return Deletion::NotFound;
         };
-        if cas != 0 && shard.item(slot).cas != cas {
+        if cas != 0 && item.cas != cas {
             return Deletion::Exists;
         }
-        shard.counters.delete_hits += 1;
-        shard.remove(slot);
+        entry.counters().delete_hits += 1;
+        entry.remove();
         Deletion::Deleted
     }
 
     /// Remove an item that must not be served any more; not counted as a delete.
     pub fn discard(&self, key: &[u8], now_s: u32) {
-        let (hash, mut shard) = self.shard(key, now_s);
-        if let Some(slot) = shard.find(hash, key, now_s) {
-            shard.remove(slot);
-        }
+        self.entry(key, now_s).remove();
     }
 
     /// Add to a number (it wraps at 2⁶⁴) or take from it (it stops at 0).
@@ -205,99 +289,94 @@ impl Store {
         }
     }
 
-    /// The entry of a key, for those who read and change it as one. Its shard stays locked until
-    /// the entry is dropped.
-    pub fn entry<'a>(&'a self, key: &'a [u8], now_s: u32) -> Entry<'a> {
-        let (hash, mut shard) = self.shard(key, now_s);
-        let slot = shard.find(hash, key, now_s);
-        Entry { shard, hash, key, slot, next_cas: &self.next_cas, now_s }
+    pub fn touch(&self, key: &[u8], exptime: i64, now_s: u32) -> bool {
+        self.get_and_touch(key, exptime, now_s, |_| ()).is_some()
     }
 
-    pub fn touch(&self, key: &[u8], exptime: i64, now_s: u32) -> bool {
-        let (hash, mut shard) = self.shard(key, now_s);
-        let found = shard.find(hash, key, now_s);
-        match found {
-            Some(slot) => {
-                shard.counters.touch_hits += 1;
-                shard.set_expiry(slot, expires_s(exptime, now_s));
-                shard.used_now(slot, now_s);
-            }
-            None => shard.counters.touch_misses += 1,
-        }
-        found.is_some()
+    /// The entry of a key, for those who read and change it as one. Its region stays locked until
+    /// the entry is dropped.
+    pub fn entry<'a>(&'a self, key: &'a [u8], now_s: u32) -> Entry<'a> {
+        let hash = hash::of(key);
+        Entry::new(self.writer(hash, now_s), hash, key)
     }
 
     /// Drop what is stored before an instant: now for a delay of 0 or less, later otherwise.
     pub fn flush(&self, delay: i64, now_s: u32) {
         let at_s = if delay <= 0 { now_s } else { expires_s(delay, now_s) };
-        self.all().for_each(|mut shard| shard.flush(at_s, now_s));
+        self.writers(now_s).for_each(|mut writer| writer.flush(at_s));
     }
 
     /// What the store holds and has counted.
     pub fn usage(&self, now_s: u32) -> Usage {
-        let mut usage = Usage { limit_bytes: self.limit_bytes as u64, ..Usage::default() };
-        for mut shard in self.all() {
-            shard.advance(now_s);
-            usage.bytes += shard.used() as u64;
-            usage.items += shard.items() as u64;
-            usage.counters.add(&shard.counters);
+        let mut usage = Usage { limit_bytes: self.geometry.limit_bytes, ..Usage::default() };
+        for writer in self.writers(now_s) {
+            let head = writer.region.head();
+            usage.bytes += head.bytes.load(OWN);
+            usage.items += head.items.load(OWN);
+            usage.table_bytes += writer.table_bytes() as u64;
+            usage.counters.add(&writer.local.counters);
         }
+        let (hits, misses) = self.grace.counted();
+        usage.counters.get_hits += hits;
+        usage.counters.get_misses += misses;
         usage
+    }
+
+    /// Segments that were ever begun, by any process: how far the store has been written. Without a
+    /// lock.
+    pub fn grown(&self) -> u64 {
+        self.regions.iter().map(|region| region.head().order.load(OWN)).sum()
     }
 
     /// Count from 0 again.
     pub fn reset_counters(&self) {
-        self.all().for_each(|mut shard| shard.counters = Counters::default());
+        for region in &self.regions {
+            let mut local = region.local.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            local.counters = Counters::default();
+        }
+        self.grace.reset_counts();
     }
 
-    fn all(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
-        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn region(&self, hash: u64) -> &Region {
+        &self.regions[(hash >> 40) as usize % self.regions.len()]
     }
 
-    fn shard(&self, key: &[u8], now_s: u32) -> (u64, MutexGuard<'_, Shard>) {
-        let hash = self.hasher.hash_one(key);
-        // The table uses the hash's low bits and its seven highest; take others for the shard.
-        let index = (hash >> 32) as usize % self.shards.len();
-        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
-        shard.advance(now_s);
-        (hash, shard)
+    pub(crate) fn writer(&self, hash: u64, now_s: u32) -> Writer<'_> {
+        Writer::new(self.region(hash), &self.grace, now_s)
+    }
+
+    fn writers(&self, now_s: u32) -> impl Iterator<Item = Writer<'_>> {
+        self.regions.iter().map(move |region| Writer::new(region, &self.grace, now_s))
     }
 }
 
 /// Whether a mode forbids to store, given the item that is there.
-fn refusal(
-    mode: Mode,
-    expected_cas: u64,
-    old: Option<u32>,
-    shard: &mut Shard,
-    now_s: u32,
-) -> Option<Outcome> {
+fn refusal(mode: Mode, expected_cas: u64, entry: &mut Entry<'_>) -> Option<Outcome> {
     let mode = match mode {
         Mode::Set | Mode::Add | Mode::Replace if expected_cas != 0 => Mode::Cas(expected_cas),
         other => other,
     };
-    match (mode, old) {
-        (Mode::Append | Mode::Prepend, Some(slot))
-            if expected_cas != 0 && shard.item(slot).cas != expected_cas =>
-        {
+    let there = entry.item().map(|item| item.cas);
+    match (mode, there) {
+        (Mode::Append | Mode::Prepend, Some(cas)) if expected_cas != 0 && cas != expected_cas => {
             Some(Outcome::Exists)
         }
-        (Mode::Add, Some(slot)) => {
+        (Mode::Add, Some(_)) => {
             // A refused add still counts as a use of the item.
-            shard.used_now(slot, now_s);
+            entry.used();
             Some(Outcome::NotStored)
         }
         (Mode::Replace | Mode::Append | Mode::Prepend, None) => Some(Outcome::NotStored),
         (Mode::Cas(_), None) => {
-            shard.counters.cas_misses += 1;
+            entry.counters().cas_misses += 1;
             Some(Outcome::NotFound)
         }
-        (Mode::Cas(expected), Some(slot)) if shard.item(slot).cas != expected => {
-            shard.counters.cas_badval += 1;
+        (Mode::Cas(expected), Some(cas)) if cas != expected => {
+            entry.counters().cas_badval += 1;
             Some(Outcome::Exists)
         }
         (Mode::Cas(_), Some(_)) => {
-            shard.counters.cas_hits += 1;
+            entry.counters().cas_hits += 1;
             None
         }
         _ => None,
@@ -311,63 +390,5 @@ pub fn expires_s(exptime: i64, now_s: u32) -> u32 {
         ..0 => 1,
         1..=RELATIVE_EXPTIME_MAX_S => now_s.saturating_add(exptime as u32),
         _ => u32::try_from(exptime).unwrap_or(u32::MAX),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: u32 = 1_700_000_000;
-
-    fn value(store: &Store, key: &[u8], now_s: u32) -> Option<Vec<u8>> {
-        store.get(key, None, now_s, |item| item.value.to_vec())
-    }
-
-    fn set(store: &Store, key: &[u8], exptime: i64, bytes: &[u8], now_s: u32) {
-        let stored = store.store(Mode::Set, key, 0, exptime, bytes, now_s);
-        assert_eq!(stored, Some(Outcome::Stored));
-    }
-
-    #[test]
-    fn items_expire_at_their_second() {
-        let store = Store::new(1 << 20);
-        set(&store, b"relative", 10, b"x", NOW);
-        set(&store, b"instant", i64::from(NOW) + 10, b"x", NOW);
-        set(&store, b"past", -1, b"x", NOW);
-        for key in [&b"relative"[..], b"instant"] {
-            assert!(value(&store, key, NOW + 9).is_some());
-            assert!(value(&store, key, NOW + 10).is_none());
-        }
-        assert!(value(&store, b"past", NOW).is_none());
-        assert_eq!(store.usage(NOW).items, 0, "expired items return their memory");
-    }
-
-    #[test]
-    fn the_least_recently_used_leaves_first() {
-        let store = Store::new(1 << 20);
-        let name = |i: u32| format!("key-{i}").into_bytes();
-        for i in 0..2000 {
-            set(&store, &name(i), 0, &[0; 1000], NOW);
-            assert!(value(&store, &name(0), NOW).is_some(), "key-0 is in use all the time");
-        }
-        assert!(value(&store, &name(1), NOW).is_none());
-        assert!(value(&store, &name(1999), NOW).is_some());
-        let usage = store.usage(NOW);
-        assert!(usage.bytes <= 1 << 20);
-        assert_eq!(usage.counters.evictions + usage.items, 2000);
-    }
-
-    #[test]
-    fn a_flush_waits_for_its_time() {
-        let store = Store::new(1 << 20);
-        set(&store, b"old", 0, b"x", NOW);
-        store.flush(2, NOW);
-        assert!(value(&store, b"old", NOW + 1).is_some());
-        set(&store, b"new", 0, b"x", NOW + 2);
-        assert!(value(&store, b"old", NOW + 2).is_none());
-        assert!(value(&store, b"new", NOW + 3).is_some());
-        store.flush(0, NOW + 3);
-        assert!(value(&store, b"new", NOW + 3).is_none());
     }
 }

@@ -1,0 +1,49 @@
+//! What the store counts.
+
+/// What a region, or the store, has counted since it began or was reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub get_hits: u64,
+    pub get_misses: u64,
+    pub get_expired: u64,
+    pub sets: u64,
+    pub touch_hits: u64,
+    pub touch_misses: u64,
+    pub delete_hits: u64,
+    pub delete_misses: u64,
+    pub incr_hits: u64,
+    pub incr_misses: u64,
+    pub decr_hits: u64,
+    pub decr_misses: u64,
+    pub cas_hits: u64,
+    pub cas_misses: u64,
+    pub cas_badval: u64,
+    pub total_items: u64,
+    pub evictions: u64,
+    pub evicted_unfetched: u64,
+    pub expired_unfetched: u64,
+}
+
+impl Counters {
+    pub fn add(&mut self, other: &Counters) {
+        self.get_hits += other.get_hits;
+        self.get_misses += other.get_misses;
+        self.get_expired += other.get_expired;
+        self.sets += other.sets;
+        self.touch_hits += other.touch_hits;
+        self.touch_misses += other.touch_misses;
+        self.delete_hits += other.delete_hits;
+        self.delete_misses += other.delete_misses;
+        self.incr_hits += other.incr_hits;
+        self.incr_misses += other.incr_misses;
+        self.decr_hits += other.decr_hits;
+        self.decr_misses += other.decr_misses;
+        self.cas_hits += other.cas_hits;
+        self.cas_misses += other.cas_misses;
+        self.cas_badval += other.cas_badval;
+        self.total_items += other.total_items;
+        self.evictions += other.evictions;
+        self.evicted_unfetched += other.evicted_unfetched;
+        self.expired_unfetched += other.expired_unfetched;
+    }
+}

@@ -1,0 +1,146 @@
+//! memcached's rules: expiry, flushes, what leaves when memory is full.
+
+use cachemark_storage::{Mode, Outcome, Store};
+
+const NOW: u32 = 1_700_000_000;
+
+fn value(store: &Store, key: &[u8], now_s: u32) -> Option<Vec<u8>> {
+    store.get(key, None, now_s, |item| item.value.to_vec())
+}
+
+fn set(store: &Store, key: &[u8], exptime: i64, bytes: &[u8], now_s: u32) {
+    let stored = store.store(Mode::Set, key, 0, exptime, bytes, now_s);
+    assert_eq!(stored, Some(Outcome::Stored));
+}
+
+fn name(n: u32) -> Vec<u8> {
+    format!("key-{n}").into_bytes()
+}
+
+#[test]
+fn items_expire_at_their_second() {
+    let store = Store::new(1 << 20);
+    set(&store, b"relative", 10, b"x", NOW);
+    set(&store, b"instant", i64::from(NOW) + 10, b"x", NOW);
+    set(&store, b"past", -1, b"x", NOW);
+    for key in [&b"relative"[..], b"instant"] {
+        assert!(value(&store, key, NOW + 9).is_some());
+        assert!(value(&store, key, NOW + 10).is_none());
+    }
+    assert!(value(&store, b"past", NOW).is_none());
+    assert_eq!(store.usage(NOW).items, 0, "expired items return their memory");
+}
+
+#[test]
+fn the_expired_make_room_before_any_living_item_leaves() {
+    let store = Store::new(4 << 20);
+    for n in 0..3400 {
+        set(&store, &name(n), if n % 4 == 0 { 0 } else { 5 }, &[0; 1000], NOW);
+    }
+    assert_eq!(store.usage(NOW).counters.evictions, 0, "it is not full yet");
+    for n in 10_000..12_000 {
+        set(&store, &name(n), 0, &[0; 1000], NOW + 10);
+    }
+    assert_eq!(store.usage(NOW + 10).counters.evictions, 0);
+    let living = |n: &u32| value(&store, &name(*n), NOW + 10).is_some();
+    assert_eq!((0..3400).filter(living).count(), 850);
+    assert_eq!((10_000..12_000).filter(living).count(), 2000);
+}
+
+#[test]
+fn what_is_read_stays() {
+    let store = Store::new(1 << 20);
+    for n in 0..5000 {
+        set(&store, &name(n), 0, &[0; 1000], NOW);
+        assert!(value(&store, &name(0), NOW).is_some(), "key-0 is in use all the time");
+    }
+    assert!(value(&store, &name(1), NOW).is_none());
+    assert!(value(&store, &name(4999), NOW).is_some());
+    let usage = store.usage(NOW);
+    assert!(usage.bytes + usage.table_bytes <= 1 << 20);
+    assert_eq!(usage.counters.evictions + usage.items, 5000);
+    assert!(usage.items > 900, "{} items", usage.items);
+}
+
+#[test]
+fn a_scan_passes_those_in_use_by() {
+    let store = Store::new(4 << 20);
+    let used = || (0..2000).filter(|n| value(&store, &name(*n), NOW).is_some()).count();
+    (0..2000).for_each(|n| set(&store, &name(n), 0, &[0; 1000], NOW));
+    assert_eq!(used(), 2000);
+    for n in 10_000..30_000 {
+        set(&store, &name(n), 0, &[0; 1000], NOW);
+    }
+    assert!(used() > 1800, "{} are left", used());
+}
+
+#[test]
+fn overwritten_items_take_no_ones_place() {
+    let store = Store::new(4 << 20);
+    (0..2500).for_each(|n| set(&store, &name(n), 0, &[0; 1000], NOW));
+    for round in 0..20 {
+        (0..2500).for_each(|n| set(&store, &name(n * 7919 % 2500), 0, &[round; 1000], NOW));
+    }
+    let usage = store.usage(NOW);
+    assert_eq!((usage.items, usage.counters.evictions), (2500, 0));
+    assert!((0..2500).all(|n| value(&store, &name(n), NOW) == Some(vec![19; 1000])));
+}
+
+#[test]
+fn large_items_find_room_among_small_ones() {
+    let store = Store::new(8 << 20);
+    (0..20_000).for_each(|n| set(&store, &name(n), 0, &[1; 600], NOW));
+    for n in 0..30 {
+        set(&store, &name(1_000_000 + n), 0, &vec![n as u8; 1_000_000], NOW);
+        assert_eq!(value(&store, &name(1_000_000 + n), NOW), Some(vec![n as u8; 1_000_000]));
+        set(&store, &name(n), 0, &[1; 600], NOW);
+    }
+    assert!(store.delete(&name(1_000_029), NOW));
+    assert_eq!(store.store(Mode::Set, b"k", 0, 0, &vec![0; 9 << 20], NOW), None);
+}
+
+#[test]
+fn a_flush_waits_for_its_time() {
+    let store = Store::new(1 << 20);
+    set(&store, b"old", 0, b"x", NOW);
+    store.flush(2, NOW);
+    assert!(value(&store, b"old", NOW + 1).is_some());
+    set(&store, b"new", 0, b"x", NOW + 2);
+    assert!(value(&store, b"old", NOW + 2).is_none());
+    assert!(value(&store, b"new", NOW + 3).is_some());
+    store.flush(0, NOW + 3);
+    assert!(value(&store, b"new", NOW + 3).is_none());
+}
+
+#[test]
+fn a_fixed_table_holds_more_than_its_slots() {
+    let store = Store::with_hash_power(16 << 20, Some(10)).expect("a store");
+    (0..50_000).for_each(|n| set(&store, &name(n), 0, b"x", NOW));
+    assert!((0..50_000).all(|n| value(&store, &name(n), NOW).is_some()));
+    assert_eq!(store.usage(NOW).items, 50_000);
+}
+
+#[test]
+fn a_table_that_grows_loses_nothing() {
+    let store = Store::new(64 << 20);
+    (0..400_000).for_each(|n| set(&store, &name(n), 0, b"x", NOW));
+    assert!((0..400_000).all(|n| value(&store, &name(n), NOW).is_some()));
+    let usage = store.usage(NOW);
+    assert_eq!((usage.items, usage.counters.evictions), (400_000, 0));
+    let slot_bytes = usage.table_bytes as f64 / 400_000.0;
+    assert!(slot_bytes < 11.5, "{slot_bytes} bytes of table for each item");
+}
+
+#[test]
+fn unique_numbers_outlive_a_move_and_are_never_given_twice() {
+    let store = Store::new(1 << 20);
+    let cas = |key: &[u8]| store.get(key, None, NOW, |item| item.cas);
+    set(&store, b"kept", 0, &[0; 500], NOW);
+    let before = cas(b"kept").expect("an item");
+    let mut seen = std::collections::HashSet::from([before]);
+    for n in 0..10_000 {
+        set(&store, &name(n), 0, &[0; 500], NOW);
+        assert!(seen.insert(cas(&name(n)).expect("an item")));
+        assert_eq!(cas(b"kept"), Some(before));
+    }
+}
