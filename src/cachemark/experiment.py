@@ -18,6 +18,9 @@ from cachemark.errors import UsageError
 
 Positive = Annotated[int, Meta(ge=1)]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+# A law of the engine's, such as `100`, `1k..64k`, `gpareto:15:214.476:0.348` or `64=3,1k=1`; the
+# engine knows which there are, and is asked before the first trial.
+Law = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9.:=,-]+$")]
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,18 +36,26 @@ class Keys(Frozen, frozen=True, kw_only=True):
 
     count: Positive = 10_000
     counters: Annotated[int, Meta(ge=0)] = 0
-    distribution: Annotated[str, Meta(pattern=r"^(sequential|uniform|constant|zipf:[0-9.]+)$")] = (
-        "uniform"
-    )
-    length: Annotated[str, Meta(pattern=r"^[0-9]+(\.\.[0-9]+)?$")] = "20"
+    distribution: Annotated[
+        str,
+        Meta(
+            pattern=r"^(sequential|uniform|constant|zipf:[0-9.]+|ycsb-zipfian|"
+            r"hotspot:[0-9.]+:[0-9.]+|latest(:[0-9.]+)?|gaussian(:[0-9.]+)?)$"
+        ),
+    ] = "uniform"
+    length: Law = "20"
     pattern: str | None = None
     names: list[str] | None = None
 
 
 class Values(Frozen, frozen=True, kw_only=True):
-    """The values: bytes each, `100` or `100..1000` (uniform, a function of the key)."""
+    """The values: bytes each, a function of the key.
 
-    size: Annotated[str, Meta(pattern=r"^[0-9]+(\.\.[0-9]+)?$")] = "100"
+    `100`, `100..1000` (uniform), `gpareto:LOCATION:SCALE:SHAPE`, `pareto:LEAST:ALPHA`,
+    `gev:LOCATION:SCALE:SHAPE`, `lognormal:MEDIAN:SIGMA`, or several by weight: `64=3,1k..4k=1`.
+    """
+
+    size: Law = "100"
     compressibility: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
@@ -59,9 +70,15 @@ class Workload(Frozen, frozen=True, kw_only=True):
     instead; with `fill_percent` when the server's `bytes` reach that part of its limit. With
     `warmup_ms` it has a warm-up of its own. `loads` names the loads that it is played with, if not
     all.
+
+    `preset` is a workload by name (`cachemark-engine tape presets`): what is left at its default
+    here is the preset's. With `hit_ratio` that part of the reads is of keys that are stored first,
+    the rest of keys that never are. `exptime_s` is a number, or a law as for sizes, in seconds or
+    with a unit: `10m..1h`.
     """
 
     name: Name
+    preset: str | None = None
     mix: dict[str, Annotated[float, Meta(gt=0)]] = {}
     order: Literal["mixed", "phases"] = "mixed"
     sequence: list[Annotated[str, Meta(pattern=r"^[a-z_]+(@[0-9]+(-[0-9]+)?)?$")]] = []
@@ -70,7 +87,8 @@ class Workload(Frozen, frozen=True, kw_only=True):
     values: Values = Values()
     run: Annotated[int, Meta(ge=1, le=65535, description="keys in each mget or mset")] = 10
     prefill: Annotated[float, Meta(ge=0, le=1, description="fraction of keys stored first")] = 1.0
-    exptime_s: Annotated[int, Meta(ge=0)] = 0
+    hit_ratio: Annotated[float, Meta(ge=0, le=1)] | None = None
+    exptime_s: Annotated[int, Meta(ge=0)] | Law = 0
     records: Annotated[int, Meta(ge=1, description="operations on the tape of a closed loop")] = (
         100_000
     )
@@ -90,13 +108,23 @@ def longest_run(workload: Workload) -> int:
 class Load(Frozen, frozen=True, kw_only=True):
     """How hard it is done.
 
+    A `schedule` is closed (the next operation follows the reply, after the caller has thought for
+    `think`: `1ms`, or `exp:1ms` for exponential times) or open: uniform, poisson, `gpareto:SHAPE`,
+    or `bursts:FACTOR:SHARE:LENGTH`, bursts of that many times the rate in that part of the time.
     `rate` is in operations per second of all processes together; `connections` are per process and
     by default as many as `threads`; fewer are shared by the threads. `depth` is outstanding
     operations per connection. `wire` is the protocol; `own` is the one that the library prefers.
     """
 
     name: Name
-    schedule: Literal["closed", "uniform", "poisson"] = "closed"
+    schedule: Annotated[
+        str,
+        Meta(
+            pattern=r"^(closed|uniform|poisson|gpareto(:[0-9.]+)?|"
+            r"bursts:[0-9.]+:[0-9.]+:[0-9.]+(ns|us|ms|s))$"
+        ),
+    ] = "closed"
+    think: Annotated[str, Meta(pattern=r"^(exp:)?[0-9.]+(ns|us|ms|s)$")] | None = None
     rate: Annotated[float, Meta(gt=0)] | None = None
     processes: Positive = 1
     threads: Positive = 1
@@ -223,8 +251,12 @@ def _check_parties(experiment: Experiment, where: str) -> None:
 
 def _check_order(workload: Workload, where: str) -> None:
     place = f"{where}: workload {workload.name!r}"
-    if bool(workload.mix) == bool(workload.sequence):
+    if workload.mix and workload.sequence:
         raise UsageError(f"{place}: it needs a mix or a sequence, one of the two")
+    if not (workload.mix or workload.sequence or workload.preset):
+        raise UsageError(f"{place}: it needs a mix or a sequence, one of the two")
+    if workload.hit_ratio is not None and workload.prefill != 1.0:
+        raise UsageError(f"{place}: hit_ratio says what is stored first, too", "leave prefill out")
     if workload.sequence and workload.order != "mixed":
         raise UsageError(f"{place}: a sequence has its own order", "leave order out")
     if workload.key_step and not workload.sequence:
@@ -238,6 +270,8 @@ def _check_load(load_: Load, where: str) -> None:
             f"{place}: a closed loop has no rate",
             'set schedule = "uniform" or "poisson", or leave the rate out',
         )
+    if load_.schedule != "closed" and load_.think is not None:
+        raise UsageError(f"{place}: in an open loop nobody waits to send", "leave think out")
     if load_.schedule != "closed" and load_.rate is None:
         raise UsageError(
             f"{place}: schedule {load_.schedule!r} needs a rate", "add rate = operations per second"

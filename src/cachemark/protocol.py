@@ -136,7 +136,8 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
             description="wires, the library's own choice first (`text`, `binary`, `meta`, or only "
             "`none`), operation kinds (`get`, `set_noreply` …), and of `threads`, `pipeline`, "
             "`open_loop`, `unix`, `shared` (callers may share a connection), `cluster` (several "
-            "servers), `merges` (reads may be answered without a command of their own)"
+            "servers), `merges` (reads may be answered without a command of their own), `think` "
+            "(a closed loop whose callers think)"
         ),
     ] = []
 

@@ -86,10 +86,15 @@ def arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list
     words = ["--seed", str(seed), "--distribution", keys.distribution, *_key_table(keys)]
     words += ["--size", values.size, "--compressibility", f"{values.compressibility:g}"]
     words += _order(workload)
-    words += ["--run", str(workload.run), "--prefill", f"{workload.prefill:g}"]
+    words += ["--run", str(workload.run)]
+    if workload.hit_ratio is None:
+        words += ["--prefill", f"{workload.prefill:g}"]
+    else:
+        words += ["--hit-ratio", f"{workload.hit_ratio:g}"]
     words += ["--exptime", str(workload.exptime_s)]
     if load.schedule == "closed" or load.rate is None:
-        return [*words, "--ops", str(workload.records)]
+        think = ["--think", load.think] if load.think else []
+        return [*words, *think, "--ops", str(workload.records)]
     duration = f"{timing.measure_ms}ms"
     return [
         *words, "--schedule", load.schedule, "--rate", f"{load.rate:.17g}", "--duration", duration

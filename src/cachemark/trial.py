@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from cachemark.audit.claims import kinds
 from cachemark.audit.fitness import distrust, objection
 from cachemark.audit.value import Caution
 from cachemark.clients import ClientSpec
@@ -163,6 +164,14 @@ def _object(setting: Setting, wire: str) -> None:
         raise UnsupportedError(why)
 
 
+def _require(setting: Setting, ready: Ready) -> None:
+    """Raise UnsupportedError for what few workers play: a fetch, and time to think."""
+    needed = kinds(setting.workload) & {"fetch"} | ({"think"} if setting.load.think else set())
+    lacking = sorted(needed - set(ready.capabilities))
+    if lacking:
+        raise UnsupportedError(f"{ready.client} has no {lacking[0]}")
+
+
 def _phases(
     setting: Setting,
     notes: _Notes,
@@ -257,6 +266,7 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Read
         threads = 1
     notes.wire = chosen_wire(load, ready)
     _object(setting, notes.wire)
+    _require(setting, ready)
     quirks = [*server.facts.quirks, *setting.caution.quirks]
     return Prepare(
         servers=server.addresses,

@@ -58,12 +58,12 @@ def _each(verbs: str, figure: Figure) -> dict[str, Figure]:
 
 
 # A counter of the server's `stats`, and what an operation of each verb adds to it. A cas is a gets
-# and, where that found something, a cas.
+# and, where that found something, a cas; a fetch is a get and, where that found nothing, a set.
 COUNTERS: dict[str, dict[str, Figure]] = {
-    "cmd_get": _each("get gets mget cas", _keys),
-    "get_hits": _each("get gets mget cas", _hits),
-    "get_misses": _each("get gets mget cas", _misses),
-    "cmd_set": _each("set add replace mset", _keys) | _each("cas", _hits),
+    "cmd_get": _each("get gets mget cas fetch", _keys),
+    "get_hits": _each("get gets mget cas fetch", _hits),
+    "get_misses": _each("get gets mget cas fetch", _misses),
+    "cmd_set": _each("set add replace mset", _keys) | _each("cas", _hits) | _each("fetch", _misses),
     "delete_hits": _each("delete", _hits),
     "delete_misses": _each("delete", _misses),
     # A touch that misses is not counted on every protocol.

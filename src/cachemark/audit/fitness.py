@@ -40,8 +40,22 @@ def _held_bytes(workload: Workload) -> int:
     return count * (key_bytes + _most(workload.values.size) + _ITEM_BYTES)
 
 
-def _most(span: str) -> int:
-    return int(span.rpartition("..")[2])
+# What the engine cuts a law without an upper end at.
+_LAW_BYTES = 1_000_000
+_UNITS = {"k": 1 << 10, "m": 1 << 20}
+
+
+def _most(law: str) -> int:
+    """The longest that a law of the engine's makes; a name before a colon has no end of its own."""
+    return max(_most_of(entry.partition("=")[0]) for entry in law.split(","))
+
+
+def _most_of(entry: str) -> int:
+    if ":" in entry:
+        return _LAW_BYTES
+    high = entry.rpartition("..")[2].lower()
+    unit = _UNITS.get(high[-1:], 1)
+    return int(high.rstrip("km")) * unit
 
 
 def objection(caution: Caution, workload: Workload, load: Load, wire: str) -> str:

@@ -39,7 +39,12 @@ class Overrides:
     depth: Annotated[int | None, Parameter(help="outstanding per connection")] = None
     processes: Annotated[int | None, Parameter(help="worker processes")] = None
     wire: Literal["own", "text", "binary", "meta"] | None = None
-    schedule: Literal["closed", "uniform", "poisson"] | None = None
+    schedule: Annotated[
+        str | None, Parameter(help="closed, uniform, poisson, gpareto:…, bursts:…")
+    ] = None
+    think: Annotated[
+        str | None, Parameter(help="closed loop: how long a caller thinks, 1ms or exp:1ms")
+    ] = None
     rate: Annotated[float | None, Parameter(help="operations per second, open loop")] = None
     server_cpus: Annotated[str | None, Parameter(help="such as 0-1; auto; none")] = None
     worker_cpus: Annotated[str | None, Parameter(help="such as 2,3; auto; none")] = None
@@ -98,6 +103,7 @@ def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]
         depth=overrides.depth,
         processes=overrides.processes,
         schedule=overrides.schedule,
+        think=overrides.think,
         rate=overrides.rate,
         wire=overrides.wire,
     )

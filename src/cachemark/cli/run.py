@@ -22,6 +22,7 @@ from cachemark.errors import UsageError
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
 from cachemark.plan import NO_SERVER, plan
+from cachemark.presets import expand
 from cachemark.report import render
 from cachemark.servers import parse_spec
 from cachemark.store import Run, create, latest, open_run
@@ -59,7 +60,7 @@ def run(
         raise UsageError("run what?", "name a suite or a TOML file; `cachemark suites` lists them")
     known = registry(process.binary_path())
     planned = apply(
-        suites.find(experiment, quick=overrides.quick),
+        expand(suites.find(experiment, quick=overrides.quick), process.binary_path()),
         overrides,
         lambda text: parse_client(text, known).client.in_process,
     )

@@ -134,7 +134,7 @@ fn tape(arguments: &Arguments) -> Result<Tape, String> {
     }
     let schedule =
         arguments.workload.schedule(Some(arguments.duration)).map_err(|error| error.to_string())?;
-    let bytes = generate(&arguments.workload.workload(), &schedule, arguments.workload.seed)
+    let bytes = generate(&arguments.workload.workload()?, &schedule, arguments.workload.seed())
         .map_err(|error| error.to_string())?;
     Tape::from_bytes(bytes).map_err(|error| error.to_string())
 }

@@ -7,6 +7,7 @@ mod fidelity;
 mod messages;
 mod null;
 mod scripted;
+mod presets;
 mod serve;
 mod tape;
 mod units;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::workload::WorkloadArguments;
-use crate::{fail, units};
+use crate::{fail, presets, units};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -26,6 +26,12 @@ enum Action {
     Write(Box<WriteArguments>),
     /// Print a tape's header and first records
     Show(ShowArguments),
+    /// List the workloads that have a name
+    Presets {
+        /// As one JSON document
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(clap::Args)]
@@ -64,13 +70,21 @@ pub fn run(arguments: Arguments) -> ExitCode {
     let done = match arguments.action {
         Action::Write(arguments) => write(&arguments),
         Action::Show(arguments) => show(&arguments),
+        Action::Presets { json: true } => {
+            println!("{}", serde_json::to_string(&presets::all()).expect("plain values"));
+            Ok(())
+        }
+        Action::Presets { json: false } => {
+            list_presets();
+            Ok(())
+        }
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
 fn write(arguments: &WriteArguments) -> Result<(), String> {
     let schedule = arguments.workload.schedule(arguments.duration).map_err(|e| e.to_string())?;
-    let bytes = generate(&arguments.workload.workload(), &schedule, arguments.workload.seed)
+    let bytes = generate(&arguments.workload.workload()?, &schedule, arguments.workload.seed())
         .map_err(|error| error.to_string())?;
     let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     save(&arguments.out, &bytes)?;
@@ -109,6 +123,19 @@ fn show(arguments: &ShowArguments) -> Result<(), String> {
     }
 }
 
+fn list_presets() {
+    for (name, preset) in presets::all() {
+        println!("{name}: {}", preset.about);
+        println!("    source   {}", preset.source);
+        if !preset.assumed.is_empty() {
+            println!("    assumed  {}", preset.assumed);
+        }
+        let options: Vec<String> =
+            preset.options.iter().map(|(option, value)| format!("--{option} {value}")).collect();
+        println!("    options  {}", options.join(" "));
+    }
+}
+
 fn print(tape: &Tape, first: u64, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "keys        {}", tape.key_count())?;
     writeln!(out, "prefilled   {}", tape.prefill_count())?;
@@ -118,6 +145,7 @@ fn print(tape: &Tape, first: u64, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "verified    {}", if tape.verifies() { "yes" } else { "no" })?;
     match tape.is_open_loop() {
         true => writeln!(out, "schedule    open loop, {} ns a pass", tape.period_ns())?,
+        false if tape.has_thinks() => writeln!(out, "schedule    closed loop, with time to think")?,
         false => writeln!(out, "schedule    closed loop")?,
     }
     for j in 0..first.min(tape.op_count()) {

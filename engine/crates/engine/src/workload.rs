@@ -1,14 +1,18 @@
 //! The arguments that describe a workload; the verbs `tape` and `drive` share them.
+//!
+//! All are optional: what is not given is the preset's, and what the preset leaves open has a
+//! default.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use cachemark_tape::{
-    Distribution, KeyShape, Kind, Order, Schedule, Span, Step, Workload, WorkloadError, parse_mix,
-    parse_sequence,
+    Arrivals, Distribution, KeyShape, Kind, Law, Order, Schedule, Step, Think, Workload,
+    WorkloadError, parse_mix, parse_sequence, seconds,
 };
 use clap::ValueEnum;
 
-use crate::units;
+use crate::{presets, units};
 
 #[derive(Clone, Debug)]
 struct Mix(Vec<Kind>);
@@ -22,6 +26,14 @@ struct Sequence(Vec<Step>);
 
 fn sequence(text: &str) -> Result<Sequence, WorkloadError> {
     parse_sequence(text).map(Sequence)
+}
+
+fn exptime(text: &str) -> Result<Law, WorkloadError> {
+    Law::parse(text, seconds)
+}
+
+fn zipf(text: &str) -> Result<Distribution, WorkloadError> {
+    format!("zipf:{text}").parse()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,28 +52,44 @@ fn key_count(text: &str) -> Result<u32, String> {
     u32::try_from(units::whole(text)?).map_err(|_| format!("{text}: at most 4,294,967,295 keys"))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ScheduleName {
-    /// The next operation follows the answer to the one before
+/// When operations are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum ScheduleName {
     Closed,
-    /// Equal gaps
-    Uniform,
-    /// Exponential gaps
-    Poisson,
+    Open(Arrivals),
+}
+
+impl FromStr for ScheduleName {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<ScheduleName, WorkloadError> {
+        match text {
+            "closed" => Ok(ScheduleName::Closed),
+            _ => text.parse().map(ScheduleName::Open),
+        }
+    }
 }
 
 /// What is done: keys, values, mix.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct WorkloadArguments {
-    /// Number of keys (10k, 1M)
-    #[arg(long, default_value = "10k", value_parser = key_count)]
-    keys: u32,
-    /// How keys are drawn: sequential, uniform, constant or zipf:EXPONENT
-    #[arg(long, default_value = "uniform")]
-    distribution: Distribution,
-    /// Characters of a key: 20 or 16..40
-    #[arg(long, default_value = "20", conflicts_with = "key_pattern")]
-    key_length: Span,
+    /// A workload by name: etc usr app var sys, ycsb-a to -d and -f, twitter-52 and others
+    /// (`tape presets` has them); any other option takes the place of its own
+    #[arg(long)]
+    preset: Option<String>,
+    /// Number of keys (10k, 1M) [default: 10k]
+    #[arg(long, value_parser = key_count)]
+    keys: Option<u32>,
+    /// How keys are drawn: sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian,
+    /// hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION [default: uniform]
+    #[arg(long)]
+    distribution: Option<Distribution>,
+    /// The same as --distribution zipf:EXPONENT
+    #[arg(long, value_name = "EXPONENT", value_parser = zipf, conflicts_with = "distribution")]
+    zipf: Option<Distribution>,
+    /// Characters of a key: 20, 16..40 or a law like those of --size [default: 20]
+    #[arg(long, conflicts_with = "key_pattern")]
+    key_length: Option<Law>,
     /// A text for keys with {index}, {index:08} or {hex:10} in it
     #[arg(long)]
     key_pattern: Option<String>,
@@ -69,21 +97,24 @@ pub struct WorkloadArguments {
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["key_length", "key_pattern", "keys"])]
     key_names: Vec<String>,
     /// So many of the keys, the last ones, are counters for incr and decr
-    #[arg(long, default_value_t = 0)]
-    counters: u32,
-    /// Bytes of a value: 100, 100..1000 or 1k..64k
-    #[arg(long, default_value = "100")]
-    size: Span,
+    #[arg(long)]
+    counters: Option<u32>,
+    /// Bytes of a value: 100, 100..1000, 1k..64k, gpareto:LOCATION:SCALE:SHAPE, pareto:LEAST:ALPHA,
+    /// gev:LOCATION:SCALE:SHAPE, lognormal:MEDIAN:SIGMA, or several by weight: 100=9,1k..4k=1
+    /// [default: 100]
+    #[arg(long)]
+    size: Option<Law>,
     /// The part of the values that compression can remove, 0 to 1
-    #[arg(long, default_value_t = 0.0)]
-    compressibility: f64,
+    #[arg(long)]
+    compressibility: Option<f64>,
     /// Operations and their weights: get=9,set=1; also gets mget add replace delete touch gat
-    /// version mset cas incr decr, and set_noreply and the like
-    #[arg(long, default_value = "get=9,set=1", value_parser = mix)]
-    mix: Mix,
+    /// version mset cas incr decr, fetch (a get, and on a miss a set), and set_noreply and the like
+    /// [default: get=9,set=1]
+    #[arg(long, value_parser = mix)]
+    mix: Option<Mix>,
     /// In which order the operations of the mix follow
-    #[arg(long, value_enum, default_value_t = OrderName::Mixed)]
-    order: OrderName,
+    #[arg(long, value_enum)]
+    order: Option<OrderName>,
     /// In place of --mix, the same operations again and again, on the keys named or on drawn ones:
     /// "set@0 get@0 mget@0-5 incr@0 get"
     #[arg(long, value_parser = sequence, conflicts_with_all = ["mix", "order"])]
@@ -91,84 +122,127 @@ pub struct WorkloadArguments {
     /// Each time a sequence begins again, its keys move on by so many
     #[arg(long, default_value_t = 0, requires = "sequence")]
     key_step: u32,
-    /// Keys in each mget or mset
-    #[arg(long, default_value = "10", value_parser = run_length)]
-    run: u16,
-    /// The part of the keys that is stored first, 0 to 1
-    #[arg(long, default_value_t = 1.0)]
-    prefill: f64,
-    /// Expiry time of what is stored, in seconds; 0 is never
-    #[arg(long, default_value_t = 0)]
-    exptime: u32,
-    /// Records on the tape of a closed loop
-    #[arg(long, default_value = "100k", value_parser = units::whole)]
-    ops: u64,
-    /// When operations are due
-    #[arg(long, value_enum)]
+    /// Keys in each mget or mset [default: 10]
+    #[arg(long, value_parser = run_length)]
+    run: Option<u16>,
+    /// The part of the keys that is stored first, 0 to 1 [default: 1, or the hit ratio]
+    #[arg(long)]
+    prefill: Option<f64>,
+    /// So many of the reads are of keys that are stored first, the others of keys that never are
+    #[arg(long)]
+    hit_ratio: Option<f64>,
+    /// Expiry time of what is stored: seconds, 10m, 1h..1d or a law like those of --size; 0 is never
+    #[arg(long, value_parser = exptime)]
+    exptime: Option<Law>,
+    /// Records on the tape of a closed loop [default: 100k]
+    #[arg(long, value_parser = units::whole)]
+    ops: Option<u64>,
+    /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH
+    /// [default: poisson with a rate, closed without]
+    #[arg(long)]
     schedule: Option<ScheduleName>,
     /// Operations per second of an open loop (10k)
     #[arg(long, value_parser = units::rate, allow_negative_numbers = true)]
     rate: Option<f64>,
-    /// The same seed gives the same tape
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// In a closed loop, how long a caller waits after each reply: 1ms, or exp:1ms for exponential
+    #[arg(long)]
+    think: Option<Think>,
+    /// The same seed gives the same tape [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
 }
 
 impl WorkloadArguments {
-    pub fn workload(&self) -> Workload {
-        let shape = match &self.key_pattern {
-            Some(pattern) => KeyShape::Pattern(pattern.clone()),
-            None if !self.key_names.is_empty() => KeyShape::Names(self.key_names.clone()),
-            None => KeyShape::Length(self.key_length),
-        };
-        let order = match (&self.sequence, self.order) {
+    /// What is asked for; an error names the option.
+    pub fn workload(&self) -> Result<Workload, String> {
+        let given = self.with_preset()?;
+        let order = match (&given.sequence, given.order) {
             (Some(Sequence(steps)), _) => {
-                Order::Sequence { steps: steps.clone(), key_step: self.key_step }
+                Order::Sequence { steps: steps.clone(), key_step: given.key_step }
             }
-            (None, OrderName::Phases) => Order::Phases,
-            (None, OrderName::Mixed) => Order::Mixed,
+            (None, Some(OrderName::Phases)) => Order::Phases,
+            (None, _) => Order::Mixed,
         };
-        let keys = match self.key_names.len() {
-            0 => self.keys,
+        let keys = match given.key_names.len() {
+            0 => given.keys.unwrap_or(10_000),
             named => named as u32,
         };
-        Workload {
+        let usual = || parse_mix("get=9,set=1").expect("a mix");
+        Ok(Workload {
             keys,
-            counters: self.counters,
+            shape: given.shape(),
             order,
-            distribution: self.distribution,
-            shape,
-            size: self.size,
-            compressibility: self.compressibility,
-            mix: self.mix.0.clone(),
-            run: self.run,
-            prefill: self.prefill,
-            exptime_s: self.exptime,
+            counters: given.counters.unwrap_or(0),
+            distribution: given.distribution.or(given.zipf).unwrap_or(Distribution::Uniform),
+            size: given.size.unwrap_or(Law::fixed(100)),
+            compressibility: given.compressibility.unwrap_or(0.0),
+            mix: given.mix.map_or_else(usual, |Mix(kinds)| kinds),
+            run: given.run.unwrap_or(10),
+            prefill: given.prefill.or(given.hit_ratio).unwrap_or(1.0),
+            hit_ratio: given.hit_ratio,
+            exptime_s: given.exptime.unwrap_or(Law::fixed(0)),
+        })
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    fn shape(&self) -> KeyShape {
+        match &self.key_pattern {
+            Some(pattern) => KeyShape::Pattern(pattern.clone()),
+            None if !self.key_names.is_empty() => KeyShape::Names(self.key_names.clone()),
+            None => KeyShape::Length(self.key_length.clone().unwrap_or(Law::fixed(20))),
         }
+    }
+
+    /// With the preset's options where none are given. Options that say the same thing in
+    /// different ways stand or fall together.
+    fn with_preset(&self) -> Result<WorkloadArguments, String> {
+        let given = self.clone();
+        let Some(name) = &self.preset else { return Ok(given) };
+        let preset = presets::arguments(name)?;
+        let keys_are_shaped = given.key_length.is_some()
+            || given.key_pattern.is_some()
+            || !given.key_names.is_empty();
+        let ordered = given.mix.is_some() || given.sequence.is_some();
+        let stored = given.prefill.is_some() || given.hit_ratio.is_some();
+        let drawn = given.distribution.or(given.zipf);
+        Ok(WorkloadArguments {
+            keys: given.keys.or(preset.keys),
+            distribution: drawn.or(preset.distribution),
+            key_length: given.key_length.or(preset.key_length.filter(|_| !keys_are_shaped)),
+            key_pattern: given.key_pattern.or(preset.key_pattern.filter(|_| !keys_are_shaped)),
+            size: given.size.or(preset.size),
+            mix: given.mix.or(preset.mix.filter(|_| !ordered)),
+            prefill: given.prefill.or(preset.prefill.filter(|_| !stored)),
+            hit_ratio: given.hit_ratio.or(preset.hit_ratio.filter(|_| !stored)),
+            exptime: given.exptime.or(preset.exptime),
+            ..given
+        })
     }
 
     /// The schedule; a rate alone means Poisson arrivals.
     pub fn schedule(&self, duration: Option<Duration>) -> Result<Schedule, WorkloadError> {
         let name = match (self.schedule, self.rate) {
             (Some(name), _) => name,
-            (None, Some(_)) => ScheduleName::Poisson,
+            (None, Some(_)) => ScheduleName::Open(Arrivals::Poisson),
             (None, None) => ScheduleName::Closed,
         };
+        let think = self.think.unwrap_or_default();
         let refuse = |text: &str| Err(WorkloadError(text.to_owned()));
         match (name, self.rate, duration) {
-            (ScheduleName::Closed, None, _) => Ok(Schedule::Closed { ops: self.ops }),
+            (ScheduleName::Closed, None, _) => {
+                Ok(Schedule::Closed { ops: self.ops.unwrap_or(100_000), think })
+            }
             (ScheduleName::Closed, Some(_), _) => {
                 refuse("--rate: a closed loop has no rate; --schedule uniform or poisson has")
             }
+            _ if think != Think::None => refuse("--think: in an open loop nobody waits to send"),
             (_, None, _) => refuse("an open loop needs --rate"),
             (_, _, None) => refuse("an open loop needs --duration"),
-            (name, Some(rate), Some(duration)) => {
-                let duration_ns = duration.as_nanos() as u64;
-                Ok(if name == ScheduleName::Uniform {
-                    Schedule::Uniform { rate, duration_ns }
-                } else {
-                    Schedule::Poisson { rate, duration_ns }
-                })
+            (ScheduleName::Open(arrivals), Some(rate), Some(duration)) => {
+                Ok(Schedule::Open { arrivals, rate, duration_ns: duration.as_nanos() as u64 })
             }
         }
     }

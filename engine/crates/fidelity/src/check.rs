@@ -72,10 +72,15 @@ impl Findings {
     }
 
     fn conserve(&mut self) {
-        let Played { session, truth, open_loop, .. } = self.played();
+        let Played { session, truth, open_loop, thinks, .. } = self.played();
         let gets = self.played().gets();
         let tally = &session.tally;
-        let lags_ns = if *open_loop { truth.lags_ns() } else { Vec::new() };
+        let lags_ns = match (open_loop, thinks) {
+            (true, _) => truth.lags_ns(),
+            // Who has thought sends at once: the world lets no time pass between the two.
+            (false, true) => vec![0; truth.requests() as usize],
+            (false, false) => Vec::new(),
+        };
         let figures = [
             ("attempts", truth.requests(), gets.attempts),
             ("ok", truth.count(End::Answered), gets.ok),

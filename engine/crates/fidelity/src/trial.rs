@@ -4,7 +4,8 @@ use cachemark_load::{
     Clock, EventLoop, KindTally, Links, Player, Session, Share, Shared, Window, percentile_ns,
 };
 use cachemark_tape::{
-    Distribution, KeyShape, Lane, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
+    Arrivals, Distribution, KeyShape, Lane, Law, Order, Schedule, Span, Tape, Think, Workload,
+    generate, parse_mix,
 };
 
 use crate::script::Script;
@@ -35,22 +36,29 @@ pub struct Played {
     pub session: Session,
     pub truth: Truth,
     pub open_loop: bool,
+    pub thinks: bool,
     pub window_ns: u64,
 }
 
 impl Trial {
     pub fn uniform(rate: f64, seconds: u64) -> Trial {
         let duration_ns = seconds * SECOND;
-        Trial::of(Schedule::Uniform { rate, duration_ns }, duration_ns)
+        Trial::of(Schedule::Open { arrivals: Arrivals::Uniform, rate, duration_ns }, duration_ns)
     }
 
     pub fn poisson(rate: f64, seconds: u64) -> Trial {
         let duration_ns = seconds * SECOND;
-        Trial::of(Schedule::Poisson { rate, duration_ns }, duration_ns)
+        Trial::of(Schedule::Open { arrivals: Arrivals::Poisson, rate, duration_ns }, duration_ns)
     }
 
     pub fn closed(seconds: u64) -> Trial {
-        Trial::of(Schedule::Closed { ops: 1000 }, seconds * SECOND)
+        Trial::of(Schedule::closed(1000), seconds * SECOND)
+    }
+
+    /// A closed loop whose callers think so long before each operation.
+    pub fn thinking(think_ns: u64, seconds: u64) -> Trial {
+        let think = Think::Fixed { ns: think_ns };
+        Trial::of(Schedule::Closed { ops: 1000, think }, seconds * SECOND)
     }
 
     fn of(schedule: Schedule, window_ns: u64) -> Trial {
@@ -96,9 +104,9 @@ impl Trial {
 
     pub fn tape(&self) -> Tape {
         let keys = match self.schedule {
-            Schedule::Closed { ops } => ops as u32,
+            Schedule::Closed { ops, .. } => ops as u32,
             // A Poisson process has more arrivals than it should, or fewer, by a few σ.
-            Schedule::Uniform { rate, .. } | Schedule::Poisson { rate, .. } => {
+            Schedule::Open { rate, .. } => {
                 let mean = rate * self.window_ns as f64 / 1e9;
                 (mean + 10.0 * mean.sqrt() + 10.0) as u32
             }
@@ -108,12 +116,13 @@ impl Trial {
             // Record j asks for key j, so that the server knows which record it answers.
             distribution: Distribution::Sequential,
             shape: KeyShape::Pattern("k{index}".to_owned()),
-            size: Span { low: self.value_bytes, high: self.value_bytes },
+            size: Span { low: self.value_bytes, high: self.value_bytes }.into(),
             compressibility: 0.0,
             mix: parse_mix("get").expect("a mix"),
             run: 1,
             prefill: 0.0,
-            exptime_s: 0,
+            exptime_s: Law::fixed(0),
+            hit_ratio: None,
             order: Order::Mixed,
             counters: 0,
         };
@@ -142,6 +151,7 @@ impl Trial {
             session: Session::of(&players, &tape),
             truth,
             open_loop: tape.is_open_loop(),
+            thinks: tape.has_thinks(),
             window_ns: self.window_ns,
         }
     }

@@ -195,11 +195,14 @@ impl<W: Wire> Connection<W> {
         Ok(ledger.answered(&done, now_ns, book))
     }
 
-    /// The second command of a cas, behind whatever was sent since its first.
+    /// The second command of a cas or fetch, behind whatever was sent since its first.
     fn swap(&mut self, mut pending: Pending, book: Book<'_>) {
         pending.swapping = true;
         self.number(&mut pending);
-        W::write_swap(&mut self.out, &pending, pending.token.unwrap_or_default(), book);
+        match pending.token {
+            Some(token) => W::write_swap(&mut self.out, &pending, token, book),
+            None => W::write(&mut self.out, &pending, book),
+        }
         self.waiting.push_back(pending);
         if self.unstamped > 0 {
             // What lies before it in the buffer is not stamped yet; those that are, stay as they are.

@@ -62,10 +62,12 @@ pub(crate) fn record(pending: &Pending, now_ns: u64, book: Book<'_>, tally: &mut
         figures.hits = pending.figures.hits;
         figures.misses = pending.figures.misses;
         figures.not_stored = pending.figures.not_stored;
-        if pending.op.verb != Verb::Cas {
-            figures.value_bytes += pending.figures.value_bytes;
-        } else if figures.hits == 0 {
-            figures.value_bytes = 0;
+        match pending.op.verb {
+            Verb::Cas if figures.hits == 0 => figures.value_bytes = 0,
+            Verb::Cas => {}
+            Verb::Fetch if figures.hits > 0 => figures.value_bytes = pending.figures.value_bytes,
+            Verb::Fetch => {}
+            _ => figures.value_bytes += pending.figures.value_bytes,
         }
         tally.completed(&pending.stamps(now_ns), &figures);
     }

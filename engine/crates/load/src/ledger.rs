@@ -44,7 +44,7 @@ impl Ledger {
     #[inline]
     pub fn sent(&mut self, pending: &mut Pending, now_ns: u64) {
         if pending.sent_ns != 0 {
-            return; // the second command of a cas: the operation began with its first
+            return; // a second command: the operation began with its first
         }
         pending.sent_ns = now_ns;
         match pending.joint {

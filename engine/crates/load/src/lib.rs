@@ -20,6 +20,7 @@ mod sockets;
 mod spread;
 mod tally;
 mod wire;
+mod thinking;
 
 pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, Way, cpu_times};
 pub use event_loop::{EventLoop, Links, Shared};

@@ -16,7 +16,7 @@ pub struct Pending {
     /// A barrier is not an operation: it ends those that have no reply.
     pub(crate) barrier: bool,
     pub(crate) wrong: bool,
-    /// Whether the second command of a cas is under way.
+    /// Whether the second command of a cas or fetch is under way.
     pub(crate) swapping: bool,
     /// A part that does on another server what the first part does: its figures do not count.
     pub(crate) copies: bool,
@@ -74,10 +74,25 @@ impl Pending {
         Pending { op, joint: Some(joint), copies, ..*self }
     }
 
-    /// Whether the first command of a cas went well and its second is to follow.
+    /// Whether the first command went well and a second is to follow: the swap of a cas, the set of
+    /// a fetch that found nothing.
     #[inline]
     pub(crate) fn has_to_swap(&self) -> bool {
-        self.token.is_some() && !self.swapping && !self.wrong && self.failure.is_none()
+        let fills = self.op.verb == Verb::Fetch && self.figures.misses > 0;
+        (self.token.is_some() || fills)
+            && !self.swapping
+            && !self.wrong
+            && self.failure.is_none()
+    }
+
+    /// What is under way of it on the wire: a fetch is a get, and then a set.
+    #[inline]
+    pub(crate) fn command(&self) -> Verb {
+        match self.op.verb {
+            Verb::Fetch if self.swapping => Verb::Set,
+            Verb::Fetch => Verb::Get,
+            verb => verb,
+        }
     }
 
     /// A batch of sets has one reply for each, anything else one in all: true with the last.

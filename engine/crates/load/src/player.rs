@@ -12,6 +12,7 @@ use crate::ledger::Ledger;
 use crate::pending::Pending;
 use crate::spread::Spread;
 use crate::tally::{Failure, Tally};
+use crate::thinking::Thinking;
 use crate::wire::{Text, Wire};
 
 /// When a window begins and what ends it.
@@ -48,6 +49,8 @@ pub struct Player<'tape, W = Text> {
     busy: Vec<usize>,
     /// Open loop: operations that are due and wait for a connection with room.
     queue: VecDeque<(Op, u64)>,
+    /// Closed loop with time to think: operations whose callers still do.
+    thinking: Thinking,
     next_set: usize,
     in_flight: u64,
     stopped: bool,
@@ -77,6 +80,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             up: vec![true; connections],
             busy: vec![0; connections],
             queue: VecDeque::with_capacity(1024),
+            thinking: Thinking::new(connections, depth),
             next_set: 0,
             in_flight: 0,
             stopped: false,
@@ -122,6 +126,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         if matches!(self.share, Share::Lane { .. }) && self.tape.is_open_loop() {
             self.issue_due(now_ns);
         } else {
+            self.issue_thought(now_ns);
             self.issue_closed(now_ns);
         }
     }
@@ -132,8 +137,29 @@ impl<'tape, W: Wire> Player<'tape, W> {
                 if self.stopped || now_ns >= self.window.end_ns {
                     return;
                 }
-                let Some(op) = self.take() else { return };
+                let Some((op, think_ns)) = self.take() else { return };
+                if think_ns > 0 {
+                    self.thinking.begin(set, op, now_ns + think_ns);
+                    continue;
+                }
                 self.send(set, Pending::closed(op));
+            }
+        }
+    }
+
+    /// Send what has been thought about. Its intended start is the end of the thinking.
+    fn issue_thought(&mut self, now_ns: u64) {
+        if self.thinking.is_empty() || self.stopped || now_ns >= self.window.end_ns {
+            return;
+        }
+        self.send_queued();
+        while let Some((set, op, due_ns)) = self.thinking.done(now_ns) {
+            self.ledger.tally.late.saturating_record((now_ns - due_ns).max(1));
+            if self.has_room(set) {
+                self.send(set, Pending::open(op, due_ns));
+            } else {
+                // Its connection is down: the next that has room takes it.
+                self.queue.push_back((op, due_ns));
             }
         }
     }
@@ -205,7 +231,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
     #[inline]
     fn has_room(&self, set: usize) -> bool {
         let servers = self.servers();
-        self.busy[set] < self.depth
+        self.busy[set] + self.thinking.of(set) < self.depth
             && self.up[set * servers..(set + 1) * servers].iter().all(|up| *up)
     }
 
@@ -217,11 +243,15 @@ impl<'tape, W: Wire> Player<'tape, W> {
     /// The next operation if it is due by now, and the instant it was due at.
     fn due(&mut self, now_ns: u64) -> Option<(Op, u64)> {
         let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= now_ns)?;
-        self.take().map(|op| (op, due_ns))
+        self.take().map(|(op, _)| (op, due_ns))
     }
 
-    /// Open loop: when the next operation is due; `None` when there is none left.
+    /// When the next operation is due, in an open loop or where a caller thinks; `None` when there
+    /// is none left.
     pub fn next_due_ns(&self) -> Option<u64> {
+        if let Some(due_ns) = self.thinking.next_ns() {
+            return (!self.stopped && due_ns < self.window.end_ns).then_some(due_ns);
+        }
         let Share::Lane { lane: Some(lane), ops } = &self.share else {
             return None;
         };
@@ -233,7 +263,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
         (due_ns < self.window.end_ns).then_some(due_ns)
     }
 
-    fn take(&mut self) -> Option<Op> {
+    /// The next operation, and how long its caller thinks first.
+    fn take(&mut self) -> Option<(Op, u64)> {
         match &mut self.share {
             Share::Prefill { first, stride } => {
                 let k = *first;
@@ -241,21 +272,23 @@ impl<'tape, W: Wire> Player<'tape, W> {
                     return None;
                 }
                 *first += *stride;
-                Some(Op {
+                let op = Op {
                     verb: Verb::Set,
                     noreply: false,
                     run: 1,
                     key: k as u32,
                     length: self.tape.value_length(k as u32),
                     exptime_s: self.tape.exptime_s(),
-                })
+                };
+                Some((op, 0))
             }
             Share::Lane { lane, ops } => {
                 let lane = lane.as_mut().filter(|_| *ops > 0)?;
                 *ops -= 1;
                 let record = lane.step().0;
                 let op = self.tape.op(record);
-                Some(self.spread.map_or(op, |spread| spread.ordered(op, record)))
+                let op = self.spread.map_or(op, |spread| spread.ordered(op, record));
+                Some((op, self.tape.think_ns(record)))
             }
         }
     }
@@ -274,7 +307,9 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     /// Whether nothing more begins.
     pub fn closing(&self, now_ns: u64) -> bool {
-        self.stopped || now_ns >= self.window.end_ns || self.exhausted()
+        self.stopped
+            || now_ns >= self.window.end_ns
+            || (self.exhausted() && self.thinking.is_empty())
     }
 
     fn owes_barrier(&self) -> bool {

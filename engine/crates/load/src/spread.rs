@@ -1,6 +1,6 @@
 //! Which of several servers holds a key. Reckoned for the whole key table before anything is timed.
 
-use cachemark_tape::{Op, Tape};
+use cachemark_tape::{Op, Tape, Verb};
 use md5::{Digest, Md5};
 
 use crate::socket::Address;
@@ -68,7 +68,9 @@ impl Spread {
 
     /// Whether the parts of an operation all do the same, each on another server.
     pub fn copies(&self, op: &Op) -> bool {
-        self.replicas && (op.verb.writes() || op.verb.changes())
+        // A fetch asks one server, and fills that one.
+        let stores = op.verb.writes() && op.verb != Verb::Fetch;
+        self.replicas && (stores || op.verb.changes())
     }
 
     /// What of an ordered operation goes to which server, in the order of servers.

@@ -188,7 +188,7 @@ pub struct Tally {
 
 impl Tally {
     // Verbs are numbered with gaps; an index is twice the number.
-    const KINDS: usize = 2 * (Verb::Decr as usize + 1);
+    const KINDS: usize = 2 * (Verb::Fetch as usize + 1);
 
     /// A tally with room for each kind on the tape, so that recording never allocates.
     pub fn new(tape: &Tape) -> Tally {

@@ -67,8 +67,8 @@ fn counts(header: &Header) -> Result<(), TapeError> {
     if header.group == 0 || !header.op_count.is_multiple_of(header.group) {
         return refuse(format!("groups of {} do not fill it", header.group), 160);
     }
-    if header.reserved != 0 {
-        return refuse("a reserved field is used", 176);
+    if header.thinks_at != 0 && header.times_at != 0 {
+        return refuse("a schedule leaves no time to think", 176);
     }
     if header.counter_count > header.key_count {
         return refuse("more counters than keys", 168);
@@ -93,7 +93,8 @@ fn sections_inside(header: &Header) -> Result<(), TapeError> {
         (128, header.runs_at, header.run_count, 4),
     ];
     let times = (136, header.times_at, header.op_count, 8);
-    let timed = (header.times_at != 0).then_some(times);
+    let thinks = (176, header.thinks_at, header.op_count, 8);
+    let timed = [times, thinks].into_iter().filter(|(_, at, _, _)| *at != 0);
     for (field, at, entries, each) in sections.into_iter().chain(timed) {
         let end = entries.checked_mul(each).and_then(|length| at.checked_add(length));
         let inside = end.is_some_and(|end| end <= header.file_bytes);
@@ -183,7 +184,15 @@ fn operation(tape: &Tape, j: u64, op: &Op, at: u64) -> Result<(), TapeError> {
     Ok(())
 }
 
+/// The longest time to think: what sums of instants bear.
+const THINK_NS_MOST: u64 = 1 << 50;
+
 pub(crate) fn times(tape: &Tape) -> Result<(), TapeError> {
+    for j in 0..tape.header.op_count {
+        if tape.think_ns(j) > THINK_NS_MOST {
+            return refuse(format!("record {j} thinks for days"), tape.header.thinks_at + j * 8);
+        }
+    }
     if tape.header.times_at == 0 {
         return Ok(());
     }

@@ -28,10 +28,12 @@ pub enum Verb {
     Cas = 14,
     Incr = 15,
     Decr = 16,
+    /// What a program does with a cache: a get, and where it finds nothing, a set of the key.
+    Fetch = 20,
 }
 
 impl Verb {
-    pub const ALL: [Verb; 14] = [
+    pub const ALL: [Verb; 15] = [
         Verb::Get,
         Verb::Gets,
         Verb::Mget,
@@ -46,6 +48,7 @@ impl Verb {
         Verb::Cas,
         Verb::Incr,
         Verb::Decr,
+        Verb::Fetch,
     ];
 
     /// The verb of a record's first byte; reserved and unknown ones are `None`.
@@ -66,6 +69,7 @@ impl Verb {
             (Verb::Gat, _) => "gat",
             (Verb::Version, _) => "version",
             (Verb::Cas, _) => "cas",
+            (Verb::Fetch, _) => "fetch",
             (Verb::Set, false) => "set",
             (Verb::Add, false) => "add",
             (Verb::Replace, false) => "replace",
@@ -87,8 +91,8 @@ impl Verb {
 
     /// Whether the text protocol lets this verb go unanswered.
     pub fn may_be_noreply(self) -> bool {
-        use Verb::{Cas, Gat, Get, Gets, Mget, Version};
-        !matches!(self, Get | Gets | Mget | Gat | Version | Cas)
+        use Verb::{Cas, Fetch, Gat, Get, Gets, Mget, Version};
+        !matches!(self, Get | Gets | Mget | Gat | Version | Cas | Fetch)
     }
 
     /// Whether the record's `run` names several keys.
@@ -96,8 +100,15 @@ impl Verb {
         matches!(self, Verb::Mget | Verb::Mset)
     }
 
+    /// Whether it may store a value of its own.
     pub fn writes(self) -> bool {
-        matches!(self, Verb::Set | Verb::Add | Verb::Replace | Verb::Mset | Verb::Cas)
+        use Verb::{Add, Cas, Fetch, Mset, Replace, Set};
+        matches!(self, Set | Add | Replace | Mset | Cas | Fetch)
+    }
+
+    /// Whether it asks for values and stores none.
+    pub fn reads(self) -> bool {
+        matches!(self, Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat)
     }
 
     /// Whether it changes what is there without a value of its own.
@@ -173,7 +184,7 @@ pub struct Header {
     pub flags: u64,
     pub group: u64,
     pub counter_count: u64,
-    pub reserved: u64,
+    pub thinks_at: u64,
 }
 
 impl Header {
@@ -214,7 +225,7 @@ impl Header {
             flags: next(),
             group: next(),
             counter_count: next(),
-            reserved: next(),
+            thinks_at: next(),
         }
     }
 
@@ -240,7 +251,7 @@ impl Header {
             self.flags,
             self.group,
             self.counter_count,
-            self.reserved,
+            self.thinks_at,
         ]
     }
 }

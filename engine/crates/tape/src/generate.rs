@@ -1,14 +1,14 @@
 //! Workload and schedule → the bytes of a tape. Pure: same input and seed, same bytes.
 
-use cachemark_planted::{Bug, planted};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution as _, Exp1};
 
-use crate::format::{COUNTER_START, HEADER_BYTES, Header, Op};
+use crate::format::{COUNTER_START, HEADER_BYTES, Header, KEY_BYTES_MAX, Op};
 use crate::keys::{KeyWriter, mix};
+use crate::law::SIZE_MOST;
 use crate::operations::write_ops;
-use crate::workload::{KeyShape, Schedule, Span, Workload, WorkloadError, bad};
+use crate::schedule::Think;
+use crate::workload::{KeyShape, Schedule, Workload, WorkloadError, bad};
 
 /// The least length of the value pool: long enough that values of neighbouring keys differ.
 const POOL_BYTES_LEAST: u64 = 1 << 20;
@@ -43,7 +43,7 @@ pub fn generate(
     check_bytes(workload, schedule)?;
     let lengths: Vec<u32> = (0..workload.keys).map(|k| length_of(k, workload, seed)).collect();
     let (key_offsets, key_bytes) = write_keys(workload, seed)?;
-    let (mut times, period_ns, op_count) = times_of(schedule, seed);
+    let (mut times, period_ns, op_count) = schedule.times(seed);
     let group = workload.order.group();
     let op_count = whole_groups(op_count, group, times.is_some())?;
     if let Some(times) = &mut times {
@@ -59,13 +59,13 @@ pub fn generate(
     let mut header = Header {
         seed,
         key_count: u64::from(workload.keys),
-        prefill_count: (f64::from(workload.keys) * workload.prefill).round() as u64,
+        prefill_count: u64::from(workload.prefill_count()),
         op_count,
         run_count: runs.len() as u64,
         pool_bytes: pool.len() as u64,
         period_ns,
         key_bytes: key_bytes.len() as u64,
-        exptime_s: u64::from(workload.exptime_s),
+        exptime_s: u64::from(workload.longest_exptime_s()),
         group,
         counter_count: u64::from(workload.counters),
         ..Header::default()
@@ -79,26 +79,28 @@ pub fn generate(
     if let Some(times) = times {
         header.times_at = tape.add(times.iter().flat_map(|time| time.to_le_bytes()));
     }
+    if let Some(thinks) = schedule.thinks(op_count, seed) {
+        header.thinks_at = tape.add(thinks.iter().flat_map(|time| time.to_le_bytes()));
+    }
     Ok(tape.finish(header))
 }
 
 /// Refuse a tape that memory may not hold, before any of it is made.
 fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadError> {
     let (ops, bytes_per_op) = match *schedule {
-        Schedule::Closed { ops } => (ops as f64, 16.0),
-        Schedule::Uniform { rate, duration_ns } | Schedule::Poisson { rate, duration_ns } => {
-            (rate * duration_ns as f64 / 1e9, 24.0)
-        }
+        Schedule::Closed { ops, think: Think::None } => (ops as f64, 16.0),
+        Schedule::Closed { ops, .. } => (ops as f64, 24.0),
+        Schedule::Open { rate, duration_ns, .. } => (rate * duration_ns as f64 / 1e9, 24.0),
     };
     let run_bytes = if workload.has_runs() { f64::from(workload.longest_run()) * 4.0 } else { 0.0 };
     let key_bytes = match &workload.shape {
-        KeyShape::Length(span) => span.high as usize,
+        KeyShape::Length(law) => law.most(KEY_BYTES_MAX as u32) as usize,
         KeyShape::Pattern(text) => text.len(),
         KeyShape::Names(names) => names.iter().map(String::len).max().unwrap_or(0),
     };
     let bytes = f64::from(workload.keys) * (key_bytes as f64 + 8.0)
         + ops * (bytes_per_op + run_bytes)
-        + f64::from(workload.size.high);
+        + f64::from(workload.size_most());
     if bytes > TAPE_BYTES_MOST {
         return bad(format!(
             "a tape of about {:.0} GiB, at most 4 are made: lower --keys, --run, --ops or \
@@ -143,15 +145,12 @@ fn whole_groups(op_count: u64, group: u64, scheduled: bool) -> Result<u64, Workl
     Ok(whole)
 }
 
-/// The value length of a key: uniform over the span, a function of key and seed.
+/// The value length of a key, a function of key and seed.
 fn length_of(key: u32, workload: &Workload, seed: u64) -> u32 {
     if key >= workload.keys - workload.counters {
         return COUNTER_START.len() as u32;
     }
-    let Span { low, high } = workload.size;
-    let width = u64::from(high - low) + 1;
-    let drawn = mix(mix(seed).wrapping_add(u64::from(key))) % width;
-    low + drawn as u32
+    workload.size.draw(mix(mix(seed).wrapping_add(u64::from(key))), SIZE_MOST)
 }
 
 fn write_keys(workload: &Workload, seed: u64) -> Result<(Vec<u32>, Vec<u8>), WorkloadError> {
@@ -168,48 +167,9 @@ fn write_keys(workload: &Workload, seed: u64) -> Result<(Vec<u32>, Vec<u8>), Wor
     Ok((offsets, bytes))
 }
 
-/// The intended starts in ns, the period, and the number of records.
-fn times_of(schedule: &Schedule, seed: u64) -> (Option<Vec<u64>>, u64, u64) {
-    match *schedule {
-        Schedule::Closed { ops } => (None, 0, ops),
-        Schedule::Uniform { rate, duration_ns } => {
-            // The product is exact for whole rates and seconds; a quotient of gaps would not be.
-            let count = (rate * duration_ns as f64 / 1e9).floor() as u64;
-            let due = |j: u64| (j as f64 * 1e9 / rate).round() as u64;
-            let times: Vec<u64> = (0..count).map(due).collect();
-            let last = times.last().copied().unwrap_or(0);
-            (Some(times), duration_ns.max(last + 1), count)
-        }
-        Schedule::Poisson { rate, duration_ns } => {
-            let times = poisson(rate, duration_ns, seed);
-            let count = times.len() as u64;
-            (Some(times), duration_ns, count)
-        }
-    }
-}
-
-/// Arrivals of a Poisson process in [0, duration): exponential gaps, at least one arrival.
-fn poisson(rate: f64, duration_ns: u64, seed: u64) -> Vec<u64> {
-    let mut rng = stream(seed, Stream::Times);
-    let mut times = Vec::with_capacity((rate * duration_ns as f64 / 1e9) as usize + 16);
-    let mut now_ns = 0.0;
-    loop {
-        let gap: f64 = if planted(Bug::UniformForPoisson) { 1.0 } else { Exp1.sample(&mut rng) };
-        now_ns += gap * 1e9 / rate;
-        let due = now_ns as u64;
-        if due < duration_ns {
-            times.push(due);
-        } else if times.is_empty() {
-            now_ns = 0.0;
-        } else {
-            return times;
-        }
-    }
-}
-
 /// The pool: random bytes, with the leading part of each block constant to make it compressible.
 fn write_pool(workload: &Workload, seed: u64) -> Vec<u8> {
-    let bytes = POOL_BYTES_LEAST.next_multiple_of(8) + u64::from(workload.size.high);
+    let bytes = POOL_BYTES_LEAST.next_multiple_of(8) + u64::from(workload.size_most());
     let mut pool = vec![0; bytes as usize];
     stream(seed, Stream::Pool).fill_bytes(&mut pool);
     let constant = (POOL_BLOCK_BYTES as f64 * workload.compressibility).round() as usize;

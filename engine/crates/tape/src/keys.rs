@@ -1,6 +1,8 @@
 //! The key table: what each key looks like. Unique by construction, a function of index and seed.
 
-use crate::workload::{KeyShape, Span, WorkloadError, bad};
+use crate::format::KEY_BYTES_MAX;
+use crate::law::Law;
+use crate::workload::{KeyShape, WorkloadError, bad};
 
 /// A 64-bit mix (the finaliser of SplitMix64): a bijection that leaves no visible pattern.
 pub fn mix(mut x: u64) -> u64 {
@@ -36,7 +38,7 @@ pub struct KeyWriter {
 }
 
 enum Shape {
-    Length { span: Span, digits: usize },
+    Length { law: Law, digits: usize },
     Pattern(Vec<Part>),
     Names(Vec<String>),
 }
@@ -45,15 +47,17 @@ impl KeyWriter {
     /// A writer for `count` unique keys. An error says the least length that would do.
     pub fn new(shape: &KeyShape, count: u32, seed: u64) -> Result<KeyWriter, WorkloadError> {
         let shape = match shape {
-            KeyShape::Length(span) => {
+            KeyShape::Length(law) => {
                 let digits = (count - 1).to_string().len();
-                if (span.low as usize) < digits {
+                if let Law::Span(span) = law
+                    && (span.low as usize) < digits
+                {
                     return bad(format!(
                         "--key-length {}: {count} unique keys need at least {digits} characters",
                         span.low
                     ));
                 }
-                Shape::Length { span: *span, digits }
+                Shape::Length { law: law.clone(), digits }
             }
             KeyShape::Pattern(text) => Shape::Pattern(parse_pattern(text, count)?),
             KeyShape::Names(names) => Shape::Names(check_names(names)?),
@@ -64,10 +68,10 @@ impl KeyWriter {
     /// Append key `index` to `out`.
     pub fn write(&self, index: u32, out: &mut Vec<u8>) {
         match &self.shape {
-            Shape::Length { span, digits } => {
-                let span_width = u64::from(span.high - span.low) + 1;
-                let extra = mix(self.seed ^ u64::from(index)) % span_width;
-                let length = span.low as usize + extra as usize;
+            Shape::Length { law, digits } => {
+                let drawn = law.draw(mix(self.seed ^ u64::from(index)), KEY_BYTES_MAX as u32);
+                // A law that draws less than a key needs is cut there.
+                let length = (drawn as usize).clamp(*digits, KEY_BYTES_MAX);
                 // A fixed number of digits at the end keeps keys of different lengths apart.
                 out.resize(out.len() + length - digits, b'k');
                 out.extend_from_slice(format!("{index:0digits$}").as_bytes());
@@ -96,7 +100,7 @@ impl KeyWriter {
 fn check_names(names: &[String]) -> Result<Vec<String>, WorkloadError> {
     for (index, name) in names.iter().enumerate() {
         let clean = name.bytes().all(|byte| byte > b' ' && byte != 0x7f);
-        if name.is_empty() || name.len() > crate::format::KEY_BYTES_MAX || !clean {
+        if name.is_empty() || name.len() > KEY_BYTES_MAX || !clean {
             return bad(format!(
                 "--key-names {name:?}: keys are 1 to 250 bytes without spaces or control characters"
             ));
@@ -161,7 +165,7 @@ fn check_pattern(parts: &[Part], text: &str, count: u32) -> Result<(), WorkloadE
         Part::Text(text) => text.bytes().all(|byte| byte > b' ' && byte != 0x7f),
         _ => true,
     });
-    if longest == 0 || longest > crate::format::KEY_BYTES_MAX || !printable {
+    if longest == 0 || longest > KEY_BYTES_MAX || !printable {
         return bad(format!(
             "--key-pattern {text:?}: keys are 1 to 250 bytes without spaces or control characters"
         ));

@@ -8,17 +8,22 @@ mod format;
 mod generate;
 mod keys;
 mod lane;
+mod law;
 mod operations;
 mod order;
+mod popularity;
 mod reader;
+mod schedule;
 mod workload;
 
 pub use check::TapeError;
 pub use format::{FLAG_NOREPLY, Op, Verb, value_offset};
 pub use generate::generate;
 pub use lane::Lane;
+pub use law::{bytes, seconds};
 pub use reader::{RunKeys, Tape};
+pub use schedule::{Arrivals, Think};
 pub use workload::{
-    Distribution, KeyShape, Kind, Order, Schedule, Span, Step, Workload, WorkloadError, parse_mix,
-    parse_sequence,
+    Distribution, KeyShape, Kind, Law, Order, Schedule, Span, Step, Workload, WorkloadError,
+    parse_mix, parse_sequence,
 };

@@ -1,16 +1,18 @@
 //! The records of a tape: which operation, on which key.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use rand::Rng;
-use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::Distribution as _;
 use rand_distr::weighted::WeightedAliasIndex;
-use rand_distr::{Distribution as _, Zipf};
 
 use crate::format::{Op, Verb};
 use crate::generate::{Stream, stream};
-use crate::workload::{Distribution, Kind, Order, Workload, WorkloadError, bad};
+use crate::keys::mix;
+use crate::popularity::Picker;
+use crate::workload::{EXPTIME_MOST_S, Kind, Order, Workload, WorkloadError, bad};
 
 /// What an `incr` or `decr` changes its counter by.
 const AMOUNT: u32 = 1;
@@ -26,6 +28,7 @@ pub fn write_ops(
         workload,
         lengths,
         draws: Draws::new(workload, seed)?,
+        seed,
         ops: Vec::with_capacity(op_count as usize),
         runs: Vec::new(),
     };
@@ -48,6 +51,7 @@ struct Writer<'a> {
     workload: &'a Workload,
     lengths: &'a [u32],
     draws: Draws,
+    seed: u64,
     ops: Vec<Op>,
     runs: Vec<u32>,
 }
@@ -80,11 +84,10 @@ impl Writer<'_> {
     /// One record. `keys`: the first and last that it names, moved on by `shift`; none: drawn ones.
     fn step(&mut self, kind: Kind, keys: Option<(u32, u32)>, shift: u64) {
         let Kind { verb, noreply, .. } = kind;
-        let exptime_s = self.workload.exptime_s;
-        let mut op = Op { verb, noreply, run: 1, key: 0, length: 0, exptime_s };
+        let mut op = Op { verb, noreply, run: 1, key: 0, length: 0, exptime_s: 0 };
         if verb.has_run() {
             op.key = self.runs.len() as u32;
-            self.run(keys, shift);
+            self.run(verb, keys, shift);
             op.run = (self.runs.len() - op.key as usize) as u16;
         } else if verb == Verb::Version {
             op.run = 0;
@@ -95,14 +98,16 @@ impl Writer<'_> {
         } else {
             op.key = match keys {
                 Some((at, _)) => self.moved(at, shift),
-                None => self.draws.key(),
+                None => self.draws.key(verb),
             };
             op.length = if verb.writes() { self.lengths[op.key as usize] } else { 0 };
         }
+        let first = if verb.has_run() { self.runs[op.key as usize] } else { op.key };
+        op.exptime_s = exptime_of(first, self.workload, self.seed);
         self.ops.push(op);
     }
 
-    fn run(&mut self, keys: Option<(u32, u32)>, shift: u64) {
+    fn run(&mut self, verb: Verb, keys: Option<(u32, u32)>, shift: u64) {
         match keys {
             Some((first, last)) => {
                 for at in first..=last {
@@ -111,8 +116,7 @@ impl Writer<'_> {
                 }
             }
             None => {
-                let plain = self.draws.first_counter;
-                self.draws.run(self.workload.run, plain, &mut self.runs);
+                self.draws.run(verb, self.workload.run, &mut self.runs);
             }
         }
     }
@@ -127,17 +131,19 @@ struct Draws {
     rng: ChaCha8Rng,
     verbs: WeightedAliasIndex<f64>,
     keys: Picker,
+    /// So many keys does it draw from.
+    ranks: u32,
+    absent: Option<Absent>,
     first_counter: u32,
     counters: u32,
     /// The keys of the run being drawn.
     seen: HashSet<u32>,
 }
 
-enum Picker {
-    Sequential { next: u32, count: u32 },
-    Constant,
-    Uniform { count: u32 },
-    Zipf { law: Zipf<f64>, key_of_rank: Vec<u32> },
+/// The keys that are never stored, and how many of the reads are of the others.
+struct Absent {
+    ratio: f64,
+    keys: Range<u32>,
 }
 
 impl Draws {
@@ -147,24 +153,17 @@ impl Draws {
             return bad("--mix: these weights cannot be drawn from");
         };
         // Counters are no keys to get or set; a table of nothing else draws from none.
-        let count = (workload.keys - workload.counters).max(1);
-        let keys = match workload.distribution {
-            Distribution::Sequential => Picker::Sequential { next: 0, count },
-            Distribution::Constant => Picker::Constant,
-            Distribution::Uniform => Picker::Uniform { count },
-            Distribution::Zipf(exponent) => {
-                let Ok(law) = Zipf::new(f64::from(count), exponent) else {
-                    return bad(format!("zipf:{exponent} cannot be drawn from"));
-                };
-                let mut key_of_rank: Vec<u32> = (0..count).collect();
-                key_of_rank.shuffle(&mut stream(seed, Stream::Ranks));
-                Picker::Zipf { law, key_of_rank }
-            }
-        };
+        let all = (workload.keys - workload.counters).max(1);
+        let stored = workload.prefill_count();
+        let count = if workload.hit_ratio.is_some() { stored.max(1) } else { all };
+        let keys = Picker::new(workload.distribution, count, stored, seed)?;
+        let absent = workload.hit_ratio.map(|ratio| Absent { ratio, keys: stored..workload.keys });
         Ok(Draws {
             rng: stream(seed, Stream::Draws),
             verbs,
             keys,
+            ranks: count,
+            absent,
             first_counter: workload.keys - workload.counters,
             counters: workload.counters,
             seen: HashSet::new(),
@@ -175,28 +174,22 @@ impl Draws {
         self.first_counter + self.rng.random_range(0..self.counters)
     }
 
-    fn key(&mut self) -> u32 {
-        match &mut self.keys {
-            Picker::Constant => 0,
-            Picker::Uniform { count } => self.rng.random_range(0..*count),
-            Picker::Sequential { next, count } => {
-                let key = *next;
-                *next = if key + 1 == *count { 0 } else { key + 1 };
-                key
-            }
-            Picker::Zipf { law, key_of_rank } => {
-                let rank = law.sample(&mut self.rng) as usize;
-                key_of_rank[rank.clamp(1, key_of_rank.len()) - 1]
-            }
+    fn key(&mut self, verb: Verb) -> u32 {
+        if let Some(absent) = &self.absent
+            && verb.reads()
+            && !self.rng.random_bool(absent.ratio)
+        {
+            return self.rng.random_range(absent.keys.clone());
         }
+        self.keys.key(matches!(verb, Verb::Set | Verb::Add | Verb::Mset), &mut self.rng)
     }
 
     /// `run` keys, distinct wherever the table has that many. A steep law repeats its hottest
     /// keys for ever: what ten draws per key leave open goes to the likeliest keys not yet there.
-    fn run(&mut self, run: u16, key_count: u32, out: &mut Vec<u32>) {
+    fn run(&mut self, verb: Verb, run: u16, out: &mut Vec<u32>) {
         let wanted = usize::from(run);
-        if u32::from(run) > key_count || matches!(self.keys, Picker::Constant) {
-            out.extend((0..wanted).map(|_| self.key()));
+        if u32::from(run) > self.ranks || matches!(self.keys, Picker::Constant) {
+            out.extend((0..wanted).map(|_| self.key(verb)));
             return;
         }
         let begin = out.len();
@@ -205,23 +198,19 @@ impl Draws {
             if self.seen.len() == wanted {
                 return;
             }
-            let key = self.key();
+            let key = self.key(verb);
             if self.seen.insert(key) {
                 out.push(key);
             }
         }
         let missing = wanted - (out.len() - begin);
-        let likeliest = (0..key_count).map(|rank| self.keys.of_rank(rank));
+        let likeliest = (0..self.ranks).map(|rank| self.keys.of_rank(rank));
         out.extend(likeliest.filter(|key| !self.seen.contains(key)).take(missing));
     }
 }
 
-impl Picker {
-    /// The key of a rank, likeliest first; where all are alike, the table's order.
-    fn of_rank(&self, rank: u32) -> u32 {
-        match self {
-            Picker::Zipf { key_of_rank, .. } => key_of_rank[rank as usize],
-            _ => rank,
-        }
-    }
+/// The expiry time of a key: a function of key and seed, and of neither its length nor its name.
+pub fn exptime_of(key: u32, workload: &Workload, seed: u64) -> u32 {
+    const APART: u64 = 0x7474_6c73;
+    workload.exptime_s.draw(mix(mix(seed ^ APART).wrapping_add(u64::from(key))), EXPTIME_MOST_S)
 }

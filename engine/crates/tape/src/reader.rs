@@ -167,6 +167,21 @@ impl Tape {
         self.u64_at(self.header.times_at + j * 8)
     }
 
+    /// Whether callers of a closed loop think before an operation.
+    #[inline]
+    pub fn has_thinks(&self) -> bool {
+        self.header.thinks_at != 0
+    }
+
+    /// How long a caller thinks between the reply before record `j` and its send, in ns.
+    #[inline]
+    pub fn think_ns(&self, j: u64) -> u64 {
+        if self.header.thinks_at == 0 {
+            return 0;
+        }
+        self.u64_at(self.header.thinks_at + j * 8)
+    }
+
     #[inline]
     pub(crate) fn key_offset(&self, k: u64) -> u64 {
         u64::from(self.u32_at(self.header.key_offsets_at + k * 4))

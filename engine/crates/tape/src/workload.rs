@@ -1,10 +1,12 @@
 //! What is wanted of a tape: keys, values, mix and schedule, read from short texts.
 
 use std::fmt;
-use std::str::FromStr;
 
 use crate::format::{KEY_BYTES_MAX, Verb};
+pub use crate::law::{EXPTIME_MOST_S, Law, SIZE_MOST, Span};
 pub use crate::order::{Kind, Order, Step, parse_mix, parse_sequence};
+pub use crate::popularity::Distribution;
+pub use crate::schedule::Schedule;
 
 /// A workload that cannot be made, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,68 +24,11 @@ pub(crate) fn bad<T>(text: impl Into<String>) -> Result<T, WorkloadError> {
     Err(WorkloadError(text.into()))
 }
 
-/// How keys are drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
-    Sequential,
-    Uniform,
-    Constant,
-    /// True Zipf over ranks 1..=keys with this exponent.
-    Zipf(f64),
-}
-
-impl FromStr for Distribution {
-    type Err = WorkloadError;
-
-    fn from_str(text: &str) -> Result<Self, WorkloadError> {
-        match text.split_once(':').unwrap_or((text, "")) {
-            ("sequential", "") => Ok(Distribution::Sequential),
-            ("uniform", "") => Ok(Distribution::Uniform),
-            ("constant", "") => Ok(Distribution::Constant),
-            ("zipf", exponent) => match exponent.parse::<f64>() {
-                Ok(s) if s.is_finite() && s >= 0.0 => Ok(Distribution::Zipf(s)),
-                _ => bad(format!("zipf:{exponent}: write an exponent of 0 or more: zipf:0.99")),
-            },
-            _ => bad(format!(
-                "no key distribution {text:?}: sequential, uniform, constant or zipf:EXPONENT"
-            )),
-        }
-    }
-}
-
-/// A range of whole numbers, both ends included: `100`, `100..1000` or `1k..64k`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    pub low: u32,
-    pub high: u32,
-}
-
-impl FromStr for Span {
-    type Err = WorkloadError;
-
-    fn from_str(text: &str) -> Result<Self, WorkloadError> {
-        let (low, high) = text.split_once("..").unwrap_or((text, text));
-        match (binary(low), binary(high)) {
-            (Some(low), Some(high)) if low <= high => Ok(Span { low, high }),
-            _ => bad(format!("{text:?} is no range: write 100, 100..1000 or 1k..64k")),
-        }
-    }
-}
-
-/// A whole number; `k` and `m` are the binary 1024 and 1024².
-fn binary(text: &str) -> Option<u32> {
-    let factors = [(['k', 'K'], 1 << 10), (['m', 'M'], 1 << 20)];
-    let suffixed =
-        factors.into_iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)));
-    let (number, factor) = suffixed.unwrap_or((text, 1_u32));
-    number.parse::<u32>().ok()?.checked_mul(factor)
-}
-
 /// What keys look like.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum KeyShape {
     /// So many characters, a function of the key.
-    Length(Span),
+    Length(Law),
     /// A text with `{index}`, `{index:08}` or `{hex:10}` in it.
     Pattern(String),
     /// Each key as it is.
@@ -97,7 +42,7 @@ pub struct Workload {
     pub distribution: Distribution,
     pub shape: KeyShape,
     /// Value sizes in bytes, a function of the key.
-    pub size: Span,
+    pub size: Law,
     /// The part of the values that compression can remove, 0 to 1.
     pub compressibility: f64,
     pub mix: Vec<Kind>,
@@ -108,22 +53,12 @@ pub struct Workload {
     pub run: u16,
     /// The part of the keys that is stored before anything is timed, 0 to 1.
     pub prefill: f64,
-    pub exptime_s: u32,
+    /// So many of the reads find something, 0 to 1: they draw from the keys that are stored first,
+    /// the others from those that never are. Without it, all draw from all keys.
+    pub hit_ratio: Option<f64>,
+    /// Expiry times in seconds, a function of the key.
+    pub exptime_s: Law,
 }
-
-/// When operations are due.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Schedule {
-    /// As soon as the one before is done; so many records.
-    Closed { ops: u64 },
-    /// At equal gaps, `rate` per second.
-    Uniform { rate: f64, duration_ns: u64 },
-    /// Poisson arrivals, `rate` per second on average.
-    Poisson { rate: f64, duration_ns: u64 },
-}
-
-/// More records than any tape has room for.
-const OPS_MAX: f64 = 4e9;
 
 impl Workload {
     /// Refuse what cannot be made, and say what could.
@@ -144,8 +79,9 @@ impl Workload {
             return bad("--mix names no operation");
         }
         self.check_counters()?;
+        self.check_hit_ratio()?;
         self.check_steps()?;
-        if let KeyShape::Length(span) = &self.shape
+        if let KeyShape::Length(Law::Span(span)) = &self.shape
             && (span.low == 0 || span.high as usize > KEY_BYTES_MAX)
         {
             return bad(format!("--key-length: 1 to {KEY_BYTES_MAX} characters"));
@@ -180,6 +116,45 @@ impl Workload {
         named.chain([u32::from(self.run)]).max().unwrap_or(1)
     }
 
+    /// So many keys, from the first on, are stored before anything is timed.
+    pub fn prefill_count(&self) -> u32 {
+        (f64::from(self.keys) * self.prefill).round() as u32
+    }
+
+    /// The longest expiry time, which the prefill stores with: 0, never, is the longest of all.
+    pub fn longest_exptime_s(&self) -> u32 {
+        if self.exptime_s.least() == 0 { 0 } else { self.exptime_s.most(EXPTIME_MOST_S) }
+    }
+
+    /// The longest value in bytes.
+    pub fn size_most(&self) -> u32 {
+        self.size.most(SIZE_MOST)
+    }
+
+    fn check_hit_ratio(&self) -> Result<(), WorkloadError> {
+        let Some(ratio) = self.hit_ratio else { return Ok(()) };
+        if !(0.0..=1.0).contains(&ratio) {
+            return bad("--hit-ratio must be between 0 and 1");
+        }
+        let stored = self.prefill_count();
+        if (ratio > 0.0 && stored == 0) || (ratio < 1.0 && stored == self.keys) {
+            return bad(format!(
+                "--hit-ratio {ratio}: {stored} of {} keys are stored first; --prefill between 0 \
+                 and 1, and more --keys, leave some to miss and some to find",
+                self.keys
+            ));
+        }
+        if self.counters > 0 || matches!(self.distribution, Distribution::Latest(_)) {
+            return bad("--hit-ratio goes with neither --counters nor the distribution latest");
+        }
+        if let Some(kind) =
+            self.kinds().iter().find(|kind| matches!(kind.verb, Verb::Delete | Verb::Fetch))
+        {
+            return bad(format!("--hit-ratio: a {} would change it", kind.verb.name()));
+        }
+        Ok(())
+    }
+
     fn check_counters(&self) -> Result<(), WorkloadError> {
         if self.counters > self.keys {
             return bad(format!("--counters {}: there are {} keys", self.counters, self.keys));
@@ -207,28 +182,6 @@ impl Workload {
                 let what = if counts { "counters" } else { "keys" };
                 let name = step.kind.verb.kind(step.kind.noreply);
                 return bad(format!("--sequence {name}@{last}: there are {room} {what}"));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Schedule {
-    pub fn check(&self) -> Result<(), WorkloadError> {
-        match *self {
-            Schedule::Closed { ops } => {
-                if ops == 0 || ops as f64 > OPS_MAX {
-                    return bad(format!("--ops {ops}: 1 to {OPS_MAX:e}"));
-                }
-            }
-            Schedule::Uniform { rate, duration_ns } | Schedule::Poisson { rate, duration_ns } => {
-                if !(rate.is_finite() && rate > 0.0) {
-                    return bad(format!("--rate {rate}: it must be above 0"));
-                }
-                let ops = rate * duration_ns as f64 / 1e9;
-                if !(1.0..=OPS_MAX).contains(&ops) {
-                    return bad(format!("--rate × --duration makes {ops} operations: 1 to 4e9"));
-                }
             }
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! No file can fool the reader: what is damaged is refused, or every accessor stays in bounds.
 
 use cachemark_tape::{
-    Distribution, KeyShape, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
+    Arrivals, Distribution, KeyShape, Law, Order, Schedule, Span, Tape, Workload, generate,
+    parse_mix,
 };
 use proptest::prelude::*;
 
@@ -21,21 +22,22 @@ fn small(timed: bool) -> Vec<u8> {
     let workload = Workload {
         keys: 12,
         distribution: Distribution::Zipf(0.99),
-        shape: KeyShape::Length(Span { low: 2, high: 9 }),
-        size: Span { low: 0, high: 40 },
+        shape: KeyShape::Length(Span { low: 2, high: 9 }.into()),
+        size: Span { low: 0, high: 40 }.into(),
         compressibility: 0.0,
         mix: parse_mix("get=5,set=2,mget=1,set_noreply=1,version=1,mset=1,incr=1,cas=1")
             .expect("a mix"),
         run: 6,
         prefill: 0.5,
-        exptime_s: 60,
+        exptime_s: Law::fixed(60),
+        hit_ratio: None,
         order: Order::Mixed,
         counters: 2,
     };
     let schedule = if timed {
-        Schedule::Uniform { rate: 1000.0, duration_ns: 40_000_000 }
+        Schedule::Open { arrivals: Arrivals::Uniform, rate: 1000.0, duration_ns: 40_000_000 }
     } else {
-        Schedule::Closed { ops: 40 }
+        Schedule::closed(40)
     };
     let mut bytes = generate(&workload, &schedule, 1).expect("a workload that can be made");
     let (pool_at, ops_at) = (u64_at(&bytes, 112), u64_at(&bytes, 120));

@@ -3,21 +3,22 @@
 use std::collections::HashSet;
 
 use cachemark_tape::{
-    Distribution, KeyShape, Lane, Order, Schedule, Span, Tape, Verb, Workload, generate, parse_mix,
-    parse_sequence, value_offset,
+    Arrivals, Distribution, KeyShape, Lane, Law, Order, Schedule, Span, Tape, Verb, Workload,
+    generate, parse_mix, parse_sequence, value_offset,
 };
 
 fn workload() -> Workload {
     Workload {
         keys: 50,
         distribution: Distribution::Zipf(0.99),
-        shape: KeyShape::Length(Span { low: 4, high: 9 }),
-        size: Span { low: 0, high: 40 },
+        shape: KeyShape::Length(Span { low: 4, high: 9 }.into()),
+        size: Span { low: 0, high: 40 }.into(),
         compressibility: 0.0,
         mix: parse_mix("get=5,set=2,mget=1,set_noreply=1,version=1,mset=1").expect("a mix"),
         run: 6,
         prefill: 0.5,
-        exptime_s: 60,
+        exptime_s: Law::fixed(60),
+        hit_ratio: None,
         order: Order::Mixed,
         counters: 0,
     }
@@ -33,7 +34,8 @@ fn open(workload: &Workload, schedule: Schedule) -> Tape {
 
 #[test]
 fn same_seed_same_bytes() {
-    let schedule = Schedule::Poisson { rate: 1000.0, duration_ns: 1_000_000_000 };
+    let schedule =
+        Schedule::Open { arrivals: Arrivals::Poisson, rate: 1000.0, duration_ns: 1_000_000_000 };
     assert_eq!(bytes(&workload(), schedule, 7), bytes(&workload(), schedule, 7));
     assert_ne!(bytes(&workload(), schedule, 7), bytes(&workload(), schedule, 8));
 }
@@ -41,7 +43,7 @@ fn same_seed_same_bytes() {
 #[test]
 fn the_format_and_the_generator_stay_as_they_are() {
     // A change of these bytes is a change of every published tape: raise the version.
-    let tape = bytes(&workload(), Schedule::Closed { ops: 100 }, 1);
+    let tape = bytes(&workload(), Schedule::closed(100), 1);
     let sum = tape.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -51,12 +53,12 @@ fn the_format_and_the_generator_stay_as_they_are() {
 #[test]
 fn keys_are_unique_and_as_shaped() {
     let shapes = [
-        (KeyShape::Length(Span { low: 4, high: 9 }), 4..=9),
+        (KeyShape::Length(Span { low: 4, high: 9 }.into()), 4..=9),
         (KeyShape::Pattern("user:{index:08}".to_owned()), 13..=13),
         (KeyShape::Pattern("{hex:10}".to_owned()), 10..=10),
     ];
     for (shape, lengths) in shapes {
-        let tape = open(&Workload { keys: 5000, shape, ..workload() }, Schedule::Closed { ops: 1 });
+        let tape = open(&Workload { keys: 5000, shape, ..workload() }, Schedule::closed(1));
         let keys: HashSet<&[u8]> = (0..5000).map(|k| tape.key(k)).collect();
         assert_eq!(keys.len(), 5000);
         assert!(keys.iter().all(|key| lengths.contains(&key.len())));
@@ -66,8 +68,8 @@ fn keys_are_unique_and_as_shaped() {
 #[test]
 fn shapes_without_room_are_refused() {
     for shape in [
-        KeyShape::Length(Span { low: 1, high: 1 }),
-        KeyShape::Length(Span { low: 251, high: 251 }),
+        KeyShape::Length(Span { low: 1, high: 1 }.into()),
+        KeyShape::Length(Span { low: 251, high: 251 }.into()),
         KeyShape::Pattern("same".to_owned()),
         KeyShape::Pattern("{hex:1}".to_owned()),
         KeyShape::Pattern("a b{index}".to_owned()),
@@ -75,7 +77,7 @@ fn shapes_without_room_are_refused() {
         KeyShape::Pattern("{index".to_owned()),
     ] {
         let refused = Workload { shape: shape.clone(), ..workload() };
-        let made = generate(&refused, &Schedule::Closed { ops: 1 }, 1);
+        let made = generate(&refused, &Schedule::closed(1), 1);
         assert!(made.is_err(), "{shape:?}");
     }
 }
@@ -83,7 +85,7 @@ fn shapes_without_room_are_refused() {
 #[test]
 fn runs_hold_distinct_keys() {
     let uniform = Workload { distribution: Distribution::Uniform, ..workload() };
-    let tape = open(&uniform, Schedule::Closed { ops: 500 });
+    let tape = open(&uniform, Schedule::closed(500));
     let runs = (0..500).map(|j| tape.op(j)).filter(|op| op.verb == Verb::Mget);
     let mut seen = 0;
     for op in runs {
@@ -116,8 +118,7 @@ fn lanes_share_a_tape_without_gap_or_overlap() {
 fn compressibility_is_what_deflate_finds() {
     use std::io::Write;
     for wanted in [0.0, 0.3, 0.5, 0.8] {
-        let tape =
-            open(&Workload { compressibility: wanted, ..workload() }, Schedule::Closed { ops: 1 });
+        let tape = open(&Workload { compressibility: wanted, ..workload() }, Schedule::closed(1));
         let mut deflated =
             flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
         deflated.write_all(tape.pool()).expect("memory");
@@ -131,11 +132,11 @@ fn shares(distribution: Distribution, keys: u32, ops: u64) -> Vec<f64> {
     let drawn = Workload {
         keys,
         distribution,
-        shape: KeyShape::Length(Span { low: 7, high: 7 }),
+        shape: KeyShape::Length(Span { low: 7, high: 7 }.into()),
         mix: parse_mix("get").expect("a mix"),
         ..workload()
     };
-    let tape = open(&drawn, Schedule::Closed { ops });
+    let tape = open(&drawn, Schedule::closed(ops));
     let mut counts = vec![0_u64; keys as usize];
     (0..ops).for_each(|j| counts[tape.op(j).key as usize] += 1);
     counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -164,14 +165,15 @@ fn uniform_keys_and_mixes_have_their_shares() {
     let shares = shares(Distribution::Uniform, 10, 1_000_000);
     assert!(shares.iter().all(|share| (share - 0.1).abs() < 0.00163));
     let mixed = Workload { mix: parse_mix("get=9,set=1").expect("a mix"), ..workload() };
-    let tape = open(&mixed, Schedule::Closed { ops: 1_000_000 });
+    let tape = open(&mixed, Schedule::closed(1_000_000));
     let gets = (0..1_000_000).filter(|j| tape.op(*j).verb == Verb::Get).count() as f64 / 1e6;
     assert!((gets - 0.9).abs() < 0.00163, "{gets}");
 }
 
 #[test]
 fn poisson_arrivals_are_exponential_and_uncorrelated() {
-    let schedule = Schedule::Poisson { rate: 10_000.0, duration_ns: 10_000_000_000 };
+    let schedule =
+        Schedule::Open { arrivals: Arrivals::Poisson, rate: 10_000.0, duration_ns: 10_000_000_000 };
     let tape = open(&workload(), schedule);
     let count = tape.op_count() as f64;
     assert!((count - 100_000.0).abs() < 1040.0, "{count}");
@@ -188,7 +190,8 @@ fn poisson_arrivals_are_exponential_and_uncorrelated() {
 
 #[test]
 fn uniform_arrivals_have_equal_gaps() {
-    let schedule = Schedule::Uniform { rate: 10_000.0, duration_ns: 1_000_000_000 };
+    let schedule =
+        Schedule::Open { arrivals: Arrivals::Uniform, rate: 10_000.0, duration_ns: 1_000_000_000 };
     let tape = open(&workload(), schedule);
     assert_eq!(tape.op_count(), 10_000);
     assert_eq!(tape.period_ns(), 1_000_000_000);
@@ -220,7 +223,7 @@ fn values_follow_the_vectors_of_the_document() {
 
 #[test]
 fn values_are_the_pool_at_the_offset() {
-    let tape = open(&workload(), Schedule::Closed { ops: 1 });
+    let tape = open(&workload(), Schedule::closed(1));
     let pool_bytes = tape.pool().len() as u64;
     for (key, length) in [(0_u32, 0_u32), (1, 10), (49, 40), (7, 1)] {
         let begin = value_offset(key, length, pool_bytes) as usize;
@@ -232,7 +235,7 @@ fn values_are_the_pool_at_the_offset() {
 fn steep_laws_still_make_distinct_runs() {
     for (distribution, run) in [(Distribution::Zipf(8.0), 6), (Distribution::Uniform, 50)] {
         let steep = Workload { distribution, run, ..workload() };
-        let tape = open(&steep, Schedule::Closed { ops: 300 });
+        let tape = open(&steep, Schedule::closed(300));
         let runs = (0..300).map(|j| tape.op(j)).filter(|op| op.verb == Verb::Mget);
         let seen = runs
             .map(|op| assert_eq!(tape.run(&op).collect::<HashSet<_>>().len(), usize::from(run)))
@@ -244,7 +247,11 @@ fn steep_laws_still_make_distinct_runs() {
 #[test]
 fn uniform_schedules_hold_rate_times_duration() {
     for rate in [1, 3, 7, 49, 98, 103, 107, 161, 187, 197, 999, 1_999_u32] {
-        let schedule = Schedule::Uniform { rate: f64::from(rate), duration_ns: 1_000_000_000 };
+        let schedule = Schedule::Open {
+            arrivals: Arrivals::Uniform,
+            rate: f64::from(rate),
+            duration_ns: 1_000_000_000,
+        };
         let tape = open(&workload(), schedule);
         assert_eq!(tape.op_count(), u64::from(rate), "{rate} a second");
     }
@@ -263,10 +270,13 @@ fn sizes_take_binary_suffixes() {
 fn tapes_beyond_memory_are_refused_at_once() {
     let long_runs = Workload { run: 1000, ..workload() };
     for (large, schedule) in [
-        (workload(), Schedule::Closed { ops: 4_000_000_000 }),
-        (workload(), Schedule::Poisson { rate: 1e9, duration_ns: 3_000_000_000 }),
-        (long_runs, Schedule::Closed { ops: 4_000_000 }),
-        (Workload { keys: u32::MAX, ..workload() }, Schedule::Closed { ops: 1 }),
+        (workload(), Schedule::closed(4_000_000_000)),
+        (
+            workload(),
+            Schedule::Open { arrivals: Arrivals::Poisson, rate: 1e9, duration_ns: 3_000_000_000 },
+        ),
+        (long_runs, Schedule::closed(4_000_000)),
+        (Workload { keys: u32::MAX, ..workload() }, Schedule::closed(1)),
     ] {
         let refused = generate(&large, &schedule, 1).expect_err("more than 4 GiB");
         assert!(refused.0.contains("--ops"), "{refused}");
@@ -281,7 +291,7 @@ fn sequence(text: &str, key_step: u32) -> Workload {
 #[test]
 fn a_sequence_is_a_group_and_moves_on() {
     let steps = sequence("set@0 get@1 mget@0-2 incr@1 decr@0 version get", 4);
-    let tape = open(&steps, Schedule::Closed { ops: 13 });
+    let tape = open(&steps, Schedule::closed(13));
     assert_eq!((tape.group(), tape.op_count()), (7, 14), "filled up to whole groups");
     assert_eq!(tape.first_counter(), 48);
     let keys = |j| tape.run(&tape.op(j)).collect::<Vec<u32>>();
@@ -306,38 +316,38 @@ fn a_group_stays_in_one_lane() {
 fn phases_are_one_kind_after_the_other_on_the_same_keys() {
     let mix = parse_mix("set=1,get=1,delete=1").expect("a mix");
     let phases = Workload { mix, order: Order::Phases, ..workload() };
-    let tape = open(&phases, Schedule::Closed { ops: 30 });
+    let tape = open(&phases, Schedule::closed(30));
     for (phase, verb) in [Verb::Set, Verb::Get, Verb::Delete].into_iter().enumerate() {
         for k in 0..10 {
             let op = tape.op(phase as u64 * 10 + k);
             assert_eq!((op.verb, u64::from(op.key)), (verb, k));
         }
     }
-    assert!(generate(&phases, &Schedule::Closed { ops: 31 }, 1).is_err());
+    assert!(generate(&phases, &Schedule::closed(31), 1).is_err());
 }
 
 #[test]
 fn keys_may_be_named() {
     let names: Vec<String> = ["Short", "Sym1-2-3::45"].map(str::to_owned).to_vec();
     let named = Workload { keys: 2, shape: KeyShape::Names(names), run: 2, ..workload() };
-    let tape = open(&named, Schedule::Closed { ops: 1 });
+    let tape = open(&named, Schedule::closed(1));
     assert_eq!((tape.key(0), tape.key(1)), (&b"Short"[..], &b"Sym1-2-3::45"[..]));
     for names in [vec!["a"], vec!["a", "a"], vec!["a", "b c"], vec!["a", ""]] {
         let shape = KeyShape::Names(names.into_iter().map(str::to_owned).collect());
         let refused = Workload { shape, ..named.clone() };
-        assert!(generate(&refused, &Schedule::Closed { ops: 1 }, 1).is_err());
+        assert!(generate(&refused, &Schedule::closed(1), 1).is_err());
     }
 }
 
 #[test]
 fn sequences_that_name_what_is_not_there_are_refused() {
     for text in ["get@48", "incr@2", "mget@47-48", "cas@49"] {
-        let refused = generate(&sequence(text, 0), &Schedule::Closed { ops: 1 }, 1);
+        let refused = generate(&sequence(text, 0), &Schedule::closed(1), 1);
         assert!(refused.is_err(), "{text}");
     }
     for text in ["", "get@", "get@0-3", "mget@3-0", "version@0", "nonsense@0", "get@x"] {
         assert!(parse_sequence(text).is_err(), "{text}");
     }
     let uncounted = Workload { mix: parse_mix("incr=1").expect("a mix"), ..workload() };
-    assert!(generate(&uncounted, &Schedule::Closed { ops: 1 }, 1).is_err());
+    assert!(generate(&uncounted, &Schedule::closed(1), 1).is_err());
 }

@@ -10,6 +10,8 @@ from cachemark.report.value import Report
 def workload(of: Workload) -> str:
     """Such as: 9 get : 1 set; 2,000 keys of 20 bytes, zipf:0.99; values of 100 bytes."""
     parts = [_operations(of), _keys(of), _values(of)]
+    if of.hit_ratio is not None:
+        parts.append(f"{of.hit_ratio:.1%} of the reads find something")
     if of.fill_percent is not None:
         parts.append(f"until the server is {of.fill_percent:g} % full")
     elif of.ops is not None:
@@ -42,7 +44,9 @@ def _values(of: Workload) -> str:
 
 
 def _range(text: str) -> str:
-    return " to ".join(f"{int(end):,}" for end in text.split(".."))
+    """A range of numbers in words; another law as it is written."""
+    ends = text.split("..")
+    return " to ".join(f"{int(end):,}" for end in ends) if all(map(str.isdecimal, ends)) else text
 
 
 def load(of: Load) -> str:
@@ -51,6 +55,8 @@ def load(of: Load) -> str:
     connections = of.processes * (of.connections or of.threads)
     if of.schedule == "closed":
         parts = ["closed loop", _plural(callers, "caller")]
+        if of.think:
+            parts.append(f"thinking {of.think}")
     else:
         parts = [f"open loop, {of.schedule}, {counted(round(of.rate or 0))} operations/s"]
     parts.append(_plural(connections, "connection"))

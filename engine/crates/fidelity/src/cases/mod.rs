@@ -20,7 +20,7 @@ const fn case(id: &'static str, title: &'static str, play: fn() -> Findings) -> 
     Case { id, title, play }
 }
 
-pub const CASES: [Case; 32] = [
+pub const CASES: [Case; 33] = [
     case("F1", "constant 1 ms, 10,000/s", plain::constant),
     case("F2", "1 ms, each 100th 10 ms: which rank is p99?", plain::bimodal),
     case("F3", "exponential delays of 1 ms, Poisson arrivals", plain::exponential),
@@ -41,6 +41,7 @@ pub const CASES: [Case; 32] = [
     case("F13 one", "each 1,000th takes 10 ms, 1 connection", queues::head_of_line),
     case("F13 ten", "the same over 10 connections", queues::head_of_line_of_ten),
     case("F14", "16 callers, one server of 100 µs", queues::closed_loop),
+    case("F14 think", "the same callers think 9 ms, replies take 1 ms", queues::thinking),
     case("F15", "a stall that the window's end falls into", failures::end_in_a_stall),
     case("F16", "1 % is never answered", failures::timeouts),
     case("F17", "10 ms for 5 s, then 1 ms: a warm-up is not counted", plain::warmup),

@@ -6,7 +6,7 @@ use rand_distr::{Distribution, Exp1};
 
 use crate::cases::plain::exponential_ns;
 use crate::check::{Findings, Unit, Verdict};
-use crate::script::{delays, queue};
+use crate::script::{after, delays, queue};
 use crate::trial::{MS, SECOND, Trial, US};
 
 const ROOM: usize = 1 << 14;
@@ -111,5 +111,16 @@ pub fn closed_loop() -> Findings {
             let seconds = played.session.elapsed_ns as f64;
             played.gets().ok as f64 / seconds * played.gets().response.mean()
         })
+        .exactly("most in flight", 16, |played| played.session.tally.max_in_flight)
+}
+
+/// The interactive response time law: N callers make N / (R + Z) operations per second, and each
+/// waits for the others no longer than the server takes.
+pub fn thinking() -> Findings {
+    let played = Trial::thinking(9 * MS, 10).over(8, 2).play(after(MS));
+    Findings::of(played)
+        .responses(0, &[(0.0, MS), (50.0, MS), (100.0, MS)])
+        .lags(0, &[(100.0, 1)])
+        .exactly("operations", 16_000, |played| played.gets().ok)
         .exactly("most in flight", 16, |played| played.session.tally.max_in_flight)
 }

@@ -1,7 +1,7 @@
 //! The tape itself: arrivals and keys follow the laws that they are labelled with.
 
 use cachemark_tape::{
-    Distribution, KeyShape, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
+    Distribution, KeyShape, Law, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
 };
 
 use crate::check::{Check, Findings, Unit, exact};
@@ -100,17 +100,18 @@ fn shares(distribution: Distribution, keys: u32) -> Vec<f64> {
     let workload = Workload {
         keys,
         distribution,
-        shape: KeyShape::Length(Span { low: 8, high: 8 }),
-        size: Span { low: 0, high: 0 },
+        shape: KeyShape::Length(Span { low: 8, high: 8 }.into()),
+        size: Span { low: 0, high: 0 }.into(),
         compressibility: 0.0,
         mix: parse_mix("get").expect("a mix"),
         run: 1,
         prefill: 0.0,
-        exptime_s: 0,
+        exptime_s: Law::fixed(0),
+        hit_ratio: None,
         order: Order::Mixed,
         counters: 0,
     };
-    let bytes = generate(&workload, &Schedule::Closed { ops: DRAWS }, 1).expect("a tape");
+    let bytes = generate(&workload, &Schedule::closed(DRAWS), 1).expect("a tape");
     let tape = Tape::from_bytes(bytes).expect("our own tape");
     let mut counts = vec![0_u32; keys as usize];
     for j in 0..tape.op_count() {

@@ -19,11 +19,11 @@ impl Wire for Binary {
     #[inline]
     fn write(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>) {
         let op = &pending.op;
-        let loud = opcode_of(op.verb);
+        let loud = opcode_of(pending.command());
         let head = Head::new(if op.noreply { opcode::quiet(loud) } else { loud }, pending.tag);
         let key = || book.key(op.key);
-        match op.verb {
-            Verb::Get | Verb::Gets | Verb::Cas | Verb::Delete => codec::plain(out, &head, key()),
+        match pending.command() {
+            Verb::Get | Verb::Fetch | Verb::Gets | Verb::Cas | Verb::Delete => codec::plain(out, &head, key()),
             Verb::Mget => write_mget(out, pending, book),
             Verb::Touch | Verb::Gat => codec::touch(out, &head, key(), op.exptime_s),
             Verb::Version => codec::bare(out, &head),
@@ -79,7 +79,7 @@ fn write_mget(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>) {
 
 fn opcode_of(verb: Verb) -> u8 {
     match verb {
-        Verb::Get | Verb::Gets | Verb::Cas => opcode::GET,
+        Verb::Get | Verb::Fetch | Verb::Gets | Verb::Cas => opcode::GET,
         Verb::Mget => opcode::GET_KEY_QUIET,
         Verb::Set | Verb::Mset => opcode::SET,
         Verb::Add => opcode::ADD,
@@ -111,10 +111,10 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
         Verb::Mset => return of_mset(pending, reply, number),
         _ if number != 0 => return Err(Violation),
         Verb::Cas if pending.swapping => return of_swap(pending, reply),
-        _ if reply.opcode != opcode_of(op.verb) => return Err(Violation),
+        _ if reply.opcode != opcode_of(pending.command()) => return Err(Violation),
         _ => {}
     }
-    match (op.verb, reply.answer) {
+    match (pending.command(), reply.answer) {
         (_, Answer::Error(kind)) => pending.failure = Some(failure_of(kind)),
         (Verb::Get | Verb::Gets | Verb::Gat | Verb::Cas, Answer::Done) => {
             let flags = reply.flags().ok_or(Violation)?;

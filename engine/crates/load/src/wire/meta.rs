@@ -23,8 +23,8 @@ impl Wire for Meta {
     fn write(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>) {
         let op = &pending.op;
         let key = || book.key(op.key);
-        match op.verb {
-            Verb::Get => codec::get(out, key(), &VALUE),
+        match pending.command() {
+            Verb::Get | Verb::Fetch => codec::get(out, key(), &VALUE),
             Verb::Gets | Verb::Cas => codec::get(out, key(), &Get { cas: true, ..VALUE }),
             Verb::Gat => codec::get(out, key(), &Get { touch_s: Some(op.exptime_s), ..VALUE }),
             Verb::Touch => {
@@ -44,7 +44,7 @@ impl Wire for Meta {
                 codec::count(out, key(), op.length, op.verb == Verb::Incr, op.noreply);
             }
             Verb::Set | Verb::Add | Verb::Replace => {
-                let mode = match op.verb {
+                let mode = match pending.command() {
                     Verb::Add => Mode::Add,
                     Verb::Replace => Mode::Replace,
                     _ => Mode::Set,
@@ -96,7 +96,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
         // Of several gets each may fail; the end of them is told all the same.
         return Ok(pending.op.verb != Verb::Mget && pending.end_of_batch());
     }
-    match (pending.op.verb, reply.answer) {
+    match (pending.command(), reply.answer) {
         (Verb::Get | Verb::Gets | Verb::Gat, Answer::Value(data)) => {
             value(pending, reply, data, book)?;
         }

@@ -20,8 +20,8 @@ impl Wire for Text {
     fn write(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>) {
         let op = &pending.op;
         let key = || book.key(op.key);
-        match op.verb {
-            Verb::Get => encode::get(out, "get", std::iter::once(key())),
+        match pending.command() {
+            Verb::Get | Verb::Fetch => encode::get(out, "get", std::iter::once(key())),
             Verb::Gets | Verb::Cas => encode::get(out, "gets", std::iter::once(key())),
             Verb::Mget => encode::get(out, "get", book.keys(op).map(|k| book.key(k))),
             Verb::Gat => encode::get_and_touch(out, key(), op.exptime_s),
@@ -33,7 +33,7 @@ impl Wire for Text {
             }
             Verb::Set | Verb::Add | Verb::Replace => {
                 let value = book.value(op.key, op.length);
-                encode::store(out, op.verb.name(), key(), op.exptime_s, value, op.noreply);
+                encode::store(out, pending.command().name(), key(), op.exptime_s, value, op.noreply);
             }
             Verb::Mset => {
                 for k in book.keys(op) {
@@ -73,7 +73,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
         pending.failure = Some(failure_of(*kind));
         return Ok(pending.end_of_batch());
     }
-    match (pending.op.verb, reply) {
+    match (pending.command(), reply) {
         (Verb::Cas, Reply::Value { key, flags, data, cas }) if pending.token.is_none() => {
             take_named(pending, key, *flags, data, book);
             take_token(pending, cas.ok_or(Violation)?);

@@ -1,0 +1,70 @@
+//! Workloads by name: `presets.toml`, whose options are read as those of the command line are.
+
+use std::collections::BTreeMap;
+
+use clap::Parser;
+use serde::{Deserialize, Serialize};
+
+use crate::workload::WorkloadArguments;
+
+/// One named workload.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preset {
+    /// One sentence on what it is.
+    pub about: String,
+    /// Where its figures are from, and what is not from there.
+    pub source: String,
+    pub assumed: String,
+    /// Options of a workload without their dashes, and their values as they are typed.
+    pub options: BTreeMap<String, String>,
+}
+
+#[derive(Parser)]
+#[command(no_binary_name = true)]
+struct Options {
+    #[command(flatten)]
+    workload: WorkloadArguments,
+}
+
+/// All presets by name.
+pub fn all() -> BTreeMap<String, Preset> {
+    toml::from_str(include_str!("presets.toml")).expect("a table that is tested")
+}
+
+/// The arguments of a preset; an error names those that there are.
+pub fn arguments(name: &str) -> Result<WorkloadArguments, String> {
+    let mut presets = all();
+    let Some(preset) = presets.remove(name) else {
+        let known: Vec<String> = presets.into_keys().collect();
+        let scans =
+            if name == "ycsb-e" { " (YCSB E is scans, which memcached has none of)" } else { "" };
+        return Err(format!("--preset: no {name:?}{scans}: {}", known.join(", ")));
+    };
+    let words =
+        preset.options.iter().flat_map(|(option, value)| [format!("--{option}"), value.clone()]);
+    Options::try_parse_from(words)
+        .map(|options| options.workload)
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_a_workload_that_can_be_made() {
+        for (name, preset) in all() {
+            let arguments = arguments(&name).expect("options as they are typed");
+            let workload = arguments.workload().expect("no preset in a preset");
+            workload.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(!preset.about.is_empty() && !preset.source.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_one_is_refused_with_those_that_there_are() {
+        let refused = arguments("ycsb-e").expect_err("no scans");
+        assert!(refused.contains("scans") && refused.contains("ycsb-a, "), "{refused}");
+    }
+}
