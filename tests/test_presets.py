@@ -71,7 +71,7 @@ def test_an_unknown_one_is_refused() -> None:
         ('mix = { get = 1 }\nkeys = { distribution = "latest" }', 'think = "exp:1ms"'),
         ('mix = { get = 1 }\nkeys = { distribution = "gaussian:0.1" }', 'think = "500us"'),
         ('mix = { fetch = 1 }\nexptime_s = "10m..1h"', 'schedule = "gpareto:0.15"\nrate = 9000'),
-        ('mix = { get = 1 }\nhit_ratio = 0.9', 'schedule = "bursts:5:0.1:1ms"\nrate = 9000'),
+        ("mix = { get = 1 }\nhit_ratio = 0.9", 'schedule = "bursts:5:0.1:1ms"\nrate = 9000'),
         ('mix = { set = 1 }\nvalues = { size = "64=3,lognormal:300:1=1" }', ""),
     ],
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
+from pathlib import Path
 
-from cachemark.outcome import Outcome
+from cachemark.outcome import from_line
 from tests.conftest import Cli
-from tests.runs import outcomes
 
 TEXT = """name = "x"
 question = "q"
@@ -42,3 +41,22 @@ name = "thoughtful"
 think = "1ms"
 connections = 2
 """
+
+
+def test_fetch_hits_and_thought_are_judged_by_the_servers_counts(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(TEXT)
+    ran = cli("run", "x.toml")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (path,) = tmp_path.glob("results/*/outcomes.jsonl")
+    played = {o.trial.cell.workload: o for o in map(from_line, path.read_bytes().splitlines())}
+    assert {o.verdict for o in played.values()} == {"VALID"}, played
+    done = {name: outcome.measure for name, outcome in played.items() if outcome.measure}
+    fetch = done["fetch"].operations["fetch"]
+    # 250 of 1,000 keys are stored first, each other one by the fetch that misses it.
+    assert fetch.ok == fetch.hits + fetch.misses == 2000
+    assert 400 < fetch.misses <= 750
+    get = done["hits"].operations["get"]
+    assert abs(get.hits / get.ok - 0.814) < 3.29 * (0.814 * 0.186 / 2000) ** 0.5
+    # Two callers that think 1 ms: fifty operations each take 50 ms at least.
+    assert done["think"].elapsed_ns >= 50_000_000
+    assert done["think"].lag is not None

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Session, Way};
-use cachemark_tape::{Tape, generate};
+use cachemark_tape::Tape;
 use serde::Serialize;
 
 use crate::drive_table;
@@ -132,10 +132,7 @@ fn tape(arguments: &Arguments) -> Result<Tape, String> {
     if let Some(path) = &arguments.tape {
         return Tape::open(path).map_err(|error| format!("--tape {}: {error}", path.display()));
     }
-    let schedule =
-        arguments.workload.schedule(Some(arguments.duration)).map_err(|error| error.to_string())?;
-    let bytes = generate(&arguments.workload.workload()?, &schedule, arguments.workload.seed())
-        .map_err(|error| error.to_string())?;
+    let bytes = arguments.workload.tape(Some(arguments.duration))?;
     Tape::from_bytes(bytes).map_err(|error| error.to_string())
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cachemark_load::Address;
 use cachemark_null::{Counting, Floor, Plan, Responder, play};
-use cachemark_tape::{Tape, generate};
+use cachemark_tape::Tape;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -148,8 +148,6 @@ fn opened(path: &Path) -> Result<Tape, String> {
 }
 
 fn made(workload: &WorkloadArguments) -> Result<Tape, String> {
-    let schedule = workload.schedule(None).map_err(|error| error.to_string())?;
-    let bytes = generate(&workload.workload(), &schedule, workload.seed)
-        .map_err(|error| error.to_string())?;
+    let bytes = workload.tape(None)?;
     Tape::from_bytes(bytes).map_err(|error| error.to_string())
 }

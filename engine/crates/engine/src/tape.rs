@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use cachemark_tape::{Tape, generate};
+use cachemark_tape::Tape;
 use clap::Subcommand;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -83,9 +83,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
 }
 
 fn write(arguments: &WriteArguments) -> Result<(), String> {
-    let schedule = arguments.workload.schedule(arguments.duration).map_err(|e| e.to_string())?;
-    let bytes = generate(&arguments.workload.workload()?, &schedule, arguments.workload.seed())
-        .map_err(|error| error.to_string())?;
+    let bytes = arguments.workload.tape(arguments.duration)?;
     let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     save(&arguments.out, &bytes)?;
     let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;

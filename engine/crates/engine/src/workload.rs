@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cachemark_tape::{
     Arrivals, Distribution, KeyShape, Kind, Law, Order, Schedule, Step, Think, Workload,
-    WorkloadError, parse_mix, parse_sequence, seconds,
+    WorkloadError, generate, parse_mix, parse_sequence, seconds,
 };
 use clap::ValueEnum;
 
@@ -164,28 +164,31 @@ impl WorkloadArguments {
             (None, _) => Order::Mixed,
         };
         let keys = match given.key_names.len() {
-            0 => given.keys.unwrap_or(10_000),
+            0 => given.keys.unwrap_or(Workload::default().keys),
             named => named as u32,
         };
-        let usual = || parse_mix("get=9,set=1").expect("a mix");
+        let usual = Workload::default();
         Ok(Workload {
             keys,
             shape: given.shape(),
             order,
             counters: given.counters.unwrap_or(0),
-            distribution: given.distribution.or(given.zipf).unwrap_or(Distribution::Uniform),
-            size: given.size.unwrap_or(Law::fixed(100)),
-            compressibility: given.compressibility.unwrap_or(0.0),
-            mix: given.mix.map_or_else(usual, |Mix(kinds)| kinds),
-            run: given.run.unwrap_or(10),
-            prefill: given.prefill.or(given.hit_ratio).unwrap_or(1.0),
+            distribution: given.distribution.or(given.zipf).unwrap_or(usual.distribution),
+            size: given.size.unwrap_or(usual.size),
+            compressibility: given.compressibility.unwrap_or(usual.compressibility),
+            mix: given.mix.map_or(usual.mix, |Mix(kinds)| kinds),
+            run: given.run.unwrap_or(usual.run),
+            prefill: given.prefill.or(given.hit_ratio).unwrap_or(usual.prefill),
             hit_ratio: given.hit_ratio,
-            exptime_s: given.exptime.unwrap_or(Law::fixed(0)),
+            exptime_s: given.exptime.unwrap_or(usual.exptime_s),
         })
     }
 
-    pub fn seed(&self) -> u64 {
-        self.seed.unwrap_or(1)
+    /// The tape of all that; an open loop's schedule is as long as `duration`.
+    pub fn tape(&self, duration: Option<Duration>) -> Result<Vec<u8>, String> {
+        let schedule = self.schedule(duration).map_err(|error| error.to_string())?;
+        generate(&self.workload()?, &schedule, self.seed.unwrap_or(1))
+            .map_err(|error| error.to_string())
     }
 
     fn shape(&self) -> KeyShape {
@@ -223,7 +226,7 @@ impl WorkloadArguments {
     }
 
     /// The schedule; a rate alone means Poisson arrivals.
-    pub fn schedule(&self, duration: Option<Duration>) -> Result<Schedule, WorkloadError> {
+    fn schedule(&self, duration: Option<Duration>) -> Result<Schedule, WorkloadError> {
         let name = match (self.schedule, self.rate) {
             (Some(name), _) => name,
             (None, Some(_)) => ScheduleName::Open(Arrivals::Poisson),

@@ -19,8 +19,8 @@ mod socket;
 mod sockets;
 mod spread;
 mod tally;
-mod wire;
 mod thinking;
+mod wire;
 
 pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, Way, cpu_times};
 pub use event_loop::{EventLoop, Links, Shared};

@@ -79,10 +79,7 @@ impl Pending {
     #[inline]
     pub(crate) fn has_to_swap(&self) -> bool {
         let fills = self.op.verb == Verb::Fetch && self.figures.misses > 0;
-        (self.token.is_some() || fills)
-            && !self.swapping
-            && !self.wrong
-            && self.failure.is_none()
+        (self.token.is_some() || fills) && !self.swapping && !self.wrong && self.failure.is_none()
     }
 
     /// What is under way of it on the wire: a fetch is a get, and then a set.

@@ -157,27 +157,20 @@ fn on_ring(ring: &[(u32, u16)], point: u32) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use cachemark_tape::{
-        Distribution, KeyShape, Order, Schedule, Span, Verb, Workload, generate, parse_mix,
-    };
+    use cachemark_tape::{KeyShape, Law, Schedule, Workload, generate, parse_mix};
 
     use super::*;
 
     fn tape(mix: &str) -> Tape {
         let workload = Workload {
             keys: 100,
-            distribution: Distribution::Uniform,
             shape: KeyShape::Pattern("key-{index}".to_owned()),
-            size: Span { low: 10, high: 10 },
-            compressibility: 0.0,
+            size: Law::fixed(10),
             mix: parse_mix(mix).expect("a mix"),
             run: 12,
-            prefill: 1.0,
-            exptime_s: 0,
-            order: Order::Mixed,
-            counters: 0,
+            ..Workload::default()
         };
-        let bytes = generate(&workload, &Schedule::Closed { ops: 200 }, 1).expect("a tape");
+        let bytes = generate(&workload, &Schedule::closed(200), 1).expect("a tape");
         Tape::from_bytes(bytes).expect("our own tape")
     }
 

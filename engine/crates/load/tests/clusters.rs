@@ -8,29 +8,24 @@ use cachemark_load::{
     Address, Client, Configuration, Control, Hashing, Limits, PrepareError, Session, Way, WireName,
 };
 use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
-use cachemark_tape::{
-    Distribution, KeyShape, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
-};
+use cachemark_tape::{KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,cas=2,\
-                          incr=2,decr,set_noreply,delete_noreply,mset_noreply,incr_noreply";
+                          incr=2,decr,fetch=3,set_noreply,delete_noreply,mset_noreply,incr_noreply";
 const OPS: u64 = 2000;
 
 fn tape(mix: &str) -> Arc<Tape> {
     let workload = Workload {
         keys: 60,
-        distribution: Distribution::Uniform,
         shape: KeyShape::Pattern("key-{index}".to_owned()),
-        size: Span { low: 0, high: 300 },
-        compressibility: 0.0,
+        size: Span { low: 0, high: 300 }.into(),
         mix: parse_mix(mix).expect("a mix"),
         run: 7,
         prefill: 0.5,
-        exptime_s: 0,
-        order: Order::Mixed,
         counters: 10,
+        ..Workload::default()
     };
-    let bytes = generate(&workload, &Schedule::Closed { ops: OPS }, 1).expect("a tape");
+    let bytes = generate(&workload, &Schedule::closed(OPS), 1).expect("a tape");
     Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
 }
 
@@ -112,7 +107,7 @@ fn every_way_comes_to_the_same() {
     let tape = tape(EVERY_KIND);
     let (session, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (figures(&session), items[0]);
-    assert_eq!(expected.len(), 18, "every kind was played");
+    assert_eq!(expected.len(), 19, "every kind was played");
     assert!(expected["mget"][2] > 0 && expected["mget"][3] > 0, "hits and misses");
     assert!(expected["cas"][2] > 0 && expected["incr"][3] > 0);
     for wire in WireName::ALL {

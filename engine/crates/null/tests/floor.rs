@@ -7,25 +7,17 @@ use std::time::Duration;
 
 use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Way};
 use cachemark_null::{Counting, Plan, Responder, play};
-use cachemark_tape::{
-    Distribution, KeyShape, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
-};
+use cachemark_tape::{KeyShape, Schedule, Tape, Workload, generate, parse_mix};
 
 fn tape(keys: u32, mix: &str) -> Tape {
     let workload = Workload {
         keys,
-        distribution: Distribution::Uniform,
         shape: KeyShape::Pattern("key-{index:06}".to_owned()),
-        size: Span { low: 100, high: 100 },
-        compressibility: 0.0,
         mix: parse_mix(mix).expect("a mix"),
         run: 2,
-        prefill: 1.0,
-        exptime_s: 0,
-        order: Order::Mixed,
-        counters: 0,
+        ..Workload::default()
     };
-    let bytes = generate(&workload, &Schedule::Closed { ops: 1000 }, 1).expect("a tape");
+    let bytes = generate(&workload, &Schedule::closed(1000), 1).expect("a tape");
     Tape::from_bytes(bytes).expect("our own tape")
 }
 

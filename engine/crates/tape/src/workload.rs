@@ -60,6 +60,26 @@ pub struct Workload {
     pub exptime_s: Law,
 }
 
+/// Nine reads to a write of 10,000 keys, alike popular, with values of 100 bytes.
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload {
+            keys: 10_000,
+            distribution: Distribution::Uniform,
+            shape: KeyShape::Length(Law::fixed(20)),
+            size: Law::fixed(100),
+            compressibility: 0.0,
+            mix: parse_mix("get=9,set=1").expect("a mix"),
+            order: Order::Mixed,
+            counters: 0,
+            run: 10,
+            prefill: 1.0,
+            hit_ratio: None,
+            exptime_s: Law::fixed(0),
+        }
+    }
+}
+
 impl Workload {
     /// Refuse what cannot be made, and say what could.
     pub fn check(&self) -> Result<(), WorkloadError> {

@@ -23,7 +23,9 @@ impl Wire for Binary {
         let head = Head::new(if op.noreply { opcode::quiet(loud) } else { loud }, pending.tag);
         let key = || book.key(op.key);
         match pending.command() {
-            Verb::Get | Verb::Fetch | Verb::Gets | Verb::Cas | Verb::Delete => codec::plain(out, &head, key()),
+            Verb::Get | Verb::Fetch | Verb::Gets | Verb::Cas | Verb::Delete => {
+                codec::plain(out, &head, key())
+            }
             Verb::Mget => write_mget(out, pending, book),
             Verb::Touch | Verb::Gat => codec::touch(out, &head, key(), op.exptime_s),
             Verb::Version => codec::bare(out, &head),

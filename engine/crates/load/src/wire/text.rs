@@ -33,7 +33,14 @@ impl Wire for Text {
             }
             Verb::Set | Verb::Add | Verb::Replace => {
                 let value = book.value(op.key, op.length);
-                encode::store(out, pending.command().name(), key(), op.exptime_s, value, op.noreply);
+                encode::store(
+                    out,
+                    pending.command().name(),
+                    key(),
+                    op.exptime_s,
+                    value,
+                    op.noreply,
+                );
             }
             Verb::Mset => {
                 for k in book.keys(op) {
