@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use cachemark_tape::{Lane, Tape};
+use cachemark_tape::{Lane, Op, Tape, Verb};
 
 use crate::clock::Monotonic;
 use crate::event_loop::{EventLoop, Links, Shared};
@@ -145,7 +145,7 @@ impl Client {
         if configuration.addresses.is_empty() {
             return usage("no server".to_owned());
         }
-        check_kinds(&tape, configuration.way.wire)?;
+        check_kinds(&tape, &configuration.way)?;
         let Configuration { addresses, hashing, way, .. } = &configuration;
         let spread = (addresses.len() > 1)
             .then(|| Arc::new(Spread::new(&tape, addresses, *hashing, way.replicas)));
@@ -228,9 +228,14 @@ impl Client {
 }
 
 /// Whether every kind of operation on a tape can be asked for.
-fn check_kinds(tape: &Tape, wire: WireName) -> Result<(), PrepareError> {
-    match (0..tape.op_count()).map(|j| tape.op(j)).find(|op| !wire.can(op.verb, op.noreply)) {
+fn check_kinds(tape: &Tape, way: &Way) -> Result<(), PrepareError> {
+    let Way { wire, replicas } = *way;
+    let can = |op: &Op| wire.can(op.verb, op.noreply) && !(replicas && op.verb == Verb::Fetch);
+    match (0..tape.op_count()).map(|j| tape.op(j)).find(|op| !can(op)) {
         None => Ok(()),
+        Some(op) if op.verb == Verb::Fetch => Err(PrepareError::Unsupported(
+            "a fetch fills one server, which would tell replicas apart".to_owned(),
+        )),
         Some(op) => {
             let (kind, wire) = (op.verb.kind(op.noreply), wire.name());
             Err(PrepareError::Unsupported(format!("the {wire} protocol has no {kind}")))

@@ -1,6 +1,6 @@
 //! Which of several servers holds a key. Reckoned for the whole key table before anything is timed.
 
-use cachemark_tape::{Op, Tape, Verb};
+use cachemark_tape::{Op, Tape};
 use md5::{Digest, Md5};
 
 use crate::socket::Address;
@@ -68,9 +68,7 @@ impl Spread {
 
     /// Whether the parts of an operation all do the same, each on another server.
     pub fn copies(&self, op: &Op) -> bool {
-        // A fetch asks one server, and fills that one.
-        let stores = op.verb.writes() && op.verb != Verb::Fetch;
-        self.replicas && (stores || op.verb.changes())
+        self.replicas && (op.verb.writes() || op.verb.changes())
     }
 
     /// What of an ordered operation goes to which server, in the order of servers.
@@ -157,7 +155,7 @@ fn on_ring(ring: &[(u32, u16)], point: u32) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use cachemark_tape::{KeyShape, Law, Schedule, Workload, generate, parse_mix};
+    use cachemark_tape::{KeyShape, Law, Schedule, Verb, Workload, generate, parse_mix};
 
     use super::*;
 

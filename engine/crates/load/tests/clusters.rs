@@ -11,7 +11,7 @@ use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
 use cachemark_tape::{KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,cas=2,\
-                          incr=2,decr,fetch=3,set_noreply,delete_noreply,mset_noreply,incr_noreply";
+                          incr=2,decr,set_noreply,delete_noreply,mset_noreply,incr_noreply";
 const OPS: u64 = 2000;
 
 fn tape(mix: &str) -> Arc<Tape> {
@@ -107,7 +107,7 @@ fn every_way_comes_to_the_same() {
     let tape = tape(EVERY_KIND);
     let (session, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (figures(&session), items[0]);
-    assert_eq!(expected.len(), 19, "every kind was played");
+    assert_eq!(expected.len(), 18, "every kind was played");
     assert!(expected["mget"][2] > 0 && expected["mget"][3] > 0, "hits and misses");
     assert!(expected["cas"][2] > 0 && expected["incr"][3] > 0);
     for wire in WireName::ALL {
@@ -126,6 +126,25 @@ fn every_way_comes_to_the_same() {
             }
         }
     }
+}
+
+#[test]
+fn a_fetch_fills_what_it_misses() {
+    let tape = tape("fetch=8,delete=2");
+    let (session, items) = play(&tape, PLAIN).expect("a client");
+    let (expected, held) = (figures(&session), items[0]);
+    let fetch = expected["fetch"];
+    assert_eq!((fetch[0], fetch[0]), (fetch[1], fetch[2] + fetch[3]), "hits and misses are all");
+    assert!(fetch[2] > 0 && fetch[3] > 30, "each key is missed once at least: {fetch:?}");
+    for wire in WireName::ALL {
+        for servers in [1, 3] {
+            let (session, items) = play(&tape, Play { wire, servers, ..PLAIN }).expect("a client");
+            assert_eq!(figures(&session), expected, "{wire:?} {servers}");
+            assert_eq!(items.iter().sum::<u64>(), held, "{wire:?} {servers}");
+        }
+    }
+    let replicas = Play { servers: 3, replicas: true, ..PLAIN };
+    assert!(matches!(play(&tape, replicas), Err(PrepareError::Unsupported(_))));
 }
 
 #[test]
