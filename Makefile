@@ -62,6 +62,7 @@ servers: setup ## The servers that are built on demand: Infinispan and jmemcache
 # program:package
 DEBIAN := memcached:memcached pypy3:pypy3 yrmcds:yrmcds nutcracker:nutcracker \
   chromium:chromium chromedriver:chromium-driver \
+  memccapable:libmemcached-tools openssl:openssl \
   ruby:ruby hyperfine:hyperfine /usr/share/benchmark/compare.py:libbenchmark-tools
 
 debian: ## Debian packages that the tests need: servers, PyPy, a browser, readers of exports (through sudo if not root)

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use cachemark_server::{Endpoint, IoMode, Settings, State, start};
+use cachemark_server::{Accounts, Endpoint, IoMode, Settings, State, Tls, start};
 use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::{fail, scripted, units};
+
+/// What `version` answers: clients look for memcached's number, so it begins with the one whose
+/// semantics are followed.
+const VERSION: &str = concat!("1.6.45-cachemark-", env!("CARGO_PKG_VERSION"));
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Io {
@@ -31,6 +35,18 @@ pub struct Arguments {
     /// A Unix socket to listen on besides
     #[arg(long)]
     unix: Vec<PathBuf>,
+    /// host:port to answer datagrams on besides; may be repeated
+    #[arg(long)]
+    udp: Vec<String>,
+    /// Certificates in PEM: TCP connections are TLS
+    #[arg(long, requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's key in PEM
+    #[arg(long, requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Lines of user:password: clients have to tell who they are (SASL PLAIN, or the text protocol's set)
+    #[arg(long)]
+    auth_file: Option<PathBuf>,
     /// How connections are served
     #[arg(long, value_enum, default_value = "events")]
     io: Io,
@@ -41,7 +57,7 @@ pub struct Arguments {
     #[arg(long, default_value = "64m", value_parser = units::bytes)]
     memory: u64,
     /// The largest item (1m)
-    #[arg(long, default_value = "1m", value_parser = units::bytes)]
+    #[arg(short = 'I', long, default_value = "1m", value_parser = units::bytes)]
     max_item_size: u64,
     /// Connections at once
     #[arg(long, default_value = "1024", value_parser = units::whole)]
@@ -50,7 +66,7 @@ pub struct Arguments {
     #[arg(long)]
     pub stop_with_stdin: bool,
     /// Answer reads by this script (TOML), on one thread; `stats reset` begins it anew
-    #[arg(long, conflicts_with_all = ["io", "threads"])]
+    #[arg(long, conflicts_with_all = ["io", "threads", "udp", "tls_cert", "auth_file"])]
     pub script: Option<PathBuf>,
     /// Where to write, at the end, when each read came and was answered (JSON)
     #[arg(long, requires = "script")]
@@ -63,7 +79,8 @@ pub struct Arguments {
 impl Arguments {
     pub fn endpoints(&self) -> Vec<Endpoint> {
         let tcp = self.listen.iter().cloned().map(Endpoint::Tcp);
-        tcp.chain(self.unix.iter().cloned().map(Endpoint::Unix)).collect()
+        let unix = self.unix.iter().cloned().map(Endpoint::Unix);
+        tcp.chain(unix).chain(self.udp.iter().cloned().map(Endpoint::Udp)).collect()
     }
 }
 
@@ -92,7 +109,15 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     let endpoints = arguments.endpoints();
     // Watched before the first connection, so that no signal is missed.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
-    let state = Arc::new(State::new(settings, env!("CARGO_PKG_VERSION")));
+    let state = State::new(settings, VERSION);
+    let state = match accounts(arguments)? {
+        Some(accounts) => state.only_for(accounts),
+        None => state,
+    };
+    let state = Arc::new(match tls(arguments)? {
+        Some(tls) => state.with_tls(tls),
+        None => state,
+    });
     let mut server = start(&endpoints, &state).map_err(|error| error.to_string())?;
     announce(&server.addresses, settings.io.name(), &settings)?;
     let (stop, stopped) = channel();
@@ -122,6 +147,22 @@ pub fn settings(arguments: &Arguments) -> Settings {
         item_bytes_max: arguments.max_item_size,
         max_connections: arguments.max_connections,
     }
+}
+
+fn tls(arguments: &Arguments) -> Result<Option<Tls>, String> {
+    match arguments.tls_cert.as_ref().zip(arguments.tls_key.as_ref()) {
+        Some((certificates, key)) => {
+            Tls::read(certificates, key).map(Some).map_err(|error| format!("TLS: {error}"))
+        }
+        None => Ok(None),
+    }
+}
+
+fn accounts(arguments: &Arguments) -> Result<Option<Accounts>, String> {
+    let Some(path) = &arguments.auth_file else { return Ok(None) };
+    let named = |error: String| format!("--auth-file {}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
+    Accounts::parse(&text).map(Some).map_err(named)
 }
 
 /// Say where it listens, and how.

@@ -28,6 +28,9 @@ pub enum Verb {
     Version,
     Stat,
     Quit,
+    SaslMechanisms,
+    SaslAuthenticate,
+    SaslStep,
 }
 
 impl Verb {
@@ -49,6 +52,9 @@ impl Verb {
             0x10 => Verb::Stat,
             0x1c => Verb::Touch,
             0x1d | 0x1e | 0x23 | 0x24 => Verb::GetAndTouch,
+            0x20 => Verb::SaslMechanisms,
+            0x21 => Verb::SaslAuthenticate,
+            0x22 => Verb::SaslStep,
             _ => return None,
         })
     }
@@ -64,13 +70,20 @@ impl Verb {
             Verb::Flush => (&[0, 4][..], Part::Refused, Part::Refused),
             Verb::Noop | Verb::Version | Verb::Quit => (&[0][..], Part::Refused, Part::Refused),
             Verb::Stat => (&[0][..], Part::Allowed, Part::Refused),
+            Verb::SaslMechanisms => (&[0][..], Part::Refused, Part::Refused),
+            Verb::SaslAuthenticate | Verb::SaslStep => (&[0][..], Part::Needed, Part::Allowed),
         };
         Shape { extras, key, value }
     }
 
     /// Whether it stores a value that the request carries.
     pub fn stores(self) -> bool {
-        self.shape().value == Part::Allowed
+        self.shape().value == Part::Allowed && !self.authenticates()
+    }
+
+    /// Whether it tells who the client is.
+    pub fn authenticates(self) -> bool {
+        matches!(self, Verb::SaslMechanisms | Verb::SaslAuthenticate | Verb::SaslStep)
     }
 }
 
@@ -107,6 +120,7 @@ pub enum Status {
     InvalidArguments = 0x0004,
     NotStored = 0x0005,
     NonNumeric = 0x0006,
+    NotAuthenticated = 0x0020,
     UnknownCommand = 0x0081,
     OutOfMemory = 0x0082,
 }
@@ -122,6 +136,7 @@ impl Status {
             Status::InvalidArguments => b"Invalid arguments",
             Status::NotStored => b"Not stored.",
             Status::NonNumeric => b"Non-numeric server-side value for incr or decr",
+            Status::NotAuthenticated => b"Auth failure.",
             Status::UnknownCommand => b"Unknown command",
             Status::OutOfMemory => b"Out of memory",
         }

@@ -42,16 +42,43 @@ pub struct Store<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    Get { keys: Keys<'a>, cas: bool },
-    GetAndTouch { keys: Keys<'a>, exptime: i64, cas: bool },
+    Get {
+        keys: Keys<'a>,
+        cas: bool,
+    },
+    GetAndTouch {
+        keys: Keys<'a>,
+        exptime: i64,
+        cas: bool,
+    },
     Store(Store<'a>),
-    Delete { key: &'a [u8], noreply: bool },
-    Arithmetic { key: &'a [u8], delta: u64, increment: bool, noreply: bool },
-    Touch { key: &'a [u8], exptime: i64, noreply: bool },
-    FlushAll { delay: i64, noreply: bool },
+    Delete {
+        key: &'a [u8],
+        noreply: bool,
+    },
+    Arithmetic {
+        key: &'a [u8],
+        delta: u64,
+        increment: bool,
+        noreply: bool,
+    },
+    Touch {
+        key: &'a [u8],
+        exptime: i64,
+        noreply: bool,
+    },
+    FlushAll {
+        delay: i64,
+        noreply: bool,
+    },
     Version,
-    Verbosity { noreply: bool },
-    Stats { topic: &'a [u8] },
+    Verbosity {
+        noreply: bool,
+    },
+    /// The topic is all that follows: some have words of their own.
+    Stats {
+        topic: &'a [u8],
+    },
     Quit,
     Meta(MetaRequest<'a>),
     MetaNoop,
@@ -68,6 +95,10 @@ pub enum Refusal {
     },
     BadExptime,
     BadDelta,
+    /// More words than `delete` has.
+    DeleteWords,
+    /// Not even the refusal is told.
+    Silent,
 }
 
 impl Refusal {
@@ -77,6 +108,10 @@ impl Refusal {
             Refusal::Unknown => b"ERROR\r\n",
             Refusal::BadFormat { .. } => b"CLIENT_ERROR bad command line format\r\n",
             Refusal::BadExptime => b"CLIENT_ERROR invalid exptime argument\r\n",
+            Refusal::DeleteWords => {
+                b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
+            }
+            Refusal::Silent => b"",
             Refusal::BadDelta => b"CLIENT_ERROR invalid numeric delta argument\r\n",
         }
     }
@@ -142,7 +177,7 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
         b"flush_all" => flush_all(words),
         b"verbosity" => verbosity(words),
         b"version" => Ok(Command::Version),
-        b"stats" => Ok(Command::Stats { topic: words.into_iter().next().unwrap_or_default() }),
+        b"stats" => Ok(Command::Stats { topic: words.0 }),
         b"quit" => Ok(Command::Quit),
         _ => Err(Refusal::Unknown),
     }
@@ -247,9 +282,16 @@ fn meta_set(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
 
 fn delete(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let key = key(&mut words)?;
-    // A time of 0 was once allowed here; it is skipped like any other word.
-    let noreply = words.any(|word| word == b"noreply");
-    Ok(Command::Delete { key, noreply })
+    // A time was once allowed here: one word is skipped.
+    let mut next = words.next();
+    if next.is_some_and(|word| word != b"noreply") {
+        next = words.next();
+    }
+    match next {
+        None => Ok(Command::Delete { key, noreply: false }),
+        Some(b"noreply") => Ok(Command::Delete { key, noreply: true }),
+        Some(_) => Err(Refusal::DeleteWords),
+    }
 }
 
 fn arithmetic(mut words: Words<'_>, increment: bool) -> Result<Command<'_>, Refusal> {
@@ -284,6 +326,9 @@ fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
 
 fn verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let level = words.next().ok_or(MALFORMED)?;
+    if level == b"noreply" {
+        return Err(Refusal::Silent);
+    }
     unsigned(level).ok_or(MALFORMED)?;
     Ok(Command::Verbosity { noreply: is_noreply(words.next()) })
 }

@@ -229,6 +229,10 @@ fn open(endpoint: &Endpoint) -> io::Result<Door> {
             let listener = OwnedFd::from(UnixListener::bind(path)?);
             (listener.into(), Some(path.clone()), format!("unix:{}", path.display()))
         }
+        Endpoint::Udp(address) => {
+            let told = format!("udp:{address}: a script answers no datagrams");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, told));
+        }
     };
     listener.set_nonblocking(true)?;
     Ok(Door { listener, path, address, opens_ns: None })

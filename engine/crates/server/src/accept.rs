@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::io;
-use std::net::TcpListener;
-use std::os::fd::AsFd;
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,8 +15,11 @@ use rustix::fd::OwnedFd;
 
 use crate::blocking::Threads;
 use crate::events::Loop;
+use crate::guest::Guest;
 use crate::state::{IoMode, State};
 use crate::stream::Stream;
+use crate::tls::Tls;
+use crate::udp::Datagrams;
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub enum Endpoint {
     /// `host:port`; port 0 is any free one.
     Tcp(String),
     Unix(PathBuf),
+    /// Datagrams on `host:port`.
+    Udp(String),
 }
 
 /// A server that cannot start, with the remedy.
@@ -37,7 +42,7 @@ impl fmt::Display for ServerError {
 }
 
 enum Listener {
-    Tcp(TcpListener),
+    Tcp(TcpListener, Option<Tls>),
     Unix(UnixListener, PathBuf),
 }
 
@@ -48,20 +53,28 @@ pub struct Server {
     acceptor: Option<JoinHandle<()>>,
     loops: Arc<Vec<Loop>>,
     threads: Threads,
+    datagrams: Vec<Datagrams>,
     unix_paths: Vec<PathBuf>,
 }
 
 /// Bind and begin to serve.
 pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, ServerError> {
     let broken = |error: io::Error| ServerError(format!("the server cannot start: {error}"));
-    let listeners = endpoints.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
-    let addresses =
-        listeners.iter().map(address).collect::<io::Result<Vec<_>>>().map_err(broken)?;
-    let unix_paths = listeners.iter().filter_map(|listener| match listener {
-        Listener::Unix(_, path) => Some(path.clone()),
-        Listener::Tcp(_) => None,
-    });
-    let unix_paths = unix_paths.collect();
+    let mut bound = Bound::default();
+    for endpoint in endpoints {
+        bound.bind(endpoint, state.tls())?;
+    }
+    let Bound { listeners, sockets, unix_paths } = bound;
+    let tcp = listeners.iter().map(Listener::address);
+    let udp = sockets.iter().map(|socket| Ok(format!("udp:{}", socket.local_addr()?)));
+    let addresses = tcp.chain(udp).collect::<io::Result<Vec<_>>>().map_err(broken)?;
+    // A state serves one server.
+    let _ = state.addresses.set(addresses.clone());
+    let datagrams = sockets
+        .into_iter()
+        .map(|socket| Datagrams::start(socket, state))
+        .collect::<io::Result<_>>();
+    let datagrams = datagrams.map_err(broken)?;
     let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| broken(error.into()))?;
     let count = if state.settings.io == IoMode::Events { state.settings.threads } else { 0 };
     let loops = (0..count).map(|number| Loop::start(number, state)).collect::<io::Result<Vec<_>>>();
@@ -83,6 +96,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
         acceptor: Some(acceptor.map_err(broken)?),
         loops,
         threads,
+        datagrams,
         unix_paths,
     })
 }
@@ -96,6 +110,7 @@ impl Server {
             let _ = acceptor.join();
         }
         self.threads.stop();
+        self.datagrams.iter_mut().for_each(Datagrams::stop);
         if let Some(loops) = Arc::get_mut(&mut self.loops) {
             loops.iter_mut().for_each(Loop::stop);
         }
@@ -112,28 +127,42 @@ impl Drop for Server {
     }
 }
 
-fn bind(endpoint: &Endpoint) -> Result<Listener, ServerError> {
-    let (what, bound) = match endpoint {
-        Endpoint::Tcp(address) => (address.clone(), TcpListener::bind(address).map(Listener::Tcp)),
-        Endpoint::Unix(path) => (
-            format!("unix:{}", path.display()),
-            UnixListener::bind(path).map(|listener| Listener::Unix(listener, path.clone())),
-        ),
-    };
-    bound.map_err(|error| {
-        let remedy = match error.kind() {
-            io::ErrorKind::AddrInUse => "stop what listens there, or choose another",
-            io::ErrorKind::PermissionDenied => "choose a port above 1023 or a path of your own",
-            _ => "write host:port, or a path for --unix",
-        };
-        ServerError(format!("cannot listen on {what}: {error}; {remedy}"))
-    })
+/// What was bound so far.
+#[derive(Default)]
+struct Bound {
+    listeners: Vec<Listener>,
+    sockets: Vec<UdpSocket>,
+    unix_paths: Vec<PathBuf>,
 }
 
-fn address(listener: &Listener) -> io::Result<String> {
-    match listener {
-        Listener::Tcp(listener) => listener.local_addr().map(|address| address.to_string()),
-        Listener::Unix(_, path) => Ok(format!("unix:{}", path.display())),
+impl Bound {
+    fn bind(&mut self, endpoint: &Endpoint, tls: Option<&Tls>) -> Result<(), ServerError> {
+        let (what, bound) = match endpoint {
+            Endpoint::Tcp(address) => {
+                let bound = TcpListener::bind(address);
+                let bound = bound.map(|at| self.listeners.push(Listener::Tcp(at, tls.cloned())));
+                (address.clone(), bound)
+            }
+            Endpoint::Unix(path) => {
+                let bound = UnixListener::bind(path).map(|at| {
+                    self.listeners.push(Listener::Unix(at, path.clone()));
+                    self.unix_paths.push(path.clone());
+                });
+                (format!("unix:{}", path.display()), bound)
+            }
+            Endpoint::Udp(address) => {
+                let bound = UdpSocket::bind(address).map(|socket| self.sockets.push(socket));
+                (format!("udp:{address}"), bound)
+            }
+        };
+        bound.map_err(|error| {
+            let remedy = match error.kind() {
+                io::ErrorKind::AddrInUse => "stop what listens there, or choose another",
+                io::ErrorKind::PermissionDenied => "choose a port above 1023 or a path of your own",
+                _ => "write host:port, or a path for --unix",
+            };
+            ServerError(format!("cannot listen on {what}: {error}; {remedy}"))
+        })
     }
 }
 
@@ -170,27 +199,29 @@ impl Acceptor {
 
     fn accept(&mut self, number: usize) {
         match self.listeners[number].accept() {
-            Ok(stream) => self.admit(stream),
+            Ok((stream, address)) => self.admit(number, stream, address),
             // Out of file descriptors, most likely: let some close before the next try.
             Err(_) => thread::sleep(Duration::from_millis(10)),
         }
     }
 
-    fn admit(&mut self, mut stream: Stream) {
-        if !self.state.admit() {
-            // The peer may be gone already; the connection ends either way.
-            let _ = stream.write(b"ERROR Too many open connections\r\n");
+    fn admit(&mut self, number: usize, mut stream: Stream, address: String) {
+        let socket = stream.as_fd().as_raw_fd();
+        let listener = self.listeners[number].address().unwrap_or_default();
+        let Some(guest) = Guest::admit(&self.state, socket, address, listener) else {
+            // The peer may be gone already; the connection ends either way. To tell it through TLS
+            // would need the handshake first.
+            if !matches!(stream, Stream::Tls(_)) {
+                let _ = stream.write(b"ERROR Too many open connections\r\n");
+            }
             stream.shutdown();
             return;
-        }
+        };
         match self.state.settings.io {
-            IoMode::Blocking => {
-                if self.threads.serve(stream, &self.state).is_err() {
-                    self.state.leave();
-                }
-            }
+            // Without a thread there is no connection: the guest is gone with it.
+            IoMode::Blocking => drop(self.threads.serve(stream, guest, &self.state)),
             IoMode::Events => {
-                self.loops[self.next_loop].serve(stream);
+                self.loops[self.next_loop].serve(stream, guest);
                 self.next_loop = (self.next_loop + 1) % self.loops.len();
             }
         }
@@ -198,15 +229,27 @@ impl Acceptor {
 }
 
 impl Listener {
-    fn accept(&self) -> io::Result<Stream> {
+    fn address(&self) -> io::Result<String> {
         match self {
-            Listener::Tcp(listener) => {
-                let (stream, _) = listener.accept()?;
+            Listener::Tcp(listener, _) => listener.local_addr().map(|address| address.to_string()),
+            Listener::Unix(_, path) => Ok(format!("unix:{}", path.display())),
+        }
+    }
+
+    /// A connection and where it comes from.
+    fn accept(&self) -> io::Result<(Stream, String)> {
+        match self {
+            Listener::Tcp(listener, tls) => {
+                let (stream, from) = listener.accept()?;
                 stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
+                let stream = match tls {
+                    Some(tls) => Stream::tls(stream, tls)?,
+                    None => Stream::Tcp(stream),
+                };
+                Ok((stream, format!("tcp:{from}")))
             }
             Listener::Unix(listener, _) => {
-                listener.accept().map(|(stream, _)| Stream::Unix(stream))
+                listener.accept().map(|(stream, _)| (Stream::Unix(stream), "unix".to_owned()))
             }
         }
     }
@@ -215,7 +258,7 @@ impl Listener {
 impl AsFd for Listener {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         match self {
-            Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Tcp(listener, _) => listener.as_fd(),
             Listener::Unix(listener, _) => listener.as_fd(),
         }
     }

@@ -8,10 +8,13 @@ use cachemark_protocol::binary::{
 use cachemark_storage::{Arithmetic, Deletion, Mode, Outcome};
 
 use crate::execute::Turn;
-use crate::stats;
+use crate::stats::{self, Told};
 
 /// An exptime of `incr` and `decr` that forbids to create the item.
 const CREATE_NOT: u32 = u32::MAX;
+
+/// A login's mechanism and message together.
+const LOGIN_BYTES_MAX: usize = 2048;
 
 /// What one step through the input came to.
 pub enum Step {
@@ -28,8 +31,9 @@ const fn taken(bytes: usize, close: bool) -> Step {
     Step::Taken { bytes, swallow: 0, close }
 }
 
-/// Carry out the request at the front of `input` and append its reply.
-pub fn step(input: &[u8], turn: &mut Turn<'_>) -> Step {
+/// Carry out the request at the front of `input` and append its reply. `known`: the client has told
+/// who it is.
+pub fn step(input: &[u8], known: &mut bool, turn: &mut Turn<'_>) -> Step {
     if input.len() < HEADER_BYTES {
         return Step::Incomplete;
     }
@@ -44,7 +48,8 @@ pub fn step(input: &[u8], turn: &mut Turn<'_>) -> Step {
         Reply::plain(status).append(&header, turn.out);
         return taken(input.len(), true);
     }
-    let Some(verb) = header.verb() else {
+    let asks = turn.state.asks_who();
+    let Some(verb) = header.verb().filter(|verb| asks || !verb.authenticates()) else {
         Reply::plain(Status::UnknownCommand).append(&header, turn.out);
         return Step::Taken {
             bytes: HEADER_BYTES,
@@ -52,6 +57,14 @@ pub fn step(input: &[u8], turn: &mut Turn<'_>) -> Step {
             close: false,
         };
     };
+    if asks && !*known && !verb.authenticates() && verb != Verb::Version {
+        Reply::plain(Status::NotAuthenticated).append(&header, turn.out);
+        return taken(input.len(), true);
+    }
+    if verb.authenticates() && header.body_bytes() > LOGIN_BYTES_MAX {
+        Reply::plain(Status::InvalidArguments).append(&header, turn.out);
+        return taken(input.len(), true);
+    }
     if verb.stores() && !turn.fits(header.item_bytes()) {
         return refuse_too_large(&header, verb, input, turn);
     }
@@ -59,7 +72,11 @@ pub fn step(input: &[u8], turn: &mut Turn<'_>) -> Step {
         return Step::Incomplete;
     };
     let mut exchange = Exchange { header, body, turn };
-    exchange.carry_out(verb);
+    if verb.authenticates() {
+        *known = exchange.log_in(verb) || *known;
+    } else {
+        exchange.carry_out(verb);
+    }
     taken(HEADER_BYTES + header.body_bytes(), verb == Verb::Quit)
 }
 
@@ -70,6 +87,7 @@ fn refuse_too_large(header: &Header, verb: Verb, input: &[u8], turn: &mut Turn<'
     if verb == Verb::Set {
         turn.drop_stale(key);
     }
+    turn.state.too_large.fetch_add(1, Ordering::Relaxed);
     Reply::plain(Status::TooLarge).append(header, turn.out);
     Step::Taken { bytes: HEADER_BYTES, swallow: header.body_bytes() as u64, close: false }
 }
@@ -98,7 +116,26 @@ impl Exchange<'_, '_> {
             Verb::Version => self.answer(b"", b"", self.turn.state.version.as_bytes(), 0),
             Verb::Noop | Verb::Quit => self.done(0),
             Verb::Stat => self.stat(),
+            // The connection's, see `step`.
+            Verb::SaslMechanisms | Verb::SaslAuthenticate | Verb::SaslStep => {}
         }
+    }
+
+    /// SASL PLAIN, which has one message; whether the client is known now.
+    fn log_in(&mut self, verb: Verb) -> bool {
+        if verb == Verb::SaslMechanisms {
+            self.answer(b"", b"", b"PLAIN", 0);
+            return false;
+        }
+        let Body { key, value, .. } = self.body;
+        let plain = verb == Verb::SaslAuthenticate && key == b"PLAIN";
+        let allowed = self.turn.state.logs_in(|accounts| plain && accounts.allow_plain(value));
+        if allowed {
+            self.answer(b"", b"", b"Authenticated", 0);
+        } else {
+            self.refuse(Status::NotAuthenticated);
+        }
+        allowed
     }
 
     fn answer(&mut self, extras: &[u8], key: &[u8], value: &[u8], cas: u64) {
@@ -245,10 +282,13 @@ impl Exchange<'_, '_> {
     }
 
     fn stat(&mut self) {
-        match stats::rows(self.body.key, self.turn.state) {
-            Some(rows) => {
-                for (name, value) in rows {
-                    self.answer(b"", name.as_bytes(), value.as_bytes(), 0);
+        match stats::tell(self.body.key, self.turn.state) {
+            Some(told) => {
+                // `reset` has nothing to tell, and a dump has no form of packets.
+                if let Told::Rows(rows) = told {
+                    for (name, value) in rows {
+                        self.answer(b"", name.as_bytes(), value.as_bytes(), 0);
+                    }
                 }
                 self.answer(b"", b"", b"", 0);
             }

@@ -9,6 +9,7 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
+use crate::guest::Guest;
 use crate::session::Session;
 use crate::state::{State, now_s};
 use crate::stream::{Input, Stream};
@@ -24,17 +25,17 @@ pub struct Loop {
 }
 
 struct Inbox {
-    arrived: Mutex<Vec<Stream>>,
+    arrived: Mutex<Vec<(Stream, Guest)>>,
     wake: OwnedFd,
     stop: AtomicBool,
 }
 
 impl Inbox {
-    fn lock(&self) -> MutexGuard<'_, Vec<Stream>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Stream, Guest)>> {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> Vec<Stream> {
+    fn take(&self) -> Vec<(Stream, Guest)> {
         std::mem::take(&mut *self.lock())
     }
 
@@ -58,8 +59,8 @@ impl Loop {
     }
 
     /// Hand over a connection.
-    pub fn serve(&self, stream: Stream) {
-        self.inbox.lock().push(stream);
+    pub fn serve(&self, stream: Stream, guest: Guest) {
+        self.inbox.lock().push((stream, guest));
         self.inbox.rouse();
     }
 
@@ -76,6 +77,7 @@ impl Loop {
 
 struct Conversation {
     stream: Stream,
+    guest: Guest,
     session: Session,
     input: Input,
     out: Vec<u8>,
@@ -121,10 +123,10 @@ impl Body {
             }
         }
         // Those that came last may not be watched yet.
-        let open = self.conversations.drain(..).flatten().map(|conversation| conversation.stream);
-        for stream in open.chain(self.inbox.take()) {
+        let open = self.conversations.drain(..).flatten();
+        let open = open.map(|conversation| (conversation.stream, conversation.guest));
+        for (stream, _guest) in open.chain(self.inbox.take()) {
             stream.shutdown();
-            self.state.leave();
         }
     }
 
@@ -132,7 +134,7 @@ impl Body {
         let mut count = [0; 8];
         // Nothing to read means that another event has taken it.
         let _ = rustix::io::read(&self.inbox.wake, &mut count);
-        for stream in self.inbox.take() {
+        for (stream, guest) in self.inbox.take() {
             let number = self.free.pop().unwrap_or_else(|| {
                 self.conversations.push(None);
                 self.conversations.len() - 1
@@ -143,11 +145,11 @@ impl Body {
             });
             if watched.is_err() {
                 self.free.push(number);
-                self.state.leave();
                 continue;
             }
             self.conversations[number] = Some(Box::new(Conversation {
                 stream,
+                guest,
                 session: Session::default(),
                 input: Input::new(),
                 out: Vec::with_capacity(4096),
@@ -168,7 +170,6 @@ impl Body {
             // Closing the socket takes it out of the epoll set.
             self.conversations[number] = None;
             self.free.push(number);
-            self.state.leave();
             return;
         }
         if conversation.blocked != was_blocked {
@@ -177,7 +178,6 @@ impl Body {
             if epoll::modify(&self.epoll, &conversation.stream, data, flags).is_err() {
                 self.conversations[number] = None;
                 self.free.push(number);
-                self.state.leave();
             }
         }
     }
@@ -186,6 +186,18 @@ impl Body {
 impl Conversation {
     /// Go on as far as the socket allows; false when the conversation is over.
     fn turn(&mut self, state: &State) -> io::Result<bool> {
+        loop {
+            if !self.step(state)? {
+                return Ok(false);
+            }
+            // What TLS has decrypted already makes no socket readable.
+            if self.blocked || !self.stream.holds_input() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn step(&mut self, state: &State) -> io::Result<bool> {
         if self.blocked {
             self.blocked = !self.flush(state)?;
         } else {
@@ -193,7 +205,7 @@ impl Conversation {
                 Ok(0) => return Ok(false),
                 Ok(bytes) => {
                     self.input.filled(bytes);
-                    state.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+                    self.guest.heard(bytes, now_s());
                 }
                 Err(error) if is_passing(&error) => return Ok(true),
                 Err(error) => return Err(error),
@@ -229,7 +241,11 @@ impl Conversation {
         self.out.clear();
         self.out.shrink_to(1 << 20);
         self.written = 0;
-        Ok(true)
+        match self.stream.flush() {
+            Ok(()) => Ok(true),
+            Err(error) if is_passing(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -62,6 +62,7 @@ pub fn store(store: &Store<'_>, value: &[u8], turn: &Turn<'_>) -> &'static [u8] 
             if mode == Mode::Set {
                 turn.drop_stale(store.key);
             }
+            turn.state.no_memory.fetch_add(1, Ordering::Relaxed);
             b"SERVER_ERROR out of memory storing object\r\n"
         }
     }

@@ -13,16 +13,23 @@
 //! ```
 
 mod accept;
+mod accounts;
 mod binary;
 mod blocking;
 mod events;
 mod execute;
+mod guest;
+mod login;
 mod meta;
 mod session;
 mod state;
 mod stats;
 mod stream;
+mod tls;
+mod udp;
 
 pub use accept::{Endpoint, Server, ServerError, start};
+pub use accounts::Accounts;
 pub use session::{Fed, Session};
 pub use state::{IoMode, Settings, State};
+pub use tls::Tls;

@@ -45,6 +45,7 @@ pub fn refusal(request: &MetaRequest<'_>, turn: &Turn<'_>) -> Option<&'static [u
     if turn.fits(key.len() as u64 + request.length) {
         return None;
     }
+    turn.state.too_large.fetch_add(1, Ordering::Relaxed);
     turn.drop_stale(key);
     Some(b"SERVER_ERROR object too large for cache\r\n")
 }
@@ -171,6 +172,7 @@ impl<'a> Exchange<'a, '_> {
         }
         // What is there is stale now and must not be served.
         entry.remove();
+        self.turn.state.no_memory.fetch_add(1, Ordering::Relaxed);
         self.turn.out.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
     }
 

@@ -1,5 +1,7 @@
 //! One connection's protocol state: bytes in, bytes out. No I/O.
 
+use std::sync::atomic::Ordering;
+
 use cachemark_protocol::meta_request::{MetaRequest, MetaVerb};
 use cachemark_protocol::request::{Command, Keys, Refusal, Step, Store, StoreVerb, parse};
 
@@ -7,6 +9,7 @@ use cachemark_protocol::binary::REQUEST_MAGIC;
 
 use crate::binary;
 use crate::execute::{self, Turn, say};
+use crate::login::{self, Login};
 use crate::meta;
 use crate::state::State;
 
@@ -36,6 +39,8 @@ enum Dialect {
 #[derive(Debug, Default)]
 pub struct Session {
     dialect: Option<Dialect>,
+    /// The client has told who it is, where that is asked.
+    known: bool,
     swallow: u64,
     /// Keys that are answered already of the get at the front of the input.
     answered: usize,
@@ -65,6 +70,7 @@ impl Session {
                 _ => Dialect::Text,
             });
             let step = match dialect {
+                Dialect::Text if state.asks_who() && !self.known => self.log_in(rest, &mut turn),
                 Dialect::Text => self.step(rest, &mut turn, pause_at),
                 Dialect::Binary => self.binary_step(rest, &mut turn),
             };
@@ -114,8 +120,19 @@ impl Session {
         taken(if whole { line } else { 0 })
     }
 
+    fn log_in(&mut self, rest: &[u8], turn: &mut Turn<'_>) -> Option<Taken> {
+        match login::step(rest, turn) {
+            Login::Incomplete => None,
+            Login::Refused { bytes, close } => Some(Taken { bytes, close }),
+            Login::Allowed { bytes } => {
+                self.known = true;
+                taken(bytes)
+            }
+        }
+    }
+
     fn binary_step(&mut self, rest: &[u8], turn: &mut Turn<'_>) -> Option<Taken> {
-        match binary::step(rest, turn) {
+        match binary::step(rest, &mut self.known, turn) {
             binary::Step::Incomplete => None,
             binary::Step::Taken { bytes, swallow, close } => {
                 self.swallow = swallow;
@@ -157,6 +174,7 @@ impl Session {
         turn: &mut Turn<'_>,
     ) -> Option<Taken> {
         if !turn.fits(store.key.len() as u64 + store.length) {
+            turn.state.too_large.fetch_add(1, Ordering::Relaxed);
             if store.verb == StoreVerb::Set {
                 turn.drop_stale(store.key);
             }

@@ -1,9 +1,15 @@
 //! What all connections share: the store, the settings, the counters.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use cachemark_storage::Store;
+
+use crate::accounts::Accounts;
+use crate::guest::Peer;
+use crate::tls::Tls;
 
 /// How connections are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +21,8 @@ pub enum IoMode {
 }
 
 impl IoMode {
+    pub const ALL: [IoMode; 2] = [IoMode::Blocking, IoMode::Events];
+
     pub fn name(self) -> &'static str {
         match self {
             IoMode::Blocking => "blocking",
@@ -46,6 +54,16 @@ pub struct State {
     pub bytes_written: AtomicU64,
     pub flushes: AtomicU64,
     pub meta_commands: AtomicU64,
+    pub logins: AtomicU64,
+    pub failed_logins: AtomicU64,
+    pub too_large: AtomicU64,
+    pub no_memory: AtomicU64,
+    /// Where it listens.
+    pub addresses: OnceLock<Vec<String>>,
+    accounts: Option<Accounts>,
+    tls: Option<Tls>,
+    peers: Mutex<BTreeMap<u64, Arc<Peer>>>,
+    next_peer: AtomicU64,
     began: Instant,
 }
 
@@ -62,8 +80,46 @@ impl State {
             bytes_written: AtomicU64::new(0),
             flushes: AtomicU64::new(0),
             meta_commands: AtomicU64::new(0),
+            logins: AtomicU64::new(0),
+            failed_logins: AtomicU64::new(0),
+            too_large: AtomicU64::new(0),
+            no_memory: AtomicU64::new(0),
+            addresses: OnceLock::new(),
+            accounts: None,
+            tls: None,
+            peers: Mutex::default(),
+            next_peer: AtomicU64::new(0),
             began: Instant::now(),
         }
+    }
+
+    /// The same, for nobody but these users.
+    #[must_use]
+    pub fn only_for(self, accounts: Accounts) -> State {
+        State { accounts: Some(accounts), ..self }
+    }
+
+    /// The same, with TLS on its TCP connections.
+    #[must_use]
+    pub fn with_tls(self, tls: Tls) -> State {
+        State { tls: Some(tls), ..self }
+    }
+
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
+
+    /// Whether a client has to tell who it is.
+    pub fn asks_who(&self) -> bool {
+        self.accounts.is_some()
+    }
+
+    /// A client tells who it is: whether that is one of the users.
+    pub fn logs_in(&self, known: impl FnOnce(&Accounts) -> bool) -> bool {
+        let allowed = self.accounts.as_ref().is_none_or(known);
+        self.logins.fetch_add(1, Ordering::Relaxed);
+        self.failed_logins.fetch_add(u64::from(!allowed), Ordering::Relaxed);
+        allowed
     }
 
     /// A connection begins, unless there are too many.
@@ -83,6 +139,26 @@ impl State {
         self.current_connections.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// List a connection; its number.
+    pub(crate) fn enlist(&self, peer: &Arc<Peer>) -> u64 {
+        let number = self.next_peer.fetch_add(1, Ordering::Relaxed);
+        self.all_peers().insert(number, Arc::clone(peer));
+        number
+    }
+
+    pub(crate) fn delist(&self, number: u64) {
+        self.all_peers().remove(&number);
+    }
+
+    /// Those who are connected, in the order they came.
+    pub fn peers(&self) -> Vec<Arc<Peer>> {
+        self.all_peers().values().cloned().collect()
+    }
+
+    fn all_peers(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Peer>>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn uptime_s(&self) -> u64 {
         self.began.elapsed().as_secs()
     }
@@ -96,6 +172,10 @@ impl State {
             &self.bytes_written,
             &self.flushes,
             &self.meta_commands,
+            &self.logins,
+            &self.failed_logins,
+            &self.too_large,
+            &self.no_memory,
         ] {
             counter.store(0, Ordering::Relaxed);
         }

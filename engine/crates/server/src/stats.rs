@@ -1,59 +1,127 @@
-//! `stats` and its topics: what this server really counts, under memcached's names.
+//! `stats` and its topics: what this server really counts and how it is set, under memcached's names.
 
-use std::sync::atomic::Ordering;
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cachemark_protocol::request::unsigned;
+use rustix::process::{Resource, getrlimit};
 
 use crate::state::{State, now_s};
 
 /// A name and its value, as memcached writes it.
-pub type Row = (&'static str, String);
+pub type Row = (Cow<'static, str>, String);
+
+/// What a topic comes to.
+pub enum Told {
+    Rows(Vec<Row>),
+    /// A reply of the text protocol that is no rows.
+    Text(Vec<u8>),
+}
 
 /// Append the text protocol's reply to `stats [topic]`.
 pub fn write(topic: &[u8], state: &State, out: &mut Vec<u8>) {
-    match rows(topic, state) {
-        Some(_) if topic == b"reset" => out.extend_from_slice(b"RESET\r\n"),
-        Some(rows) => {
+    match tell(topic, state) {
+        Some(Told::Rows(rows)) => {
             for (name, value) in rows {
                 out.extend_from_slice(format!("STAT {name} {value}\r\n").as_bytes());
             }
             out.extend_from_slice(b"END\r\n");
         }
+        Some(Told::Text(text)) => out.extend_from_slice(&text),
         None => out.extend_from_slice(b"ERROR\r\n"),
     }
 }
 
-/// What a topic has to say; `None` when there is no such topic. That of `reset` counts from 0 again
-/// and says nothing.
-pub fn rows(topic: &[u8], state: &State) -> Option<Vec<Row>> {
-    match topic {
-        b"" => Some(general(state)),
-        b"settings" => Some(settings(state)),
-        b"items" => Some(items(state)),
-        b"reset" => {
+/// What a topic has to say; `None` when there is no such topic.
+pub fn tell(topic: &[u8], state: &State) -> Option<Told> {
+    let mut words = topic.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let rows = match (words.next().unwrap_or_default(), words.next()) {
+        (b"", _) => general(state),
+        (b"settings", None) => settings(state),
+        (b"items", None) => items(state),
+        (b"slabs", None) => slabs(state),
+        (b"sizes", None) => vec![row("sizes_status", "disabled")],
+        (b"conns", None) => connections(state),
+        (b"cachedump", class) => return Some(Told::Text(dump(class, words.next(), state))),
+        (b"reset", None) => {
             state.reset_counters();
-            Some(Vec::new())
+            return Some(Told::Text(b"RESET\r\n".to_vec()));
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Told::Rows(rows))
+}
+
+fn row(name: impl Into<Cow<'static, str>>, value: impl ToString) -> Row {
+    (name.into(), value.to_string())
+}
+
+fn rows<const N: usize>(numbers: [(&'static str, u64); N]) -> impl Iterator<Item = Row> {
+    numbers.into_iter().map(|(name, value)| row(name, value))
 }
 
 fn general(state: &State) -> Vec<Row> {
+    let mut told = process(state);
+    told.extend(counted(state));
+    told
+}
+
+/// The process and its connections.
+fn process(state: &State) -> Vec<Row> {
+    let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let mut told = vec![
+        row("pid", std::process::id()),
+        row("uptime", state.uptime_s()),
+        row("time", now_s()),
+        row("version", state.version),
+        row("pointer_size", usize::BITS),
+    ];
+    if let Some((user, system)) = cpu_times() {
+        let seconds = |time: Duration| format!("{}.{:06}", time.as_secs(), time.subsec_micros());
+        told.extend([row("rusage_user", seconds(user)), row("rusage_system", seconds(system))]);
+    }
+    told.extend(rows([
+        ("max_connections", state.settings.max_connections),
+        ("curr_connections", load(&state.current_connections)),
+        ("total_connections", load(&state.total_connections)),
+        ("rejected_connections", load(&state.rejected_connections)),
+        ("auth_cmds", load(&state.logins)),
+        ("auth_errors", load(&state.failed_logins)),
+        ("bytes_read", load(&state.bytes_read)),
+        ("bytes_written", load(&state.bytes_written)),
+        ("accepting_conns", 1),
+        ("listen_disabled_num", 0),
+        ("threads", state.settings.threads as u64),
+        ("cmd_flush", load(&state.flushes)),
+        ("cmd_meta", load(&state.meta_commands)),
+        ("store_too_large", load(&state.too_large)),
+        ("store_no_memory", load(&state.no_memory)),
+    ]));
+    told
+}
+
+/// CPU time of this process, in user mode and in the kernel.
+fn cpu_times() -> Option<(Duration, Duration)> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in brackets may hold spaces; times are the 14th and 15th field.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    let mut time = || {
+        let ticked: u64 = fields.next()?.parse().ok()?;
+        Some(Duration::from_nanos(ticked * 1_000_000_000 / ticks))
+    };
+    Some((time()?, time()?))
+}
+
+/// What the store has counted.
+fn counted(state: &State) -> impl Iterator<Item = Row> {
     let usage = state.store.usage(now_s());
     let counted = &usage.counters;
-    let load = Ordering::Relaxed;
-    let rows: [(&str, u64); 38] = [
-        ("pid", u64::from(std::process::id())),
-        ("uptime", state.uptime_s()),
-        ("time", u64::from(now_s())),
-        ("pointer_size", usize::BITS.into()),
-        ("max_connections", state.settings.max_connections),
-        ("curr_connections", state.current_connections.load(load)),
-        ("total_connections", state.total_connections.load(load)),
-        ("rejected_connections", state.rejected_connections.load(load)),
+    rows([
         ("cmd_get", counted.get_hits + counted.get_misses),
         ("cmd_set", counted.sets),
-        ("cmd_flush", state.flushes.load(load)),
         ("cmd_touch", counted.touch_hits + counted.touch_misses),
-        ("cmd_meta", state.meta_commands.load(load)),
         ("get_hits", counted.get_hits),
         ("get_misses", counted.get_misses),
         ("get_expired", counted.get_expired),
@@ -68,35 +136,57 @@ fn general(state: &State) -> Vec<Row> {
         ("cas_badval", counted.cas_badval),
         ("touch_hits", counted.touch_hits),
         ("touch_misses", counted.touch_misses),
-        ("bytes_read", state.bytes_read.load(load)),
-        ("bytes_written", state.bytes_written.load(load)),
         ("limit_maxbytes", usage.limit_bytes),
-        ("accepting_conns", 1),
-        ("threads", state.settings.threads as u64),
         ("bytes", usage.bytes),
         ("curr_items", usage.items),
         ("total_items", counted.total_items),
         ("expired_unfetched", counted.expired_unfetched),
         ("evicted_unfetched", counted.evicted_unfetched),
         ("evictions", counted.evictions),
-    ];
-    let version = ("version", state.version.to_owned());
-    let counted = rows.into_iter().map(|(name, value)| (name, value.to_string()));
-    std::iter::once(version).chain(counted).collect()
+    ])
 }
 
 fn settings(state: &State) -> Vec<Row> {
     let settings = &state.settings;
-    vec![
-        ("maxbytes", settings.memory_bytes.to_string()),
-        ("maxconns", settings.max_connections.to_string()),
-        ("num_threads", settings.threads.to_string()),
-        ("item_size_max", settings.item_bytes_max.to_string()),
-        ("cas_enabled", "yes".to_owned()),
-        ("evictions", "on".to_owned()),
-        ("binding_protocol", "auto-negotiate".to_owned()),
-        ("io", settings.io.name().to_owned()),
-    ]
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    let addresses = state.addresses.get().map_or(&[][..], Vec::as_slice);
+    let port = |address: Option<&String>| {
+        address.and_then(|address| address.rsplit(':').next()).unwrap_or("0").to_owned()
+    };
+    let unix = addresses.iter().find_map(|address| address.strip_prefix("unix:"));
+    let udp = addresses.iter().find(|address| address.starts_with("udp:"));
+    let tcp = addresses.iter().find(|at| !at.starts_with("udp:") && !at.starts_with("unix:"));
+    let host = tcp.and_then(|address| address.rsplit_once(':')).map_or("NULL", |(host, _)| host);
+    let mut told = vec![
+        row("maxbytes", settings.memory_bytes),
+        row("maxconns", settings.max_connections),
+        row("tcpport", port(tcp)),
+        row("udpport", port(udp)),
+        row("inter", host),
+        row("verbosity", 0),
+        row("evictions", "on"),
+        row("domain_socket", unix.unwrap_or("NULL")),
+        row("shutdown_command", "no"),
+        row("num_threads", settings.threads),
+        row("stat_key_prefix", ":"),
+        row("detail_enabled", "no"),
+        row("cas_enabled", "yes"),
+        row("binding_protocol", "auto-negotiate"),
+        row("auth_enabled_sasl", yes(state.asks_who())),
+        row("auth_enabled_ascii", yes(state.asks_who())),
+        row("item_size_max", settings.item_bytes_max),
+        row("maxconns_fast", "yes"),
+        row("flush_enabled", "yes"),
+        row("dump_enabled", "yes"),
+        row("idle_timeout", 0),
+        row("track_sizes", "no"),
+        row("ssl_enabled", yes(state.tls().is_some())),
+        row("io", settings.io.name()),
+    ];
+    if let Some(most) = getrlimit(Resource::Nofile).current {
+        told.push(row("nofile", most));
+    }
+    told
 }
 
 /// One class holds all: this store has no slabs.
@@ -105,13 +195,79 @@ fn items(state: &State) -> Vec<Row> {
     if usage.items == 0 {
         return Vec::new();
     }
-    [
+    rows([
         ("items:1:number", usage.items),
         ("items:1:mem_requested", usage.bytes),
         ("items:1:evicted", usage.counters.evictions),
         ("items:1:expired_unfetched", usage.counters.expired_unfetched),
         ("items:1:evicted_unfetched", usage.counters.evicted_unfetched),
-    ]
-    .map(|(name, value)| (name, value.to_string()))
-    .into()
+    ])
+    .collect()
+}
+
+/// The same class, as if each item had a chunk.
+fn slabs(state: &State) -> Vec<Row> {
+    let usage = state.store.usage(now_s());
+    let counted = &usage.counters;
+    let mut told = Vec::new();
+    if usage.items > 0 {
+        told.extend(rows([
+            ("1:chunk_size", state.settings.item_bytes_max),
+            ("1:used_chunks", usage.items),
+            ("1:mem_requested", usage.bytes),
+            ("1:get_hits", counted.get_hits),
+            ("1:cmd_set", counted.sets),
+            ("1:delete_hits", counted.delete_hits),
+            ("1:incr_hits", counted.incr_hits),
+            ("1:decr_hits", counted.decr_hits),
+            ("1:cas_hits", counted.cas_hits),
+            ("1:cas_badval", counted.cas_badval),
+            ("1:touch_hits", counted.touch_hits),
+        ]));
+    }
+    told.extend(rows([
+        ("active_slabs", u64::from(usage.items > 0)),
+        ("total_malloced", usage.bytes),
+    ]));
+    told
+}
+
+fn connections(state: &State) -> Vec<Row> {
+    let now_s = now_s();
+    let of_each = state.peers().into_iter().flat_map(move |peer| {
+        let socket = peer.socket;
+        [
+            row(format!("{socket}:addr"), &peer.address),
+            row(format!("{socket}:listen_addr"), &peer.listener),
+            row(format!("{socket}:secs_since_last_cmd"), peer.silent_s(now_s)),
+        ]
+    });
+    of_each.collect()
+}
+
+/// A dump ends with the item that makes it longer than this.
+const DUMP_BYTES_MAX: usize = 2 << 20;
+
+/// Some items of a class, of which there is one; a limit of 0 is none.
+fn dump(class: Option<&[u8]>, limit: Option<&[u8]>, state: &State) -> Vec<u8> {
+    let (Some(class), Some(limit)) = (class, limit) else {
+        return b"CLIENT_ERROR bad command line\r\n".to_vec();
+    };
+    let (Some(class), Some(limit)) = (unsigned(class), unsigned(limit)) else {
+        return b"CLIENT_ERROR bad command line format\r\n".to_vec();
+    };
+    let limit = if limit == 0 { usize::MAX } else { limit as usize };
+    let (mut out, mut count) = (Vec::new(), 0);
+    if class == 1 {
+        state.store.each(now_s(), |key, item| {
+            out.extend_from_slice(b"ITEM ");
+            out.extend_from_slice(key);
+            let told = format!(" [{} b; {} s]\r\n", item.value.len(), item.expires_s);
+            out.extend_from_slice(told.as_bytes());
+            count += 1;
+            count < limit && out.len() < DUMP_BYTES_MAX
+        });
+    }
+    out.extend_from_slice(b"END\r\n");
+    out
 }

@@ -1,29 +1,40 @@
-//! A connected socket, TCP or Unix.
+//! A connected socket: TCP, Unix, or TLS over TCP.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+
+use rustls::{ServerConnection, StreamOwned};
+
+use crate::tls::Tls;
 
 #[derive(Debug)]
 pub enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
 }
 
 impl Stream {
+    /// A TCP connection, its handshake still to come.
+    pub fn tls(socket: TcpStream, tls: &Tls) -> io::Result<Stream> {
+        let connection =
+            ServerConnection::new(std::sync::Arc::clone(&tls.0)).map_err(io::Error::other)?;
+        Ok(Stream::Tls(Box::new(StreamOwned::new(connection, socket))))
+    }
+
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         match self {
             Stream::Tcp(stream) => stream.set_nonblocking(nonblocking),
             Stream::Unix(stream) => stream.set_nonblocking(nonblocking),
+            Stream::Tls(stream) => stream.sock.set_nonblocking(nonblocking),
         }
     }
 
-    pub fn try_clone(&self) -> io::Result<Stream> {
-        match self {
-            Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp),
-            Stream::Unix(stream) => stream.try_clone().map(Stream::Unix),
-        }
+    /// Another handle of the socket, to end it from elsewhere.
+    pub fn plug(&self) -> io::Result<Plug> {
+        self.as_fd().try_clone_to_owned().map(Plug)
     }
 
     /// End both directions; a thread that waits on the socket wakes up.
@@ -32,6 +43,7 @@ impl Stream {
         let _ = match self {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
             Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Stream::Tls(stream) => stream.sock.shutdown(Shutdown::Both),
         };
     }
 
@@ -39,6 +51,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.read(into),
             Stream::Unix(stream) => stream.read(into),
+            Stream::Tls(stream) => stream.read(into),
         }
     }
 
@@ -46,6 +59,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.write(bytes),
             Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tls(stream) => stream.write(bytes),
         }
     }
 
@@ -53,6 +67,26 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.write_all(bytes),
             Stream::Unix(stream) => stream.write_all(bytes),
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+        }
+    }
+
+    /// Send what TLS still holds of what was written; sockets hold nothing.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Tcp(_) | Stream::Unix(_) => Ok(()),
+            Stream::Tls(stream) => stream.flush(),
+        }
+    }
+
+    /// Bytes that were received and decrypted but not read: no socket tells of them.
+    pub fn holds_input(&mut self) -> bool {
+        match self {
+            Stream::Tcp(_) | Stream::Unix(_) => false,
+            Stream::Tls(stream) => stream
+                .conn
+                .process_new_packets()
+                .is_ok_and(|state| state.plaintext_bytes_to_read() > 0),
         }
     }
 }
@@ -62,7 +96,18 @@ impl AsFd for Stream {
         match self {
             Stream::Tcp(stream) => stream.as_fd(),
             Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tls(stream) => stream.sock.as_fd(),
         }
+    }
+}
+
+/// What ends a connection that another thread serves.
+pub struct Plug(OwnedFd);
+
+impl Plug {
+    pub fn pull(&self) {
+        // The peer may have closed it already.
+        let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
     }
 }
 

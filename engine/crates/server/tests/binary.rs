@@ -5,7 +5,7 @@ mod targets;
 
 use cachemark_server::IoMode;
 use serde::Deserialize;
-use targets::{Target, embedded, expand, memcached, table};
+use targets::{Target, embedded, expand, guarded, memcached, table};
 
 const OPCODES: [(&str, u8); 32] = [
     ("get", 0x00),
@@ -173,7 +173,7 @@ fn check(target: &Target, case: &Case, piece: usize) {
 
 #[test]
 fn the_embedded_server_answers_as_memcached() {
-    for io in [IoMode::Blocking, IoMode::Events] {
+    for io in IoMode::ALL {
         let (_server, target) = embedded(io);
         for case in table::<Table>("binary.toml").case {
             check(&target, &case, usize::MAX);
@@ -197,6 +197,54 @@ fn stats_are_packets_that_end_with_an_empty_one() {
     let request = packet(0x80, 0x10, 0, 9, 0, [b"", b"", b""]);
     let reply = target.exchange(&request, usize::MAX, false);
     let text = reply.escape_ascii().to_string();
-    assert!(text.contains("version1.2.3"), "{text}");
+    assert!(text.contains("version1.6.45-test"), "{text}");
     assert!(reply.ends_with(&packet(0x81, 0x10, 0, 9, 0, [b"", b"", b""])), "{text}");
+}
+
+/// SASL PLAIN, by the replies of memcached with SASL: a login that fails leaves the connection open, a
+/// request of somebody unknown ends it.
+#[test]
+fn a_guarded_server_asks_for_a_login() {
+    const REFUSED: &[u8] = b"Auth failure.";
+    let login = |message: &[u8]| packet(0x80, 0x21, 0, 1, 0, [b"", b"PLAIN", message]);
+    let refused = |op| packet(0x81, op, 0x20, 1, 0, [b"", b"", REFUSED]);
+    let said = |op, value: &[u8]| packet(0x81, op, 0, 1, 0, [b"", b"", value]);
+    let asked = |op| packet(0x80, op, 0, 1, 0, [b"", b"", b""]);
+    type Packets = Vec<Vec<u8>>;
+    let exchanges: [(Packets, Packets, bool); 6] = [
+        (vec![asked(0x20)], vec![said(0x20, b"PLAIN")], false),
+        (vec![asked(0x0b)], vec![said(0x0b, targets::VERSION.as_bytes())], false),
+        (vec![asked(0x0a)], vec![refused(0x0a)], true),
+        (vec![login(b"\0ann\0bad"), asked(0x0a)], vec![refused(0x21), refused(0x0a)], true),
+        (
+            vec![login(b"\0ann\0bad"), login(b"\0ann\0s3c"), asked(0x0a)],
+            vec![refused(0x21), said(0x21, b"Authenticated"), said(0x0a, b"")],
+            false,
+        ),
+        (
+            vec![packet(0x80, 0x21, 0, 1, 0, [b"", b"CRAM-MD5", b"ann s3c"])],
+            vec![refused(0x21)],
+            false,
+        ),
+    ];
+    for io in IoMode::ALL {
+        let (_server, target) = guarded(io);
+        for (requests, replies, closed) in &exchanges {
+            for piece in [usize::MAX, 1] {
+                let reply = target.exchange(&requests.concat(), piece, *closed);
+                assert_eq!(
+                    reply.escape_ascii().to_string(),
+                    replies.concat().escape_ascii().to_string()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_asks_nobody_knows_no_login() {
+    let (_server, target) = embedded(IoMode::Events);
+    let login = packet(0x80, 0x21, 0, 1, 0, [b"", b"PLAIN", b"\0ann\0s3c"]);
+    let unknown = packet(0x81, 0x21, 0x81, 1, 0, [b"", b"", b"Unknown command"]);
+    assert_eq!(target.exchange(&login, usize::MAX, false), unknown);
 }

@@ -11,7 +11,7 @@ use cachemark_server::{Endpoint, IoMode, Server, Session, Settings, State, start
 use proptest::prelude::*;
 
 const NOW: u32 = 1_700_000_000;
-const MODES: [IoMode; 2] = [IoMode::Blocking, IoMode::Events];
+const MODES: [IoMode; 2] = IoMode::ALL;
 
 fn settings(io: IoMode) -> Settings {
     Settings { io, threads: 2, memory_bytes: 8 << 20, item_bytes_max: 1 << 20, max_connections: 64 }

@@ -5,7 +5,7 @@ mod targets;
 
 use cachemark_server::IoMode;
 use serde::Deserialize;
-use targets::{Target, embedded, expand, memcached, table};
+use targets::{Target, embedded, expand, guarded, guarded_memcached, memcached, table};
 
 #[derive(Deserialize)]
 struct Table {
@@ -84,7 +84,7 @@ fn settled_flag(word: &[u8]) -> Vec<u8> {
 #[test]
 fn the_embedded_server_answers_as_memcached() {
     let mut faults = Vec::new();
-    for io in [IoMode::Blocking, IoMode::Events] {
+    for io in IoMode::ALL {
         let (_server, target) = embedded(io);
         for case in cases() {
             faults.extend(wrong(&target, &case, usize::MAX));
@@ -103,5 +103,27 @@ fn memcached_agrees_with_the_cases() {
     let (_memcached, target) = memcached();
     let faults: Vec<String> =
         cases().iter().filter_map(|case| wrong(&target, case, usize::MAX)).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn a_guarded_server_answers_as_memcached() {
+    let mut faults = Vec::new();
+    for io in IoMode::ALL {
+        let (_server, target) = guarded(io);
+        for case in table::<Table>("auth.toml").case {
+            faults.extend(wrong(&target, &case, usize::MAX));
+            faults.extend(wrong(&target, &case, 1 + case.request.len() / 40));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn guarded_memcached_agrees_with_the_cases() {
+    let (_memcached, target) = guarded_memcached();
+    let cases = table::<Table>("auth.toml").case;
+    let faults: Vec<String> =
+        cases.iter().filter_map(|case| wrong(&target, case, usize::MAX)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -36,6 +36,7 @@
 //! what threads share is atomics.
 
 mod counters;
+mod each;
 mod entry;
 mod evict;
 mod grace;

@@ -345,7 +345,7 @@ impl Store {
         Writer::new(self.region(hash), &self.grace, now_s)
     }
 
-    fn writers(&self, now_s: u32) -> impl Iterator<Item = Writer<'_>> {
+    pub(crate) fn writers(&self, now_s: u32) -> impl Iterator<Item = Writer<'_>> {
         self.regions.iter().map(move |region| Writer::new(region, &self.grace, now_s))
     }
 }

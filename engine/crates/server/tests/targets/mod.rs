@@ -1,3 +1,4 @@
+#![allow(dead_code, reason = "each test file uses some of it")]
 //! What the tables of cases are played against: the embedded server and the real memcached.
 
 use std::io::{Read, Write};
@@ -8,9 +9,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
+use cachemark_server::{Accounts, Endpoint, IoMode, Server, Settings, State, start};
 use serde::de::DeserializeOwned;
 
+/// Tools look for memcached's own number.
+pub const VERSION: &str = "1.6.45-test";
+/// Users and passwords of those servers that ask.
+const ACCOUNTS: &str = "ann:s3c\nbob:pw\n";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A table of conformance/server.
@@ -83,18 +88,31 @@ impl Target {
     }
 }
 
-pub fn embedded(io: IoMode) -> (Server, Target) {
-    let settings = Settings {
+pub fn settings(io: IoMode) -> Settings {
+    Settings {
         io,
         threads: 2,
         memory_bytes: 64 << 20,
         item_bytes_max: 1 << 20,
         max_connections: 1024,
-    };
-    let state = Arc::new(State::new(settings, "1.2.3"));
-    let server = start(&[Endpoint::Tcp("127.0.0.1:0".to_owned())], &state).expect("a server");
+    }
+}
+
+pub fn embedded(io: IoMode) -> (Server, Target) {
+    serving(State::new(settings(io), VERSION))
+}
+
+/// The same for nobody but the users of `ACCOUNTS`.
+pub fn guarded(io: IoMode) -> (Server, Target) {
+    let accounts = Accounts::parse(ACCOUNTS).expect("accounts");
+    serving(State::new(settings(io), VERSION).only_for(accounts))
+}
+
+fn serving(state: State) -> (Server, Target) {
+    let endpoints = [Endpoint::Tcp("127.0.0.1:0".to_owned())];
+    let server = start(&endpoints, &Arc::new(state)).expect("a server");
     let address = server.addresses[0].clone();
-    (server, Target { address, version: "1.2.3".to_owned(), is_1_6_18: false })
+    (server, Target { address, version: VERSION.to_owned(), is_1_6_18: false })
 }
 
 pub struct Memcached(Child);
@@ -109,12 +127,25 @@ impl Drop for Memcached {
 
 /// A memcached that listens, on a port of the system's choice.
 pub fn memcached() -> (Memcached, Target) {
+    memcached_with(&[])
+}
+
+/// The same for nobody but the users of `ACCOUNTS`.
+pub fn guarded_memcached() -> (Memcached, Target) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("accounts");
+    std::fs::write(&path, ACCOUNTS).expect("a file");
+    memcached_with(&["-Y", path.to_str().expect("a path of text")])
+}
+
+fn memcached_with(arguments: &[&str]) -> (Memcached, Target) {
     let folder = tempfile::tempdir().expect("a folder");
     let ports = folder.path().join("ports");
     let user = if rustix::process::geteuid().is_root() { vec!["-u", "root"] } else { vec![] };
     let spawned = Command::new("memcached")
         .args(["-l", "127.0.0.1", "-p", "-1", "-U", "0"])
         .args(user)
+        .args(arguments)
         .env("MEMCACHED_PORT_FILENAME", &ports)
         .stderr(Stdio::null())
         .spawn();
@@ -136,6 +167,7 @@ fn memcached_target(ports: &Path) -> Target {
         Target { address: format!("127.0.0.1:{port}"), version: String::new(), is_1_6_18: false };
     let reply = target.exchange(b"version\r\n", usize::MAX, false);
     let version = String::from_utf8(reply).expect("text");
+    // One that asks who we are does not tell; the cases for it name no version.
     target.version = version.trim().trim_start_matches("VERSION ").to_owned();
     let minor: u32 = target.version.rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or(0);
     target.is_1_6_18 = minor < 40;

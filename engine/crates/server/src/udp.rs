@@ -1,0 +1,136 @@
+//! Datagrams: each request is one, behind a frame of 8 bytes; its reply may be many. (memcached's
+//! doc/protocol.txt, "UDP protocol".)
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fd::OwnedFd;
+
+use crate::session::Session;
+use crate::state::{State, now_s};
+
+const FRAME_BYTES: usize = 8;
+/// A datagram of a reply, with its frame.
+const DATAGRAM_BYTES_MAX: usize = 1400;
+const REQUEST_BYTES_MAX: usize = 65_536;
+/// Frames are counted in 16 bits.
+const REPLY_BYTES_MAX: usize = (DATAGRAM_BYTES_MAX - FRAME_BYTES) * u16::MAX as usize;
+
+/// A thread that answers one socket.
+pub struct Datagrams {
+    wake: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Datagrams {
+    pub fn start(socket: UdpSocket, state: &Arc<State>) -> io::Result<Datagrams> {
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        socket.set_nonblocking(true)?;
+        let (state, woken) = (Arc::clone(state), Arc::clone(&wake));
+        let name = "datagrams".to_owned();
+        let thread = thread::Builder::new().name(name).spawn(move || {
+            run(&socket, &woken, &state);
+        })?;
+        Ok(Datagrams { wake, thread: Some(thread) })
+    }
+
+    pub fn stop(&mut self) {
+        let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(socket: &UdpSocket, wake: &OwnedFd, state: &State) {
+    let mut room = vec![0; REQUEST_BYTES_MAX];
+    loop {
+        let mut sources = [PollFd::new(socket, PollFlags::IN), PollFd::new(wake, PollFlags::IN)];
+        if poll(&mut sources, None).is_err_and(|error| error != rustix::io::Errno::INTR)
+            || !sources[1].revents().is_empty()
+        {
+            return;
+        }
+        // Nothing to read, or a peer that is gone: neither concerns the next datagram.
+        while let Ok((bytes, from)) = socket.recv_from(&mut room) {
+            state.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+            answer(socket, &room[..bytes], from, state);
+        }
+    }
+}
+
+fn answer(socket: &UdpSocket, datagram: &[u8], to: SocketAddr, state: &State) {
+    let Some((id, request)) = unframe(datagram) else { return };
+    let Some(reply) = reply(request, state) else { return };
+    for frame in frames(id, &reply) {
+        // A datagram that cannot be sent is lost, as any may be.
+        if let Ok(bytes) = socket.send_to(&frame, to) {
+            state.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The id and the request of a datagram; those of more than one are not put together.
+fn unframe(datagram: &[u8]) -> Option<([u8; 2], &[u8])> {
+    let (frame, request) = datagram.split_first_chunk::<FRAME_BYTES>()?;
+    let whole = frame[4..6] == [0, 1];
+    (whole && !request.is_empty()).then_some(([frame[0], frame[1]], request))
+}
+
+/// All that is replied to a request, if it is whole.
+fn reply(request: &[u8], state: &State) -> Option<Vec<u8>> {
+    let (mut session, mut out, mut rest) = (Session::default(), Vec::new(), request);
+    loop {
+        let fed = session.feed(rest, state, now_s(), &mut out);
+        rest = &rest[fed.consumed..];
+        if out.len() > REPLY_BYTES_MAX {
+            return None;
+        }
+        if fed.close || !fed.paused {
+            return Some(out);
+        }
+    }
+}
+
+fn frames(id: [u8; 2], reply: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let parts = reply.chunks(DATAGRAM_BYTES_MAX - FRAME_BYTES);
+    let count = parts.len() as u16;
+    parts.enumerate().map(move |(number, part)| {
+        let mut frame = Vec::with_capacity(FRAME_BYTES + part.len());
+        frame.extend_from_slice(&id);
+        frame.extend_from_slice(&(number as u16).to_be_bytes());
+        frame.extend_from_slice(&count.to_be_bytes());
+        frame.extend_from_slice(&[0, 0]);
+        frame.extend_from_slice(part);
+        frame
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reply_is_many_frames() {
+        let frames: Vec<Vec<u8>> = frames([7, 9], &[b'x'; 5000]).collect();
+        assert_eq!(frames.len(), 4);
+        assert!(frames.iter().all(|frame| frame.len() <= DATAGRAM_BYTES_MAX));
+        assert_eq!(frames[3][..8], [7, 9, 0, 3, 0, 4, 0, 0]);
+        assert_eq!(frames.iter().map(|frame| frame.len() - 8).sum::<usize>(), 5000);
+    }
+
+    #[test]
+    fn only_whole_requests_are_taken() {
+        assert_eq!(unframe(b"\x01\x02\0\0\0\x01\0\0get a\r\n"), Some(([1, 2], &b"get a\r\n"[..])));
+        for datagram in
+            [&b""[..], b"\0\0\0\0\0\x01\0", b"\0\0\0\0\0\x02\0\0get a\r\n", b"\0\0\0\0\0\x01\0\0"]
+        {
+            assert_eq!(unframe(datagram), None);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! libmemcached's `memccapable`, which plays a server through 27 tests of each protocol.
+
+mod targets;
+
+use std::process::Command;
+
+use cachemark_server::IoMode;
+
+const MEMCCAPABLE: &str = "memccapable on PATH: apt-get install libmemcached-tools";
+
+fn capable(protocol: &str) {
+    for io in IoMode::ALL {
+        let (_server, target) = targets::embedded(io);
+        let (host, port) = target.address.split_once(':').expect("host:port");
+        let run = Command::new("memccapable").args(["-h", host, "-p", port, protocol]).output();
+        let run = run.expect(MEMCCAPABLE);
+        // What passes is told on stdout, what fails on stderr.
+        let told =
+            [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(run.status.success(), "{io:?}: {}", told.concat());
+        assert_eq!(told[0].matches("[pass]").count(), 27, "{io:?}: {}", told.concat());
+    }
+}
+
+#[test]
+fn memccapable_passes_in_text() {
+    capable("-a");
+}
+
+#[test]
+fn memccapable_passes_in_binary() {
+    capable("-b");
+}
