@@ -8,14 +8,15 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Session, Way};
+use cachemark_load::{Client, Configuration, Control, Limits, Session};
 use cachemark_tape::Tape;
 use serde::Serialize;
 
 use crate::drive_table;
 use crate::messages::{Done, Phase};
+use crate::way::WayArguments;
 use crate::workload::WorkloadArguments;
-use crate::{fail, units};
+use crate::{fail, units, way};
 
 /// Examples:
 ///
@@ -26,9 +27,11 @@ use crate::{fail, units};
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// host:port or unix:/path
+    /// host:port or unix:/path; several with commas between
     #[arg(long)]
     server: String,
+    #[command(flatten)]
+    way: WayArguments,
     #[command(flatten)]
     workload: WorkloadArguments,
     /// Play this tape instead of making one
@@ -89,11 +92,9 @@ fn drive(arguments: &Arguments) -> Result<Session, String> {
     let tape = Arc::new(tape(arguments)?);
     let connections = arguments.connections.unwrap_or(arguments.threads);
     let configuration = Configuration {
-        addresses: vec![
-            Address::parse(&arguments.server).map_err(|text| format!("--server {text}"))?,
-        ],
-        hashing: Hashing::default(),
-        way: Way::default(),
+        addresses: way::addresses(&arguments.server).map_err(|text| format!("--server {text}"))?,
+        hashing: arguments.way.hashing(),
+        way: arguments.way.way()?,
         threads: arguments.threads as usize,
         connections: connections as usize,
         depth: arguments.depth as usize,

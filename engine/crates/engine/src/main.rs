@@ -11,6 +11,7 @@ mod scripted;
 mod serve;
 mod tape;
 mod units;
+mod way;
 mod worker;
 mod workload;
 

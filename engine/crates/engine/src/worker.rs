@@ -10,12 +10,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use cachemark_load::{
-    Address, Client, Configuration, Control, Hashing, Limits, PrepareError, Way, WireName,
-};
+use cachemark_load::{Address, Client, Configuration, Control, Limits, PrepareError, WireName};
 use cachemark_tape::{Tape, Verb};
 
 use crate::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
+use crate::way::{Refusal, of_options};
 
 #[derive(clap::Args)]
 pub struct Arguments {}
@@ -70,10 +69,14 @@ impl Worker {
     }
 
     fn prepare(&mut self, prepare: &Prepare) -> Answer {
-        if let Some(answer) = unsupported(prepare) {
-            return answer;
+        let (hashing, way) = match of_options(&prepare.wire, &prepare.options) {
+            Ok(asked) => asked,
+            Err(Refusal::Unknown(reason, remedy)) => return unsupported(reason, remedy),
+            Err(Refusal::Failed(text)) => return failure("connect", text, true),
+        };
+        if prepare.servers.is_empty() {
+            return unsupported("no server".to_owned(), "name one, or several");
         }
-        let wire = prepare.wire.parse().unwrap_or_default();
         self.client = None;
         let tape = match Tape::open(Path::new(&prepare.tape)) {
             Ok(tape) => Arc::new(tape),
@@ -86,8 +89,8 @@ impl Worker {
         };
         let configuration = Configuration {
             addresses,
-            hashing: hashing(prepare).unwrap_or_default(),
-            way: Way { wire, replicas: false },
+            hashing,
+            way,
             threads: prepare.threads,
             connections: prepare.connections,
             depth: prepare.depth,
@@ -100,8 +103,7 @@ impl Worker {
                 Answer::Ready(Ready::default())
             }
             Err(PrepareError::Unsupported(reason)) => {
-                let remedy = "the text protocol, or another kind of operation".to_owned();
-                Answer::Unsupported { reason, remedy }
+                unsupported(reason, "the text protocol, or another kind of operation")
             }
             Err(PrepareError::Usage(text)) => failure("protocol", text, true),
             Err(error) => failure("connect", error.to_string(), true),
@@ -181,35 +183,8 @@ fn hello() -> Ready {
     }
 }
 
-fn unsupported(prepare: &Prepare) -> Option<Answer> {
-    let refuse = |reason: String, remedy: &str| {
-        Some(Answer::Unsupported { reason, remedy: remedy.to_owned() })
-    };
-    if let Err(reason) = prepare.wire.parse::<WireName>() {
-        return refuse(reason, "use one of them");
-    }
-    if prepare.servers.is_empty() {
-        return refuse("no server".to_owned(), "name one, or several");
-    }
-    if let Some(option) = prepare.options.keys().find(|name| *name != HASHING) {
-        return refuse(format!("no option {option:?}"), "the native client has hashing alone");
-    }
-    if hashing(prepare).is_none() {
-        let value = &prepare.options[HASHING];
-        return refuse(format!("no hashing {value:?}"), "hashing is default or ketama");
-    }
-    None
-}
-
-const HASHING: &str = "hashing";
-
-/// How keys are to be spread; `None` for a way that is not known.
-fn hashing(prepare: &Prepare) -> Option<Hashing> {
-    match prepare.options.get(HASHING).map(String::as_str) {
-        None | Some("default") => Some(Hashing::Modulo),
-        Some("ketama") => Some(Hashing::Ketama),
-        Some(_) => None,
-    }
+fn unsupported(reason: String, remedy: &str) -> Answer {
+    Answer::Unsupported { reason, remedy: remedy.to_owned() }
 }
 
 fn limits(run: &Run) -> Limits {

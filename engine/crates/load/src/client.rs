@@ -4,20 +4,22 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 use std::time::Duration;
 
-use cachemark_tape::{Lane, Op, Tape, Verb};
+use cachemark_tape::{Op, Tape, Verb};
 
+use crate::access::Credentials;
 use crate::clock::Monotonic;
-use crate::event_loop::{EventLoop, Links, Shared};
+use crate::event_loop::Shared;
+use crate::lanes::{self, Lanes, Phase};
 use crate::outside::Clock;
-use crate::player::{Player, Share, Window};
+use crate::player::{Player, Window};
 use crate::socket::Address;
-use crate::sockets::Sockets;
 use crate::spread::{Hashing, Spread};
 use crate::tally::Tally;
-use crate::wire::{Binary, Meta, Text, Wire, WireName};
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
+use crate::wire::{Wire, WireName};
 
 /// How the client is set up.
 #[derive(Clone, Debug)]
@@ -41,6 +43,10 @@ pub struct Way {
     pub wire: WireName,
     /// Each of several servers holds every key: writes go to all, reads to the key's home.
     pub replicas: bool,
+    /// Who one is, where servers ask.
+    pub auth: Option<Credentials>,
+    #[cfg(feature = "tls")]
+    pub tls: Option<Tls>,
 }
 
 /// Why a client cannot be made.
@@ -118,7 +124,7 @@ pub struct Client {
     tape: Arc<Tape>,
     /// Where there are several servers.
     spread: Option<Arc<Spread>>,
-    links: Vec<Links<Sockets>>,
+    lanes: Box<dyn Lanes>,
 }
 
 /// Threads need a moment to be there before a window begins.
@@ -149,21 +155,24 @@ impl Client {
         let Configuration { addresses, hashing, way, .. } = &configuration;
         let spread = (addresses.len() > 1)
             .then(|| Arc::new(Spread::new(&tape, addresses, *hashing, way.replicas)));
-        let links = (0..threads)
-            .map(|_| open(&configuration, connections / threads))
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(Client { configuration, tape, spread, links })
+        let lanes = lanes::open(&configuration)
+            .map_err(|(address, error)| PrepareError::Connect(address, error))?;
+        Ok(Client { configuration, tape, spread, lanes })
     }
 
     /// Play one phase on all threads; blocks until it is over and drained.
     pub fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
         let window = self.window(limits);
         let before = cpu_times();
-        let session = match self.configuration.way.wire {
-            WireName::Text => self.play::<Text>(limits, window, control),
-            WireName::Binary => self.play::<Binary>(limits, window, control),
-            WireName::Meta => self.play::<Meta>(limits, window, control),
-        }?;
+        let phase = Phase {
+            configuration: &self.configuration,
+            tape: &self.tape,
+            spread: self.spread.as_deref(),
+            limits,
+            window,
+            shared: &control.shared,
+        };
+        let session = self.lanes.play(&phase)?;
         let after = cpu_times();
         Ok(Session {
             cpu_user_ns: after.0 - before.0,
@@ -186,50 +195,11 @@ impl Client {
             timeout_ns: self.configuration.timeout.as_nanos() as u64,
         }
     }
-
-    fn play<W: Wire>(
-        &mut self,
-        limits: Limits,
-        window: Window,
-        control: &Control,
-    ) -> io::Result<Session> {
-        let (configuration, tape) = (&self.configuration, &*self.tape);
-        let spread = self.spread.as_deref();
-        let shared = &*control.shared;
-        // Everything outstanding at the window's end is answered or timed out by then.
-        let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
-        let players = thread::scope(|scope| {
-            let threads: Vec<_> = self
-                .links
-                .iter_mut()
-                .enumerate()
-                .map(|(number, links)| {
-                    let share = share_of(limits, configuration, number, tape);
-                    scope.spawn(move || {
-                        let count = configuration.connections / configuration.threads;
-                        let player =
-                            Player::<W>::new(tape, share, window, count, configuration.depth);
-                        let player = match spread {
-                            Some(spread) => player.over(spread),
-                            None => player,
-                        };
-                        wait_until(window.start_ns);
-                        EventLoop::new(player, Monotonic, links, shared, drain_end_ns).run()
-                    })
-                })
-                .collect();
-            let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            threads.into_iter().map(join).collect::<io::Result<Vec<_>>>()
-        })?;
-        Ok(Session::of(&players, tape))
-    }
 }
 
 /// Whether every kind of operation on a tape can be asked for.
 fn check_kinds(tape: &Tape, way: &Way) -> Result<(), PrepareError> {
-    let Way { wire, replicas } = *way;
+    let Way { wire, replicas, .. } = *way;
     let can = |op: &Op| wire.can(op.verb, op.noreply) && !(replicas && op.verb == Verb::Fetch);
     match (0..tape.op_count()).map(|j| tape.op(j)).find(|op| !can(op)) {
         None => Ok(()),
@@ -240,39 +210,6 @@ fn check_kinds(tape: &Tape, way: &Way) -> Result<(), PrepareError> {
             let (kind, wire) = (op.verb.kind(op.noreply), wire.name());
             Err(PrepareError::Unsupported(format!("the {wire} protocol has no {kind}")))
         }
-    }
-}
-
-fn open(configuration: &Configuration, sets: usize) -> Result<Links<Sockets>, PrepareError> {
-    Sockets::connect(&configuration.addresses, sets, configuration.timeout)
-        .map(Links::new)
-        .map_err(|(address, error)| PrepareError::Connect(address, error))
-}
-
-/// Which records thread `number` plays: one rule for threads and for whole clients.
-fn share_of(limits: Limits, configuration: &Configuration, number: usize, tape: &Tape) -> Share {
-    let threads = configuration.threads as u64;
-    let (segment, segments) = configuration.segment;
-    let lane = segment * threads + number as u64;
-    let lanes = segments * threads;
-    match limits {
-        Limits::Prefill => Share::Prefill { first: lane, stride: lanes },
-        Limits::Play { ops, .. } => Share::Lane {
-            lane: Lane::new(lane, lanes, tape.op_count(), tape.group()),
-            ops: ops
-                .map_or(u64::MAX, |ops| ops / threads + u64::from((number as u64) < ops % threads)),
-        },
-    }
-}
-
-fn wait_until(start_ns: u64) {
-    let spin_ns = 200_000;
-    let left = start_ns.saturating_sub(Monotonic.now_ns());
-    if left > spin_ns {
-        thread::sleep(Duration::from_nanos(left - spin_ns));
-    }
-    while Monotonic.now_ns() < start_ns {
-        std::hint::spin_loop();
     }
 }
 

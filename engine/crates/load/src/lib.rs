@@ -5,12 +5,14 @@
 //! `tally` record. `event_loop` drives them on a clock and connections that are given to it (`outside`): on real ones by
 //! `client`, which has the threads, and on scripted ones by the fidelity cases.
 
+mod access;
 mod book;
 mod client;
 mod clock;
 mod connection;
 mod event_loop;
 mod judge;
+mod lanes;
 mod ledger;
 mod outside;
 mod pending;
@@ -20,8 +22,12 @@ mod sockets;
 mod spread;
 mod tally;
 mod thinking;
+#[cfg(feature = "tls")]
+mod tls;
+mod transport;
 mod wire;
 
+pub use access::Credentials;
 pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, Way, cpu_times};
 pub use event_loop::{EventLoop, Links, Shared};
 pub use outside::{Clock, Nap, Network, Ready};
@@ -29,4 +35,6 @@ pub use player::{Player, Share, Window};
 pub use socket::{Address, Stream};
 pub use spread::{Hashing, Spread};
 pub use tally::{Failure, Figures, KindTally, Tally, encode_histogram, percentile_ns};
+#[cfg(feature = "tls")]
+pub use tls::Tls;
 pub use wire::{Binary, Meta, Text, Wire, WireName};

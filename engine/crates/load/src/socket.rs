@@ -45,10 +45,23 @@ pub struct Stream {
 impl Stream {
     /// Connect, waiting at most so long.
     pub fn connect(address: &Address, timeout: Duration) -> io::Result<Stream> {
+        let stream = Stream::blocking(address, timeout)?;
+        stream.unblock()?;
+        Ok(stream)
+    }
+
+    /// A connected socket that blocks, at most so long.
+    pub(crate) fn blocking(address: &Address, timeout: Duration) -> io::Result<Stream> {
         let (socket, at) = open(address)?;
         socket.connect_timeout(&at, timeout)?;
-        socket.set_nonblocking(true)?;
+        socket.set_read_timeout(Some(timeout))?;
+        socket.set_write_timeout(Some(timeout))?;
         Ok(Stream { socket })
+    }
+
+    /// It does not block from now on.
+    pub(crate) fn unblock(&self) -> io::Result<()> {
+        self.socket.set_nonblocking(true)
     }
 
     /// Begin to connect; the socket is writable once it has, or has failed.

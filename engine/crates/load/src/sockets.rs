@@ -1,109 +1,197 @@
 //! The sockets of one thread behind level-triggered epoll, so that one read per readiness is
 //! enough. At depth 1 an operation costs epoll_wait, read and write.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
+use crate::client::Way;
 use crate::outside::{Nap, Network, Ready};
 use crate::socket::{Address, Stream};
+use crate::transport::Transport;
 
 /// The last stretch before an operation is due is spun, as timers wake 30 to 90 µs late.
 const SPIN_NS: u64 = 150_000;
 /// So many are taken at once; the kernel keeps the others, and their turn.
 const EVENTS: usize = 256;
 
-pub struct Sockets {
+pub struct Sockets<S = Stream> {
     epoll: OwnedFd,
-    streams: Vec<Option<Stream>>,
+    streams: Vec<Option<S>>,
+    /// Connections that are being opened by a thread of their own.
+    entering: Vec<Option<Entrance<S>>>,
     ready: Vec<Ready>,
     /// Of the streams in turn.
     addresses: Vec<Address>,
+    way: Way,
+    timeout: Duration,
+    /// Connections whose transport has something to read that the socket does not tell of.
+    unread: Vec<usize>,
+    /// Whether the loop waits for room to write, and whether the transport does.
+    blocked: Vec<bool>,
+    holding: Vec<bool>,
 }
 
-impl Sockets {
+/// A thread that is let in: it hangs up once the outcome is there.
+struct Entrance<S> {
+    line: UnixStream,
+    outcome: Receiver<io::Result<S>>,
+}
+
+impl<S: Transport> Sockets<S> {
     /// Connected sockets, so many sets of one to each address, watched for replies. An error comes
     /// with the address that could not be had.
     pub fn connect(
         addresses: &[Address],
+        way: &Way,
         sets: usize,
         timeout: Duration,
-    ) -> Result<Sockets, (Address, io::Error)> {
+    ) -> Result<Sockets<S>, (Address, io::Error)> {
         let lost = |error: io::Error| (addresses[0].clone(), error);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| lost(e.into()))?;
+        let count = sets * addresses.len();
         let mut sockets = Sockets {
             epoll,
-            streams: Vec::with_capacity(sets * addresses.len()),
+            streams: Vec::with_capacity(count),
+            entering: (0..count).map(|_| None).collect(),
             ready: Vec::with_capacity(EVENTS),
             addresses: addresses.to_vec(),
+            way: way.clone(),
+            timeout,
+            unread: Vec::with_capacity(if S::HOLDS { count } else { 0 }),
+            blocked: vec![false; count],
+            holding: vec![false; count],
         };
         for address in (0..sets).flat_map(|_| addresses) {
-            sockets.add(address, timeout).map_err(|error| (address.clone(), error))?;
+            sockets.add(address).map_err(|error| (address.clone(), error))?;
         }
         Ok(sockets)
     }
 
-    fn add(&mut self, address: &Address, timeout: Duration) -> io::Result<()> {
-        let stream = Stream::connect(address, timeout)?;
+    fn add(&mut self, address: &Address) -> io::Result<()> {
+        let stream = S::enter(address, &self.way, self.timeout)?;
         let number = EventData::new_u64(self.streams.len() as u64);
         epoll::add(&self.epoll, &stream, number, EventFlags::IN)?;
         self.streams.push(Some(stream));
         Ok(())
     }
 
-    fn watch(&self, c: usize, flags: EventFlags) -> io::Result<()> {
+    fn watch(&self, c: usize) -> io::Result<()> {
         let Some(stream) = &self.streams[c] else { return Err(closed()) };
+        let writes = self.blocked[c] || self.holding[c];
+        let flags = if writes { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
         Ok(epoll::modify(&self.epoll, stream, EventData::new_u64(c as u64), flags)?)
+    }
+
+    /// Be let in again, on a thread, as that takes answers of the server.
+    fn enter(&mut self, c: usize, address: &Address) -> io::Result<()> {
+        let (line, end) = UnixStream::pair()?;
+        let (sender, outcome) = channel();
+        let (address, way, timeout) = (address.clone(), self.way.clone(), self.timeout);
+        std::thread::Builder::new().spawn(move || {
+            // Nobody listens any more once the run is over.
+            let _ = sender.send(S::enter(&address, &way, timeout));
+            drop(end);
+        })?;
+        epoll::add(&self.epoll, &line, EventData::new_u64(c as u64), EventFlags::IN)?;
+        self.entering[c] = Some(Entrance { line, outcome });
+        Ok(())
+    }
+
+    /// After a write, or when there is room: see to what the transport has not sent yet.
+    fn push(&mut self, c: usize) -> io::Result<()> {
+        let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
+        let holds = !stream.push()?;
+        if holds != self.holding[c] {
+            self.holding[c] = holds;
+            self.watch(c)?;
+        }
+        Ok(())
+    }
+
+    /// What the sockets told is not all: transports hold bytes.
+    fn ready_of_transports(&mut self) {
+        for n in 0..self.ready.len() {
+            let Ready { connection: c, writable } = self.ready[n];
+            // An error shows again when it is read.
+            if writable && self.holding[c] {
+                let _ = self.push(c);
+                self.ready[n].writable = self.blocked[c];
+            }
+        }
+        let unread = self.unread.drain(..);
+        self.ready.extend(unread.map(|connection| Ready { connection, writable: false }));
     }
 }
 
-impl Network for Sockets {
+impl<S: Transport> Network for Sockets<S> {
     fn connections(&self) -> usize {
         self.streams.len()
     }
 
     #[inline]
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.streams[c] {
-            Some(stream) => stream.write(bytes),
-            None => Err(closed()),
+        let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
+        let written = stream.write(bytes);
+        if S::HOLDS {
+            self.push(c)?;
         }
+        written
     }
 
     #[inline]
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
-        match &mut self.streams[c] {
-            Some(stream) => stream.read(into),
-            None => Err(closed()),
+        let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
+        let read = stream.read(into);
+        if S::HOLDS && stream.has_unread() && !self.unread.contains(&c) {
+            self.unread.push(c);
         }
+        read
     }
 
     fn watch_writes(&mut self, c: usize, watch: bool) -> io::Result<()> {
-        self.watch(c, if watch { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN })
+        self.blocked[c] = watch;
+        self.watch(c)
     }
 
     fn close(&mut self, c: usize) {
         // Dropping the socket takes it out of the epoll set.
         self.streams[c] = None;
+        self.entering[c] = None;
+        self.unread.retain(|other| *other != c);
+        self.blocked[c] = false;
+        self.holding[c] = false;
     }
 
     fn begin(&mut self, c: usize) -> io::Result<()> {
-        let stream = Stream::begin(&self.addresses[c % self.addresses.len()])?;
+        let address = self.addresses[c % self.addresses.len()].clone();
+        let Some(stream) = S::begin(&address, &self.way) else { return self.enter(c, &address) };
+        let stream = stream?;
         epoll::add(&self.epoll, &stream, EventData::new_u64(c as u64), EventFlags::OUT)?;
         self.streams[c] = Some(stream);
         Ok(())
     }
 
     fn begun(&mut self, c: usize) -> io::Result<()> {
-        self.streams[c].as_ref().ok_or_else(closed)?.connected()
+        if let Some(entrance) = self.entering[c].take() {
+            epoll::delete(&self.epoll, &entrance.line)?;
+            let stream = entrance.outcome.recv().map_err(|_| closed())??;
+            epoll::add(&self.epoll, &stream, EventData::new_u64(c as u64), EventFlags::IN)?;
+            self.streams[c] = Some(stream);
+            return Ok(());
+        }
+        self.streams[c].as_ref().ok_or_else(closed)?.begun()
     }
 
     #[inline]
     fn wait(&mut self, nap: Nap) -> io::Result<usize> {
+        let nap = if S::HOLDS && !self.unread.is_empty() { Nap::NONE } else { nap };
         let until_due = nap.due_in_ns.map(|due| due.saturating_sub(SPIN_NS));
         let sleep_ns = until_due.into_iter().fold(nap.longest_ns, u64::min);
         let timeout = Timespec {
@@ -117,6 +205,9 @@ impl Network for Sockets {
             Ok((events, _)) => self.ready.extend(events.iter().map(ready)),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
+        }
+        if S::HOLDS {
+            self.ready_of_transports();
         }
         Ok(self.ready.len())
     }

@@ -72,7 +72,7 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(Session, Vec<u64>), PrepareError
     let configuration = Configuration {
         addresses: addresses.collect::<Result<_, _>>().expect("addresses"),
         hashing: how.hashing,
-        way: Way { wire: how.wire, replicas: how.replicas },
+        way: Way { wire: how.wire, replicas: how.replicas, ..Way::default() },
         threads: 1,
         connections: how.connections,
         depth: how.depth,

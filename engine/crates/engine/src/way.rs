@@ -1,0 +1,153 @@
+//! How servers are spoken to, as a worker's options and a command line say it.
+
+use std::collections::BTreeMap;
+
+use cachemark_load::{Address, Credentials, Hashing, Way, WireName};
+use clap::ValueEnum;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HashingName {
+    /// A hash modulo the number of servers
+    Modulo,
+    /// Consistent, as libketama has it
+    Ketama,
+}
+
+impl HashingName {
+    fn hashing(self) -> Hashing {
+        match self {
+            HashingName::Modulo => Hashing::Modulo,
+            HashingName::Ketama => Hashing::Ketama,
+        }
+    }
+}
+
+/// How servers are spoken to.
+#[derive(clap::Args, Debug)]
+pub struct WayArguments {
+    /// text, binary or meta
+    #[arg(long, default_value = "text")]
+    wire: WireName,
+    /// Which of several servers a key is on
+    #[arg(long, value_enum, default_value_t = HashingName::Modulo)]
+    hashing: HashingName,
+    /// Each of several servers holds every key: writes go to all, reads to the key's own
+    #[arg(long)]
+    replicas: bool,
+    /// USER:FILE for servers that ask who one is; the password is the file's first line
+    #[arg(long)]
+    auth: Option<String>,
+    /// TLS: a PEM file of certificates to trust, or `unverified`
+    #[arg(long)]
+    tls: Option<String>,
+}
+
+impl WayArguments {
+    pub fn hashing(&self) -> Hashing {
+        self.hashing.hashing()
+    }
+
+    /// What they come to; a file that cannot be read is named.
+    pub fn way(&self) -> Result<Way, String> {
+        let way = Way { wire: self.wire, replicas: self.replicas, ..Way::default() };
+        let way = with_auth(way, self.auth.as_deref()).map_err(|text| format!("--auth: {text}"))?;
+        with_tls(way, self.tls.as_deref()).map_err(|text| format!("--tls: {text}"))
+    }
+}
+
+/// Read `host:port`, `unix:/path`, or several with commas between.
+pub fn addresses(text: &str) -> Result<Vec<Address>, String> {
+    text.split(',').map(|one| Address::parse(one.trim())).collect()
+}
+
+/// Why a worker's options cannot be had.
+pub enum Refusal {
+    /// There is no such thing: the reason and a remedy.
+    Unknown(String, &'static str),
+    /// There is, but it failed.
+    Failed(String),
+}
+
+/// What a worker is asked for, by its wire and its options.
+pub fn of_options(
+    wire: &str,
+    options: &BTreeMap<String, String>,
+) -> Result<(Hashing, Way), Refusal> {
+    let wire = wire.parse().map_err(|text| Refusal::Unknown(text, "use one of them"))?;
+    let (mut hashing, mut way) = (Hashing::default(), Way { wire, ..Way::default() });
+    for (name, value) in options {
+        match (name.as_str(), value.as_str()) {
+            ("hashing", "default") => hashing = Hashing::Modulo,
+            ("hashing", "ketama") => hashing = Hashing::Ketama,
+            ("hashing", _) => {
+                let reason = format!("no hashing {value:?}");
+                return Err(Refusal::Unknown(reason, "hashing is default or ketama"));
+            }
+            ("auth", _) => way = with_auth(way, Some(value)).map_err(Refusal::Failed)?,
+            ("tls", _) => way = with_tls(way, Some(value)).map_err(Refusal::Failed)?,
+            _ => {
+                let reason = format!("no option {name:?}");
+                return Err(Refusal::Unknown(
+                    reason,
+                    "the native client has hashing, auth and tls",
+                ));
+            }
+        }
+    }
+    Ok((hashing, way))
+}
+
+fn with_auth(way: Way, text: Option<&str>) -> Result<Way, String> {
+    Ok(Way { auth: text.map(Credentials::read).transpose()?, ..way })
+}
+
+#[cfg(feature = "tls")]
+fn with_tls(way: Way, text: Option<&str>) -> Result<Way, String> {
+    use std::path::Path;
+
+    use cachemark_load::Tls;
+    let tls = match text {
+        None => None,
+        Some("unverified") => Some(Tls::unverified()?),
+        Some(file) => Some(Tls::trusting(Path::new(file))?),
+    };
+    Ok(Way { tls, ..way })
+}
+
+#[cfg(not(feature = "tls"))]
+fn with_tls(way: Way, text: Option<&str>) -> Result<Way, String> {
+    let missing = "this build has no TLS: build it with the feature `tls`".to_owned();
+    if text.is_some() { Err(missing) } else { Ok(way) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Result<(Hashing, Way), String> {
+        let pairs = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        of_options("meta", &pairs.collect()).map_err(|refusal| match refusal {
+            Refusal::Unknown(text, _) | Refusal::Failed(text) => text,
+        })
+    }
+
+    #[test]
+    fn options_are_known_or_refused_by_name() {
+        let (hashing, way) = options(&[("hashing", "ketama")]).expect("known");
+        assert_eq!((hashing, way.wire, way.auth), (Hashing::Ketama, WireName::Meta, None));
+        assert!(options(&[("hashing", "random")]).expect_err("none").contains("random"));
+        assert!(options(&[("colour", "red")]).expect_err("none").contains("colour"));
+        assert!(options(&[("auth", "ann:/nowhere/at/all")]).expect_err("none").contains("nowhere"));
+        assert!(options(&[("tls", "/nowhere/at/all")]).expect_err("none").contains("nowhere"));
+    }
+
+    #[test]
+    fn several_servers_have_commas_between() {
+        let two = addresses("127.0.0.1:1, unix:/tmp/s").expect("addresses");
+        assert_eq!(
+            two.iter().map(Address::to_string).collect::<Vec<_>>(),
+            ["127.0.0.1:1", "unix:/tmp/s"]
+        );
+        assert!(addresses("127.0.0.1:1,").is_err());
+    }
+}
