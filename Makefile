@@ -60,7 +60,7 @@ servers: setup ## The servers that are built on demand: Infinispan and jmemcache
 	@$(RUN) cachemark servers --setup infinispan
 
 # program:package
-DEBIAN := memcached:memcached pypy3:pypy3 yrmcds:yrmcds nutcracker:nutcracker \
+DEBIAN := memcached:memcached saslpasswd2:sasl2-bin saslpasswd2:libsasl2-modules openssl:openssl pypy3:pypy3 yrmcds:yrmcds nutcracker:nutcracker \
   chromium:chromium chromedriver:chromium-driver \
   memccapable:libmemcached-tools openssl:openssl \
   ruby:ruby hyperfine:hyperfine /usr/share/benchmark/compare.py:libbenchmark-tools
