@@ -17,8 +17,15 @@ from cachemark import process
 from cachemark.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.fidelity import Case, Finding, cases, findings, milliseconds, named
+from cachemark.fidelity.tools import TOOLS, Tool, tool_findings
 
-_COLOURS = {"passed": "green", "failed": "red", "not judged": "yellow", "not applicable": "dim"}
+_COLOURS = {
+    "passed": "green",
+    "failed": "red",
+    "known": "yellow",
+    "not judged": "yellow",
+    "not applicable": "dim",
+}
 _ALL = "all"
 
 
@@ -29,30 +36,56 @@ def fidelity(
     tries: Annotated[
         int, Parameter(help="how often a case is tried that the host is too noisy for")
     ] = 3,
+    tool: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", help="a foreign tool on PATH too, or `all` of them (repeat it)"),
+    ] = (),
     json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
 ) -> int:
     """Hold what clients say against a scripted server's own log and against analytic answers.
 
     CLIENT is `native` by default; `all` is every client that is set up here. The exit status is 1
     when a case failed; one that the host is too noisy for is `not judged`, which is no pass.
+    What a foreign tool says wrong is shown, and does not fail this.
     """
     wanted = _wanted(case, quick=quick)
     if tries < 1:
         raise UsageError(f"--tries {tries}", "at least 1")
     console = Console(stderr=json, highlight=False)
+    tools = _tools(tool)
     found: list[Finding] = []
-    for spec in _specs(clients):
-        for finding in findings(spec, wanted, tries):
-            found.append(finding)
+    told: set[tuple[str, str]] = set()
+    for finding in _found(list(_specs(clients)), tools, wanted, tries):
+        found.append(finding)
+        # Why a client plays none of the cases is told once.
+        if finding.state != "not applicable" or (finding.client, finding.why) not in told:
             _progress(console, finding)
+        told.add((finding.client, finding.why))
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
     else:
         console.print(_table(wanted, found))
-    counted = Counter(finding.state for finding in found)
-    sums = ", ".join(f"{count} {state}" for state, count in sorted(counted.items()))
+    _provenance(console, tools)
+    ours = Counter(one.state for one in found if one.client not in TOOLS)
+    sums = ", ".join(f"{count} {state}" for state, count in sorted(ours.items()))
     console.print(sums, soft_wrap=True)
-    return 1 if counted["failed"] else 0
+    return 1 if ours["failed"] else 0
+
+
+def _found(
+    specs: list[ClientSpec], tools: list[Tool], wanted: list[Case], tries: int
+) -> Iterator[Finding]:
+    for spec in specs:
+        yield from findings(spec, wanted, tries)
+    for each in tools:
+        yield from tool_findings(each, wanted, tries)
+
+
+def _tools(names: tuple[str, ...]) -> list[Tool]:
+    for name in names:
+        if name not in TOOLS and name != _ALL:
+            raise UsageError(f"no tool {name!r}", f"tools: {', '.join(TOOLS)}")
+    return [tool for name, tool in TOOLS.items() if name in names or _ALL in names]
 
 
 def _wanted(names: tuple[str, ...], *, quick: bool) -> list[Case]:
@@ -107,6 +140,13 @@ def _table(wanted: list[Case], found: list[Finding]) -> Table:
                 "exact" if most is None else milliseconds(most),
             )
     return table
+
+
+def _provenance(console: Console, tools: list[Tool]) -> None:
+    for tool in tools:
+        tried = f"tried with {tool.tried}" if tool.tried else "made from its documents, never run"
+        note = f"; {tool.note}" if tool.note else ""
+        console.print(f"{tool.name}: the adapter was {tried}{note}", soft_wrap=True)
 
 
 def _counts(finding: Finding) -> str:

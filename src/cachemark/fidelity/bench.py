@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from cachemark.clients import ClientSpec
 from cachemark.errors import TrialError, UnsupportedError
-from cachemark.fidelity.cases import Case
+from cachemark.fidelity.cases import Case, Known, known_failures
 from cachemark.fidelity.judge import Finding, State
 from cachemark.fidelity.play import WIRES, Subject, find
 
@@ -32,7 +35,8 @@ def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[Findi
             yield from _all(spec, wanted, "not applicable", why)
             return
         for case in wanted:
-            yield until_judged(lambda case=case: find(subject, case, wire), tries)
+            found = until_judged(lambda case=case: find(subject, case, wire), tries)
+            yield explained(spec.client.id, found, known_failures())
 
 
 def until_judged(attempt: Callable[[], Finding], tries: int) -> Finding:
@@ -46,6 +50,16 @@ def until_judged(attempt: Callable[[], Finding], tries: int) -> Finding:
         if finding.state != "not judged" and not finding.may_be_noise:
             break
         finding = attempt()
+    return finding
+
+
+def explained(client: str, finding: Finding, known: list[Known]) -> Finding:
+    """A failure that the list names is a known one; one that it names and that passes is wrong."""
+    listed = [one for one in known if one.case == finding.case and fnmatch(client, one.client)]
+    if listed and finding.state == "failed":
+        return replace(finding, state="known", why=f"{finding.why}: {listed[0].reason}")
+    if listed and finding.state == "passed":
+        return replace(finding, state="failed", why="it is listed as known, but passes")
     return finding
 
 

@@ -69,13 +69,30 @@ FLOOR = Case(
 )
 
 
+class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A library's own fault: the case that it fails, and why; `client` is an id or a pattern."""
+
+    client: str
+    case: str
+    reason: str
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     case: list[Case]
+    known: list[Known]
+
+
+def cases() -> dict[str, Case]:
+    """Every case by name, in the order of the file."""
+    return {case.name: case for case in _file().case}
+
+
+def known_failures() -> list[Known]:
+    """The failures that are explained."""
+    return _file().known
 
 
 @cache
-def cases() -> dict[str, Case]:
-    """Every case by name, in the order of the file."""
+def _file() -> _File:
     path = Path(__file__).with_name("cases.toml")
-    read = msgspec.toml.decode(path.read_bytes(), type=_File)
-    return {case.name: case for case in read.case}
+    return msgspec.toml.decode(path.read_bytes(), type=_File)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from cachemark.fidelity.cases import Case
-from cachemark.fidelity.log import Log, Times, percentile
+from cachemark.fidelity.log import Log, Times, percentile, rank
 from cachemark.histogram import Histogram
 from cachemark.protocol import Operation
 
-State = Literal["passed", "failed", "not judged", "not applicable"]
+State = Literal["passed", "failed", "known", "not judged", "not applicable"]
 _NS_IN_MS = 1e6
 _LEAST_TOLERANCE_NS = 20_000
 _FLOORS = 3
@@ -39,7 +40,9 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One percentile: the answer, what was injected, what the client says, all in ns.
 
-    The client must lie between `injected` and `injected + most_ns`, but for a bucket below it.
+    The client must lie between `injected` and `injected + most_ns`, but for a bucket below it; and
+    within `slack_ns` of either where what was injected is only known as the answer. Where it is
+    above, `noise_ns` is the least that its operations together must have been held up.
     """
 
     percent: float
@@ -47,6 +50,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     injected_ns: int
     measured_ns: int
     most_ns: int
+    slack_ns: int = 0
+    noise_ns: int = 0
 
     @property
     def error_ns(self) -> int:
@@ -56,8 +61,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def holds(self) -> bool:
         """Whether the client's figure is the truth within its tolerance."""
-        least = -(self.injected_ns * _BUCKET + _CLOCK_NS)
-        return least <= self.error_ns <= self.most_ns
+        below = self.injected_ns * _BUCKET + _CLOCK_NS + self.slack_ns
+        return -below <= self.error_ns <= self.most_ns + self.slack_ns
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +74,10 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one case on one client; `why` explains anything but `passed`."""
+    """What came of one case on one client; `why` explains anything but `passed`.
+
+    `known` is a failure that the list of the cases explains.
+    """
 
     client: str
     case: str
@@ -83,8 +91,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def may_be_noise(self) -> bool:
         """Whether it failed by its times alone."""
-        exact = bool(self.counts) and all(one.injected == one.measured for one in self.counts)
-        return self.state == "failed" and exact
+        exact = all(one.injected == one.measured for one in self.counts)
+        return self.state == "failed" and bool(self.lines) and exact
 
 
 def tolerance_ns(floor: Floor, answer_ns: float) -> int:
@@ -95,15 +103,31 @@ def tolerance_ns(floor: Floor, answer_ns: float) -> int:
 def lines(case: Case, floor: Floor, injected: Times, measured: Histogram) -> list[Line]:
     """Each percentile of the answer, with what was injected and measured."""
     return [
-        Line(
-            percent=percent,
-            answer_ns=round(answer_ms * _NS_IN_MS),
-            injected_ns=percentile(injected, percent),
-            measured_ns=measured.percentile(percent),
-            most_ns=floor.p50_ns + tolerance_ns(floor, answer_ms * _NS_IN_MS),
-        )
+        line(percent, answer_ms, floor, injected, measured.percentile(percent))
         for percent, answer_ms in case.answer_ms.items()
     ]
+
+
+def line(percent: float, answer_ms: float, floor: Floor, injected: Times, measured_ns: int) -> Line:
+    """One percentile, by the times that were injected, sorted."""
+    most_ns = floor.p50_ns + tolerance_ns(floor, answer_ms * _NS_IN_MS)
+    return Line(
+        percent=percent,
+        answer_ns=round(answer_ms * _NS_IN_MS),
+        injected_ns=percentile(injected, percent),
+        measured_ns=measured_ns,
+        most_ns=most_ns,
+        noise_ns=_noise_ns(injected, percent, measured_ns - most_ns),
+    )
+
+
+def _noise_ns(injected: Times, percent: float, limit_ns: int) -> int:
+    """The least delay, over all operations, that moves a percentile above a limit.
+
+    From its rank on all must be above; those that were injected below it have the rest to go.
+    """
+    moved = injected[rank(len(injected), percent) - 1 :]
+    return int(np.maximum(limit_ns - moved, 0).sum())
 
 
 def counts(log: Log, told: Operation) -> list[Count]:
@@ -120,22 +144,36 @@ def counts(log: Log, told: Operation) -> list[Count]:
     ]
 
 
-def judged(case: Case, found: list[Line], counted: list[Count]) -> tuple[State, str]:
-    """The state of a case, and why. Counts do not depend on the host, so they come first."""
-    if wrong := [count for count in counted if count.injected != count.measured]:
-        told = (f"{c.name}: {c.measured:,}, really {c.injected:,}" for c in wrong)
-        return "failed", "; ".join(told)
+def judged(
+    case: Case, found: list[Line], counted: list[Count], waited_ns: int
+) -> tuple[State, str]:
+    """The state of a case, and why. Counts do not depend on the host, so they come first.
+
+    `waited_ns` is how long the client's processes were kept from a CPU. A percentile that is too
+    high is only held against the client where that does not explain it.
+    """
+    if why := miscounted(counted):
+        return "failed", why
     if why := _unfaulted(case, counted) or _noise(case, found):
         return "not judged", why
     off = [line for line in found if not line.holds]
+    if off and all(0 < line.noise_ns <= waited_ns for line in off):
+        waited = milliseconds(waited_ns)
+        return "not judged", f"the client was kept from a CPU for {waited} ms, which explains it"
     told = (f"{named(line.percent)} is off by {milliseconds(line.error_ns)} ms" for line in off)
     return ("failed" if off else "passed"), "; ".join(told)
+
+
+def miscounted(counted: list[Count]) -> str:
+    """The counts that are wrong, or the empty string."""
+    wrong = [count for count in counted if count.injected != count.measured]
+    return "; ".join(f"{c.name}: {c.measured:,}, really {c.injected:,}" for c in wrong)
 
 
 def _unfaulted(case: Case, counted: list[Count]) -> str:
     """Why the faults of a case are not those that it is about, or the empty string."""
     real = {count.name: count.injected for count in counted}
-    if real["wrong values"] < case.faults.wrong or real["lost"] < case.faults.lost:
+    if real.get("wrong values", 0) < case.faults.wrong or real.get("lost", 0) < case.faults.lost:
         return f"the server had fewer faults to inject than the case is about: {real}"
     return ""
 

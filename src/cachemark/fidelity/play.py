@@ -13,27 +13,35 @@ from cachemark.errors import TrialError, UnsupportedError, UsageError
 from cachemark.experiment import Placement
 from cachemark.fidelity import judge
 from cachemark.fidelity.cases import FLOOR, Case
-from cachemark.fidelity.judge import Finding, Floor
+from cachemark.fidelity.judge import Count, Finding, Floor, Line
 from cachemark.fidelity.log import Log, Times, intended_ns, percentile, responses_ns, services_ns
 from cachemark.fidelity.server import scripted
 from cachemark.fleet import Fleet, Watch
 from cachemark.histogram import Histogram
+from cachemark.host.waiting import waited_ns
 from cachemark.protocol import Done, Operation, Prepare, Ready, Run
 from cachemark.wire import wires
 
-WIRES = ("text", "binary")
+WIRES = ("text", "binary", "meta")
 _READY_S = 60.0
 _SILENCE_S = 60.0
 _WARMUP_OPS = 50
+# Some libraries have reads of their own, which are not the script's.
+_KEYS = "fidelity:"
 _FLOOR_WARMUP_OPS = 500
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client told of its window, what the server logged, and the tape that was played."""
+    """What a client told of its window, what the server logged, and the tape that was played.
+
+    `waited_ns`: how long the client's processes were ready in the window, and had no CPU.
+    """
 
     told: Operation
+    unsent: int
     log: Log
     tape: Path
+    waited_ns: int
 
 
 class Subject:
@@ -78,7 +86,8 @@ class Subject:
         fleet = self._fleet(processes)
         tape = write_tape(case, self._folder / "tape")
         watch = Watch(progress=_nothing, silence_s=_SILENCE_S)
-        with scripted(case.script, self._folder, self._cpus[0]) as server:
+        script = f'key_prefix = "{_KEYS}"\n{case.script}'
+        with scripted(script, self._folder, self._cpus[0]) as server:
             request = Prepare(
                 servers=[server.address],
                 wire=wire,
@@ -94,8 +103,17 @@ class Subject:
                 ops = _FLOOR_WARMUP_OPS if case is FLOOR else _WARMUP_OPS
                 fleet.run(Run(phase="warmup", ops=min(ops, case.load.expected_ops)), watch)
             server.restart_script()
+            pids = [worker.pid for worker in fleet.workers]
+            before = waited_ns(pids)
             done = fleet.run(_window(case), watch)
-            return Played(told=_reads(done), log=server.end(), tape=tape)
+            waited = waited_ns(pids) - before
+            return Played(
+                told=_reads(done),
+                unsent=done.unsent,
+                log=server.end(),
+                tape=tape,
+                waited_ns=waited,
+            )
 
     def _fleet(self, count: int) -> Fleet:
         if count not in self._fleets:
@@ -136,17 +154,31 @@ def find(subject: Subject, case: Case, wire: str) -> Finding:
 
 def _judged(case: Case, floor: Floor | None, played: Played) -> Finding:
     counted = judge.counts(played.log, played.told)
-    lines = []
+    lines: list[Line] = []
+    if not case.load.closed:
+        due = intended_ns(played.tape)
+        told = played.told.attempts + played.unsent
+        counted.append(Count(name="due", injected=len(due), measured=told))
     if floor:
-        lines = judge.lines(case, floor, _truth(case, played), _histogram(played.told.response))
-    state, why = judge.judged(case, lines, counted)
+        truth = _truth(case, played)
+        if truth is None:
+            why = "what was due was not answered in full"
+            state = "failed" if judge.miscounted(counted) else "not judged"
+            why = judge.miscounted(counted) or why
+            return Finding(client="", case=case.name, state=state, why=why, counts=counted)
+        lines = judge.lines(case, floor, truth, _histogram(played.told.response))
+    state, why = judge.judged(case, lines, counted, played.waited_ns)
     return Finding(client="", case=case.name, state=state, why=why, lines=lines, counts=counted)
 
 
-def _truth(case: Case, played: Played) -> Times:
+def _truth(case: Case, played: Played) -> Times | None:
+    """What was injected; None where not every operation was answered, so that there is none."""
+    if played.log.count("answered") < len(played.log.fate) or not played.log.fate:
+        return None
     if case.load.closed:
         return services_ns(played.log)
-    return responses_ns(played.log, intended_ns(played.tape))
+    due = intended_ns(played.tape)
+    return responses_ns(played.log, due) if len(due) == len(played.log.fate) else None
 
 
 def _window(case: Case) -> Run:
@@ -174,7 +206,16 @@ def _nothing(_ops: int) -> None:
 def write_tape(case: Case, path: Path) -> Path:
     """The tape of a case: reads of keys that are all there. Raises UsageError."""
     load = case.load
-    words = ["--keys", str(load.keys), "--size", str(load.value_bytes), "--mix", "get=1"]
+    words = [
+        "--keys",
+        str(load.keys),
+        "--key-pattern",
+        _KEYS + "{index:08}",
+        "--size",
+        str(load.value_bytes),
+        "--mix",
+        "get=1",
+    ]
     if load.closed:
         words += ["--ops", str(max(load.ops, 1))]
     else:

@@ -1,6 +1,7 @@
 //! Where a request ends, and whether the script has a say in it.
 
 use cachemark_protocol::binary::{HEADER_BYTES, Header, REQUEST_MAGIC, Verb};
+use cachemark_protocol::meta_request::MetaVerb;
 use cachemark_protocol::request::{Command, Refusal, Step, parse};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,15 +13,23 @@ pub enum Kind {
     Other,
 }
 
-/// The request at the front of `bytes`: its length and kind; `None` when it is not whole.
-pub fn frame(bytes: &[u8]) -> Option<(usize, Kind)> {
+/// The request at the front of `bytes`: its length and kind; `None` when it is not whole. Reads
+/// whose first key does not begin with `prefix` are not the script's.
+pub fn frame(bytes: &[u8], prefix: &[u8]) -> Option<(usize, Kind)> {
     match bytes.first()? {
-        &REQUEST_MAGIC => binary(bytes),
-        _ => text(bytes),
+        &REQUEST_MAGIC => binary(bytes, prefix),
+        _ => text(bytes, prefix),
     }
 }
 
-fn text(bytes: &[u8]) -> Option<(usize, Kind)> {
+fn read(key: Option<&[u8]>, prefix: &[u8]) -> Kind {
+    match key {
+        Some(key) if key.starts_with(prefix) => Kind::Read,
+        _ => Kind::Other,
+    }
+}
+
+fn text(bytes: &[u8], prefix: &[u8]) -> Option<(usize, Kind)> {
     let (length, kind) = match parse(bytes) {
         Step::Incomplete => return None,
         Step::TooLong => (bytes.len(), Kind::Other),
@@ -29,7 +38,14 @@ fn text(bytes: &[u8]) -> Option<(usize, Kind)> {
         }
         Step::Refused(_, line) => (line, Kind::Other),
         Step::Command(command, line) => match command {
-            Command::Get { .. } | Command::GetAndTouch { .. } => (line, Kind::Read),
+            Command::Get { mut keys, .. } | Command::GetAndTouch { mut keys, .. } => {
+                (line, read(keys.next(), prefix))
+            }
+            Command::Meta(request) => match request.verb {
+                MetaVerb::Get => (line, read(Some(request.key), prefix)),
+                MetaVerb::Set => (line + request.length as usize + 2, Kind::Other),
+                _ => (line, Kind::Other),
+            },
             Command::Store(store) => (line + store.length as usize + 2, Kind::Other),
             Command::Stats { topic: b"reset" } => (line, Kind::Restart),
             _ => (line, Kind::Other),
@@ -38,12 +54,12 @@ fn text(bytes: &[u8]) -> Option<(usize, Kind)> {
     (length <= bytes.len()).then_some((length, kind))
 }
 
-fn binary(bytes: &[u8]) -> Option<(usize, Kind)> {
+fn binary(bytes: &[u8], prefix: &[u8]) -> Option<(usize, Kind)> {
     let header = Header::read(bytes)?;
     let length = HEADER_BYTES + header.body_bytes();
     let body = bytes.get(HEADER_BYTES..length)?;
     let kind = match header.verb() {
-        Some(Verb::Get | Verb::GetAndTouch) => Kind::Read,
+        Some(Verb::Get | Verb::GetAndTouch) => read(header.key(body), prefix),
         Some(Verb::Stat) if header.key(body) == Some(b"reset") => Kind::Restart,
         _ => Kind::Other,
     };
@@ -74,6 +90,10 @@ pub fn spoil(reply: &mut [u8]) -> bool {
 mod tests {
     use super::*;
 
+    fn frame(bytes: &[u8]) -> Option<(usize, Kind)> {
+        super::frame(bytes, b"")
+    }
+
     #[test]
     fn a_request_ends_with_its_data() {
         assert_eq!(frame(b"get a b\r\nget c"), Some((9, Kind::Read)));
@@ -83,6 +103,9 @@ mod tests {
         assert_eq!(frame(b"set a x 0 3\r\nabc\r\n"), Some((18, Kind::Other)));
         assert_eq!(frame(b"stats reset\r\n"), Some((13, Kind::Restart)));
         assert_eq!(frame(b"stats\r\n"), Some((7, Kind::Other)));
+        assert_eq!(frame(b"mg a v\r\nmn"), Some((8, Kind::Read)));
+        assert_eq!(frame(b"ms a 2 T0\r\nab\r\nmn\r\n"), Some((15, Kind::Other)));
+        assert_eq!(frame(b"mn\r\n"), Some((4, Kind::Other)));
         assert_eq!((frame(b""), frame(b"get a")), (None, None));
     }
 
@@ -102,10 +125,19 @@ mod tests {
     }
 
     #[test]
+    fn reads_of_other_keys_are_not_the_scripts() {
+        assert_eq!(super::frame(b"get ours:1\r\n", b"ours:"), Some((12, Kind::Read)));
+        assert_eq!(super::frame(b"get theirs\r\n", b"ours:"), Some((12, Kind::Other)));
+    }
+
+    #[test]
     fn only_a_value_can_be_spoilt() {
         let mut hit = *b"VALUE a 0 2\r\nzz\r\nEND\r\n";
         assert!(spoil(&mut hit));
         assert_eq!(&hit, b"VALUE a 0 2\r\n{z\r\nEND\r\n");
+        let mut hit = *b"VA 2 f0\r\nzz\r\n";
+        assert!(spoil(&mut hit));
+        assert_eq!(&hit, b"VA 2 f0\r\n{z\r\n");
         assert!(!spoil(&mut b"END\r\n".to_vec()));
     }
 }

@@ -17,6 +17,7 @@ const ROOM_BYTES: usize = 64 * 1024;
 /// What all connections share.
 pub struct World {
     pub state: State,
+    pub key_prefix: Vec<u8>,
     pub plan: Plan,
     pub log: Log,
     pub agenda: Agenda,
@@ -107,7 +108,7 @@ impl Line {
         }
         let now_ns = monotonic_ns();
         let mut taken = 0;
-        while let Some((length, kind)) = frame(&self.input[taken..self.filled]) {
+        while let Some((length, kind)) = frame(&self.input[taken..self.filled], &world.key_prefix) {
             self.take(taken..taken + length, kind, now_ns, world);
             taken += length;
         }

@@ -10,6 +10,8 @@ use serde::Deserialize;
 pub struct Script {
     /// The same seed draws the same times.
     pub seed: u64,
+    /// Reads of other keys are answered at once and not logged: libraries have some of their own.
+    pub key_prefix: String,
     /// Between a read and its reply, however many others are waiting.
     pub delay: Option<Times>,
     /// One server for all connections: each read is served after the one before it, for so long.
@@ -30,6 +32,7 @@ impl Default for Script {
     fn default() -> Script {
         Script {
             seed: 1,
+            key_prefix: String::new(),
             delay: None,
             service: None,
             stall: None,

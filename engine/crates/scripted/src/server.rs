@@ -66,6 +66,7 @@ impl Scripted {
         }
         let world = World {
             state: State::new(settings.store, settings.version),
+            key_prefix: settings.script.key_prefix.clone().into_bytes(),
             plan: Plan::new(&settings.script),
             log: Log::with_room(settings.log_requests),
             agenda: Agenda::with_room(4096),

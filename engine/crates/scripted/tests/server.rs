@@ -156,6 +156,15 @@ fn who_is_accepted_late_waits_for_the_first_answer() {
 }
 
 #[test]
+fn meta_requests_are_scripted_too() {
+    let server = Server::start("wrong_every = 2");
+    let mut stream = server.connect();
+    ask(&mut stream, b"ms k 2\r\nab\r\n", b"HD\r\n");
+    ask(&mut stream, b"mg k v\r\nmg k v\r\nmn\r\n", b"VA 2\r\nab\r\nVA 2\r\n`b\r\nMN\r\n");
+    assert_eq!(fates(&server.records()), [Fate::Answered, Fate::Wrong]);
+}
+
+#[test]
 fn binary_requests_are_scripted_too() {
     let server = Server::start("wrong_every = 1");
     let mut stream = server.connect();

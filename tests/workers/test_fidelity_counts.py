@@ -1,0 +1,27 @@
+"""Every worker counts faults exactly: reads that are never answered, wrong values, closes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cachemark.clients import Client, ClientSpec
+from cachemark.fidelity import cases, findings
+from tests.workers import driver
+
+FAULTS = [case for case in cases().values() if case.faults.lost or case.faults.wrong]
+
+
+@pytest.mark.parametrize("client", driver.clients())
+def test_faults(client: Any) -> None:
+    """No time is asserted, and none of these cases is about times."""
+    spec: Client = client
+    if spec.in_process:
+        pytest.skip("it has no server")
+    found = list(findings(ClientSpec(text=spec.id, client=spec), [c for c in FAULTS if c.quick], 1))
+    assert not [(one.case, one.why) for one in found if one.state == "failed"]
+    if all(one.state == "not applicable" for one in found):
+        pytest.skip(found[0].why)
+    # A client that never connects again has fewer faults to count, which is no pass.
+    assert any(one.state == "passed" for one in found), found
