@@ -32,8 +32,8 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 def parse(text: str, details: str) -> ServerSpec:
     """Read `embedded:io=blocking,threads=2,memory=64m`. Raises UsageError."""
     options = read_options(text, details, OPTIONS)
-    if options.get("io", "events") not in ("events", "blocking"):
-        raise UsageError(f"server {text!r}: io={options['io']}", "io is events or blocking")
+    if options.get("io", "events") not in ("events", "blocking", "uring"):
+        raise UsageError(f"server {text!r}: io={options['io']}", "io is events, blocking or uring")
     if not _SIZE.fullmatch(options.get("memory", "64m")):
         raise UsageError(f"server {text!r}: memory={options['memory']}", "a size such as 64m or 2g")
     spec = ServerSpec(text=text, kind="embedded", details=details, options=options)

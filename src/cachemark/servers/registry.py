@@ -31,7 +31,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     `plain` is its simplest form where that is more than its name; `setup` is the program, in this
     folder, that sets it up on demand; `small_memory` is its option `memory` for a server that is
-    soon full; `io` is the option that says whether it is to be `blocking` or to wait for `events`.
+    soon full; `io` is the option that says whether it is to be `blocking` or to wait for `events` (or `uring`).
     """
 
     name: str
@@ -51,7 +51,7 @@ _KINDS = (
     Kind(
         name="embedded",
         summary="the engine's own server",
-        form="embedded[:io=events|blocking,threads=N,memory=64m]",
+        form="embedded[:io=events|blocking|uring,threads=N,memory=64m]",
         small_memory="16m",
         io="io",
         parse=embedded.parse,
@@ -166,7 +166,7 @@ def small(spec: ServerSpec) -> ServerSpec | None:
 
 
 def io_mode(spec: ServerSpec) -> str:
-    """`blocking` or `events`, where the server is named with one; else empty."""
+    """`blocking`, `events` or `uring`, where the server is named with one; else empty."""
     if spec.inner is not None:
         return io_mode(spec.inner)
     option = _kind(spec.kind).io

@@ -25,6 +25,8 @@ enum Io {
     Blocking,
     /// Event loops
     Events,
+    /// Event loops on io_uring; events where the kernel refuses it
+    Uring,
 }
 
 #[derive(clap::Args)]
@@ -138,15 +140,23 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
 pub fn settings(arguments: &Arguments) -> Settings {
     let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
     Settings {
-        io: match arguments.io {
-            Io::Blocking => IoMode::Blocking,
-            Io::Events => IoMode::Events,
-        },
+        io: io_mode(arguments.io),
         threads: arguments.threads.unwrap_or(cpus) as usize,
         memory_bytes: arguments.memory as usize,
         item_bytes_max: arguments.max_item_size,
         max_connections: arguments.max_connections,
     }
+}
+
+fn io_mode(io: Io) -> IoMode {
+    let wanted = match io {
+        Io::Blocking => IoMode::Blocking,
+        Io::Events => IoMode::Events,
+        Io::Uring => IoMode::Uring,
+    };
+    let Some(reason) = wanted.refusal() else { return wanted };
+    eprintln!("cachemark-engine: {reason}: --io events instead");
+    IoMode::Events
 }
 
 fn tls(arguments: &Arguments) -> Result<Option<Tls>, String> {

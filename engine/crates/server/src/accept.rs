@@ -14,8 +14,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::OwnedFd;
 
 use crate::blocking::Threads;
-use crate::events::Loop;
 use crate::guest::Guest;
+use crate::inbox::Loop;
 use crate::state::{IoMode, State};
 use crate::stream::Stream;
 use crate::tls::Tls;
@@ -60,6 +60,10 @@ pub struct Server {
 /// Bind and begin to serve.
 pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, ServerError> {
     let broken = |error: io::Error| ServerError(format!("the server cannot start: {error}"));
+    if state.settings.io == IoMode::Uring && state.tls().is_some() {
+        let remedy = "TLS and io_uring do not go together here: choose events or blocking";
+        return Err(ServerError(remedy.to_owned()));
+    }
     let mut bound = Bound::default();
     for endpoint in endpoints {
         bound.bind(endpoint, state.tls())?;
@@ -76,7 +80,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
         .collect::<io::Result<_>>();
     let datagrams = datagrams.map_err(broken)?;
     let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| broken(error.into()))?;
-    let count = if state.settings.io == IoMode::Events { state.settings.threads } else { 0 };
+    let count = if state.settings.io == IoMode::Blocking { 0 } else { state.settings.threads };
     let loops = (0..count).map(|number| Loop::start(number, state)).collect::<io::Result<Vec<_>>>();
     let loops = Arc::new(loops.map_err(broken)?);
     let threads = Threads::default();
@@ -220,7 +224,7 @@ impl Acceptor {
         match self.state.settings.io {
             // Without a thread there is no connection: the guest is gone with it.
             IoMode::Blocking => drop(self.threads.serve(stream, guest, &self.state)),
-            IoMode::Events => {
+            IoMode::Events | IoMode::Uring => {
                 self.loops[self.next_loop].serve(stream, guest);
                 self.next_loop = (self.next_loop + 1) % self.loops.len();
             }

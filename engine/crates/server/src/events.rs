@@ -1,15 +1,13 @@
 //! Event loops: each thread serves many connections from one epoll set, level-triggered.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::Ordering;
 
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
 use crate::guest::Guest;
+use crate::inbox::Inbox;
 use crate::session::Session;
 use crate::state::{State, now_s};
 use crate::stream::{Input, Stream};
@@ -18,61 +16,14 @@ const EVENTS_AT_ONCE: usize = 256;
 /// The eventfd that wakes a loop; connections have the numbers below.
 const WAKE: u64 = u64::MAX;
 
-/// A loop that runs, seen from outside.
-pub struct Loop {
-    inbox: Arc<Inbox>,
-    thread: Option<JoinHandle<()>>,
-}
-
-struct Inbox {
-    arrived: Mutex<Vec<(Stream, Guest)>>,
-    wake: OwnedFd,
-    stop: AtomicBool,
-}
-
-impl Inbox {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Stream, Guest)>> {
-        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self) -> Vec<(Stream, Guest)> {
-        std::mem::take(&mut *self.lock())
-    }
-
-    fn rouse(&self) {
-        // The counter of an eventfd is full only when the loop has been woken anyway.
-        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
-    }
-}
-
-impl Loop {
-    pub fn start(number: usize, state: &Arc<State>) -> io::Result<Loop> {
-        let inbox = Arc::new(Inbox {
-            arrived: Mutex::new(Vec::new()),
-            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            stop: AtomicBool::new(false),
-        });
-        let mut body = Body::new(Arc::clone(&inbox), Arc::clone(state))?;
-        let name = format!("loop {number}");
-        let thread = thread::Builder::new().name(name).spawn(move || body.run())?;
-        Ok(Loop { inbox, thread: Some(thread) })
-    }
-
-    /// Hand over a connection.
-    pub fn serve(&self, stream: Stream, guest: Guest) {
-        self.inbox.lock().push((stream, guest));
-        self.inbox.rouse();
-    }
-
-    /// Close all its connections and wait for it to end.
-    pub fn stop(&mut self) {
-        self.inbox.stop.store(true, Ordering::Release);
-        self.inbox.rouse();
-        if let Some(thread) = self.thread.take() {
-            // A loop that panicked has ended too.
-            let _ = thread.join();
-        }
-    }
+/// Serve until the inbox says stop.
+pub fn run(inbox: &Inbox, state: &State) -> io::Result<()> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    epoll::add(&epoll, &inbox.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+    let mut body = Body { inbox, state, epoll, conversations: Vec::new(), free: Vec::new() };
+    let ran = body.run();
+    body.conversations.iter().flatten().for_each(|open| open.stream.shutdown());
+    ran
 }
 
 struct Conversation {
@@ -88,32 +39,23 @@ struct Conversation {
     blocked: bool,
 }
 
-struct Body {
-    inbox: Arc<Inbox>,
-    state: Arc<State>,
+struct Body<'a> {
+    inbox: &'a Inbox,
+    state: &'a State,
     epoll: OwnedFd,
     conversations: Vec<Option<Box<Conversation>>>,
     free: Vec<usize>,
 }
 
-impl Body {
-    fn new(inbox: Arc<Inbox>, state: Arc<State>) -> io::Result<Body> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &inbox.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Body { inbox, state, epoll, conversations: Vec::new(), free: Vec::new() })
-    }
-
-    fn run(&mut self) {
+impl Body<'_> {
+    fn run(&mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_AT_ONCE);
-        while !self.inbox.stop.load(Ordering::Acquire) {
+        while !self.inbox.stopped() {
             events.clear();
             let spare = rustix::buffer::spare_capacity(&mut events);
             match epoll::wait(&self.epoll, spare, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => {
-                    eprintln!("cachemark-engine: an event loop ended: {error}");
-                    return;
-                }
+                Err(error) => return Err(error.into()),
             }
             for event in &events {
                 match event.data.u64() {
@@ -122,18 +64,11 @@ impl Body {
                 }
             }
         }
-        // Those that came last may not be watched yet.
-        let open = self.conversations.drain(..).flatten();
-        let open = open.map(|conversation| (conversation.stream, conversation.guest));
-        for (stream, _guest) in open.chain(self.inbox.take()) {
-            stream.shutdown();
-        }
+        Ok(())
     }
 
     fn welcome(&mut self) {
-        let mut count = [0; 8];
-        // Nothing to read means that another event has taken it.
-        let _ = rustix::io::read(&self.inbox.wake, &mut count);
+        self.inbox.calm();
         for (stream, guest) in self.inbox.take() {
             let number = self.free.pop().unwrap_or_else(|| {
                 self.conversations.push(None);
@@ -165,7 +100,7 @@ impl Body {
             return;
         };
         let was_blocked = conversation.blocked;
-        let alive = conversation.turn(&self.state);
+        let alive = conversation.turn(self.state);
         if !matches!(alive, Ok(true)) {
             // Closing the socket takes it out of the epoll set.
             self.conversations[number] = None;

@@ -1,11 +1,11 @@
-//! The embedded server: one parser and executor under two ways of doing I/O.
+//! The embedded server: one parser and executor under three ways of doing I/O.
 //!
 //! ```text
 //!            accept thread
 //!                 │ admits
 //!      ┌──────────┴──────────┐
-//!  blocking: a thread     events: N loops, each an epoll
-//!  for each connection    set of many connections
+//!  blocking: a thread     events, uring: N loops, each an epoll
+//!  for each connection    set or a ring of many connections
 //!      └──────────┬──────────┘
 //!        session (bytes in, bytes out)
 //!                 │
@@ -19,14 +19,17 @@ mod blocking;
 mod events;
 mod execute;
 mod guest;
+mod inbox;
 mod login;
 mod meta;
+mod provided;
 mod session;
 mod state;
 mod stats;
 mod stream;
 mod tls;
 mod udp;
+mod uring;
 
 pub use accept::{Endpoint, Server, ServerError, start};
 pub use accounts::Accounts;

@@ -10,6 +10,7 @@ use cachemark_storage::Store;
 use crate::accounts::Accounts;
 use crate::guest::Peer;
 use crate::tls::Tls;
+use crate::uring;
 
 /// How connections are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +19,28 @@ pub enum IoMode {
     Blocking,
     /// Event loops, each with many connections.
     Events,
+    /// The same on io_uring, where the kernel has it: see `IoMode::refusal`.
+    Uring,
 }
 
 impl IoMode {
-    pub const ALL: [IoMode; 2] = [IoMode::Blocking, IoMode::Events];
+    const ALL: [IoMode; 3] = [IoMode::Blocking, IoMode::Events, IoMode::Uring];
+
+    /// Those that this machine can serve.
+    pub fn here() -> impl Iterator<Item = IoMode> {
+        IoMode::ALL.into_iter().filter(|io| io.refusal().is_none())
+    }
+
+    /// Why this machine cannot serve so, if it cannot.
+    pub fn refusal(self) -> Option<String> {
+        if self == IoMode::Uring { uring::refusal() } else { None }
+    }
 
     pub fn name(self) -> &'static str {
         match self {
             IoMode::Blocking => "blocking",
             IoMode::Events => "events",
+            IoMode::Uring => "uring",
         }
     }
 }

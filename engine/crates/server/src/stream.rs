@@ -137,6 +137,15 @@ impl Input {
         self.filled += bytes;
     }
 
+    /// Take bytes that were read elsewhere.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        if self.bytes.len() - self.filled < bytes.len() {
+            self.bytes.resize((self.filled + bytes.len()).next_power_of_two(), 0);
+        }
+        self.bytes[self.filled..self.filled + bytes.len()].copy_from_slice(bytes);
+        self.filled += bytes.len();
+    }
+
     pub fn pending(&self) -> &[u8] {
         &self.bytes[..self.filled]
     }

@@ -173,7 +173,7 @@ fn check(target: &Target, case: &Case, piece: usize) {
 
 #[test]
 fn the_embedded_server_answers_as_memcached() {
-    for io in IoMode::ALL {
+    for io in IoMode::here() {
         let (_server, target) = embedded(io);
         for case in table::<Table>("binary.toml").case {
             check(&target, &case, usize::MAX);
@@ -227,7 +227,7 @@ fn a_guarded_server_asks_for_a_login() {
             false,
         ),
     ];
-    for io in IoMode::ALL {
+    for io in IoMode::here() {
         let (_server, target) = guarded(io);
         for (requests, replies, closed) in &exchanges {
             for piece in [usize::MAX, 1] {
