@@ -34,6 +34,7 @@ REAL = [
     ),
     "embedded:io=events,threads=1,memory=16m",
     "embedded:io=blocking,memory=16m",
+    "embedded:io=uring,threads=1,memory=16m",
 ]
 
 

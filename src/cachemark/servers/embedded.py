@@ -54,6 +54,8 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
             command += [f"--{name}", spec.options[name]]
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         said = announcement(child, ready_s)
+        if said.io != spec.options.get("io", said.io):
+            raise TrialError(f"embedded: the kernel has no io_uring for it, it serves by {said.io}")
         control, version = wait_ready("embedded", said.addresses[0], child, ready_s)
         facts = ServerFacts(
             kind="embedded",
