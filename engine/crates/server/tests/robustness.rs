@@ -8,7 +8,6 @@ use std::thread;
 use std::time::Duration;
 
 use cachemark_server::{Endpoint, IoMode, Server, Session, Settings, State, start};
-use proptest::prelude::*;
 
 const NOW: u32 = 1_700_000_000;
 
@@ -192,54 +191,55 @@ fn a_set_that_finds_no_room_leaves_nothing_stale() {
     assert_eq!(String::from_utf8_lossy(&out), expected);
 }
 
-/// Pieces of commands, whole and broken.
-const WORDS: &[&[u8]] = &[
-    b"get a\r\n",
-    b"set a 0 0 3\r\nabc\r\n",
-    b"set ",
-    b"\r\n",
-    b"a 0 0 ",
-    b"5\r\n",
-    b"incr a 1\r\n",
-    b"\x00\xff",
-    b"gat 1 a\r\n",
-    b"cas a 0 0 1 1\r\nx\r\n",
-    b"delete a\r\n",
-    b"99999999999",
-    b"noreply",
-    b" ",
-    b"flush_all\r\n",
-];
+#[test]
+fn those_that_say_nothing_or_little_hurt_nobody() {
+    for io in IoMode::here() {
+        let (server, state) = serve(io);
+        // Half of a command, of a value, of a packet; nothing at all; an end of the sender's side.
+        let begun: [&[u8]; 4] = [b"get a", b"set a 0 0 100\r\nhalf", b"\x80\x00\x00\x05", b""];
+        let mut silent: Vec<TcpStream> = (0..40).map(|_| connect(&server)).collect();
+        for (stream, begun) in silent.iter_mut().zip(begun.iter().cycle()) {
+            stream.write_all(begun).expect("a server that reads");
+        }
+        silent.iter().step_by(5).for_each(|stream| {
+            stream.shutdown(std::net::Shutdown::Write).expect("a socket");
+        });
+        let mut other = connect(&server);
+        assert_eq!(ask(&mut other, b"mn\r\n", 4), b"MN\r\n");
+        // One byte at a time is slow and no fault.
+        for byte in b"set k 0 0 3\r\nabc\r\nget k\r" {
+            other.write_all(&[*byte]).expect("a server that reads");
+        }
+        let reply = b"STORED\r\nVALUE k 0 3\r\nabc\r\nEND\r\n";
+        assert_eq!(ask(&mut other, b"\n", reply.len()), reply);
+        drop(silent);
+        wait_until(|| state.current_connections.load(std::sync::atomic::Ordering::Relaxed) == 1);
+        assert_eq!(state.peers().len(), 1, "those who are gone are forgotten");
+    }
+}
 
-proptest! {
-    #[test]
-    fn any_bytes_are_survived_however_they_are_cut(
-        words in proptest::collection::vec(
-            proptest::sample::select(WORDS),
-            0..40,
-        ),
-        cuts in proptest::collection::vec(1_usize..40, 1..20),
-    ) {
-        let input = words.concat();
-        let run = |sizes: &mut dyn FnMut() -> usize| {
-            let state = State::new(settings(IoMode::Events), "1.2.3");
-            let (mut session, mut out, mut held) = (Session::default(), Vec::new(), Vec::new());
-            let mut rest = &input[..];
-            while !rest.is_empty() {
-                let size = sizes().min(rest.len());
-                held.extend_from_slice(&rest[..size]);
-                rest = &rest[size..];
-                let fed = session.feed(&held, &state, NOW, &mut out);
-                held.drain(..fed.consumed);
-                if fed.close {
-                    break;
-                }
-            }
-            out
-        };
-        let whole = run(&mut || usize::MAX);
-        let mut cuts = cuts.iter().cycle();
-        let cut = run(&mut || *cuts.next().expect("an endless cycle"));
-        prop_assert_eq!(whole, cut);
+fn wait_until(done: impl Fn() -> bool) {
+    let began = std::time::Instant::now();
+    while !done() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it takes too long");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn resets_in_the_middle_of_replies_leave_nothing_behind() {
+    for io in IoMode::here() {
+        let (server, state) = serve(io);
+        let mut set = b"set k 0 0 500000\r\n".to_vec();
+        set.resize(set.len() + 500_000, b'v');
+        set.extend_from_slice(b"\r\n");
+        assert_eq!(ask(&mut connect(&server), &set, 8), b"STORED\r\n");
+        for _ in 0..50 {
+            let mut stream = connect(&server);
+            stream.write_all(&b"get k\r\n".repeat(20)).expect("a server that reads");
+            stream.read_exact(&mut [0; 100]).expect("a server that answers");
+        }
+        wait_until(|| state.current_connections.load(std::sync::atomic::Ordering::Relaxed) == 0);
+        assert_eq!(ask(&mut connect(&server), b"mn\r\n", 4), b"MN\r\n");
     }
 }
