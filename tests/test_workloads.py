@@ -33,6 +33,13 @@ name = "think"
 mix = { get = 1 }
 ops = 100
 loads = ["thoughtful"]
+[[workloads]]
+name = "trace"
+trace = "trace.csv"
+loads = ["again"]
+[[loads]]
+name = "again"
+schedule = "replay:10"
 [[loads]]
 name = "l"
 connections = 4
@@ -45,6 +52,8 @@ connections = 2
 
 def test_fetch_hits_and_thought_are_judged_by_the_servers_counts(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(TEXT)
+    lines = [f"{n / 100},{('set', 'get')[n % 2]},key-{n // 2},100\n" for n in range(100)]
+    (tmp_path / "trace.csv").write_text("time,op,key,size\n" + "".join(lines))
     ran = cli("run", "x.toml")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (path,) = tmp_path.glob("results/*/outcomes.jsonl")
@@ -57,6 +66,10 @@ def test_fetch_hits_and_thought_are_judged_by_the_servers_counts(cli: Cli, tmp_p
     assert 400 < fetch.misses <= 750
     get = done["hits"].operations["get"]
     assert abs(get.hits / get.ok - 0.814) < 3.29 * (0.814 * 0.186 / 2000) ** 0.5
+    # One second of recorded time, ten times as fast, twice in the window: each get finds its key.
+    replayed = done["trace"].operations
+    assert replayed["set"].ok >= 50
+    assert replayed["get"].hits == replayed["get"].ok >= 50
     # Two callers that think 1 ms: fifty operations each take 50 ms at least.
     assert done["think"].elapsed_ns >= 50_000_000
     assert done["think"].lag is not None

@@ -75,10 +75,16 @@ class Workload(Frozen, frozen=True, kw_only=True):
     here is the preset's. With `hit_ratio` that part of the reads is of keys that are stored first,
     the rest of keys that never are. `exptime_s` is a number, or a law as for sizes, in seconds or
     with a unit: `10m..1h`.
+
+    `trace` is a recording's file, of which `records` operations are played; it has its own keys,
+    values and operations. Its `prefill` is the part of the keys, in the order they came;
+    0 begins with a cold cache.
     """
 
     name: Name
     preset: str | None = None
+    trace: str | None = None
+    trace_format: Literal["twitter", "kvcache", "memcached", "csv"] | None = None
     mix: dict[str, Annotated[float, Meta(gt=0)]] = {}
     order: Literal["mixed", "phases"] = "mixed"
     sequence: list[Annotated[str, Meta(pattern=r"^[a-z_]+(@[0-9]+(-[0-9]+)?)?$")]] = []
@@ -110,7 +116,8 @@ class Load(Frozen, frozen=True, kw_only=True):
 
     A `schedule` is closed (the next operation follows the reply, after the caller has thought for
     `think`: `1ms`, or `exp:1ms` for exponential times) or open: uniform, poisson, `gpareto:SHAPE`,
-    or `bursts:FACTOR:SHARE:LENGTH`, bursts of that many times the rate in that part of the time.
+    or `bursts:FACTOR:SHARE:LENGTH`, bursts of that many times the rate in that part of the time; a
+    trace also `replay` or `replay:SPEED`.
     `rate` is in operations per second of all processes together; `connections` are per process and
     by default as many as `threads`; fewer are shared by the threads. `depth` is outstanding
     operations per connection. `wire` is the protocol; `own` is the one that the library prefers.
@@ -120,7 +127,7 @@ class Load(Frozen, frozen=True, kw_only=True):
     schedule: Annotated[
         str,
         Meta(
-            pattern=r"^(closed|uniform|poisson|gpareto(:[0-9.]+)?|"
+            pattern=r"^(closed|uniform|poisson|gpareto(:[0-9.]+)?|replay(:[0-9.]+)?|"
             r"bursts:[0-9.]+:[0-9.]+:[0-9.]+(ns|us|ms|s))$"
         ),
     ] = "closed"
@@ -253,7 +260,9 @@ def _check_order(workload: Workload, where: str) -> None:
     place = f"{where}: workload {workload.name!r}"
     if workload.mix and workload.sequence:
         raise UsageError(f"{place}: it needs a mix or a sequence, one of the two")
-    if not (workload.mix or workload.sequence or workload.preset):
+    if workload.trace and (workload.mix or workload.sequence or workload.preset):
+        raise UsageError(f"{place}: a trace has its own operations", "leave mix and preset out")
+    if not (workload.mix or workload.sequence or workload.preset or workload.trace):
         raise UsageError(f"{place}: it needs a mix or a sequence, one of the two")
     if workload.hit_ratio is not None and workload.prefill != 1.0:
         raise UsageError(f"{place}: hit_ratio says what is stored first, too", "leave prefill out")
@@ -272,7 +281,10 @@ def _check_load(load_: Load, where: str) -> None:
         )
     if load_.schedule != "closed" and load_.think is not None:
         raise UsageError(f"{place}: in an open loop nobody waits to send", "leave think out")
-    if load_.schedule != "closed" and load_.rate is None:
+    replay = load_.schedule.startswith("replay")
+    if replay and load_.rate is not None:
+        raise UsageError(f"{place}: a replay has the trace's own rate", "leave rate out")
+    if load_.schedule != "closed" and not replay and load_.rate is None:
         raise UsageError(
             f"{place}: schedule {load_.schedule!r} needs a rate", "add rate = operations per second"
         )

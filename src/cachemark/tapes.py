@@ -82,6 +82,8 @@ class TapeShelf:
 
 def arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list[str]:
     """The engine's arguments that make a cell's workload and schedule concrete. Pure."""
+    if workload.trace:
+        return ["--seed", str(seed), *_trace(workload), *_schedule(load, timing)]
     keys, values = workload.keys, workload.values
     words = ["--seed", str(seed), "--distribution", keys.distribution, *_key_table(keys)]
     words += ["--size", values.size, "--compressibility", f"{values.compressibility:g}"]
@@ -92,13 +94,25 @@ def arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list
     else:
         words += ["--hit-ratio", f"{workload.hit_ratio:g}"]
     words += ["--exptime", str(workload.exptime_s)]
-    if load.schedule == "closed" or load.rate is None:
-        think = ["--think", load.think] if load.think else []
-        return [*words, *think, "--ops", str(workload.records)]
-    duration = f"{timing.measure_ms}ms"
-    return [
-        *words, "--schedule", load.schedule, "--rate", f"{load.rate:.17g}", "--duration", duration
-    ]  # fmt: skip
+    closed = ["--ops", str(workload.records)] if load.schedule == "closed" else []
+    return [*words, *_schedule(load, timing), *closed]
+
+
+def _schedule(load: Load, timing: Timing) -> list[str]:
+    if load.schedule == "closed":
+        return ["--think", load.think] if load.think else []
+    words = ["--schedule", load.schedule]
+    if load.rate is None:
+        return words
+    return [*words, "--rate", f"{load.rate:.17g}", "--duration", f"{timing.measure_ms}ms"]
+
+
+def _trace(workload: Workload) -> list[str]:
+    words = ["--trace", str(workload.trace), "--ops", str(workload.records)]
+    words += ["--compressibility", f"{workload.values.compressibility:g}"]
+    if workload.trace_format:
+        words += ["--trace-format", workload.trace_format]
+    return [*words, "--prefill", f"{workload.prefill:g}"]
 
 
 def _key_table(keys: Keys) -> list[str]:

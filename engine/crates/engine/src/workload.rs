@@ -3,13 +3,15 @@
 //! All are optional: what is not given is the preset's, and what the preset leaves open has a
 //! default.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Kind, Law, Order, Schedule, Step, Think, Workload,
+    Arrivals, Distribution, KeyShape, Kind, Law, Order, Replay, Schedule, Step, Think, Workload,
     WorkloadError, generate, parse_mix, parse_sequence, seconds,
 };
+use cachemark_trace::{Format, Imported, import_file};
 use clap::ValueEnum;
 
 use crate::{presets, units};
@@ -57,6 +59,8 @@ fn key_count(text: &str) -> Result<u32, String> {
 enum ScheduleName {
     Closed,
     Open(Arrivals),
+    /// A trace's own times, so many times as fast.
+    Replay(f64),
 }
 
 impl FromStr for ScheduleName {
@@ -65,6 +69,13 @@ impl FromStr for ScheduleName {
     fn from_str(text: &str) -> Result<ScheduleName, WorkloadError> {
         match text {
             "closed" => Ok(ScheduleName::Closed),
+            "replay" => Ok(ScheduleName::Replay(1.0)),
+            _ if text.starts_with("replay:") => match text["replay:".len()..].parse::<f64>() {
+                Ok(speed) if speed > 0.0 && speed.is_finite() => Ok(ScheduleName::Replay(speed)),
+                _ => Err(WorkloadError(format!(
+                    "{text}: write replay, or replay:10 for ten times as fast"
+                ))),
+            },
             _ => text.parse().map(ScheduleName::Open),
         }
     }
@@ -125,7 +136,8 @@ pub struct WorkloadArguments {
     /// Keys in each mget or mset [default: 10]
     #[arg(long, value_parser = run_length)]
     run: Option<u16>,
-    /// The part of the keys that is stored first, 0 to 1 [default: 1, or the hit ratio]
+    /// The part of the keys that is stored first, 0 to 1; 0 for a trace that begins with a cold cache
+    /// [default: 1, or the hit ratio]
     #[arg(long)]
     prefill: Option<f64>,
     /// So many of the reads are of keys that are stored first, the others of keys that never are
@@ -137,8 +149,8 @@ pub struct WorkloadArguments {
     /// Records on the tape of a closed loop [default: 100k]
     #[arg(long, value_parser = units::whole)]
     ops: Option<u64>,
-    /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH
-    /// [default: poisson with a rate, closed without]
+    /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH,
+    /// of a trace also replay[:SPEED] [default: poisson with a rate, closed without]
     #[arg(long)]
     schedule: Option<ScheduleName>,
     /// Operations per second of an open loop (10k)
@@ -147,6 +159,16 @@ pub struct WorkloadArguments {
     /// In a closed loop, how long a caller waits after each reply: 1ms, or exp:1ms for exponential
     #[arg(long)]
     think: Option<Think>,
+    /// Play a recording: Twitter's or CacheLib's trace, memcached's `watch fetchers mutations`, or CSV
+    /// with a header (op, key, time, size, ttl); also .zst and .gz; --ops reads so many operations
+    #[arg(long, conflicts_with_all = [
+        "preset", "keys", "distribution", "zipf", "key_length", "key_pattern", "key_names",
+        "counters", "size", "mix", "order", "sequence", "run", "hit_ratio", "exptime",
+    ])]
+    trace: Option<PathBuf>,
+    /// twitter, kvcache, memcached or csv [default: what the first line looks like]
+    #[arg(long, requires = "trace")]
+    trace_format: Option<Format>,
     /// The same seed gives the same tape [default: 1]
     #[arg(long)]
     seed: Option<u64>,
@@ -186,9 +208,40 @@ impl WorkloadArguments {
 
     /// The tape of all that; an open loop's schedule is as long as `duration`.
     pub fn tape(&self, duration: Option<Duration>) -> Result<Vec<u8>, String> {
-        let schedule = self.schedule(duration).map_err(|error| error.to_string())?;
-        generate(&self.workload()?, &schedule, self.seed.unwrap_or(1))
-            .map_err(|error| error.to_string())
+        let seed = self.seed.unwrap_or(1);
+        let made = match (&self.trace, self.schedule) {
+            (Some(path), _) => {
+                let most = self.ops.unwrap_or(u64::MAX);
+                let trace = import_file(path, self.trace_format, most)?;
+                tell(&trace, self.schedule);
+                let replay = self.replay(duration).map_err(|error| error.to_string())?;
+                let prefill = self.prefill.unwrap_or(1.0);
+                let compressibility = self.compressibility.unwrap_or(0.0);
+                trace.recorded.tape(replay, prefill, compressibility, seed)
+            }
+            (None, Some(ScheduleName::Replay(_))) => {
+                return Err("--schedule replay: of which --trace?".to_owned());
+            }
+            (None, _) => {
+                let schedule = self.schedule(duration).map_err(|error| error.to_string())?;
+                generate(&self.workload()?, &schedule, seed)
+            }
+        };
+        made.map_err(|error| error.to_string())
+    }
+
+    fn replay(&self, duration: Option<Duration>) -> Result<Replay, WorkloadError> {
+        match (self.schedule, self.rate) {
+            (Some(ScheduleName::Replay(_)), Some(_)) => Err(WorkloadError(
+                "--rate: a replay has the trace's own; --schedule poisson has one".to_owned(),
+            )),
+            (Some(ScheduleName::Replay(speed)), None) => Ok(Replay::Recorded { speed }),
+            (None | Some(ScheduleName::Closed), None) => {
+                let think = self.think.unwrap_or_default();
+                Ok(Replay::Schedule(Schedule::Closed { ops: u64::MAX, think }))
+            }
+            _ => self.schedule(duration).map(Replay::Schedule),
+        }
     }
 
     fn shape(&self) -> KeyShape {
@@ -241,6 +294,7 @@ impl WorkloadArguments {
             (ScheduleName::Closed, Some(_), _) => {
                 refuse("--rate: a closed loop has no rate; --schedule uniform or poisson has")
             }
+            (ScheduleName::Replay(_), _, _) => refuse("--schedule replay belongs to a --trace"),
             _ if think != Think::None => refuse("--think: in an open loop nobody waits to send"),
             (_, None, _) => refuse("an open loop needs --rate"),
             (_, _, None) => refuse("an open loop needs --duration"),
@@ -248,5 +302,18 @@ impl WorkloadArguments {
                 Ok(Schedule::Open { arrivals, rate, duration_ns: duration.as_nanos() as u64 })
             }
         }
+    }
+}
+
+/// What of a trace is not on its tape, and what on it was not in the trace, on stderr.
+fn tell(trace: &Imported, schedule: Option<ScheduleName>) {
+    for (name, count) in &trace.skipped {
+        eprintln!("trace: {count} left out, which a tape does not hold: {name}");
+    }
+    if trace.lost > 0 {
+        eprintln!("trace: memcached itself could not keep {} lines", trace.lost);
+    }
+    if matches!(schedule, Some(ScheduleName::Replay(_))) && trace.recorded.has_whole_seconds() {
+        eprintln!("trace: its times are whole seconds; arrivals within each are drawn");
     }
 }

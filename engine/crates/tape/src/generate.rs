@@ -13,7 +13,7 @@ use crate::workload::{KeyShape, Schedule, Workload, WorkloadError, bad};
 /// The least length of the value pool: long enough that values of neighbouring keys differ.
 const POOL_BYTES_LEAST: u64 = 1 << 20;
 /// The longest tape that is made: a guard against a slip of the keyboard.
-const TAPE_BYTES_MOST: f64 = (4_u64 << 30) as f64;
+pub(crate) const TAPE_BYTES_MOST: f64 = (4_u64 << 30) as f64;
 /// Compressible and random bytes alternate in blocks of this length, well inside what deflate sees.
 const POOL_BLOCK_BYTES: usize = 64;
 
@@ -54,35 +54,53 @@ pub fn generate(
         return bad("--ops × --run is over 4e9 keys: fewer operations or shorter runs");
     }
     let (ops, runs) = write_ops(workload, &lengths, op_count, seed)?;
-    let pool = write_pool(workload, seed);
-    let mut tape = Assembly::new();
-    let mut header = Header {
+    let pool = write_pool(workload.size_most(), workload.compressibility, seed);
+    let thinks = schedule.thinks(op_count, seed);
+    let header = Header {
         seed,
-        key_count: u64::from(workload.keys),
         prefill_count: u64::from(workload.prefill_count()),
-        op_count,
-        run_count: runs.len() as u64,
-        pool_bytes: pool.len() as u64,
         period_ns,
-        key_bytes: key_bytes.len() as u64,
         exptime_s: u64::from(workload.longest_exptime_s()),
         group,
         counter_count: u64::from(workload.counters),
         ..Header::default()
     };
-    header.key_offsets_at = tape.add(key_offsets.iter().flat_map(|offset| offset.to_le_bytes()));
-    header.key_bytes_at = tape.add(key_bytes);
-    header.lengths_at = tape.add(lengths.iter().flat_map(|length| length.to_le_bytes()));
-    header.pool_at = tape.add(pool);
-    header.ops_at = tape.add(ops.into_iter().flat_map(Op::to_bytes));
-    header.runs_at = tape.add(runs.iter().flat_map(|key| key.to_le_bytes()));
-    if let Some(times) = times {
-        header.times_at = tape.add(times.iter().flat_map(|time| time.to_le_bytes()));
+    Ok(Sections { key_offsets, key_bytes, lengths, pool, ops, runs, times, thinks }
+        .assemble(header))
+}
+
+/// What a tape is made of.
+pub(crate) struct Sections {
+    pub key_offsets: Vec<u32>,
+    pub key_bytes: Vec<u8>,
+    pub lengths: Vec<u32>,
+    pub pool: Vec<u8>,
+    pub ops: Vec<Op>,
+    pub runs: Vec<u32>,
+    pub times: Option<Vec<u64>>,
+    pub thinks: Option<Vec<u64>>,
+}
+
+impl Sections {
+    /// The tape's bytes; of the header, counts and places are filled in.
+    pub(crate) fn assemble(self, mut header: Header) -> Vec<u8> {
+        let mut tape = Assembly::new();
+        header.key_count = self.lengths.len() as u64;
+        header.op_count = self.ops.len() as u64;
+        header.run_count = self.runs.len() as u64;
+        header.pool_bytes = self.pool.len() as u64;
+        header.key_bytes = self.key_bytes.len() as u64;
+        header.key_offsets_at = tape.add(self.key_offsets.iter().flat_map(|at| at.to_le_bytes()));
+        header.key_bytes_at = tape.add(self.key_bytes);
+        header.lengths_at = tape.add(self.lengths.iter().flat_map(|length| length.to_le_bytes()));
+        header.pool_at = tape.add(self.pool);
+        header.ops_at = tape.add(self.ops.into_iter().flat_map(Op::to_bytes));
+        header.runs_at = tape.add(self.runs.iter().flat_map(|key| key.to_le_bytes()));
+        let mut add = |times: Vec<u64>| tape.add(times.into_iter().flat_map(u64::to_le_bytes));
+        header.times_at = self.times.map_or(0, &mut add);
+        header.thinks_at = self.thinks.map_or(0, &mut add);
+        tape.finish(header)
     }
-    if let Some(thinks) = schedule.thinks(op_count, seed) {
-        header.thinks_at = tape.add(thinks.iter().flat_map(|time| time.to_le_bytes()));
-    }
-    Ok(tape.finish(header))
 }
 
 /// Refuse a tape that memory may not hold, before any of it is made.
@@ -167,12 +185,13 @@ fn write_keys(workload: &Workload, seed: u64) -> Result<(Vec<u32>, Vec<u8>), Wor
     Ok((offsets, bytes))
 }
 
-/// The pool: random bytes, with the leading part of each block constant to make it compressible.
-fn write_pool(workload: &Workload, seed: u64) -> Vec<u8> {
-    let bytes = POOL_BYTES_LEAST.next_multiple_of(8) + u64::from(workload.size_most());
+/// The pool for values of at most `most` bytes: random bytes, with the leading part of each block
+/// constant to make it compressible.
+pub(crate) fn write_pool(most: u32, compressibility: f64, seed: u64) -> Vec<u8> {
+    let bytes = POOL_BYTES_LEAST.next_multiple_of(8) + u64::from(most);
     let mut pool = vec![0; bytes as usize];
     stream(seed, Stream::Pool).fill_bytes(&mut pool);
-    let constant = (POOL_BLOCK_BYTES as f64 * workload.compressibility).round() as usize;
+    let constant = (POOL_BLOCK_BYTES as f64 * compressibility).round() as usize;
     for block in pool.chunks_mut(POOL_BLOCK_BYTES) {
         let end = constant.min(block.len());
         block[..end].fill(b'c');

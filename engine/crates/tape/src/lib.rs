@@ -13,6 +13,7 @@ mod operations;
 mod order;
 mod popularity;
 mod reader;
+mod recorded;
 mod schedule;
 mod workload;
 
@@ -22,6 +23,7 @@ pub use generate::generate;
 pub use lane::Lane;
 pub use law::{bytes, seconds};
 pub use reader::{RunKeys, Tape};
+pub use recorded::{Recorded, Replay};
 pub use schedule::{Arrivals, Think};
 pub use workload::{
     Distribution, KeyShape, Kind, Law, Order, Schedule, Span, Step, Workload, WorkloadError,

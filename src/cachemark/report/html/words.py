@@ -9,7 +9,8 @@ from cachemark.report.value import Report
 
 def workload(of: Workload) -> str:
     """Such as: 9 get : 1 set; 2,000 keys of 20 bytes, zipf:0.99; values of 100 bytes."""
-    parts = [_operations(of), _keys(of), _values(of)]
+    made = [_operations(of), _keys(of), _values(of)]
+    parts = [f"the trace {of.trace}"] if of.trace else made
     if of.hit_ratio is not None:
         parts.append(f"{of.hit_ratio:.1%} of the reads find something")
     if of.fill_percent is not None:
@@ -58,7 +59,8 @@ def load(of: Load) -> str:
         if of.think:
             parts.append(f"thinking {of.think}")
     else:
-        parts = [f"open loop, {of.schedule}, {counted(round(of.rate or 0))} operations/s"]
+        rate = f", {counted(round(of.rate))} operations/s" if of.rate else ""
+        parts = [f"open loop, {of.schedule}{rate}"]
     parts.append(_plural(connections, "connection"))
     if of.processes > 1:
         parts.append(f"{of.processes} processes")

@@ -1,0 +1,49 @@
+//! Which format a trace has.
+
+use std::str::FromStr;
+
+use crate::{csv, kvcache};
+
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Twitter's cache traces.
+    Twitter,
+    /// CacheLib's traces of Meta's key-value cache.
+    Kvcache,
+    /// memcached's `watch fetchers mutations`.
+    Memcached,
+    /// Plain CSV with a header.
+    Csv,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Format, String> {
+        match text {
+            "twitter" => Ok(Format::Twitter),
+            "kvcache" => Ok(Format::Kvcache),
+            "memcached" => Ok(Format::Memcached),
+            "csv" => Ok(Format::Csv),
+            _ => Err(format!("no format {text:?}: twitter, kvcache, memcached or csv")),
+        }
+    }
+}
+
+impl Format {
+    /// The format of a trace that begins with this line.
+    pub(crate) fn guess(first: &str) -> Option<Format> {
+        if first.starts_with("ts=") || first.starts_with("skipped=") || first == "OK" {
+            Some(Format::Memcached)
+        } else if kvcache::Columns::of(first).is_some() {
+            Some(Format::Kvcache)
+        } else if csv::Columns::of(first).is_some() {
+            Some(Format::Csv)
+        } else if crate::twitter::event(first).is_ok() {
+            Some(Format::Twitter)
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The events of a trace as one recording.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::BufRead;
+use std::path::Path;
+
+use cachemark_tape::{Op, Recorded, Verb};
+
+use crate::event::{Action, Event};
+use crate::fetchers::{Log, Logged};
+use crate::format::Format;
+use crate::{csv, kvcache, lines, twitter};
+
+const KEY_BYTES_MOST: usize = 250;
+/// Lines of several threads may be out of order by less than this.
+const BACK_NS_MOST: u64 = 1_000_000_000;
+
+/// A recording, and what a reader of it should know.
+#[derive(Clone, Debug, Default)]
+pub struct Imported {
+    pub recorded: Recorded,
+    pub lines: u64,
+    /// Operations that a tape does not hold, by name.
+    pub skipped: BTreeMap<String, u64>,
+    /// Lines that memcached says it could not keep.
+    pub lost: u64,
+}
+
+/// Read a trace, at most `most` operations of it. An error names the line.
+pub fn import_file(path: &Path, format: Option<Format>, most: u64) -> Result<Imported, String> {
+    let place = |error: String| format!("{}: {error}", path.display());
+    let mut from =
+        lines::open(path).map_err(|error| place(format!("it cannot be read: {error}")))?;
+    import(&mut *from, format, most).map_err(place)
+}
+
+/// The same from lines that are in hand; without a format, the first line tells it.
+pub fn import(
+    from: &mut dyn BufRead,
+    format: Option<Format>,
+    most: u64,
+) -> Result<Imported, String> {
+    let mut line = String::new();
+    let at = |number: u64, error: String| format!("line {number}: {error}");
+    if !lines::next(from, &mut line).map_err(|error| at(1, error))? {
+        return Err("it is empty".to_owned());
+    }
+    let mut reader = Reader::new(format, &line).map_err(|error| at(1, error))?;
+    let mut trace = Collected::default();
+    let mut number = 1;
+    loop {
+        let blank = line.trim().is_empty();
+        if !blank && !reader.is_head(number, &line) {
+            trace.line(&mut reader, &line).map_err(|error| at(number, error))?;
+        }
+        if trace.count >= most {
+            break;
+        }
+        number += 1;
+        if !lines::next(from, &mut line).map_err(|error| at(number, error))? {
+            number -= 1;
+            break;
+        }
+    }
+    let mut imported = trace.recording(most)?;
+    imported.lines = number;
+    Ok(imported)
+}
+
+enum Reader {
+    Twitter,
+    Kvcache(kvcache::Columns),
+    Csv(csv::Columns),
+    Memcached(Log),
+}
+
+impl Reader {
+    fn new(format: Option<Format>, first: &str) -> Result<Reader, String> {
+        let Some(format) = format.or_else(|| Format::guess(first)) else {
+            return Err(format!(
+                "{:?} begins none of the formats that are known; say which with --trace-format",
+                first.chars().take(60).collect::<String>()
+            ));
+        };
+        let header = |needs: &str| format!("a header is needed here, with {needs}");
+        match format {
+            Format::Twitter => Ok(Reader::Twitter),
+            Format::Memcached => Ok(Reader::Memcached(Log::default())),
+            Format::Kvcache => kvcache::Columns::of(first)
+                .map(Reader::Kvcache)
+                .ok_or_else(|| header("key, op, size, op_count and key_size")),
+            Format::Csv => {
+                csv::Columns::of(first).map(Reader::Csv).ok_or_else(|| header("key and op"))
+            }
+        }
+    }
+
+    /// Whether a line is no event: a header, or memcached's answer to `watch`.
+    fn is_head(&self, number: u64, line: &str) -> bool {
+        match self {
+            Reader::Kvcache(_) | Reader::Csv(_) => number == 1,
+            Reader::Memcached(_) => line == "OK",
+            Reader::Twitter => false,
+        }
+    }
+}
+
+/// Events so far.
+#[derive(Default)]
+struct Collected {
+    events: Vec<Event>,
+    count: u64,
+    skipped: BTreeMap<String, u64>,
+    lost: u64,
+    last_ns: u64,
+}
+
+impl Collected {
+    fn line(&mut self, reader: &mut Reader, line: &str) -> Result<(), String> {
+        let event = match reader {
+            Reader::Twitter => twitter::event(line)?,
+            Reader::Kvcache(columns) => columns.event(line)?,
+            Reader::Csv(columns) => columns.event(line)?,
+            Reader::Memcached(log) => match log.line(line)? {
+                Logged::Event(event) => event,
+                Logged::Lost(lost) => {
+                    self.lost = self.lost.saturating_add(lost);
+                    return Ok(());
+                }
+                Logged::Instead(place, event) => {
+                    check_key(&event.key)?;
+                    self.events[place] = event;
+                    return Ok(());
+                }
+            },
+        };
+        self.add(event)
+    }
+
+    fn add(&mut self, mut event: Event) -> Result<(), String> {
+        check_key(&event.key)?;
+        if let Some(at_ns) = event.at_ns {
+            if at_ns + BACK_NS_MOST <= self.last_ns {
+                return Err("its time is before that of the line above".to_owned());
+            }
+            self.last_ns = self.last_ns.max(at_ns);
+            event.at_ns = Some(self.last_ns);
+        }
+        self.count += u64::from(event.count);
+        self.events.push(event);
+        Ok(())
+    }
+
+    /// Keys are numbered as they come; those that are counted and nothing else are counters.
+    fn recording(mut self, most: u64) -> Result<Imported, String> {
+        let counters = counters(&self.events);
+        let is_counter = |event: &Event| counters.contains(&event.key);
+        let timed = self.events.iter().all(|event| event.at_ns.is_some());
+        let first_ns = self.events.iter().filter_map(|event| event.at_ns).min().unwrap_or(0);
+        let mut keys = KeyTable::default();
+        // Counters are the last keys of a table.
+        self.events.iter().filter(|event| !is_counter(event)).for_each(|event| keys.see(event));
+        let plain = keys.names.len();
+        self.events.iter().filter(|event| is_counter(event)).for_each(|event| keys.see(event));
+        let mut recorded =
+            Recorded { counters: (keys.names.len() - plain) as u32, ..Recorded::default() };
+        for event in &self.events {
+            let verb = match &event.action {
+                Action::Do(verb) if verb.counts() && !is_counter(event) => {
+                    Err(format!("{} of a key with other operations", verb.name()))
+                }
+                Action::Do(verb) => Ok(*verb),
+                Action::Skip(name) => Err(name.clone()),
+            };
+            let verb = match verb {
+                Ok(verb) => verb,
+                Err(name) => {
+                    *self.skipped.entry(name).or_default() += u64::from(event.count);
+                    continue;
+                }
+            };
+            let key = keys.numbers[&event.key];
+            let length = match verb {
+                verb if verb.counts() => 1,
+                verb if verb.writes() => event.length.unwrap_or(keys.lengths[key as usize]),
+                _ => 0,
+            };
+            let op = Op { verb, noreply: false, run: 1, key, length, exptime_s: event.exptime_s };
+            for _ in 0..event.count {
+                if recorded.ops.len() as u64 == most {
+                    break;
+                }
+                recorded.ops.push(op);
+                if timed {
+                    recorded.times_ns.push(event.at_ns.unwrap_or(first_ns) - first_ns);
+                }
+            }
+        }
+        recorded.lengths = keys.lengths;
+        recorded.keys = padded(keys.names, &keys.sizes);
+        Ok(Imported { recorded, lines: 0, skipped: self.skipped, lost: self.lost })
+    }
+}
+
+/// Keys that are incremented and decremented, perhaps deleted, and never read or stored.
+fn counters(events: &[Event]) -> HashSet<String> {
+    let counts = |event: &&Event| matches!(event.action, Action::Do(verb) if verb.counts());
+    let mut counters: HashSet<String> =
+        events.iter().filter(counts).map(|event| event.key.clone()).collect();
+    for event in events {
+        if let Action::Do(verb) = event.action
+            && !verb.counts()
+            && verb != Verb::Delete
+        {
+            counters.remove(&event.key);
+        }
+    }
+    counters
+}
+
+/// Keys in the order in which they came.
+#[derive(Default)]
+struct KeyTable {
+    numbers: HashMap<String, u32>,
+    names: Vec<String>,
+    /// How long each was where it was recorded.
+    sizes: Vec<Option<u32>>,
+    /// The first value length that is told of each.
+    lengths: Vec<u32>,
+    known: Vec<bool>,
+}
+
+impl KeyTable {
+    fn see(&mut self, event: &Event) {
+        let number = *self.numbers.entry(event.key.clone()).or_insert_with(|| {
+            self.names.push(event.key.clone());
+            self.sizes.push(event.key_bytes);
+            self.lengths.push(0);
+            self.known.push(false);
+            self.names.len() as u32 - 1
+        }) as usize;
+        if let (false, Some(length)) = (self.known[number], event.length) {
+            self.lengths[number] = length;
+            self.known[number] = true;
+        }
+    }
+}
+
+/// Keys as long as they were recorded: anonymous ones are shorter than they were. One that would
+/// be like another stays as it is.
+fn padded(names: Vec<String>, sizes: &[Option<u32>]) -> Vec<Vec<u8>> {
+    let mut taken: HashSet<Vec<u8>> = names.iter().map(|name| name.clone().into_bytes()).collect();
+    let pad = |(name, size): (String, &Option<u32>)| {
+        let bytes = name.into_bytes();
+        let wanted = size.map_or(0, |size| size as usize).min(KEY_BYTES_MOST);
+        if bytes.len() >= wanted {
+            return bytes;
+        }
+        let mut longer = bytes.clone();
+        longer.resize(wanted, b'_');
+        if taken.insert(longer.clone()) { longer } else { bytes }
+    };
+    names.into_iter().zip(sizes).map(pad).collect()
+}
+
+fn check_key(key: &str) -> Result<(), String> {
+    let clean = key.bytes().all(|byte| byte > b' ' && byte != 0x7f);
+    if key.is_empty() || key.len() > KEY_BYTES_MOST || !clean {
+        let shown: String = key.chars().take(40).collect();
+        return Err(format!(
+            "key {shown:?}: keys are 1 to 250 bytes without spaces or control characters"
+        ));
+    }
+    Ok(())
+}

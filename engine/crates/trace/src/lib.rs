@@ -1,0 +1,17 @@
+//! Traces of caches as tapes: Twitter's, CacheLib's, memcached's own log, and plain CSV.
+//!
+//! `formats` turns a line into an event (one format = one file), `lines` opens a file and unpacks
+//! it, `import` makes one recording of all events. A line that cannot be read is one error that
+//! names it.
+
+mod csv;
+mod event;
+mod fetchers;
+mod format;
+mod import;
+mod kvcache;
+mod lines;
+mod twitter;
+
+pub use format::Format;
+pub use import::{Imported, import, import_file};

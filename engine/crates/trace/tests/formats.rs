@@ -1,0 +1,250 @@
+//! Each format from a synthetic sample, and every bad line as one error that names it.
+
+use std::io::Cursor;
+
+use cachemark_tape::{Arrivals, Recorded, Replay, Schedule, Tape, Verb};
+use cachemark_trace::{Format, Imported, import, import_file};
+use proptest::prelude::*;
+
+fn read(text: &str, format: Option<Format>) -> Result<Imported, String> {
+    import(&mut Cursor::new(text.as_bytes()), format, u64::MAX)
+}
+
+fn tape(recorded: &Recorded, replay: Replay) -> Tape {
+    let bytes = recorded.tape(replay, 1.0, 0.0, 1).expect("a recording that can be played");
+    Tape::from_bytes(bytes).expect("our own tape")
+}
+
+const CLOSED: Replay =
+    Replay::Schedule(Schedule::Closed { ops: u64::MAX, think: cachemark_tape::Think::None });
+
+/// Verb, key, length and expiry time of each operation.
+fn operations(tape: &Tape) -> Vec<(Verb, String, u32, u32)> {
+    let text = |k| String::from_utf8_lossy(tape.key(k)).into_owned();
+    (0..tape.op_count())
+        .map(|j| tape.op(j))
+        .map(|op| (op.verb, text(op.key), op.length, op.exptime_s))
+        .collect()
+}
+
+const TWITTER: &str = "\
+0,q:q:1:8WTfjZU14ee,17,213,4,get,0
+0,yDqF:3q:1AJrrJ1nnCJKKrnGx1A,27,27,5,get,0
+1,has,a,comma,11,40,3,set,86400
+1,has,a,comma,11,0,3,get,0
+1,n:1,3,0,3,incr,0
+2,q:q:1:8WTfjZU14ee,17,220,4,append,0
+";
+
+#[test]
+fn twitters() {
+    let imported = read(TWITTER, None).expect("a trace");
+    assert_eq!((imported.lines, imported.skipped.get("append")), (6, Some(&1)));
+    let recorded = &imported.recorded;
+    assert_eq!((recorded.keys.len(), recorded.counters), (4, 1));
+    assert_eq!(recorded.lengths[..3], [213, 27, 40]);
+    assert!(recorded.has_whole_seconds());
+    let tape = tape(recorded, Replay::Recorded { speed: 2.0 });
+    let key = "q:q:1:8WTfjZU14ee".to_owned();
+    let played = operations(&tape);
+    assert_eq!(played.len(), 5);
+    assert_eq!(played[0], (Verb::Get, key, 0, 0));
+    assert_eq!(played[2], (Verb::Set, "has,a,comma".to_owned(), 40, 86_400));
+    assert_eq!(played[4], (Verb::Incr, "n:1".to_owned(), 1, 0));
+    // The first is at 0; two within the first second, the others in the second, twice as fast.
+    let due: Vec<u64> = (0..5).map(|j| tape.due_ns(j)).collect();
+    assert_eq!(due[0], 0);
+    assert!(due.is_sorted() && due[1] < 500_000_000 && due[4] < 1_000_000_000, "{due:?}");
+}
+
+#[test]
+fn arrivals_within_a_second_are_drawn_once_and_for_all() {
+    let line = "7,key,3,10,1,get,0\n";
+    let imported = read(&line.repeat(10_000), Some(Format::Twitter)).expect("a trace");
+    let replay = Replay::Recorded { speed: 1.0 };
+    let make = |seed| imported.recorded.tape(replay, 1.0, 0.0, seed).expect("a tape");
+    assert_eq!(make(1), make(1));
+    assert_ne!(make(1), make(2));
+    let tape = Tape::from_bytes(make(1)).expect("our own tape");
+    // Uniform order statistics: sup |Fₙ − F| below the 99 % limit of 10⁴ draws.
+    let far = (0..10_000)
+        .map(|j| (tape.due_ns(j) as f64 / 1e9 - (j + 1) as f64 / 1e4).abs())
+        .fold(0.0, f64::max);
+    assert!(far < 0.0163, "{far}");
+}
+
+#[test]
+fn cachelibs_of_both_years() {
+    let v1 = "key,op,size,op_count,key_size\n1668601306,GET,82,1,40\n1668601306,SET,82,2,40\n9,DELETE,0,1,16\n";
+    let imported = read(v1, None).expect("a trace");
+    let played = operations(&tape(&imported.recorded, CLOSED));
+    let long = format!("1668601306{}", "_".repeat(30));
+    assert_eq!(played[0], (Verb::Get, long.clone(), 0, 0));
+    assert_eq!(played[1..3], [(Verb::Set, long.clone(), 82, 0), (Verb::Set, long, 82, 0)]);
+    assert_eq!(played[3].0, Verb::Delete);
+    let refused = imported.recorded.tape(Replay::Recorded { speed: 1.0 }, 1.0, 0.0, 1);
+    assert!(refused.expect_err("no times").0.contains("the trace has no times"));
+    let v2 = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n\
+              1700000000,57,20,GET_LEASE,3,500,2,0,11,12\n1700000001,57,20,SET_LEASE,1,500,0,3600,11,12\n";
+    let imported = read(v2, None).expect("a trace");
+    let played = operations(&tape(&imported.recorded, Replay::Recorded { speed: 1.0 }));
+    assert_eq!(played.len(), 4);
+    assert!(played[..3].iter().all(|op| op.0 == Verb::Get));
+    assert_eq!((played[3].0, played[3].2, played[3].3), (Verb::Set, 500, 3600));
+}
+
+/// As memcached 1.6.18 prints it.
+const LOG: &str = "\
+OK\r
+ts=1795269935.627954 gid=2 type=item_get key=foo status=not_found clsid=0 cfd=25 size=0
+ts=1795269935.627969 gid=3 type=item_store key=foo status=stored cmd=set ttl=60 clsid=1 cfd=25 size=3
+ts=1795269935.648204 gid=4 type=item_get key=foo status=found clsid=1 cfd=25 size=3
+ts=1795269935.668418 gid=5 type=item_get key=a%2520b status=not_found clsid=0 cfd=26 size=0
+skipped=17
+ts=1795269935.769509 gid=11 type=item_get key=a%2520b status=not_found clsid=0 cfd=26 size=0
+ts=1795269935.769516 gid=12 type=item_store key=a%2520b status=stored cmd=add ttl=0 clsid=1 cfd=26 size=1
+ts=1795269935.789760 gid=14 type=item_store key=foo status=not_stored cmd=append ttl=0 clsid=1 cfd=25 size=1
+";
+
+#[test]
+fn memcacheds_own_log() {
+    let imported = read(LOG, None).expect("a log");
+    assert_eq!((imported.lost, imported.skipped.get("append")), (17, Some(&1)));
+    let tape = tape(&imported.recorded, Replay::Recorded { speed: 1.0 });
+    let spaced = "a%20b".to_owned();
+    assert_eq!(
+        operations(&tape),
+        [
+            (Verb::Set, "foo".to_owned(), 3, 60),
+            (Verb::Get, "foo".to_owned(), 0, 0),
+            (Verb::Get, spaced.clone(), 0, 0),
+            (Verb::Add, spaced, 1, 0),
+        ],
+        "what a store looks up is no read"
+    );
+    assert_eq!(tape.due_ns(1), 20_235_000, "to the microsecond");
+}
+
+const CSV: &str =
+    "time,op,key,size,ttl,comment\n0.5,get,a,,,x\n0.75,set,b,100,60,y\n1.25,get,b,100,,\n";
+
+#[test]
+fn plain_csv() {
+    let imported = read(CSV, None).expect("a trace");
+    let tape = tape(&imported.recorded, Replay::Recorded { speed: 0.5 });
+    assert_eq!((0..3).map(|j| tape.due_ns(j)).collect::<Vec<_>>(), [0, 500_000_000, 1_500_000_000]);
+    assert_eq!(operations(&tape)[1], (Verb::Set, "b".to_owned(), 100, 60));
+    assert_eq!(tape.value_length(1), 100);
+}
+
+#[test]
+fn a_trace_takes_any_schedule() {
+    let imported = read(CSV, None).expect("a trace");
+    let open =
+        Schedule::Open { arrivals: Arrivals::Uniform, rate: 10.0, duration_ns: 1_000_000_000 };
+    let tape = tape(&imported.recorded, Replay::Schedule(open));
+    assert_eq!((tape.op_count(), tape.due_ns(9)), (10, 900_000_000));
+    assert_eq!(operations(&tape)[3], operations(&tape)[0], "it begins again");
+}
+
+#[test]
+fn packed_files_are_unpacked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plain = read(TWITTER, None).expect("a trace").recorded;
+    let zstd = ruzstd::encoding::compress_to_vec(
+        TWITTER.as_bytes(),
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gzip, TWITTER.as_bytes()).expect("memory");
+    let gzip = gzip.finish().expect("memory");
+    for (name, bytes) in
+        [("a.zst", &zstd), ("a.gz", &gzip), ("a.csv", &TWITTER.as_bytes().to_vec())]
+    {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        let imported = import_file(&path, None, u64::MAX).expect("a trace");
+        assert_eq!(imported.recorded.ops, plain.ops, "{name}");
+    }
+    let path = folder.path().join("cut.zst");
+    std::fs::write(&path, &zstd[..zstd.len() - 5]).expect("a file");
+    let refused = import_file(&path, None, u64::MAX).expect_err("half a file");
+    assert!(refused.contains("cut.zst: line "), "{refused}");
+}
+
+#[test]
+fn only_so_many_are_read() {
+    let imported = import(&mut Cursor::new(TWITTER.as_bytes()), None, 2).expect("a trace");
+    assert_eq!((imported.recorded.ops.len(), imported.lines), (2, 2));
+    let many = "key,op,size,op_count,key_size\n1,GET,82,1000,40\n";
+    let imported = import(&mut Cursor::new(many.as_bytes()), None, 7).expect("a trace");
+    assert_eq!(imported.recorded.ops.len(), 7);
+}
+
+#[test]
+fn a_bad_line_is_one_error_that_names_it() {
+    for (format, text, says) in [
+        (Format::Twitter, "0,a,1,2,3,get,0\n0,a,1,2,3", "line 2: it needs timestamp,key"),
+        (Format::Twitter, "x,a,1,2,3,get,0", "line 1: time \"x\" is no number of seconds"),
+        (Format::Twitter, "0,a,1,-2,3,get,0", "line 1: value size \"-2\" is no number"),
+        (Format::Twitter, "0,a,1,999999999,3,get,0", "line 1: value size 999999999: at most"),
+        (Format::Twitter, "0,a b,1,2,3,get,0", "line 1: key \"a b\": keys are 1 to 250 bytes"),
+        (Format::Twitter, "0,a,1,2,3,g?t,0", "line 1: \"g?t\" is no operation"),
+        (Format::Twitter, "9,a,1,2,3,get,0\n1,a,1,2,3,get,0", "line 2: its time is before"),
+        (Format::Kvcache, "key,op\n1,GET", "line 1: a header is needed here"),
+        (Format::Kvcache, "key,op,size,op_count,key_size\n1,GET,5", "line 2: 3 fields"),
+        (Format::Kvcache, "key,op,size,op_count,key_size\n1,GET,5,x,4", "line 2: operation count"),
+        (Format::Csv, "time,key\n", "line 1: a header is needed here"),
+        (Format::Csv, "op,key\nget,a\n\nget\n", "line 4: 1 fields, the header has 2"),
+        (Format::Csv, "op,key,ttl\nset,a,soon\n", "line 2: expiry time \"soon\""),
+        (Format::Memcached, "ts=1.0 gid=1 key=a", "line 1: no type= in it"),
+        (Format::Memcached, "ts=1.0 gid=1 type=item_get key=a%2", "line 1: key \"a%2\": a %"),
+        (Format::Memcached, "skipped=many", "line 1: \"skipped=many\": how many?"),
+    ] {
+        let refused = read(text, Some(format)).expect_err(text);
+        assert!(refused.starts_with(says), "{refused}");
+    }
+    assert!(read("", None).is_err());
+    assert!(read("what is this?\n", None).expect_err("no format").contains("--trace-format"));
+    let none = read("op,key\nappend,a\n", None).expect("a trace").recorded;
+    assert!(none.tape(CLOSED, 1.0, 0.0, 1).is_err(), "nothing to play");
+}
+
+/// Lines that are near a format, and lines that are far from all.
+fn lines() -> impl Strategy<Value = String> {
+    let near = prop_oneof![
+        "[0-9]{1,3},[a-z,%]{0,9},[0-9]{1,4},[0-9]{1,9},[0-9],(get|set|incr|x?),[0-9-]{0,5}",
+        "[0-9]{0,4},(GET|SET|DELETE|GET_LEASE),[0-9]{0,9},[0-9]{0,9},[0-9]{0,9}",
+        "ts=[0-9.]{0,22} gid=[0-9] type=item_(get|store) key=[a-z0-9%]{0,6} cmd=(set|add) ttl=-?[0-9] cfd=[12] size=[0-9]{0,4}",
+        "(key|op|size|op_count|key_size|time|,){1,9}",
+        "skipped=[0-9]{0,25}",
+        ".{0,60}",
+    ];
+    prop::collection::vec(near, 0..6).prop_map(|lines| lines.join("\n"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn no_trace_can_crash_it(text in lines(), which in 0_usize..5, whole in any::<bool>()) {
+        let formats = [Format::Twitter, Format::Kvcache, Format::Memcached, Format::Csv];
+        match import(&mut Cursor::new(text.as_bytes()), formats.get(which).copied(), 50_000) {
+            Err(refused) => prop_assert!(refused.starts_with("line ") || refused == "it is empty"),
+            Ok(imported) => {
+                let replay = if whole { CLOSED } else { Replay::Recorded { speed: 3.0 } };
+                if let Ok(bytes) = imported.recorded.tape(replay, 0.5, 0.0, 1) {
+                    prop_assert!(Tape::from_bytes(bytes).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_bytes_can_crash_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let refused = import(&mut Cursor::new(bytes), None, 1000);
+        if let Err(refused) = refused {
+            prop_assert!(refused.starts_with("line ") || refused == "it is empty");
+        }
+    }
+}
