@@ -11,3 +11,4 @@ pub mod meta_client;
 pub mod meta_request;
 pub mod reply;
 pub mod request;
+pub mod words;

@@ -5,7 +5,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::request::{KEY_BYTES_MAX, Words, signed, unsigned};
+use crate::request::KEY_BYTES_MAX;
+use crate::words::{Words, signed, unsigned};
 
 /// A line of more words than this is refused.
 const WORDS_MAX: usize = 20;

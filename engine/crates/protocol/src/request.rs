@@ -6,6 +6,8 @@
 use memchr::memchr;
 
 use crate::meta_request::{MetaRequest, MetaVerb};
+pub use crate::words::unsigned;
+use crate::words::{Words, signed};
 
 /// A line without an end that is longer than this closes the connection, unless it is a get.
 const LINE_BYTES_MAX: usize = 2048;
@@ -73,6 +75,10 @@ pub enum Command<'a> {
     },
     Version,
     Verbosity {
+        noreply: bool,
+    },
+    MemoryLimit {
+        mebibytes: u64,
         noreply: bool,
     },
     /// The topic is all that follows: some have words of their own.
@@ -152,7 +158,7 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
         Some(space) => (&line[..space], &line[space + 1..]),
         None => (line, &[][..]),
     };
-    let words = Words(rest);
+    let words = Words::of(rest);
     match verb {
         b"get" => get(words, false),
         b"gets" => get(words, true),
@@ -176,27 +182,11 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
         b"touch" => touch(words),
         b"flush_all" => flush_all(words),
         b"verbosity" => verbosity(words),
+        b"cache_memlimit" => memory_limit(words),
         b"version" => Ok(Command::Version),
-        b"stats" => Ok(Command::Stats { topic: words.0 }),
+        b"stats" => Ok(Command::Stats { topic: words.rest() }),
         b"quit" => Ok(Command::Quit),
         _ => Err(Refusal::Unknown),
-    }
-}
-
-/// The words of a line: runs of anything but spaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Words<'a>(&'a [u8]);
-
-impl<'a> Iterator for Words<'a> {
-    type Item = &'a [u8];
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let begin = self.0.iter().position(|byte| *byte != b' ')?;
-        let rest = &self.0[begin..];
-        let end = memchr(b' ', rest).unwrap_or(rest.len());
-        self.0 = &rest[end..];
-        Some(&rest[..end])
     }
 }
 
@@ -324,6 +314,12 @@ fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     Ok(Command::FlushAll { delay, noreply })
 }
 
+fn memory_limit(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let mebibytes = words.next().ok_or(Refusal::Unknown)?;
+    let mebibytes = unsigned(mebibytes).ok_or(Refusal::Unknown)?;
+    Ok(Command::MemoryLimit { mebibytes, noreply: is_noreply(words.next()) })
+}
+
 fn verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let level = words.next().ok_or(MALFORMED)?;
     if level == b"noreply" {
@@ -339,24 +335,6 @@ fn key<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
 
 fn is_noreply(word: Option<&[u8]>) -> bool {
     word == Some(b"noreply")
-}
-
-/// A decimal number that fits 64 bits.
-pub fn unsigned(word: &[u8]) -> Option<u64> {
-    if word.is_empty() {
-        return None;
-    }
-    word.iter().try_fold(0_u64, |sum, byte| {
-        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        sum.checked_mul(10)?.checked_add(u64::from(digit))
-    })
-}
-
-pub fn signed(word: &[u8]) -> Option<i64> {
-    match word.strip_prefix(b"-") {
-        Some(digits) => unsigned(digits).and_then(|n| i64::try_from(n).ok()).map(|n| -n),
-        None => unsigned(word).and_then(|n| i64::try_from(n).ok()),
-    }
 }
 
 #[cfg(test)]

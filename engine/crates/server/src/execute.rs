@@ -104,6 +104,12 @@ pub fn execute(command: &Command<'_>, turn: &mut Turn<'_>) -> bool {
             out.extend_from_slice(state.version.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
+        Command::MemoryLimit { mebibytes, noreply } => {
+            // The limit is fixed: to set it to what it is succeeds.
+            let same = mebibytes.checked_mul(1 << 20) == Some(state.settings.memory_bytes as u64);
+            let failed: &[u8] = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
+            say(out, noreply, if same { b"OK\r\n" } else { failed });
+        }
         Command::Verbosity { noreply } => say(out, noreply, b"OK\r\n"),
         Command::Stats { topic } => stats::write(topic, state, out),
         Command::MetaNoop => {

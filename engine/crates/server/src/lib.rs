@@ -22,6 +22,7 @@ mod guest;
 mod inbox;
 mod login;
 mod meta;
+mod meta_reply;
 mod provided;
 mod session;
 mod state;

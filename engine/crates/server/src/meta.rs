@@ -3,12 +3,15 @@
 use std::sync::atomic::Ordering;
 
 use cachemark_protocol::meta_request::{
-    MetaFault, MetaMode, MetaOptions, MetaRequest, MetaVerb, decode_key, encode_key,
+    MetaFault, MetaMode, MetaOptions, MetaRequest, MetaVerb, decode_key,
 };
 use cachemark_protocol::request::KEY_BYTES_MAX;
-use cachemark_storage::{Arithmetic, Content, Entry, Item, Marks, expires_s};
+use cachemark_storage::{Arithmetic, Content, Entry, Marks, expires_s};
 
-use crate::execute::{ITEM_HEADER_BYTES, Turn, append_number};
+use crate::execute::Turn;
+use crate::meta_reply::{
+    Reading, append_debug, append_echo, append_flag, append_head, append_hit, append_ttl,
+};
 
 /// A request whose flags are read and whose key is decoded.
 struct Exchange<'a, 'b> {
@@ -356,25 +359,7 @@ impl<'a> Exchange<'a, '_> {
         let Some(item) = entry.item() else {
             return self.turn.out.extend_from_slice(b"EN\r\n");
         };
-        let out = &mut *self.turn.out;
-        out.extend_from_slice(b"ME ");
-        if item.marks.binary_key {
-            encode_key(self.key, out);
-        } else {
-            out.extend_from_slice(self.key);
-        }
-        let ttl = match item.expires_s {
-            0 => -1,
-            at_s => i64::from(at_s) - i64::from(now_s),
-        };
-        let told = format!(
-            " exp={ttl} la={} cas={} fetch={} cls=1 size={}\r\n",
-            now_s.saturating_sub(item.accessed_s),
-            item.cas,
-            if item.fetched { "yes" } else { "no" },
-            self.key.len() as u64 + item.value.len() as u64 + ITEM_HEADER_BYTES,
-        );
-        out.extend_from_slice(told.as_bytes());
+        append_debug(self.turn.out, self.key, &item, now_s);
     }
 
     /// A miss, or nothing when misses are not to be told.
@@ -403,109 +388,5 @@ fn count_get(entry: &mut Entry<'_>, touches: bool, hit: bool) {
         (true, false) => counted.touch_misses += 1,
         (false, true) => counted.get_hits += 1,
         (false, false) => counted.get_misses += 1,
-    }
-}
-
-/// What reading an item does to it.
-#[derive(Clone, Copy)]
-struct Reading {
-    /// It was not there, and was made by this request.
-    created: bool,
-    /// This client is told to store the item anew.
-    won: bool,
-}
-
-/// The reply to a `mg` that found an item; the instant at which it expires from now on. A `T` and a
-/// `N` count for the flags behind them.
-fn append_hit(
-    out: &mut Vec<u8>,
-    request: &MetaRequest<'_>,
-    options: &MetaOptions,
-    item: &Item<'_>,
-    key: &[u8],
-    reading: Reading,
-    now_s: u32,
-) -> u32 {
-    let mut expires = item.expires_s;
-    append_head(out, options.value, item.value.len());
-    for flag in request.flags() {
-        match flag[0] {
-            b'T' => expires = expires_s(options.exptime.unwrap_or(0), now_s),
-            b'N' if reading.created => expires = expires_s(options.vivify.unwrap_or(0), now_s),
-            b's' => append_flag(out, b's', item.value.len() as u64),
-            b't' => append_ttl(out, expires, now_s),
-            b'c' => append_flag(out, b'c', item.cas),
-            b'f' => append_flag(out, b'f', item.flags.into()),
-            b'l' => append_flag(out, b'l', now_s.saturating_sub(item.accessed_s).into()),
-            b'h' => append_flag(out, b'h', item.fetched.into()),
-            b'O' => append_echo(out, flag, key, false),
-            b'k' => append_key(out, key, item.marks.binary_key),
-            _ => {}
-        }
-    }
-    if item.marks.won {
-        out.extend_from_slice(b" Z");
-    }
-    if item.marks.stale {
-        out.extend_from_slice(b" X");
-    }
-    if reading.won {
-        out.extend_from_slice(b" W");
-    }
-    out.extend_from_slice(b"\r\n");
-    if options.value {
-        out.extend_from_slice(item.value);
-        out.extend_from_slice(b"\r\n");
-    }
-    expires
-}
-
-fn append_head(out: &mut Vec<u8>, value: bool, length: usize) {
-    if value {
-        out.extend_from_slice(b"VA ");
-        append_number(out, length as u64);
-    } else {
-        out.extend_from_slice(b"HD");
-    }
-}
-
-fn append_flag(out: &mut Vec<u8>, letter: u8, number: u64) {
-    out.extend_from_slice(&[b' ', letter]);
-    append_number(out, number);
-}
-
-fn append_ttl(out: &mut Vec<u8>, expires_s: u32, now_s: u32) {
-    match expires_s {
-        0 => out.extend_from_slice(b" t-1"),
-        at_s => append_flag(out, b't', at_s.saturating_sub(now_s).into()),
-    }
-}
-
-/// The key as the store has it.
-fn append_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
-    out.extend_from_slice(b" k");
-    if binary {
-        encode_key(key, out);
-        out.extend_from_slice(b" b");
-    } else {
-        out.extend_from_slice(key);
-    }
-}
-
-/// A flag that comes back as it was sent: the opaque token, the key as it was sent.
-fn append_echo(out: &mut Vec<u8>, flag: &[u8], key: &[u8], base64: bool) {
-    match flag[0] {
-        b'O' => {
-            out.push(b' ');
-            out.extend_from_slice(flag);
-        }
-        b'k' => {
-            out.extend_from_slice(b" k");
-            out.extend_from_slice(key);
-            if base64 {
-                out.extend_from_slice(b" b");
-            }
-        }
-        _ => {}
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cachemark_protocol::request::unsigned;
+use cachemark_protocol::words::unsigned;
 use rustix::process::{Resource, getrlimit};
 
 use crate::state::{State, now_s};

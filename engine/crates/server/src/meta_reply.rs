@@ -1,0 +1,132 @@
+//! How replies of the meta protocol are written.
+
+use cachemark_protocol::meta_request::{MetaOptions, MetaRequest, encode_key};
+use cachemark_storage::{Item, expires_s};
+
+use crate::execute::{ITEM_HEADER_BYTES, append_number};
+
+/// What reading an item does to it.
+#[derive(Clone, Copy)]
+pub struct Reading {
+    /// It was not there, and was made by this request.
+    pub created: bool,
+    /// This client is told to store the item anew.
+    pub won: bool,
+}
+
+/// The reply to a `mg` that found an item; the instant at which it expires from now on. A `T` and a
+/// `N` count for the flags behind them.
+pub fn append_hit(
+    out: &mut Vec<u8>,
+    request: &MetaRequest<'_>,
+    options: &MetaOptions,
+    item: &Item<'_>,
+    key: &[u8],
+    reading: Reading,
+    now_s: u32,
+) -> u32 {
+    let mut expires = item.expires_s;
+    append_head(out, options.value, item.value.len());
+    for flag in request.flags() {
+        match flag[0] {
+            b'T' => expires = expires_s(options.exptime.unwrap_or(0), now_s),
+            b'N' if reading.created => expires = expires_s(options.vivify.unwrap_or(0), now_s),
+            b's' => append_flag(out, b's', item.value.len() as u64),
+            b't' => append_ttl(out, expires, now_s),
+            b'c' => append_flag(out, b'c', item.cas),
+            b'f' => append_flag(out, b'f', item.flags.into()),
+            b'l' => append_flag(out, b'l', now_s.saturating_sub(item.accessed_s).into()),
+            b'h' => append_flag(out, b'h', item.fetched.into()),
+            b'O' => append_echo(out, flag, key, false),
+            b'k' => append_key(out, key, item.marks.binary_key),
+            _ => {}
+        }
+    }
+    if item.marks.won {
+        out.extend_from_slice(b" Z");
+    }
+    if item.marks.stale {
+        out.extend_from_slice(b" X");
+    }
+    if reading.won {
+        out.extend_from_slice(b" W");
+    }
+    out.extend_from_slice(b"\r\n");
+    if options.value {
+        out.extend_from_slice(item.value);
+        out.extend_from_slice(b"\r\n");
+    }
+    expires
+}
+
+pub fn append_head(out: &mut Vec<u8>, value: bool, length: usize) {
+    if value {
+        out.extend_from_slice(b"VA ");
+        append_number(out, length as u64);
+    } else {
+        out.extend_from_slice(b"HD");
+    }
+}
+
+pub fn append_flag(out: &mut Vec<u8>, letter: u8, number: u64) {
+    out.extend_from_slice(&[b' ', letter]);
+    append_number(out, number);
+}
+
+pub fn append_ttl(out: &mut Vec<u8>, expires_s: u32, now_s: u32) {
+    match expires_s {
+        0 => out.extend_from_slice(b" t-1"),
+        at_s => append_flag(out, b't', at_s.saturating_sub(now_s).into()),
+    }
+}
+
+/// The key as the store has it.
+pub fn append_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
+    out.extend_from_slice(b" k");
+    if binary {
+        encode_key(key, out);
+        out.extend_from_slice(b" b");
+    } else {
+        out.extend_from_slice(key);
+    }
+}
+
+/// A flag that comes back as it was sent: the opaque token, the key as it was sent.
+pub fn append_echo(out: &mut Vec<u8>, flag: &[u8], key: &[u8], base64: bool) {
+    match flag[0] {
+        b'O' => {
+            out.push(b' ');
+            out.extend_from_slice(flag);
+        }
+        b'k' => {
+            out.extend_from_slice(b" k");
+            out.extend_from_slice(key);
+            if base64 {
+                out.extend_from_slice(b" b");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The reply to a `me`.
+pub fn append_debug(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, now_s: u32) {
+    out.extend_from_slice(b"ME ");
+    if item.marks.binary_key {
+        encode_key(key, out);
+    } else {
+        out.extend_from_slice(key);
+    }
+    let ttl = match item.expires_s {
+        0 => -1,
+        at_s => i64::from(at_s) - i64::from(now_s),
+    };
+    let told = format!(
+        " exp={ttl} la={} cas={} fetch={} cls=1 size={}\r\n",
+        now_s.saturating_sub(item.accessed_s),
+        item.cas,
+        if item.fetched { "yes" } else { "no" },
+        key.len() as u64 + item.value.len() as u64 + ITEM_HEADER_BYTES,
+    );
+    out.extend_from_slice(told.as_bytes());
+}
