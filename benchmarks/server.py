@@ -1,10 +1,10 @@
 """`make bench-server`: what an operation costs a server in CPU time, as ratios within one run.
 
-Every server has one thread on one CPU, the generator (`cachemark-engine drive`) another CPU. CPU time
-is the scheduler's own (/proc/PID/task/*/schedstat), taken before and after each window and divided by
-the operations that succeeded in it. Servers take turns, round by round, and the median of the rounds
-stands in the table: what else runs on the machine meets all of them. The null responder answers each
-line with the same bytes and reads none of them: the kernel's floor.
+Every server has one thread on one CPU, the generator (`cachemark-engine drive`) another CPU. CPU
+time is the scheduler's own (/proc/PID/task/*/schedstat), taken before and after each window and
+divided by the operations that succeeded in it. Servers take turns, round by round, and the median
+of the rounds stands in the table: what else runs on the machine meets all of them. The null
+responder answers each line with the same bytes and reads none of them: the kernel's floor.
 """
 
 from __future__ import annotations

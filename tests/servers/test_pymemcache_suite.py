@@ -1,4 +1,4 @@
-"""pymemcache's own integration tests, which its package brings along, against the embedded server."""
+"""pymemcache's own integration tests, which its package has, against the embedded server."""
 
 from __future__ import annotations
 

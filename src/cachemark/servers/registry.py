@@ -31,7 +31,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     `plain` is its simplest form where that is more than its name; `setup` is the program, in this
     folder, that sets it up on demand; `small_memory` is its option `memory` for a server that is
-    soon full; `io` is the option that says whether it is to be `blocking` or to wait for `events` (or `uring`).
+    soon full; `io` is the option that says whether it is to be `blocking`
+    or to wait for `events` (or `uring`).
     """
 
     name: str
