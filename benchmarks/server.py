@@ -128,7 +128,8 @@ def drive(server: Server, wire: str, extra: list[str], cpu: int) -> int:
     )
     if run.returncode:
         raise SystemExit(f"bench-server: {' '.join(command)}: {run.stderr or run.stdout[-500:]}")
-    return int(json.loads(run.stdout)["measure"]["counts"]["ok"])
+    operations = json.loads(run.stdout)["measure"]["operations"]
+    return sum(int(kind["ok"]) for kind in operations.values())
 
 
 def measure(server: Server, wire: str, extra: list[str], cpu: int) -> float:
@@ -141,7 +142,7 @@ def measure(server: Server, wire: str, extra: list[str], cpu: int) -> float:
 def one_key(folder: Path, mix: str) -> Path:
     """A tape of one key, whose gets all have the same reply."""
     path = folder / "one.tape"
-    command = [process.binary_path(), "tape", *SHAPE, "--keys", "1", "--mix", mix]
+    command = [process.binary_path(), "tape", "write", *SHAPE, "--keys", "1", "--mix", mix]
     subprocess.run([*command, "--out", str(path)], check=True, capture_output=True)
     return path
 
