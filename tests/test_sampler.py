@@ -134,7 +134,8 @@ def test_the_outcome_of_a_trial_has_its_samples(cli: Cli, tmp_path: Path) -> Non
     (tmp_path / "e.toml").write_text(EXPERIMENT)
     assert cli("run", "e.toml").returncode == 0
     outcome = outcome_of(tmp_path)
-    assert outcome.verdict == "VALID"
+    # A busy machine may change its pace in three seconds.
+    assert outcome.verdict in ("VALID", "NON_STATIONARY"), outcome.reasons
     assert len(outcome.samples) >= 2
     assert outcome.measure is not None
     assert outcome.server_use is not None

@@ -115,5 +115,6 @@ def _setting(
         tape=common.shelf.get(workload, load, experiment.timing, trial.tape_seed),
         server_cpus=common.server_cpus,
         worker_cpus=common.worker_cpus,
+        noise=experiment.noise,
         caution=common.auditor.caution(common.audit, trial.cell),
     )

@@ -17,6 +17,8 @@ from msgspec import Meta
 from cachemark.errors import UsageError
 
 Positive = Annotated[int, Meta(ge=1)]
+# What noise of the machine does to a trial: `auto`: see verdict/noise.py.
+NoisePolicy = Literal["auto", "refuse", "note"]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 # A law of the engine's, such as `100`, `1k..64k`, `gpareto:15:214.476:0.348` or `64=3,1k=1`; the
 # engine knows which there are, and is asked before the first trial.
@@ -181,7 +183,9 @@ class Experiment(Frozen, frozen=True, kw_only=True):
     """The grid of trials and the question that it answers.
 
     `clients` are played against each of the `servers`; `in_process` are caches inside the worker's
-    own process, which have no server.
+    own process, which have no server. `noise` says whether a trial counts on a machine that was not
+    quiet: `refuse` shows no figure of such a trial, `note` only tells, `auto` refuses in open loops
+    and where noise falls on some clients more than on others.
     """
 
     name: Name
@@ -195,6 +199,7 @@ class Experiment(Frozen, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 1
     blocks: Positive = 5
     margin_percent: Annotated[float, Meta(ge=0)] = 2.0
+    noise: NoisePolicy = "auto"
     timing: Timing = Timing()
     placement: Placement = Placement()
     quick: Quick | None = None

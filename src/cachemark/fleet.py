@@ -6,12 +6,13 @@ import selectors
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import zip_longest
 
 import msgspec
 
 from cachemark import histogram
 from cachemark.errors import TrialError
-from cachemark.protocol import Done, Operation, Prepare, Progress, Ready, Run
+from cachemark.protocol import Course, Done, Operation, Prepare, Progress, Ready, Run
 from cachemark.worker import Worker
 
 # Several workers start at one planned instant; this is the time for the request to reach them all.
@@ -149,7 +150,31 @@ def merge(parts: list[Done]) -> Done:
         cpu_system_ns=sum(part.cpu_system_ns for part in parts),
         barriers=sum(part.barriers for part in parts),
         beyond=sum(part.beyond for part in parts),
+        course=_merge_courses([part.course for part in parts]),
     )
+
+
+def _merge_courses(courses: list[Course | None]) -> Course | None:
+    """Slices add up; all must be as long, or a power of two longer, as the native client's are."""
+    known = [course for course in courses if course is not None]
+    if len(known) < len(courses):
+        return None
+    longest_ns = max(course.slice_ns for course in known)
+    if any(longest_ns % course.slice_ns for course in known):
+        return None
+    return Course(
+        slice_ns=longest_ns,
+        ok=_added([_coarser(c.ok, longest_ns // c.slice_ns) for c in known]),
+        response_ns=_added([_coarser(c.response_ns, longest_ns // c.slice_ns) for c in known]),
+    )
+
+
+def _coarser(slices: list[int], factor: int) -> list[int]:
+    return [sum(slices[at : at + factor]) for at in range(0, len(slices), factor)]
+
+
+def _added(columns: list[list[int]]) -> list[int]:
+    return [sum(values) for values in zip_longest(*columns, fillvalue=0)]
 
 
 def _merge_operations(parts: list[Operation]) -> Operation:

@@ -83,16 +83,74 @@ class Sample(Record, frozen=True, kw_only=True):
     stats: dict[str, int] = {}
 
 
+class Finding(Record, frozen=True, kw_only=True):
+    """What one rule found of a trial.
+
+    `rule` never changes its name. INVALID, OVERLOAD and NON_STATIONARY are reasons of that verdict;
+    `noise` is what disturbed a trial that counts all the same; `note` is good to know.
+    """
+
+    rule: str
+    weight: Literal["INVALID", "OVERLOAD", "NON_STATIONARY", "noise", "note"]
+    text: str
+    figure: float | None = None
+    limit: float | None = None
+    unit: str = ""
+
+
+class Level(Record, frozen=True, kw_only=True):
+    """A part of the window with a level of its own: the median of its slices."""
+
+    from_ms: float
+    to_ms: float
+    value: float
+
+
+class Steadiness(Record, frozen=True, kw_only=True):
+    """Whether a window was level: of its rate (1/s) in a closed loop, its response time (ns) else.
+
+    `why` says why it was not judged. `warmup_end_ms` is where a window that began slower became
+    level; `trend_percent` is the change over the whole window along its Theil-Sen line.
+    """
+
+    of: Literal["rate", "response"]
+    source: Literal["worker", "server", "none"]
+    slice_ms: float = 0.0
+    slices: int = 0
+    levels: list[Level] = []
+    warmup_end_ms: float | None = None
+    trend_percent: float | None = None
+    kpss: float | None = None
+    why: str = ""
+
+
+class Tick(Record, frozen=True, kw_only=True):
+    """How many commands the server had done by then; `at_ns` counts from the window's start."""
+
+    at_ns: int
+    commands: int
+
+
 class HostNoise(Record, frozen=True, kw_only=True):
     """What disturbed the measured window, from /proc; shares of all CPUs' time in the window.
 
     What could not be read is None: `foreign_cpu_percent` (other processes than the trial's) when a
-    process of the trial ended in the window.
+    process of the trial ended in the window. `counters` are what the kernel counted in it, by the
+    names of host/counters.py, or lack what it does not tell. `waited_percent` is how long the
+    trial's own threads stood ready without a CPU, as a part of what they ran. A pause is what a
+    thread slept longer than it was to, and only counts beyond 1 ms.
     """
 
     steal_percent: float | None = None
     foreign_cpu_percent: float | None = None
     load_1min: float = 0.0
+    window_ns: int = 0
+    counters: dict[str, int] = {}
+    waited_percent: float | None = None
+    clock_step_ns: int | None = None
+    longest_pause_ns: int | None = None
+    paused_ns: int = 0
+    mhz: tuple[float, float] | None = None
 
 
 class TapeFacts(Record, frozen=True, kw_only=True):
@@ -124,6 +182,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     reasons: list[str] = []
     notes: list[str] = []
+    findings: list[Finding] = []
+    steadiness: Steadiness | None = None
     started_at: str = ""
     measure_started_at: str = ""
     wall_ms: int = 0

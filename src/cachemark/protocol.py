@@ -137,7 +137,7 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
             "`none`), operation kinds (`get`, `set_noreply` …), and of `threads`, `pipeline`, "
             "`open_loop`, `unix`, `shared` (callers may share a connection), `cluster` (several "
             "servers), `merges` (reads may be answered without a command of their own), `think` "
-            "(a closed loop whose callers think)"
+            "(a closed loop whose callers think), `course` (`done` has one)"
         ),
     ] = []
 
@@ -178,6 +178,17 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="complete − intended start; a timeout counts as long as it lasted"),
     ] = None
     service: Annotated[Histogram | None, Meta(description="complete − actual send")] = None
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """A window as it went, in slices of equal length from its start, all kinds together.
+
+    A slice without an operation is 0 in both lists.
+    """
+
+    slice_ns: Annotated[int, Meta(ge=1, description="length of each slice")]
+    ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each slice")]
+    response_ns: Annotated[list[Count], Meta(description="the sum of their response times")]
 
 
 class Done(Message, frozen=True, kw_only=True, tag="done"):
@@ -223,6 +234,9 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     beyond: Annotated[
         Count, Meta(description="times above 100 s, which a histogram holds as 100 s")
     ] = 0
+    course: Annotated[
+        Course | None, Meta(description="what the window's stationarity is judged by")
+    ] = None
 
 
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):

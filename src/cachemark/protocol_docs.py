@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from cachemark import protocol
-from cachemark.protocol import ANSWERS, PROTOCOL_VERSION, REQUESTS, Message, Operation
+from cachemark.protocol import ANSWERS, PROTOCOL_VERSION, REQUESTS, Course, Message, Operation
 
 _INTRODUCTION = """\
 # The worker protocol, version {version}
@@ -68,6 +68,8 @@ def document() -> str:
     parts += [_section(message) for message in ANSWERS]
     parts.append("## Operation, a part of `done`\n")
     parts.append(_body(Operation))
+    parts.append("## Course, a part of `done`\n")
+    parts.append(_body(Course))
     return "\n".join(parts)
 
 
@@ -121,14 +123,11 @@ def _kind(shape: dict[str, Any]) -> str:
         return " \\| ".join(f"`{value}`" for value in shape["enum"])
     if "prefixItems" in shape:
         return f"[{', '.join(_kind(item) for item in shape['prefixItems'])}]"
-    kind = shape.get("type", "object")
-    if kind == "array":
+    if "items" in shape:
         return f"list of {_kind(shape['items'])}"
-    inner = shape.get("additionalProperties")
-    if kind == "object" and isinstance(inner, dict):
-        name = inner.get("$ref", "").rpartition("/")[2]  # pyright: ignore
-        return f"object of {name or _kind(inner)}"  # pyright: ignore
-    return str(kind)
+    if isinstance(shape.get("additionalProperties"), dict):
+        return f"object of {_kind(shape['additionalProperties'])}"
+    return str(shape.get("type") or shape.get("$ref", "object").rpartition("/")[2])
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:

@@ -13,20 +13,23 @@ from cachemark.audit.fitness import distrust, objection
 from cachemark.audit.value import Caution
 from cachemark.clients import ClientSpec
 from cachemark.errors import TrialError, UnsupportedError
-from cachemark.experiment import Load, Timing, Workload
+from cachemark.experiment import Load, NoisePolicy, Timing, Workload
 from cachemark.fleet import Fleet, Watch
 from cachemark.host import NoiseProbe
-from cachemark.outcome import HostNoise, Outcome, Sample, ServerFacts, ServerUse, Trial
+from cachemark.outcome import HostNoise, Outcome, Sample, ServerFacts, ServerUse, Tick, Trial
 from cachemark.prefill import filled
 from cachemark.protocol import Done, Phase, Prepare, Ready, Run
 from cachemark.sampler import Sampler
 from cachemark.servers import RunningServer, ServerSpec, options_for, running
 from cachemark.tapes import Tape
-from cachemark.verdict import judge
+from cachemark.verdict import concluded, invalid, judge
 from cachemark.wire import chosen_wire
 
 # So much of a fill's tape is played first, to see what an item takes in the server's account.
 _FILL_SAMPLE = 0.02
+# Readings of the server's counters in a window, and how close they may come.
+_TICKS = 25
+_SHORTEST_TICK_S = 0.1
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +46,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     server_cpus: str
     worker_cpus: str
     caution: Caution = Caution()
+    noise: NoisePolicy = "auto"
 
 
 class _Notes:
@@ -58,6 +62,7 @@ class _Notes:
         self.use: ServerUse | None = None
         self.samples: list[Sample] = []
         self.noise: HostNoise | None = None
+        self.ticks: list[Tick] = []
         self.measure_began_unix_ns = 0
         self.notes: list[str] = []
         self.log = ""
@@ -127,17 +132,21 @@ def _judged(blank: Outcome, setting: Setting, notes: _Notes) -> Outcome:
         after=doubt.after,
         shared_server=setting.server.kind == "remote",
         merges=notes.worker is not None and "merges" in notes.worker.capabilities,
+        ticks=notes.ticks,
+        noise=notes.noise,
+        policy=setting.noise,
     )
     if doubt.reason:
-        judgement = msgspec.structs.replace(
-            judgement, verdict="INVALID", reasons=[*judgement.reasons, doubt.reason]
-        )
+        findings = [*judgement.findings, invalid("distrust", doubt.reason)]
+        judgement = concluded(findings, judgement.steadiness)
     return msgspec.structs.replace(
         blank,
         state="measured",
         verdict=judgement.verdict,
         reasons=judgement.reasons,
         notes=[*notes.notes, *doubt.notes, *judgement.notes],
+        findings=judgement.findings,
+        steadiness=judgement.steadiness,
     )
 
 
@@ -283,20 +292,35 @@ def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Read
     )
 
 
+def _tick_s(worker: Ready | None, request: Run) -> float | None:
+    """How often to read the server's counters: not at all where the worker keeps a course.
+
+    Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.
+    """
+    if worker is None or "course" in worker.capabilities or request.duration_ms is None:
+        return None
+    return min(1.0, max(_SHORTEST_TICK_S, request.duration_ms / 1e3 / _TICKS))
+
+
 def _measure(
-    request: Run, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
+    request: Run,
+    notes: _Notes,
+    server: RunningServer,
+    fleet: Fleet,
+    watch: Watch,
 ) -> None:
     noise = NoiseProbe()
     own = [worker.pid for worker in fleet.workers] + server.pids
     notes.before = server.stats()
     use = server.use()
     noise.start(own)
-    with Sampler(server) as sampler:
+    with Sampler(server, tick_s=_tick_s(notes.worker, request), noise=noise) as sampler:
         watched = msgspec.structs.replace(watch, progress=_both(sampler.heard, watch.progress))
         try:
             notes.phases["measure"] = fleet.run(request, watched)
         finally:
             notes.samples = sampler.samples
+            notes.ticks = sampler.ticks
     notes.measure_began_unix_ns = fleet.began_unix_ns
     notes.noise = noise.stop()
     used = server.use()

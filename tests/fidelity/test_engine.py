@@ -26,7 +26,7 @@ from cachemark.verdict import Judgement, judge
 
 ENGINE = Path(sys.executable).parent / "cachemark-engine"
 # The engine's own tests hold the whole table; these are judged again.
-CASES = ["F1", "F2", "F5", "F6", "F8", "F12", "F15", "F16", "F20", "F24", "F29"]
+CASES = ["F1", "F2", "F5", "F6", "F8", "F12", "F15", "F16", "F17", "F20", "F24", "F29"]
 WORKLOAD = Workload(name="w", mix={"get": 1})
 LAG = histogram.encode(histogram.record([1] * 50_000))
 COUNTERS = ("cmd_get", "get_hits", "get_misses")
@@ -121,7 +121,45 @@ def test_verdicts(cases: dict[str, Case]) -> None:
     """VALID, OVERLOAD and INVALID where the reference says so."""
     verdicts = {name: judged(case).verdict for name, case in cases.items()}
     assert verdicts == {name: case.verdict for name, case in cases.items()}
-    assert set(verdicts.values()) == {"VALID", "OVERLOAD", "INVALID"}
+    assert set(verdicts.values()) == {"VALID", "OVERLOAD", "INVALID", "NON_STATIONARY"}
+
+
+def test_f17_the_end_of_a_warm_up_is_found(cases: dict[str, Case]) -> None:
+    """10 ms for 5 s, then 1 ms: within one slice; and what begins after it is VALID at 1 ms."""
+    judgement = judged(cases["F17 counted"])
+    found = judgement.steadiness
+    assert found is not None
+    assert found.warmup_end_ms == pytest.approx(5000, abs=found.slice_ms)
+    assert found.slice_ms < 500
+    assert [level.value for level in found.levels] == pytest.approx([10e6, 1e6], rel=0.01)
+    assert [finding.rule for finding in judgement.findings] == ["warm-up"]
+    after = judged(cases["F17"])
+    assert after.verdict == "VALID"
+    assert after.steadiness is not None
+    assert len(after.steadiness.levels) == 1
+    p90 = response_ns(list(cases["F17"].measure.operations.values()), 90)
+    assert p90 == pytest.approx(1e6, rel=1 / 1024)
+
+
+def test_f17b_a_change_of_regime_is_told_with_its_parts(cases: dict[str, Case]) -> None:
+    judgement = judged(cases["F17b"])
+    assert judgement.steadiness is not None
+    slice_ms = judgement.steadiness.slice_ms
+    first, second = judgement.steadiness.levels
+    assert (first.from_ms, second.from_ms) == (0, first.to_ms)
+    assert first.to_ms == pytest.approx(15_000, abs=slice_ms)
+    assert second.to_ms == pytest.approx(30_000, abs=slice_ms)
+    assert [first.value, second.value] == pytest.approx([1e6, 2e6], rel=0.001)
+    assert judgement.steadiness.warmup_end_ms is None
+    assert [finding.rule for finding in judgement.findings] == ["levels"]
+
+
+def test_a_stall_is_no_regime(cases: dict[str, Case]) -> None:
+    """F5 stalls each second, F6 once for 2 s: the tail has them, and the window is level."""
+    for name in ("F5", "F6", "F5 Poisson"):
+        found = judged(cases[name]).steadiness
+        assert found is not None
+        assert (found.why, len(found.levels)) == ("", 1), name
 
 
 def test_a_depth_that_binds_is_told(cases: dict[str, Case]) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from cyclopts import Parameter
 
 from cachemark.errors import UsageError
-from cachemark.experiment import Experiment, Load, check
+from cachemark.experiment import Experiment, Load, NoisePolicy, check
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ class Overrides:
     rate: Annotated[float | None, Parameter(help="operations per second, open loop")] = None
     server_cpus: Annotated[str | None, Parameter(help="such as 0-1; auto; none")] = None
     worker_cpus: Annotated[str | None, Parameter(help="such as 2,3; auto; none")] = None
+    noise: Annotated[
+        NoisePolicy | None, Parameter(help="whether trials on a noisy machine count")
+    ] = None
     quick: Annotated[bool, Parameter(negative="", help="the suite's small grid")] = False
 
 
@@ -59,7 +62,10 @@ def apply(
     `in_process` tells of a client whether it is a cache inside the worker's own process.
     """
     changed: dict[str, Any] = _given(
-        servers=list(overrides.server) or None, blocks=overrides.blocks, seed=overrides.seed
+        servers=list(overrides.server) or None,
+        blocks=overrides.blocks,
+        seed=overrides.seed,
+        noise=overrides.noise,
     )
     if overrides.client:
         changed["in_process"] = [text for text in overrides.client if in_process(text)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-Judgement = Literal["ok", "warn", "fail", "info"]
+from cachemark.limits import Judgement, Limits
+
 NOT_READABLE = "not readable here"
 
 
@@ -18,24 +17,6 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     judgement: Judgement = "info"
     limits: str = ""
     remedy: str = ""
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a figure may be: above `warn` it disturbs, above `fail` it spoils a measurement."""
-
-    unit: str
-    warn: float
-    fail: float | None = None
-
-    def __str__(self) -> str:
-        text = f"warn above {self.warn:g} {self.unit}"
-        return text if self.fail is None else f"{text}, fail above {self.fail:g} {self.unit}"
-
-    def judge(self, figure: float) -> Judgement:
-        """How a figure stands."""
-        if self.fail is not None and figure > self.fail:
-            return "fail"
-        return "warn" if figure > self.warn else "ok"
 
 
 def measured(name: str, figure: float | None, limits: Limits, remedy: str) -> Check:

@@ -7,9 +7,10 @@ import re
 import resource
 from pathlib import Path
 
-from cachemark.doctor.check import NOT_READABLE, Check, Limits, measured, told, wanted
+from cachemark.doctor.check import NOT_READABLE, Check, measured, told, wanted
 from cachemark.experiment import Placement
 from cachemark.host import cores, placement
+from cachemark.host.counters import cgroups
 from cachemark.host.facts import (
     clocksource,
     governor,
@@ -19,12 +20,12 @@ from cachemark.host.facts import (
     turbo,
 )
 from cachemark.host.files import field, kib_field, read
+from cachemark.limits import Limits
 from cachemark.process import parse_cpus
 
 _CLOCKSOURCES = ("tsc", "kvm-clock", "arch_sys_counter")
 _OPEN_FILES_LEAST = 4096
 _PSI = Limits(unit="% of 10 s", warn=1, fail=5)
-_CGROUP = "sys/fs/cgroup"
 
 
 def cpu(root: Path) -> list[Check]:
@@ -87,7 +88,7 @@ def _turbo_remedy(root: Path) -> str:
 def quota(root: Path) -> list[Check]:
     """A control group's limit on CPU time stops its processes in the middle of a window."""
     limits = "warn when there is one, fail when it has throttled"
-    found = [text for folder in _cgroups(root) if (text := _quota(folder))]
+    found = [text for folder in cgroups(root) if (text := _quota(folder))]
     if not found:
         return [Check(name="cpu quota", value=NOT_READABLE, limits=limits)]
     limited = [text for text in found if not text.startswith("none")]
@@ -103,20 +104,6 @@ def quota(root: Path) -> list[Check]:
             remedy="measure outside of the container, or without a CPU limit",
         )
     ]
-
-
-def _cgroups(root: Path) -> list[Path]:
-    """Every group that this process is in, up to the top, where the CPU's are kept."""
-    folders: list[Path] = []
-    for line in read(root / "proc/self/cgroup").splitlines():
-        number, controllers, own = ([*line.split(":", 2), "", ""])[:3]
-        top = root / _CGROUP
-        if number != "0" and "cpu" not in controllers.split(","):
-            continue
-        top = top if number == "0" else top / controllers
-        inside = top / own.lstrip("/")
-        folders += [inside, *(parent for parent in inside.parents if parent.is_relative_to(top))]
-    return folders
 
 
 def _quota(folder: Path) -> str:

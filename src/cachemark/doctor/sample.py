@@ -8,14 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.doctor.check import Check, Limits, measured, told
+from cachemark.doctor.check import Check, measured, told
 from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
+from cachemark.limits import FOREIGN, STEAL, Limits
 from cachemark.process import cpu_ns
 
 SAMPLE_S = 1.0
 _READS = 20_000
-_STEAL = Limits(unit="% of CPU time", warn=0.5, fail=2)
-_FOREIGN = Limits(unit="% of CPU time", warn=5)
 _GAP = Limits(unit="µs", warn=100)
 # Reading a clock from Python takes 50 to 100 ns; a clock behind a system call takes far more.
 _READ_COST = Limits(unit="ns", warn=250)
@@ -70,13 +69,13 @@ def _stolen(since_boot: CpuTimes | None, window: CpuTimes | None) -> list[Check]
     now = steal_percent(window) if window else None
     return [
         told("steal since boot", "" if boot is None else f"{boot:g} % of CPU time"),
-        measured("steal", now, _STEAL, "the host is shared: use a machine, or CPUs, of your own"),
+        measured("steal", now, STEAL, "the host is shared: use a machine, or CPUs, of your own"),
     ]
 
 
 def _foreign(window: CpuTimes | None, own_ticks: float) -> Check:
     figure = foreign_percent(window, own_ticks, interrupts_charged=False) if window else None
-    return measured("cpu used by others", figure, _FOREIGN, "stop what runs beside")
+    return measured("cpu used by others", figure, FOREIGN, "stop what runs beside")
 
 
 def _gaps(gaps: list[Gaps]) -> list[Check]:

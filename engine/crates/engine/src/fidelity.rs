@@ -162,6 +162,7 @@ fn document<'a>(case: &'a Case, findings: &'a Findings) -> Document<'a> {
             Verdict::Valid => "VALID",
             Verdict::Overload => "OVERLOAD",
             Verdict::Invalid => "INVALID",
+            Verdict::NonStationary => "NON_STATIONARY",
         },
         open_loop: played.is_some_and(|played| played.open_loop),
         window_ns: played.map_or(0, |played| played.window_ns),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cachemark_load::{Failure, KindTally, Session, encode_histogram};
+use cachemark_load::{self as load, Failure, KindTally, Session, encode_histogram};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -96,6 +96,14 @@ pub struct Done {
     pub cpu_system_ns: u64,
     pub barriers: u64,
     pub beyond: u64,
+    pub course: Course,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Course {
+    pub slice_ns: u64,
+    pub ok: Vec<u64>,
+    pub response_ns: Vec<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -134,6 +142,18 @@ impl Done {
             cpu_system_ns: session.cpu_system_ns,
             barriers: tally.barriers,
             beyond: tally.beyond,
+            course: Course::new(&tally.course),
+        }
+    }
+}
+
+impl Course {
+    fn new(course: &load::Course) -> Course {
+        let slices = course.slices();
+        Course {
+            slice_ns: course.slice_ns(),
+            ok: slices.iter().map(|slice| slice.ok).collect(),
+            response_ns: slices.iter().map(|slice| slice.response_ns).collect(),
         }
     }
 }

@@ -171,7 +171,7 @@ fn hello() -> Ready {
         std::iter::once(verb.kind(false)).chain(quiet)
     });
     let mut capabilities: Vec<&str> = WireName::ALL.iter().map(|wire| wire.name()).collect();
-    capabilities.extend(["threads", "pipeline", "open_loop", "unix", "cluster", "think"]);
+    capabilities.extend(["threads", "pipeline", "open_loop", "unix", "cluster", "think", "course"]);
     capabilities.extend(kinds);
     Ready {
         client: Some("native"),

@@ -39,6 +39,7 @@ pub enum Verdict {
     Valid,
     Overload,
     Invalid,
+    NonStationary,
 }
 
 /// What a case found.

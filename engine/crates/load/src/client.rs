@@ -106,7 +106,7 @@ pub struct Session {
 impl Session {
     /// What several players of one tape came to together.
     pub fn of<W: Wire>(players: &[Player<'_, W>], tape: &Tape) -> Session {
-        let mut tally = Tally::new(tape);
+        let mut tally = Tally::new(tape, 0);
         let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);
         for player in players {
             tally.add(player.tally());

@@ -10,6 +10,7 @@ mod book;
 mod client;
 mod clock;
 mod connection;
+mod course;
 mod event_loop;
 mod judge;
 mod lanes;
@@ -29,6 +30,7 @@ mod wire;
 
 pub use access::Credentials;
 pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, Way, cpu_times};
+pub use course::{Course, Slice};
 pub use event_loop::{EventLoop, Links, Shared};
 pub use outside::{Clock, Nap, Network, Ready};
 pub use player::{Player, Share, Window};

@@ -86,7 +86,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             stopped: false,
             last_reply_ns: window.start_ns,
             last_send_ns: window.start_ns,
-            ledger: Ledger::new(Tally::new(tape)),
+            ledger: Ledger::new(Tally::new(tape, window.start_ns)),
         }
     }
 

@@ -7,6 +7,8 @@ use cachemark_tape::{Tape, Verb};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
+use crate::course::Course;
+
 /// Bounds of every histogram: 1 ns to 100 s at 3 significant digits.
 const HIGHEST_NS: u64 = 100_000_000_000;
 const DIGITS: u8 = 3;
@@ -184,6 +186,8 @@ pub struct Tally {
     pub barriers: u64,
     /// Times above the highest that a histogram holds, recorded as that.
     pub beyond: u64,
+    /// Of the operations that were answered rightly, whatever their kind.
+    pub course: Course,
 }
 
 impl Tally {
@@ -191,7 +195,8 @@ impl Tally {
     const KINDS: usize = 2 * (Verb::Fetch as usize + 1);
 
     /// A tally with room for each kind on the tape, so that recording never allocates.
-    pub fn new(tape: &Tape) -> Tally {
+    /// `start_ns` is when the window begins.
+    pub fn new(tape: &Tape, start_ns: u64) -> Tally {
         let mut tally = Tally {
             kinds: [const { None }; Tally::KINDS],
             lag: histogram(),
@@ -202,6 +207,7 @@ impl Tally {
             reconnects: 0,
             barriers: 0,
             beyond: 0,
+            course: Course::new(start_ns),
         };
         tally.kind_mut(Verb::Set, false);
         for j in 0..tape.op_count() {
@@ -240,6 +246,7 @@ impl Tally {
         merge(&mut self.lag, &other.lag);
         merge(&mut self.late, &other.late);
         self.beyond += other.beyond;
+        self.course.add(&other.course);
         self.max_in_flight += other.max_in_flight;
         self.bound += other.bound;
         self.unsent += other.unsent;
@@ -265,6 +272,7 @@ impl Tally {
         kind.key_bytes += figures.key_bytes;
         kind.busy_ns += at.now_ns.saturating_sub(at.sent_ns);
         self.beyond += u64::from(kind.times(at.due_ns, at.sent_ns, at.now_ns));
+        self.course.ended(at.now_ns, at.now_ns.saturating_sub(at.due_ns));
     }
 
     /// An operation was answered with a wrong value: it is neither an operation nor a time.

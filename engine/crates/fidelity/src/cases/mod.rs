@@ -20,7 +20,7 @@ const fn case(id: &'static str, title: &'static str, play: fn() -> Findings) -> 
     Case { id, title, play }
 }
 
-pub const CASES: [Case; 33] = [
+pub const CASES: [Case; 36] = [
     case("F1", "constant 1 ms, 10,000/s", plain::constant),
     case("F2", "1 ms, each 100th 10 ms: which rank is p99?", plain::bimodal),
     case("F3", "exponential delays of 1 ms, Poisson arrivals", plain::exponential),
@@ -45,6 +45,9 @@ pub const CASES: [Case; 33] = [
     case("F15", "a stall that the window's end falls into", failures::end_in_a_stall),
     case("F16", "1 % is never answered", failures::timeouts),
     case("F17", "10 ms for 5 s, then 1 ms: a warm-up is not counted", plain::warmup),
+    case("F17 counted", "the same with the warm-up in the window", plain::warmup_counted),
+    case("F17b", "1 ms, and from half time 2 ms", plain::regimes),
+    case("F17 drift", "1 ms that becomes 2 ms little by little", plain::drift),
     case("F18 Zipf", "keys: Zipf 0.99 over a million", schedules::zipf),
     case("F18 uniform", "keys: uniform", schedules::uniform_keys),
     case("F19", "arrivals: Poisson and equal gaps", schedules::arrivals),

@@ -4,9 +4,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, LogNormal};
 
-use crate::check::{Findings, Unit};
-use crate::script::{Fate, after, delays};
-use crate::trial::{MS, SECOND, Trial};
+use crate::check::{Findings, Unit, Verdict};
+use crate::script::{Fate, Request, Script, after, delays};
+use crate::trial::{MS, SECOND, Trial, US};
 
 /// Every quantile is the delay.
 pub fn constant() -> Findings {
@@ -71,15 +71,50 @@ pub fn lognormal() -> Findings {
         .mean(1.6487 * ms, 0.005)
 }
 
-/// 5 s of 10 ms, then 1 ms: the window after a warm-up of 5 s knows only 1 ms.
-pub fn warmup() -> Findings {
-    let slow_first = Box::new(|request: &crate::script::Request| {
+/// 10 ms for 5 s, then 1 ms.
+fn slow_first() -> Script {
+    Box::new(|request| {
         let delay_ns = if request.at_ns < 5 * SECOND { 10 * MS } else { MS };
         Fate::At(request.at_ns + delay_ns)
-    });
-    let played = Trial::uniform(1_000.0, 25).warmup(5 * SECOND).play(slow_first);
+    })
+}
+
+/// 5 s of 10 ms, then 1 ms: the window after a warm-up of 5 s knows only 1 ms.
+pub fn warmup() -> Findings {
+    let played = Trial::uniform(1_000.0, 25).warmup(5 * SECOND).play(slow_first());
     Findings::of(played)
         .exactly("operations", 25_000, |played| played.gets().ok)
         .responses(0, &[(50.0, MS), (90.0, MS), (100.0, MS)])
         .mean(MS as f64, 0.001)
+}
+
+/// All of it in the window: figures that are no steady state, and a course that tells.
+pub fn warmup_counted() -> Findings {
+    let played = Trial::uniform(1_000.0, 30).play(slow_first());
+    Findings::of(played)
+        .responses(0, &[(50.0, MS), (90.0, 10 * MS)])
+        .mean(2.5 * MS as f64, 0.001)
+        .verdict(Verdict::NonStationary)
+}
+
+/// Half of it at 1 ms, half at 2 ms.
+pub fn regimes() -> Findings {
+    let slow_last = Box::new(|request: &Request| {
+        let delay_ns = if request.at_ns < 15 * SECOND { MS } else { 2 * MS };
+        Fate::At(request.at_ns + delay_ns)
+    });
+    Findings::of(Trial::uniform(1_000.0, 30).play(slow_last))
+        .responses(0, &[(50.0, MS), (50.1, 2 * MS)])
+        .mean(1.5 * MS as f64, 0.001)
+        .verdict(Verdict::NonStationary)
+}
+
+/// No step anywhere: 1 ms and 1/30 ms more each second.
+pub fn drift() -> Findings {
+    let slower =
+        Box::new(|request: &Request| Fate::At(request.at_ns + MS + request.at_ns / (30 * 1_000)));
+    Findings::of(Trial::uniform(1_000.0, 30).play(slower))
+        .responses(30 * US, &[(50.0, 1_500 * US), (100.0, 2 * MS)])
+        .mean(1.5 * MS as f64, 0.001)
+        .verdict(Verdict::NonStationary)
 }

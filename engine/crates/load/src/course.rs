@@ -1,0 +1,149 @@
+//! A window as it went: even slices of time, how many operations each saw end and how long those
+//! took. It tells a window that drifts, jumps or still warms up from one that is level.
+
+/// Its room is fixed, so that recording never allocates: when it is full, each two slices become
+/// one of twice the length.
+const SLICES: usize = 256;
+/// The length of a slice at first; lengths are this times a power of two.
+const SHORTEST_NS: u64 = 1_000_000;
+
+/// What ended in a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    pub ok: u64,
+    /// Sum of the response times.
+    pub response_ns: u64,
+}
+
+impl Slice {
+    fn add(&mut self, other: Slice) {
+        self.ok += other.ok;
+        self.response_ns += other.response_ns;
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Course {
+    start_ns: u64,
+    slice_ns: u64,
+    /// The slice that is going on, and the instant at which it ends.
+    current: usize,
+    end_ns: u64,
+    slices: Box<[Slice; SLICES]>,
+}
+
+impl Course {
+    /// Of a window that begins then.
+    pub fn new(start_ns: u64) -> Course {
+        Course {
+            start_ns,
+            slice_ns: SHORTEST_NS,
+            current: 0,
+            end_ns: start_ns.saturating_add(SHORTEST_NS),
+            slices: Box::new([Slice::default(); SLICES]),
+        }
+    }
+
+    /// An operation ended at that instant. Instants come in order, but for what a slice absorbs.
+    #[inline]
+    pub fn ended(&mut self, now_ns: u64, response_ns: u64) {
+        if now_ns >= self.end_ns {
+            self.advance(now_ns);
+        }
+        self.slices[self.current].add(Slice { ok: 1, response_ns });
+    }
+
+    #[cold]
+    fn advance(&mut self, now_ns: u64) {
+        while (now_ns - self.start_ns) / self.slice_ns >= SLICES as u64 {
+            self.fold();
+        }
+        self.current = ((now_ns - self.start_ns) / self.slice_ns) as usize;
+        self.end_ns = self.start_ns + (self.current as u64 + 1) * self.slice_ns;
+    }
+
+    fn fold(&mut self) {
+        for i in 0..SLICES / 2 {
+            let mut both = self.slices[2 * i];
+            both.add(self.slices[2 * i + 1]);
+            self.slices[i] = both;
+        }
+        self.slices[SLICES / 2..].fill(Slice::default());
+        self.slice_ns *= 2;
+        self.current /= 2;
+    }
+
+    /// Add that of another player of the same window.
+    pub fn add(&mut self, other: &Course) {
+        let mut other = other.clone();
+        while self.slice_ns < other.slice_ns {
+            self.fold();
+        }
+        while other.slice_ns < self.slice_ns {
+            other.fold();
+        }
+        self.current = self.current.max(other.current);
+        for (mine, theirs) in self.slices.iter_mut().zip(other.slices.iter()) {
+            mine.add(*theirs);
+        }
+    }
+
+    pub fn slice_ns(&self) -> u64 {
+        self.slice_ns
+    }
+
+    /// The slices up to the last in which anything ended.
+    pub fn slices(&self) -> &[Slice] {
+        &self.slices[..=self.current]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One operation each millisecond, that took as many ns as milliseconds had gone.
+    fn steady(from_ms: u64, to_ms: u64) -> Course {
+        let mut course = Course::new(7);
+        (from_ms..to_ms).for_each(|ms| course.ended(7 + ms * SHORTEST_NS, ms));
+        course
+    }
+
+    #[test]
+    fn a_short_window_has_the_shortest_slices() {
+        let course = steady(0, 100);
+        assert_eq!(course.slice_ns(), SHORTEST_NS);
+        let expected: Vec<_> = (0..100).map(|ms| Slice { ok: 1, response_ns: ms }).collect();
+        assert_eq!(course.slices(), expected);
+    }
+
+    #[test]
+    fn a_long_window_loses_nothing_but_resolution() {
+        let course = steady(0, 1000);
+        assert_eq!(course.slice_ns(), 4 * SHORTEST_NS);
+        assert_eq!(course.slices().len(), 250);
+        assert!(course.slices().iter().all(|slice| slice.ok == 4));
+        assert_eq!(course.slices()[249].response_ns, 996 + 997 + 998 + 999);
+    }
+
+    #[test]
+    fn a_pause_leaves_empty_slices() {
+        let mut course = Course::new(0);
+        course.ended(10, 1);
+        course.ended(5 * SHORTEST_NS, 2);
+        let ok: Vec<_> = course.slices().iter().map(|slice| slice.ok).collect();
+        assert_eq!(ok, [1, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn players_of_different_lengths_are_added() {
+        let mut sum = steady(0, 100);
+        sum.add(&steady(0, 1000));
+        assert_eq!(sum.slice_ns(), 4 * SHORTEST_NS);
+        let mut other = steady(0, 1000);
+        other.add(&steady(0, 100));
+        assert_eq!(sum.slices(), other.slices());
+        assert_eq!(sum.slices()[0].ok, 8);
+        assert_eq!(sum.slices().iter().map(|slice| slice.ok).sum::<u64>(), 1100);
+    }
+}

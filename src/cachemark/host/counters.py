@@ -1,0 +1,134 @@
+"""What the kernel counts of disturbances: one table of readers, each a number or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from cachemark.host.files import field, read
+
+_CGROUP = "sys/fs/cgroup"
+Reader = Callable[[Path], int | None]
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+def _pressure(what: str) -> Reader:
+    """Microseconds in which some task waited for it, since boot."""
+
+    def reader(root: Path) -> int | None:
+        line = field(read(root / f"proc/pressure/{what}"), "some", " ")
+        found = re.search(r"\btotal=(\d+)", line)
+        return int(found[1]) if found else None
+
+    return reader
+
+
+def _vmstat(name: str) -> Reader:
+    def reader(root: Path) -> int | None:
+        return _number(field(read(root / "proc/vmstat"), name, " "))
+
+    return reader
+
+
+def _net(file: str, group: str, names: tuple[str, ...]) -> Reader:
+    """The sum of some columns of a group in /proc/net/snmp or netstat: names, then numbers."""
+
+    def reader(root: Path) -> int | None:
+        lines = read(root / "proc/net" / file).splitlines()
+        of_group = [line.split()[1:] for line in lines if line.startswith(f"{group}:")]
+        if len(of_group) != 2:
+            return None
+        values = dict(zip(*of_group, strict=False))
+        found = [_number(values[name]) for name in names if name in values]
+        return sum(value for value in found if value is not None) if found else None
+
+    return reader
+
+
+def _packet_drops(root: Path) -> int | None:
+    """Packets dropped before a protocol saw them, on all CPUs: the second column, hexadecimal."""
+    rows = [line.split() for line in read(root / "proc/net/softnet_stat").splitlines()]
+    return sum(int(row[1], 16) for row in rows if len(row) > 1) if rows else None
+
+
+def _too_hot(root: Path) -> int | None:
+    """How often a CPU was slowed because of its temperature."""
+    folder = root / "sys/devices/system/cpu"
+    texts = [read(path) for path in folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")]
+    found = [int(text) for text in texts if text.isdecimal()]
+    return sum(found) if found else None
+
+
+def _throttled(root: Path) -> int | None:
+    """How often a CPU quota of one of our control groups stopped its processes."""
+    texts = [field(read(group / "cpu.stat"), "nr_throttled", " ") for group in cgroups(root)]
+    found = [int(text) for text in texts if text.isdecimal()]
+    return sum(found) if found else None
+
+
+# By the names that an outcome keeps them under. All of them only rise.
+COUNTERS: dict[str, Reader] = {
+    "cpu_pressure_us": _pressure("cpu"),
+    "memory_pressure_us": _pressure("memory"),
+    "io_pressure_us": _pressure("io"),
+    "throttled": _throttled,
+    "swapped_in": _vmstat("pswpin"),
+    "major_faults": _vmstat("pgmajfault"),
+    "too_hot": _too_hot,
+    "segments_sent": _net("snmp", "Tcp", ("OutSegs",)),
+    "retransmits": _net("snmp", "Tcp", ("RetransSegs",)),
+    "accept_drops": _net("netstat", "TcpExt", ("ListenOverflows", "ListenDrops")),
+    "packet_drops": _packet_drops,
+}
+
+
+def counters(root: Path = Path("/")) -> dict[str, int]:
+    """All that can be read."""
+    found = {name: reader(root) for name, reader in COUNTERS.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def risen(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """What was counted between two readings, of what both have."""
+    return {name: after[name] - before[name] for name in COUNTERS if name in before.keys() & after}
+
+
+def cgroups(root: Path) -> list[Path]:
+    """Every group that this process is in, up to the top, where the CPU's are kept."""
+    folders: list[Path] = []
+    for line in read(root / "proc/self/cgroup").splitlines():
+        number, controllers, own = ([*line.split(":", 2), "", ""])[:3]
+        top = root / _CGROUP
+        if number != "0" and "cpu" not in controllers.split(","):
+            continue
+        top = top if number == "0" else top / controllers
+        inside = top / own.lstrip("/")
+        folders += [inside, *(parent for parent in inside.parents if parent.is_relative_to(top))]
+    return folders
+
+
+def mhz(root: Path = Path("/")) -> list[float]:
+    """The CPUs' speeds as the kernel sets them now; nothing on most virtual machines."""
+    folder = root / "sys/devices/system/cpu"
+    texts = [read(path) for path in folder.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
+    return [int(text) / 1e3 for text in texts if text.isdecimal()]
+
+
+def waited_ns(pids: list[int], root: Path = Path("/")) -> tuple[int, int] | None:
+    """CPU time of the processes' threads, and how long they stood ready without a CPU, in ns.
+
+    From the scheduler's own account of each thread; None where one cannot be read.
+    """
+    ran = waited = 0
+    for pid in pids:
+        threads = list((root / f"proc/{pid}/task").glob("[0-9]*/schedstat"))
+        words = [read(path).split() for path in threads]
+        if not words or any(len(of) != 3 for of in words):
+            return None
+        ran += sum(int(of[0]) for of in words)
+        waited += sum(int(of[1]) for of in words)
+    return ran, waited

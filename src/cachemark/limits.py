@@ -1,0 +1,37 @@
+"""What a figure of the machine may be: one table for the doctor and for the verdict on a trial."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Judgement = Literal["ok", "warn", "fail", "info"]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a figure may be: above `warn` it disturbs, above `fail` it spoils a measurement."""
+
+    unit: str
+    warn: float
+    fail: float | None = None
+
+    def __str__(self) -> str:
+        text = f"warn above {self.warn:g} {self.unit}"
+        return text if self.fail is None else f"{text}, fail above {self.fail:g} {self.unit}"
+
+    def judge(self, figure: float) -> Judgement:
+        """How a figure stands."""
+        if self.fail is not None and figure > self.fail:
+            return "fail"
+        return "warn" if figure > self.warn else "ok"
+
+
+STEAL = Limits(unit="% of CPU time", warn=0.5, fail=2)
+FOREIGN = Limits(unit="% of CPU time", warn=5)
+PRESSURE = Limits(unit="% of the time", warn=1, fail=5)
+FREQUENCY = Limits(unit="% between least and most", warn=2)
+# A part of the segments sent. On loopback there is no cause for one.
+RETRANSMITS = Limits(unit="per million segments", warn=0, fail=10)
+ANY = Limits(unit="times", warn=0, fail=0)
+EVER = Limits(unit="times", warn=0)
