@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import msgspec
 
@@ -32,6 +33,10 @@ _TICKS = 25
 _SHORTEST_TICK_S = 0.1
 
 
+# Starts what the client talks to, where that is no server as an experiment names one.
+Target = Callable[[], AbstractContextManager[RunningServer]]
+
+
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """All that a trial needs to know."""
 
@@ -47,6 +52,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     worker_cpus: str
     caution: Caution = Caution()
     noise: NoisePolicy = "auto"
+    target: Target | None = None
 
 
 class _Notes:
@@ -156,7 +162,7 @@ def _play(setting: Setting, notes: _Notes, progress: Callable[[int], None]) -> N
     if missing:
         raise UnsupportedError(missing, client.setup)
     _object(setting, "" if setting.load.wire == "own" else setting.load.wire)
-    with running(setting.server, cpus=setting.server_cpus) as server:
+    with _target(setting) as server:
         notes.server = server.facts
         fleet = Fleet(client.command, _processes(setting), cpus=setting.worker_cpus, name=client.id)
         with fleet:
@@ -164,6 +170,12 @@ def _play(setting: Setting, notes: _Notes, progress: Callable[[int], None]) -> N
                 _phases(setting, notes, server, fleet, progress)
             finally:
                 notes.log = fleet.log_tail()
+
+
+def _target(setting: Setting) -> AbstractContextManager[RunningServer]:
+    if setting.target is not None:
+        return setting.target()
+    return running(setting.server, cpus=setting.server_cpus)
 
 
 def _object(setting: Setting, wire: str) -> None:

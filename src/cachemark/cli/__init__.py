@@ -34,6 +34,7 @@ _VERBS = {
     "servers": "List the kinds of servers",
     "probe": "Look whether servers are fit to be timed",
     "memory": "Fill servers until they evict: what does an item cost?",
+    "calibrate": "Measure what clients cost by themselves, and how fast they are on time",
     "doctor": "Look whether this machine is fit to measure on",
     "setup": "Build the workers of every language",
     "jmh": "Run Java clients under JMH",

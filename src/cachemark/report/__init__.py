@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from cachemark.calibrate.kept import kept
 from cachemark.errors import UsageError
 from cachemark.report import csv_file, json_file, markdown, terminal
 from cachemark.report.answers import sentence
@@ -48,16 +49,21 @@ def files(form: str, run: Run, width: int | None) -> dict[str, str]:
     return {f"report.{_SUFFIXES.get(form, form)}": render(form, run, width)}
 
 
+def built(run: Run) -> Report:
+    """A run's report, before it has a form."""
+    return build(run.header, run.outcomes(), run.audit(), kept(run.folder.parent))
+
+
 def render(form: str, run: Run, width: int | None) -> str:
     """A run's report in one of the forms of RENDERERS, `width` columns wide where that matters."""
-    return RENDERERS[form](build(run.header, run.outcomes(), run.audit()), width)
+    return RENDERERS[form](built(run), width)
 
 
 def sum_up(run: Run) -> bytes:
     """A run as one picture, PNG; empty where nothing was measured. Raises UsageError."""
     from cachemark.report.plots import summary  # noqa: PLC0415
 
-    report = build(run.header, run.outcomes(), run.audit())
+    report = built(run)
     return summary(report, sentence(report))
 
 
@@ -66,7 +72,7 @@ def draw(form: str, run: Run, folder: Path) -> list[Path]:
     from cachemark.report.plots import files  # noqa: PLC0415
 
     written: list[Path] = []
-    for name, content in files(build(run.header, run.outcomes(), run.audit()), form):
+    for name, content in files(built(run), form):
         path = folder / f"{name}{PICTURES[form]}"
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 
 from cachemark.audit.value import Audit
+from cachemark.calibrate.value import Calibration
 from cachemark.clients import NATIVE
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
 from cachemark.report import audit as audited
-from cachemark.report import emcache, loops, published
+from cachemark.report import calibration, emcache, loops, published
 from cachemark.report.format import interval, number, time
 from cachemark.report.trials import trial_rows
 from cachemark.report.value import Absence, Group, Report, Row, Section
@@ -29,8 +30,16 @@ from cachemark.store import RunHeader
 _PUBLISHED = frozenset({"java-clients", "ruby-clients", "server-modes", "inprocess-vs-network"})
 
 
-def build(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit | None = None) -> Report:
-    """The report of a run; `audit` is what was looked at before its trials."""
+def build(
+    header: RunHeader,
+    outcomes: Sequence[Outcome],
+    audit: Audit | None = None,
+    calibrations: Sequence[Calibration] = (),
+) -> Report:
+    """The report of a run; `audit` is what was looked at before its trials.
+
+    `calibrations` are those kept beside it.
+    """
     experiment = header.experiment
     summaries = summarise(outcomes)
     groups = _groups(summaries, outcomes, experiment)
@@ -46,6 +55,7 @@ def build(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit | None = 
         sections=[
             *_then_and_now(experiment, outcomes, summaries),
             *loops.sections(experiment, summaries),
+            *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
         ],
         trials=trial_rows(outcomes),

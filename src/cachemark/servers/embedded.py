@@ -25,8 +25,8 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine says once it listens."""
 
     addresses: list[str]
-    io: str
-    version: str
+    io: str = ""
+    version: str = ""
 
 
 def parse(text: str, details: str) -> ServerSpec:

@@ -27,8 +27,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 def concluded(findings: Sequence[Finding], steadiness: Steadiness | None = None) -> Judgement:
     """The verdict that findings amount to; its reasons are those of its own weight alone."""
-    weights: set[str] = {finding.weight for finding in findings}
-    reached = [verdict for verdict in _ORDER if verdict in weights]
+    reached: list[Verdict] = [
+        each for each in _ORDER if any(found.weight == each for found in findings)
+    ]
     verdict: Verdict = reached[0] if reached else "VALID"
     return Judgement(
         verdict=verdict,
