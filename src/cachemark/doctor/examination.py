@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cachemark import host
-from cachemark.doctor import machine
+from cachemark.doctor import kernel, machine
 from cachemark.doctor.check import Check
+from cachemark.doctor.network import network
 from cachemark.doctor.sample import SAMPLE_S, sample
 from cachemark.doctor.software import software
 
@@ -19,10 +20,17 @@ def doctor(root: Path = Path("/"), sample_s: float = SAMPLE_S) -> list[Check]:
         *machine.cpu(root),
         *machine.usable(cpus, root),
         *machine.frequency(root),
+        *kernel.speed(root),
+        *kernel.power(root),
+        *kernel.numa(root),
+        *kernel.isolation(root),
         *machine.quota(root),
         *machine.load(len(cpus), root),
+        *kernel.beside(root, len(cpus)),
         *machine.memory(root),
         *machine.clock(root),
         *machine.open_files(),
+        *kernel.surroundings(root),
+        *network(root),
     ]
     return [*before, *software(host.facts(root)), *sample(cpus, root, sample_s)]

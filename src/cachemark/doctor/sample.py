@@ -16,6 +16,7 @@ from cachemark.process import cpu_ns
 SAMPLE_S = 1.0
 _READS = 20_000
 _GAP = Limits(unit="µs", warn=100)
+_LATE = Limits(unit="µs late", warn=1000)
 # Reading a clock from Python takes 50 to 100 ns; a clock behind a system call takes far more.
 _READ_COST = Limits(unit="ns", warn=250)
 
@@ -49,7 +50,13 @@ def sample(cpus: list[int], root: Path = Path("/"), length_s: float = SAMPLE_S) 
     after, own_after = cpu_times(root), cpu_ns(os.getpid()) or 0
     window = after.since(before) if before and after else None
     own_ticks = (own_after - own_before) * os.sysconf("SC_CLK_TCK") / 1e9
-    return [*_stolen(after, window), _foreign(window, own_ticks), *_gaps(gaps), _read_cost()]
+    return [
+        *_stolen(after, window),
+        _foreign(window, own_ticks),
+        *_gaps(gaps),
+        _read_cost(),
+        _late_sleeps(length_s / 4),
+    ]
 
 
 def _on_each(cpus: list[int], length_s: float) -> list[Gaps]:
@@ -96,6 +103,16 @@ def _gaps(gaps: list[Gaps]) -> list[Check]:
             remedy="boot with another clocksource" if backward else "",
         ),
     ]
+
+
+def _late_sleeps(length_s: float) -> Check:
+    """How late a sleep of a millisecond ends: the worst, as there are too few for a percentile."""
+    worst_ns, begin = 0, time.perf_counter_ns()
+    while (slept_from := time.perf_counter_ns()) - begin < length_s * 1e9:
+        time.sleep(0.001)
+        worst_ns = max(worst_ns, time.perf_counter_ns() - slept_from - 1_000_000)
+    remedy = "the machine is busy, or its cores sleep deeply"
+    return measured("latest sleep", worst_ns / 1e3, _LATE, remedy)
 
 
 def _read_cost() -> Check:
