@@ -264,7 +264,7 @@ def _too_few(summaries: list[CellSummary]) -> list[str]:
     return [
         f"–: a p{percent:g} needs {least_sample(percent)} operations, and there were fewer."
         for percent in PERCENTILES
-        if any(of.percentiles[percent] is None for of in times)
+        if any(of.percentiles[percent] is None and percent not in of.at_least for of in times)
     ]
 
 

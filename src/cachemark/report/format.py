@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.statistics import Interval
+from cachemark.statistics import Interval, Times
 
 
 def number(value: float) -> str:
@@ -27,6 +27,12 @@ def time(ns: float | None) -> str:
         if ns >= factor * 0.9995:
             return f"{_three(ns / factor)}{suffix}"
     return f"{ns:.0f} ns"
+
+
+def percentile(of: Times, percent: float) -> str:
+    """A percentile as `time` has it; `≥1.00 s` where it reaches operations that timed out."""
+    bound = of.at_least.get(percent)
+    return f"≥{time(bound)}" if bound is not None else time(of.percentiles[percent])
 
 
 # Of an interval that is wider than this it is only said that it is.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.report.format import counted, interval, number, spread, time
+from cachemark.report.format import counted, interval, number, percentile, spread
 from cachemark.report.value import Group, Row
 from cachemark.statistics import Interval, KindSummary, Metric
 
@@ -78,7 +78,7 @@ def _share(row: Row) -> str:
 def _percentiles(kind: KindSummary) -> list[str]:
     if kind.response is None:
         return ["–", "–", "–"]
-    return [time(kind.response.percentiles[percent]) for percent in (50.0, 99.0, 99.9)]
+    return [percentile(kind.response, percent) for percent in (50.0, 99.0, 99.9)]
 
 
 def _cpu(of: Interval | None) -> str:

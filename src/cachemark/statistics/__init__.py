@@ -21,7 +21,7 @@ from cachemark.statistics.interval import (
     paired_ratio,
 )
 from cachemark.statistics.precision import MOST, pairs_for, trials_for
-from cachemark.statistics.summary import PERCENTILES, CellSummary, KindSummary, summarise
+from cachemark.statistics.summary import PERCENTILES, CellSummary, KindSummary, Times, summarise
 
 __all__ = [
     "FIGURES",
@@ -37,6 +37,7 @@ __all__ = [
     "Metric",
     "Outlook",
     "Point",
+    "Times",
     "compare",
     "decide",
     "figures_of",

@@ -31,13 +31,36 @@ def least_sample(percent: float) -> int:
     return math.ceil(math.log(0.025) / math.log(percent / 100))
 
 
+def censored_from_ns(operations: Sequence[Operation]) -> int | None:
+    """From where on a time is only known to be at least that long; None where none timed out.
+
+    The longest service times are those of what timed out, as what takes longer is given up: the
+    shortest of so many is where they begin. In the response time they may lie between others.
+    """
+    timeouts = sum(operation.errors.get("timeout", 0) for operation in operations)
+    blobs = [histogram.decode(op.service) for op in operations if op.service]
+    count = sum(blob.count for blob in blobs)
+    if not timeouts or not count:
+        return None
+    merged = histogram.merge(blobs)
+    # In the middle of a rank, so that rounding cannot take its neighbour.
+    return merged.percentile(max(0.0, 100 * (count - timeouts + 0.5) / count))
+
+
 def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
-    """A percentile of the merged response times in ns; None where the sample is too small."""
+    """A percentile of the merged response times in ns.
+
+    None where the sample is too small, or the percentile reaches what timed out: it is longer than
+    was waited, nobody knows by how much.
+    """
     blobs = [histogram.decode(op.response) for op in operations if op.response]
     if not blobs:
         return None
     merged = histogram.merge(blobs)
     if merged.count < least_sample(percent):
+        return None
+    censored_ns = censored_from_ns(operations)
+    if censored_ns is not None and merged.percentile(percent) >= censored_ns:
         return None
     # A clock too coarse for an operation says 0, which is below what a histogram may hold.
     return max(histogram.LOWEST_NS, merged.percentile(percent))

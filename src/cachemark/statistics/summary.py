@@ -11,6 +11,7 @@ from cachemark.outcome import Cell, Outcome
 from cachemark.protocol import Done, Operation
 from cachemark.statistics.curve import Point, curve
 from cachemark.statistics.figures import (
+    censored_from_ns,
     client_cpu_us,
     least_sample,
     rate,
@@ -25,12 +26,14 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 class Times(msgspec.Struct, frozen=True, kw_only=True):
     """Percentiles of the merged histograms in ns; None where the sample does not support one.
 
-    `curve` is for plots, and only of the response times of all kinds together.
+    A percentile that reaches operations that timed out is not among them but in `at_least`: it is
+    longer than that. `curve` is for plots, and only of the response times of all kinds together.
     """
 
     count: int
     percentiles: dict[float, int | None]
     max_ns: int
+    at_least: dict[float, int] = {}
     curve: list[Point] = []
 
 
@@ -112,6 +115,7 @@ def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
     for operation in operations:
         for kind, count in operation.errors.items():
             errors[kind] = errors.get(kind, 0) + count
+    censored_ns = censored_from_ns(operations)
     return KindSummary(
         kind=name,
         ok=sum(operation.ok for operation in operations),
@@ -119,8 +123,10 @@ def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
         hits=sum(operation.hits for operation in operations),
         misses=sum(operation.misses for operation in operations),
         errors=errors,
-        response=_times([operation.response for operation in operations], whole=not name),
-        service=_times([operation.service for operation in operations]),
+        response=_times(
+            [operation.response for operation in operations], censored_ns, whole=not name
+        ),
+        service=_times([operation.service for operation in operations], censored_ns),
         p50_ns=_across(parts, 50),
         p99_ns=_across(parts, 99),
     )
@@ -138,21 +144,28 @@ def _rate(parts: list[list[Operation]], windows: list[Done]) -> Interval:
     return Interval(value=rate(everything, sum(window.elapsed_ns for window in windows)))
 
 
-def _times(blobs: list[str | None], *, whole: bool = False) -> Times | None:
+def _times(
+    blobs: list[str | None], censored_ns: int | None, *, whole: bool = False
+) -> Times | None:
     present = [histogram.decode(blob) for blob in blobs if blob]
     if not present:
         return None
     merged = histogram.merge(present)
     if not merged.count:
         return None
+    supported = {
+        percent: merged.percentile(percent)
+        for percent in PERCENTILES
+        if merged.count >= least_sample(percent)
+    }
+    edge_ns = histogram.HIGHEST_NS + 1 if censored_ns is None else censored_ns
+    exact = {percent: ns for percent, ns in supported.items() if ns < edge_ns}
     return Times(
         count=merged.count,
-        percentiles={
-            percent: merged.percentile(percent) if merged.count >= least_sample(percent) else None
-            for percent in PERCENTILES
-        },
+        percentiles={percent: exact.get(percent) for percent in PERCENTILES},
         max_ns=merged.max(),
-        curve=curve(merged) if whole else [],
+        at_least={percent: ns for percent, ns in supported.items() if percent not in exact},
+        curve=[point for point in curve(merged) if point.ns < edge_ns] if whole else [],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cachemark.report.format import time
+from cachemark.report.format import percentile, time
 from cachemark.report.plots.frame import is_wide
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug
@@ -91,7 +91,7 @@ def _table(group: Group) -> Table:
         times = total.response if total else None
         if times is None:
             continue
-        cells = [time(times.percentiles[percent]) for percent in (50.0, 90.0, 99.0, 99.9)]
+        cells = [percentile(times, percent) for percent in (50.0, 90.0, 99.0, 99.9)]
         rows.append([row.summary.cell.client, *cells, time(times.max_ns), f"{times.count:,}"])
     columns = ["client", "p50", "p90", "p99", "p99.9", "longest", "operations"]
     return Table(columns=columns, rows=rows)
