@@ -185,7 +185,8 @@ class Experiment(Frozen, frozen=True, kw_only=True):
     `clients` are played against each of the `servers`; `in_process` are caches inside the worker's
     own process, which have no server. `noise` says whether a trial counts on a machine that was not
     quiet: `refuse` shows no figure of such a trial, `note` only tells, `auto` refuses in open loops
-    and where noise falls on some clients more than on others.
+    and where noise falls on some clients more than on others. `twice` names a client that is played
+    a second time in each block, under a label: what it then differs from itself is chance.
     """
 
     name: Name
@@ -200,6 +201,7 @@ class Experiment(Frozen, frozen=True, kw_only=True):
     blocks: Positive = 5
     margin_percent: Annotated[float, Meta(ge=0)] = 2.0
     noise: NoisePolicy = "auto"
+    twice: str = ""
     timing: Timing = Timing()
     placement: Placement = Placement()
     quick: Quick | None = None
@@ -255,6 +257,11 @@ def check(experiment: Experiment, where: str) -> None:
 
 
 def _check_parties(experiment: Experiment, where: str) -> None:
+    if experiment.twice and experiment.twice not in experiment.clients:
+        raise UsageError(
+            f"{where}: twice = {experiment.twice!r} is none of the clients",
+            f"one of: {', '.join(experiment.clients)}",
+        )
     if not experiment.clients and not experiment.in_process:
         raise UsageError(f"{where}: no client", 'add clients = ["native"]')
     if experiment.clients and not experiment.servers:

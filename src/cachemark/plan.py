@@ -11,19 +11,27 @@ from cachemark.outcome import Cell, Trial
 
 # Each block plays tapes of its own; a stride keeps the blocks of neighbouring seeds apart.
 _SEED_STRIDE = 1_000_003
+# The label of the client that is played a second time.
+AGAIN = "#again"
 # Where a cache inside the worker's own process is played.
 NO_SERVER = "none"
 
 
 def cells(experiment: Experiment) -> list[Cell]:
     """Every combination of the grid, in the order of the experiment."""
-    pairs = [(client, server) for server in experiment.servers for client in experiment.clients]
+    pairs = [(client, server) for server in experiment.servers for client in players(experiment)]
     return [
         Cell(client=client, server=server, workload=workload.name, load=load.name)
         for workload in experiment.workloads
         for load in loads_of(experiment, workload)
         for client, server in [*pairs, *_in_process(experiment, workload, load)]
     ]
+
+
+def players(experiment: Experiment) -> list[str]:
+    """The clients as cells name them: the one that is played twice has a second name."""
+    again = [f"{experiment.twice}{AGAIN}"] if experiment.twice else []
+    return [*experiment.clients, *again]
 
 
 def _in_process(experiment: Experiment, workload: Workload, load: Load) -> list[tuple[str, str]]:

@@ -17,7 +17,14 @@ from scipy import stats
 
 from cachemark.outcome import Outcome, Trial
 from cachemark.plan import plan
-from cachemark.statistics import Interval, compare, geometric, independent_ratio, paired_ratio
+from cachemark.statistics import (
+    Interval,
+    against_itself,
+    compare,
+    geometric,
+    independent_ratio,
+    paired_ratio,
+)
 from tests.outcomes import experiment, measured
 
 EXPERIMENTS = 200
@@ -186,3 +193,53 @@ def test_f27_as_if_requests_were_independent_it_would_not() -> None:
     times = np.sort(sojourns(draw, 0.8, (RUNS, REQUESTS)), axis=1)
     covered = (times[:, low] <= P99) & (times[:, high] >= P99)
     assert share(covered.tolist()) < 0.3
+
+
+# The A/A arm: a client that is played twice, judged by the very rule that answers "faster".
+
+
+def of_itself(number: int, draw: np.random.Generator, margin_percent: float, **truth: float) -> str:
+    """The answer of one virtual experiment to: is a client faster than itself?"""
+    made = msgspec.structs.replace(experiment(["made/a"], BLOCKS), seed=number, twice="made/a")
+    outcomes = run(plan(made), draw, **truth)
+    found = against_itself(outcomes, outcomes[0].trial.cell, margin_percent)
+    assert found is not None
+    assert found.pairs == BLOCKS
+    return found.answer
+
+
+@pytest.mark.parametrize("margin_percent", [0.0, 1.0, 2.0])
+def test_the_aa_arm_finds_a_false_difference_in_one_of_twenty_at_most(
+    margin_percent: float,
+) -> None:
+    """400 experiments, noise of 3 % for blocks and 2 % for trials; without a margin it is 5 %."""
+    draw = np.random.default_rng(31)
+    answers = [of_itself(n, draw, margin_percent, block_sd=0.03, trial_sd=0.02) for n in range(400)]
+    false = share([answer in ("faster", "slower") for answer in answers])
+    least = 0.02 if margin_percent == 0.0 else 0.0
+    # 5 % of 400, and 3.29 σ.
+    assert least <= false <= 0.05 + 3.29 * (0.05 * 0.95 / 400) ** 0.5
+
+
+def test_the_aa_arm_finds_what_is_false() -> None:
+    """Played in sequence on a machine that drifts, a client does differ from itself."""
+    draw = np.random.default_rng(32)
+    made = msgspec.structs.replace(experiment(["made/a"], BLOCKS), twice="made/a")
+    trials = sorted(plan(made), key=lambda trial: trial.cell.client)
+    outcomes = run(
+        [msgspec.structs.replace(trial, index=i) for i, trial in enumerate(trials)],
+        draw,
+        drift=0.05,
+    )
+    found = against_itself(outcomes, outcomes[0].trial.cell, 1.0)
+    assert found is not None
+    assert found.answer in ("faster", "slower")
+
+
+def test_the_second_name_is_no_alternative() -> None:
+    """It is not in the ranking's family, which would cost the others power."""
+    made = msgspec.structs.replace(experiment(["made/a", "made/b"], BLOCKS), twice="made/a")
+    outcomes = run(plan(made), np.random.default_rng(33), effect=1.02)
+    (comparison,) = compare(outcomes, "made/a", outcomes[0].trial.cell, 1.0)
+    assert comparison.client == "made/b"
+    assert comparison.p_holm == comparison.ratio.p

@@ -35,7 +35,7 @@ def operation(kind: str, draw: random.Random) -> Operation:
         ok=count,
         hits=count - 10 if read else 0,
         misses=10 if read else 0,
-        errors={"server": 2},
+        errors={"timeout": 2},
         keys=count,
         busy_ns=sum(values),
         response=blob,

@@ -51,6 +51,9 @@ class Overrides:
     noise: Annotated[
         NoisePolicy | None, Parameter(help="whether trials on a noisy machine count")
     ] = None
+    twice: Annotated[
+        str | None, Parameter(help="a client to play twice in each block: does it equal itself?")
+    ] = None
     quick: Annotated[bool, Parameter(negative="", help="the suite's small grid")] = False
 
 
@@ -67,6 +70,10 @@ def apply(
         seed=overrides.seed,
         noise=overrides.noise,
     )
+    if overrides.twice is not None:
+        changed["twice"] = overrides.twice
+    elif overrides.client and experiment.twice not in overrides.client:
+        changed["twice"] = ""
     if overrides.client:
         changed["in_process"] = [text for text in overrides.client if in_process(text)]
         changed["clients"] = [text for text in overrides.client if not in_process(text)]

@@ -21,7 +21,7 @@ from cachemark.clients import parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
-from cachemark.plan import NO_SERVER, plan
+from cachemark.plan import AGAIN, NO_SERVER, plan, players
 from cachemark.presets import expand
 from cachemark.report import render
 from cachemark.servers import parse_spec
@@ -90,8 +90,8 @@ def _parties(experiment: Experiment) -> Parties:
     known = registry(engine)
     return Parties(
         clients={
-            text: parse_client(text, known)
-            for text in [*experiment.clients, *experiment.in_process]
+            text: parse_client(text.removesuffix(AGAIN), known)
+            for text in [*players(experiment), *experiment.in_process]
         },
         servers={text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]},
         engine=engine,

@@ -10,8 +10,9 @@ from cachemark.calibrate.value import Calibration
 from cachemark.clients import NATIVE
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
+from cachemark.plan import AGAIN
 from cachemark.report import audit as audited
-from cachemark.report import calibration, emcache, loops, published
+from cachemark.report import calibration, disturbance, emcache, loops, published
 from cachemark.report.format import interval, number, time
 from cachemark.report.trials import trial_rows
 from cachemark.report.value import Absence, Group, Report, Row, Section
@@ -20,6 +21,7 @@ from cachemark.statistics import (
     CellSummary,
     Comparison,
     Metric,
+    against_itself,
     compare,
     least_sample,
     summarise,
@@ -50,7 +52,11 @@ def build(
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not _ran(summary)],
         rejected=_rejected(summaries),
-        notes=_notes(experiment, summaries),
+        notes=[
+            *_notes(experiment, summaries),
+            *disturbance.notes(outcomes),
+            *disturbance.against_themselves(groups),
+        ],
         environment=_environment(header),
         sections=[
             *_then_and_now(experiment, outcomes, summaries),
@@ -80,7 +86,7 @@ def _groups(
     together: dict[tuple[str, str, str], list[CellSummary]] = {}
     for summary in summaries:
         cell = summary.cell
-        if _ran(summary) and not loops.is_loop(cell.client):
+        if _ran(summary) and not loops.is_loop(cell.client) and not cell.client.endswith(AGAIN):
             key = (cell.workload, cell.load, cell.server)
             together.setdefault(key, []).append(summary)
     return [
@@ -132,6 +138,7 @@ def _group(
             for member in members
         ],
         lead=against(ranked[0]).get(ranked[1]) if len(ranked) > 1 else None,
+        itself=against_itself(outcomes, first.cell, margin_percent, metric),
     )
 
 
@@ -179,9 +186,12 @@ def _lead(group: Group, second: str) -> str:
     verb = "does" if group.metric == "rate" else "takes"
     measure = "as many" if group.metric == "rate" else "as long"
     part = f"{second}, second, {verb} {interval(comparison.ratio, '{:.2f}')} × {measure}"
-    if comparison.answer in ("equivalent", "inconclusive"):
-        return f"{part}: {_MEANING[comparison.answer]}"
-    return part
+    if comparison.answer not in ("equivalent", "inconclusive"):
+        return part
+    more = ""
+    if comparison.answer == "inconclusive" and comparison.needed:
+        more = f"; {comparison.needed} blocks would tell a difference of the margin"
+    return f"{part}: {_MEANING[comparison.answer]}{more}"
 
 
 _MEANING = {

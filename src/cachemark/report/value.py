@@ -23,7 +23,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """The clients that did the same work: one server, workload and load; fastest first.
 
     In a closed loop the fastest has the most ops/s. In an open loop all are given the same rate, so
-    the fastest has the least p99. `lead` compares the two that a reader would choose from.
+    the fastest has the least p99. `lead` compares the two that a reader would choose from, `itself`
+    a client that was played twice with itself.
     """
 
     server: str
@@ -33,6 +34,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     metric: Metric
     rows: list[Row]
     lead: Comparison | None
+    itself: Comparison | None = None
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):

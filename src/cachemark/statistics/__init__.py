@@ -1,6 +1,6 @@
 """Statistics over trials. The only user of SciPy; import it late, as it takes a second."""
 
-from cachemark.statistics.comparison import Answer, Comparison, Metric, compare
+from cachemark.statistics.comparison import Answer, Comparison, Metric, against_itself, compare
 from cachemark.statistics.contrast import Contrast, Outlook, decide, of_values, paired, unpaired
 from cachemark.statistics.curve import Point
 from cachemark.statistics.decision import holm, side
@@ -38,6 +38,7 @@ __all__ = [
     "Outlook",
     "Point",
     "Times",
+    "against_itself",
     "compare",
     "decide",
     "figures_of",

@@ -8,9 +8,11 @@ from typing import Literal
 import msgspec
 
 from cachemark.outcome import Cell, Outcome
+from cachemark.plan import AGAIN
 from cachemark.statistics.decision import holm, side
 from cachemark.statistics.figures import FIGURES, figures_of
 from cachemark.statistics.interval import Interval, paired_ratio
+from cachemark.statistics.precision import pairs_for
 
 Answer = Literal["faster", "slower", "equivalent", "inconclusive"]
 Metric = Literal["rate", "p99"]
@@ -20,6 +22,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """A client against a baseline in one group: the ratio of their figures, and what it means.
 
     The figure is ops/s (`rate`: more is faster) or the p99 of the response time (less is faster).
+    `needed` is how many blocks would make the interval as narrow as the margin.
     """
 
     client: str
@@ -32,6 +35,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     pairs: int
     answer: Answer
     p_holm: float | None
+    needed: int | None = None
 
 
 def compare(
@@ -48,14 +52,47 @@ def compare(
     group; `equivalent` needs the whole interval inside 1 ± margin.
     """
     figures = _figures(outcomes, group, metric)
+    if not baseline.endswith(AGAIN):
+        # A client's second name is no alternative, and must not make the family larger.
+        figures = {client: of for client, of in figures.items() if not client.endswith(AGAIN)}
+    return _against(figures, baseline, group, margin_percent, metric)
+
+
+def against_itself(
+    outcomes: Sequence[Outcome], group: Cell, margin_percent: float, metric: Metric = "rate"
+) -> Comparison | None:
+    """The client that was played twice, against itself: what is found there is false.
+
+    None where none was, or not in one block with both.
+    """
+    figures = _figures(outcomes, group, metric)
+    again = next((client for client in figures if client.endswith(AGAIN)), "")
+    client = again.removesuffix(AGAIN)
+    if not again or client not in figures:
+        return None
+    two = {name: figures[name] for name in (again, client)}
+    found = _against(two, client, group, margin_percent, metric)
+    return found[0] if found else None
+
+
+def _against(
+    figures: dict[str, dict[int, float]],
+    baseline: str,
+    group: Cell,
+    margin_percent: float,
+    metric: Metric,
+) -> list[Comparison]:
     base = figures.get(baseline, {})
+    margin = margin_percent / 100
     ratios: dict[str, tuple[Interval, int]] = {}
+    needed: dict[str, int | None] = {}
     for client, of_client in figures.items():
         blocks = sorted(set(of_client) & set(base))
         if client == baseline or not blocks:
             continue
         first, second = [of_client[b] for b in blocks], [base[b] for b in blocks]
         ratios[client] = (paired_ratio(first, second), len(blocks))
+        needed[client] = pairs_for(first, second, margin)
     corrected = holm({c: ratio.p for c, (ratio, _) in ratios.items() if ratio.p is not None})
     return [
         Comparison(
@@ -67,8 +104,9 @@ def compare(
             metric=metric,
             ratio=ratio,
             pairs=pairs,
-            answer=_answer(ratio, corrected.get(client), margin_percent / 100, metric),
+            answer=_answer(ratio, corrected.get(client), margin, metric),
             p_holm=corrected.get(client),
+            needed=needed[client],
         )
         for client, (ratio, pairs) in ratios.items()
     ]

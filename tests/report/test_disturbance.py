@@ -1,0 +1,61 @@
+"""What a report says of noise, and of a client that was played twice."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.errors import UsageError
+from cachemark.experiment import parse
+from cachemark.outcome import Finding, Outcome
+from cachemark.plan import AGAIN, plan
+from cachemark.report.build import build
+from tests.outcomes import experiment, header, measured
+
+
+def twin(block: int, rate: int) -> Outcome:
+    """A trial of the second name."""
+    outcome = measured("a", block, rate)
+    cell = msgspec.structs.replace(outcome.trial.cell, client=f"a{AGAIN}")
+    trial = msgspec.structs.replace(outcome.trial, cell=cell)
+    return msgspec.structs.replace(outcome, trial=trial)
+
+
+def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None:
+    made = msgspec.structs.replace(experiment(["a", "b"]), twice="a")
+    for block in range(5):
+        names = sorted(trial.cell.client for trial in plan(made) if trial.block == block)
+        assert names == ["a", "a#again", "b"]
+    outcomes = [trial for n in range(5) for trial in (measured("a", n, 1000), twin(n, 1000))]
+    report = build(header(made), [*outcomes, *(measured("b", n, 1500) for n in range(5))])
+    (group,) = report.groups
+    assert [row.summary.cell.client for row in group.rows] == ["b", "a"]
+    assert any("A/A" in note and "no false difference" in note for note in report.notes)
+
+
+def test_a_false_difference_is_told() -> None:
+    made = msgspec.structs.replace(experiment(["a"]), twice="a")
+    outcomes = [trial for n in range(5) for trial in (measured("a", n, 1000), twin(n, 1300))]
+    report = build(header(made), outcomes)
+    assert any("no comparison here can be trusted" in note for note in report.notes)
+
+
+def test_noise_is_one_line_for_each_rule() -> None:
+    def noisy(block: int, figure: float) -> Outcome:
+        text = f"taken by the hypervisor: {figure} %"
+        found = Finding(rule="steal", weight="noise", text=text, figure=figure)
+        return msgspec.structs.replace(measured("a", block, 1000), findings=[found])
+
+    outcomes = [noisy(0, 3.0), noisy(1, 7.0), measured("a", 2, 1000)]
+    report = build(header(experiment(["a"], 3)), outcomes)
+    (line,) = [note for note in report.notes if note.startswith("Noise")]
+    assert line == "Noise in 2 of 3 trials; the worst: taken by the hypervisor: 7.0 %."
+
+
+def test_only_a_client_of_the_experiment_can_be_played_twice() -> None:
+    text = (
+        'name = "e"\nquestion = "?"\nclients = ["a"]\nservers = ["s"]\ntwice = "b"\n'
+        '[[workloads]]\nname = "w"\nmix = { get = 1 }\n[[loads]]\nname = "l"\n'
+    )
+    with pytest.raises(UsageError, match="none of the clients"):
+        parse(text, "e.toml")
