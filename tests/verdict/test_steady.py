@@ -78,6 +78,12 @@ def test_pauses_are_no_levels() -> None:
     assert rules(window(rates)) == []
 
 
+def test_a_pause_at_the_end_of_a_short_window_is_none_either() -> None:
+    """A tenth of a second, which is a tenth of this window."""
+    rates = noisy([1000] * 45) + [30] * 5
+    assert rules(window(rates, slice_ms=20)) == []
+
+
 def test_an_open_loop_is_judged_by_its_response_times() -> None:
     even = window([100] * 100)
     assert even.course is not None

@@ -7,6 +7,7 @@ counters were read at.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -22,6 +23,8 @@ _APART = float(np.log(1.1))
 # A level lasts for this part of the window at least, and so many slices.
 _LEAST_PART = 0.1
 _LEAST_POINTS = 3
+# What is shorter is a pause of the machine, which the tail of the response times tells.
+_LEAST_LEVEL_NS = 250_000_000
 # Slices are merged until there are at most so many, each as long and with as many operations.
 _MOST_SLICES = 128
 _SHORTEST_NS = 20_000_000
@@ -107,7 +110,11 @@ def _unjudged(blank: Steadiness, why: str) -> Steadiness:
 
 def _judged(blank: Steadiness, slices: _Slices) -> Steadiness:
     logs = _logs(slices.values)
-    least = max(_LEAST_POINTS, round(_LEAST_PART * len(logs)))
+    least = max(
+        _LEAST_POINTS,
+        round(_LEAST_PART * len(logs)),
+        math.ceil(_LEAST_LEVEL_NS / slices.slice_ns),
+    )
     each_ms = slices.slice_ns / 1e6
     found = [
         Level(
