@@ -12,7 +12,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-server test test-rust test-python check format docs setup workers servers debian clean
+.PHONY: help bench bench-client bench-server test test-rust test-python check format docs setup workers servers debian clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ help: ## List the targets
 bench: setup ## Set up, then find the fastest Python client on this machine (about 3 minutes)
 	@$(RUN) cachemark setup python
 	@$(RUN) cachemark run quick
+
+bench-client: setup ## CPU time per operation of the native client, beside the floor and the peers on PATH (about 2 minutes)
+	@$(RUN) python benchmarks/client.py
 
 bench-server: setup ## CPU time of an operation: the embedded server, memcached and a null responder (about 3 minutes)
 	@$(RUN) python benchmarks/server.py

@@ -47,13 +47,20 @@ pub struct Links<N> {
     network: N,
     links: Vec<Link>,
     blocked: Vec<bool>,
+    /// How long to wait should a connection be lost that has had no reply yet; 0 for one that has.
+    fruitless_ns: Vec<u64>,
 }
 
 impl<N: Network> Links<N> {
     /// Over connections that are all open.
     pub fn new(network: N) -> Links<N> {
         let count = network.connections();
-        Links { network, links: vec![Link::Open; count], blocked: vec![false; count] }
+        Links {
+            network,
+            links: vec![Link::Open; count],
+            blocked: vec![false; count],
+            fruitless_ns: vec![0; count],
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -78,6 +85,14 @@ impl<N: Network> Links<N> {
         self.blocked[c] = false;
         self.links[c] = Link::Closed { again_ns: now_ns, wait_ns: RECONNECT_FIRST_NS };
     }
+
+    /// Close a connection that the server has ended or spoilt: one that does so to each before it
+    /// has answered anything is not asked again at once.
+    fn close_spoilt(&mut self, c: usize, now_ns: u64) {
+        let wait_ns = self.fruitless_ns[c];
+        self.fruitless_ns[c] = (wait_ns * 2).clamp(RECONNECT_FIRST_NS, RECONNECT_LONGEST_NS);
+        self.close(c, now_ns + wait_ns);
+    }
 }
 
 /// Plays one window on one thread.
@@ -90,6 +105,7 @@ pub struct EventLoop<'run, 'tape, C, N, W = Text> {
     room: bool,
     rounds: u64,
     up_ns: u64,
+    keep_ns: u64,
     told_ns: u64,
     told: (u64, u64),
 }
@@ -113,6 +129,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             room: false,
             rounds: 0,
             up_ns,
+            keep_ns: 0,
             told_ns: 0,
             told: (0, 0),
         }
@@ -203,7 +220,12 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     fn lose(&mut self, c: usize, failure: Failure) {
         let now = self.now();
         self.player.lost(c, failure, now);
-        self.links.close(c, now);
+        self.close_spoilt(c, now);
+    }
+
+    fn close_spoilt(&mut self, c: usize, now: u64) {
+        self.links.close_spoilt(c, now);
+        (self.up_ns, self.keep_ns) = (now, 0);
     }
 
     fn wait(&mut self, now: u64) -> io::Result<()> {
@@ -220,14 +242,9 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         if self.rounds > 0 {
             return Nap::NONE;
         }
-        let until_timeout = self.player.next_timeout_ns().map(|at| at.saturating_sub(now));
-        let until_connect = self.links.links.iter().filter_map(|link| match link {
-            Link::Closed { again_ns, .. } => Some(again_ns.saturating_sub(now)),
-            _ => None,
-        });
         Nap {
             due_in_ns: self.player.next_due_ns().map(|due| due.saturating_sub(now)),
-            longest_ns: until_connect.chain(until_timeout).fold(LONGEST_SLEEP_NS, u64::min),
+            longest_ns: LONGEST_SLEEP_NS.min(self.keep_ns.saturating_sub(now)),
         }
     }
 
@@ -253,7 +270,9 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             Ok(0) => self.lose(c, Failure::Connection),
             Ok(bytes) => {
                 if self.player.read(c, bytes, self.now()).is_err() {
-                    self.links.close(c, self.now());
+                    self.close_spoilt(c, self.now());
+                } else {
+                    self.links.fruitless_ns[c] = 0;
                 }
             }
             Err(error) if is_passing(&error) => {}
@@ -277,11 +296,19 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         let again_ns = self.now() + wait_ns;
         let wait_ns = (wait_ns * 2).min(RECONNECT_LONGEST_NS);
         self.links.links[c] = Link::Closed { again_ns, wait_ns };
+        self.keep_ns = 0;
     }
 
-    /// What time brings: timeouts, reconnects, progress.
+    /// What time brings: timeouts, reconnects, progress. It is looked for only when it may be there,
+    /// as that takes a look at every connection.
     fn keep_up(&mut self) {
         let now = self.now();
+        if now < self.keep_ns {
+            return;
+        }
+        if self.player.any_up() {
+            self.up_ns = now;
+        }
         let links = &mut *self.links;
         self.player.expire(now, |c| links.close(c, now));
         for c in 0..self.links.len() {
@@ -294,11 +321,21 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         if now - self.told_ns >= PROGRESS_EVERY_NS {
             self.tell(now);
         }
-        if self.player.any_up() {
-            self.up_ns = now;
-        } else if now - self.up_ns > DOWN_TIMEOUTS * self.player.timeout_ns() {
+        if !self.player.any_up() && now - self.up_ns > DOWN_TIMEOUTS * self.player.timeout_ns() {
             self.player.stop();
         }
+        self.keep_ns = self.next_keep_ns(now);
+    }
+
+    /// Nothing is to be done for time's sake before this instant, unless a connection is lost: what
+    /// is sent from now on times out later.
+    fn next_keep_ns(&self, now: u64) -> u64 {
+        let timeout = self.player.next_timeout_ns().unwrap_or(now + self.player.timeout_ns());
+        let reconnects = self.links.links.iter().filter_map(|link| match link {
+            Link::Closed { again_ns, .. } => Some(*again_ns),
+            _ => None,
+        });
+        reconnects.fold(timeout.min(self.told_ns + PROGRESS_EVERY_NS), u64::min)
     }
 
     fn reopen(&mut self, c: usize, wait_ns: u64) {

@@ -25,6 +25,14 @@ pub(crate) fn take_named(
     book: Book<'_>,
 ) {
     let op = pending.op;
+    if !op.verb.has_run() {
+        pending.wrong |= pending.passed > 0 || book.key(op.key) != key;
+        if !pending.wrong {
+            pending.passed = 1;
+            take_value(pending, op.key, flags, data, book);
+        }
+        return;
+    }
     let found = (pending.passed..op.run).find(|at| book.key(book.key_at(&op, *at)) == key);
     let Some(at) = found else {
         pending.wrong = true;
@@ -77,6 +85,11 @@ pub(crate) fn record(pending: &Pending, now_ns: u64, book: Book<'_>, tally: &mut
 #[inline]
 fn write_figures(op: &Op, book: Book<'_>) -> Figures {
     let mut figures = Figures { keys: u32::from(op.run), ..Figures::default() };
+    if op.run == 1 && !op.verb.has_run() {
+        figures.key_bytes = book.key(op.key).len() as u64;
+        figures.value_bytes = if op.verb.writes() { u64::from(op.length) } else { 0 };
+        return figures;
+    }
     for k in book.keys(op) {
         figures.key_bytes += book.key(k).len() as u64;
         figures.value_bytes += match op.verb {

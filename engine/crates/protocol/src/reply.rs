@@ -41,17 +41,24 @@ pub struct Violation;
 
 /// Read the first reply of `bytes`: the reply and its length in bytes, or `None` if it is not
 /// whole yet. A value's data is never scanned, only its length skipped.
+#[inline]
 pub fn parse(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
+    // Reads come first: they are most of what is measured.
+    if bytes.starts_with(b"VALUE ") {
+        return value(bytes);
+    }
+    if bytes.starts_with(b"END\r\n") {
+        return Ok(Some((Reply::End, 5)));
+    }
+    line(bytes)
+}
+
+fn line(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
     let window = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
     let Some(newline) = memchr(b'\n', window) else {
         return if window.len() < LINE_BYTES_MAX { Ok(None) } else { Err(Violation) };
     };
-    let Some(line) = window[..newline].strip_suffix(b"\r") else {
-        return Err(Violation);
-    };
-    if let Some(header) = line.strip_prefix(b"VALUE ") {
-        return value(header, &bytes[newline + 1..], newline + 1);
-    }
+    let line = window[..newline].strip_suffix(b"\r").ok_or(Violation)?;
     Ok(Some((plain(line)?, newline + 1)))
 }
 
@@ -82,34 +89,61 @@ pub(crate) fn error_line(line: &[u8]) -> Option<ErrorKind> {
     }
 }
 
-/// `key flags length[ cas]`, then the data and its line end.
-fn value<'a>(
-    header: &'a [u8],
-    rest: &'a [u8],
-    line_bytes: usize,
-) -> Result<Option<(Reply<'a>, usize)>, Violation> {
-    let mut fields = header.split(|byte| *byte == b' ');
-    let key = fields.next().filter(|key| !key.is_empty()).ok_or(Violation)?;
-    let flags = decimal(fields.next()).and_then(|n| u32::try_from(n).ok()).ok_or(Violation)?;
-    let length = decimal(fields.next()).ok_or(Violation)?;
-    let token = fields.next();
-    let cas = decimal(token);
-    if fields.next().is_some() || token.is_some() != cas.is_some() {
-        return Err(Violation);
-    }
-    let length = usize::try_from(length).map_err(|_| Violation)?;
-    let Some(whole) = length.checked_add(2).filter(|whole| *whole <= isize::MAX as usize / 2)
-    else {
-        return Err(Violation);
+/// `VALUE key flags length[ cas]`, then the data and its line end.
+#[inline]
+fn value(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
+    let key_at = b"VALUE ".len();
+    let Some(key_bytes) = memchr(b' ', &bytes[key_at..bytes.len().min(LINE_BYTES_MAX)]) else {
+        // A key has an end, and no line end in it.
+        let endless = bytes.len() >= LINE_BYTES_MAX || memchr(b'\n', bytes).is_some();
+        return if endless { Err(Violation) } else { Ok(None) };
     };
-    if rest.len() < whole {
-        return Ok(None);
+    let key = &bytes[key_at..key_at + key_bytes];
+    let mut rest = &bytes[key_at + key_bytes + 1..];
+    let Some(flags) = number(&mut rest)? else { return Ok(None) };
+    let Some((b' ', after)) = rest.split_first() else { return Err(Violation) };
+    rest = after;
+    let Some(length) = number(&mut rest)? else { return Ok(None) };
+    let mut cas = None;
+    if let Some((b' ', after)) = rest.split_first() {
+        rest = after;
+        let Some(token) = number(&mut rest)? else { return Ok(None) };
+        cas = Some(token);
     }
-    let (data, tail) = rest[..whole].split_at(length);
+    if rest.len() < 2 {
+        return if rest == b"\r" { Ok(None) } else { Err(Violation) };
+    }
+    let flags = u32::try_from(flags).map_err(|_| Violation)?;
+    let length = u32::try_from(length).map_err(|_| Violation)? as usize;
+    if key.is_empty() || !rest.starts_with(b"\r\n") {
+        return Err(Violation);
+    }
+    let Some(block) = rest.get(2..2 + length + 2) else { return Ok(None) };
+    let (data, tail) = block.split_at(length);
     if tail != b"\r\n" {
         return Err(Violation);
     }
-    Ok(Some((Reply::Value { key, flags, data, cas }, line_bytes + whole)))
+    let whole = bytes.len() - rest.len() + length + 4;
+    Ok(Some((Reply::Value { key, flags, data, cas }, whole)))
+}
+
+/// The digits at the front; `None` when it cannot be seen yet where they end.
+#[inline]
+fn number(rest: &mut &[u8]) -> Result<Option<u64>, Violation> {
+    let (mut sum, mut digits) = (0_u64, 0);
+    for byte in *rest {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            *rest = &rest[digits..];
+            return if digits > 0 { Ok(Some(sum)) } else { Err(Violation) };
+        }
+        sum = sum
+            .checked_mul(10)
+            .and_then(|tens| tens.checked_add(u64::from(digit)))
+            .ok_or(Violation)?;
+        digits += 1;
+    }
+    Ok(None)
 }
 
 /// A decimal number that fits 64 bits.
@@ -166,6 +200,12 @@ mod tests {
             b"VALUE k 0 1\r\nabc",
             b"VALUE k 0 99999999999999999999\r\n",
             b"VALUE  0 1\r\na\r\n",
+            b"VALUE k\r\n",
+            b"VALUE k 0 1 \r\na\r\n",
+            b"VALUE k 0 1 2 3\r\na\r\n",
+            b"VALUE k 0 1\na\r\n",
+            b"VALUE k 0 1\rx",
+            b"VALUE k 4294967296 1\r\na\r\n",
         ] {
             assert_eq!(parse(bytes), Err(Violation), "{:?}", String::from_utf8_lossy(bytes));
         }

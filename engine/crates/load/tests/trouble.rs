@@ -1,0 +1,240 @@
+//! Servers that do wrong, in each protocol: what goes wrong is counted as what it is, connections are
+//! opened again, and the run ends.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use cachemark_load::{
+    Address, Client, Configuration, Control, Failure, Hashing, KindTally, Limits, Session, Way,
+    WireName,
+};
+use cachemark_tape::{Distribution, KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Hangs up when something comes.
+    Closes,
+    /// Answers what is no reply.
+    Garbage,
+    /// Answers half, and hangs up.
+    Truncates,
+    /// Answers with what was not asked for: another key, or another command's number.
+    Mixes,
+    /// Answers more than was asked for.
+    Repeats,
+    /// Reads, and stands still.
+    Freezes,
+    /// Says that it cannot.
+    Refuses,
+    /// Answers byte by byte.
+    Dribbles,
+}
+
+const VALUE_BYTES: usize = 20;
+
+fn tape() -> Arc<Tape> {
+    let workload = Workload {
+        keys: 2,
+        distribution: Distribution::Constant,
+        shape: KeyShape::Pattern("key-{index}".to_owned()),
+        size: Span { low: VALUE_BYTES as u32, high: VALUE_BYTES as u32 }.into(),
+        mix: parse_mix("get").expect("a mix"),
+        prefill: 0.0,
+        ..Workload::default()
+    };
+    let bytes = generate(&workload, &Schedule::closed(10), 1).expect("a tape");
+    Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
+}
+
+/// A hit for the key at that place, as `wire` has it.
+fn hit(tape: &Tape, wire: WireName, k: u32, opaque: u32) -> Vec<u8> {
+    let (key, value) = (tape.key(k), tape.value(k, VALUE_BYTES as u32));
+    let mut reply = match wire {
+        WireName::Text => [b"VALUE ", key, b" 0 20\r\n"].concat(),
+        WireName::Meta => [b"VA 20 k", key, b" f0\r\n"].concat(),
+        WireName::Binary => {
+            let mut head = vec![0x81, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 4 + VALUE_BYTES as u8];
+            head.extend_from_slice(&opaque.to_be_bytes());
+            head.extend_from_slice(&[0; 12]);
+            head
+        }
+    };
+    reply.extend_from_slice(value);
+    match wire {
+        WireName::Text => reply.extend_from_slice(b"\r\nEND\r\n"),
+        WireName::Meta => reply.extend_from_slice(b"\r\n"),
+        WireName::Binary => {}
+    }
+    reply
+}
+
+/// What a fault sends for one request; `None` is silence.
+fn answer(fault: Fault, tape: &Tape, wire: WireName, request: &[u8]) -> Option<Vec<u8>> {
+    let opaque = request
+        .get(12..16)
+        .map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().expect("four bytes")));
+    let k = tape.op(0).key;
+    let right = || hit(tape, wire, k, opaque);
+    Some(match fault {
+        Fault::Closes => vec![],
+        Fault::Garbage => b"\0\0\0 what?\r\n".to_vec(),
+        Fault::Truncates => right()[..VALUE_BYTES].to_vec(),
+        Fault::Mixes => hit(tape, wire, k ^ 1, opaque.wrapping_add(1)),
+        Fault::Repeats => right().repeat(2),
+        Fault::Freezes => return None,
+        Fault::Refuses if wire == WireName::Binary => {
+            let mut head = vec![0x81, 0, 0, 0, 0, 0, 0, 0x82, 0, 0, 0, 0];
+            head.extend_from_slice(&opaque.to_be_bytes());
+            head.extend_from_slice(&[0; 8]);
+            head
+        }
+        Fault::Refuses => b"SERVER_ERROR out of memory\r\n".to_vec(),
+        Fault::Dribbles => right(),
+    })
+}
+
+fn serve(mut line: TcpStream, fault: Fault, tape: &Tape, wire: WireName) {
+    let mut request = [0; 512];
+    // At depth 1 what is read is one request. Whoever hangs up first ends it.
+    while let Ok(bytes @ 1..) = line.read(&mut request) {
+        let Some(reply) = answer(fault, tape, wire, &request[..bytes]) else { continue };
+        let pieces = reply.chunks(if fault == Fault::Dribbles { 1 } else { 1 << 16 });
+        let sent = pieces.map(|piece| line.write_all(piece)).all(|written| written.is_ok());
+        if !sent || matches!(fault, Fault::Closes | Fault::Truncates) {
+            return;
+        }
+    }
+}
+
+struct Hostile {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hostile {
+    fn start(fault: Fault, wire: WireName) -> Hostile {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let stop = Arc::new(AtomicBool::new(false));
+        let heard = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let tape = tape();
+            for line in listener.incoming().flatten() {
+                if heard.load(Ordering::Relaxed) {
+                    return;
+                }
+                line.set_nodelay(true).expect("a socket");
+                let tape = Arc::clone(&tape);
+                thread::spawn(move || serve(line, fault, &tape, wire));
+            }
+        });
+        Hostile { address, stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A connection wakes it.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn play(fault: Fault, wire: WireName, timeout_ms: u64) -> Session {
+    let hostile = Hostile::start(fault, wire);
+    let configuration = Configuration {
+        addresses: vec![Address::Tcp(hostile.address)],
+        hashing: Hashing::default(),
+        way: Way { wire, ..Way::default() },
+        threads: 1,
+        connections: 2,
+        depth: 1,
+        segment: (0, 1),
+        timeout: Duration::from_millis(timeout_ms),
+    };
+    let mut client = Client::prepare(configuration, tape()).expect("connections");
+    let limits = Limits::Play { start_in_ns: 0, ops: Some(6), duration_ns: Some(60_000_000_000) };
+    client.run(limits, &Control::default()).expect("a window")
+}
+
+fn gets(session: &Session) -> &KindTally {
+    let (_, gets) = session.tally.kinds().next().expect("gets");
+    let failed: u64 = gets.errors.iter().sum();
+    assert_eq!(gets.attempts, gets.ok + failed + gets.wrong_values);
+    gets
+}
+
+fn failures(session: &Session, failure: Failure) -> u64 {
+    gets(session).errors[failure as usize]
+}
+
+#[test]
+fn each_fault_is_counted_by_its_kind() {
+    for wire in WireName::ALL {
+        for (fault, failure) in [
+            (Fault::Closes, Failure::Connection),
+            (Fault::Truncates, Failure::Connection),
+            (Fault::Garbage, Failure::Protocol),
+            (Fault::Refuses, Failure::Server),
+        ] {
+            let session = play(fault, wire, 20_000);
+            let told = gets(&session);
+            assert_eq!((told.attempts, told.ok, told.misses), (6, 0, 0), "{wire:?} {fault:?}");
+            assert_eq!(failures(&session, failure), 6, "{wire:?} {fault:?} {:?}", told.errors);
+            let again = session.tally.reconnects;
+            let kept = fault == Fault::Refuses;
+            assert_eq!(again == 0, kept, "{wire:?} {fault:?}: {again} reconnects");
+        }
+    }
+}
+
+#[test]
+fn a_frozen_server_is_a_timeout() {
+    for wire in WireName::ALL {
+        let session = play(Fault::Freezes, wire, 50);
+        let told = gets(&session);
+        assert_eq!((told.ok, told.misses), (0, 0), "{wire:?}");
+        assert!(failures(&session, Failure::Timeout) > 0, "{wire:?} {:?}", told.errors);
+        assert!(told.response.min() >= 49_000_000, "a timeout counts as long as it lasted");
+    }
+}
+
+#[test]
+fn a_reply_for_another_is_no_hit() {
+    for wire in WireName::ALL {
+        let told = play(Fault::Mixes, wire, 20_000);
+        let (wrong, protocol) = (gets(&told).wrong_values, failures(&told, Failure::Protocol));
+        // Binary numbers its commands; the others know it by the key.
+        let expected = if wire == WireName::Binary { (0, 6) } else { (6, 0) };
+        assert_eq!((gets(&told).ok, (wrong, protocol)), (0, expected), "{wire:?}");
+    }
+}
+
+#[test]
+fn a_reply_too_many_ends_the_connection() {
+    for wire in WireName::ALL {
+        let told = play(Fault::Repeats, wire, 20_000);
+        // What it is taken for depends on when it comes: for nothing, or for the next one's.
+        let counted = gets(&told);
+        assert_eq!(counted.attempts, 6, "{wire:?}");
+        assert_eq!((counted.misses, counted.wrong_values), (0, 0), "{wire:?}");
+        assert_eq!(failures(&told, Failure::Protocol), counted.attempts - counted.ok);
+    }
+}
+
+#[test]
+fn slowness_is_no_fault() {
+    for wire in WireName::ALL {
+        let told = play(Fault::Dribbles, wire, 20_000);
+        assert_eq!((gets(&told).ok, gets(&told).hits), (6, 6), "{wire:?}");
+        assert_eq!(told.tally.reconnects, 0);
+    }
+}
