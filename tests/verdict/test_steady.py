@@ -84,6 +84,12 @@ def test_a_pause_at_the_end_of_a_short_window_is_none_either() -> None:
     assert rules(window(rates, slice_ms=20)) == []
 
 
+def test_a_part_in_which_nothing_ended_is_a_level_too() -> None:
+    assert rules(window(noisy([1000] * 70) + [0.0] * 30)) == ["levels"]
+    assert rules(window([0.0] * 30 + noisy([1000] * 70))) == ["warm-up"]
+    assert rules(window([0.0] * 99 + [1000])) == []
+
+
 def test_an_open_loop_is_judged_by_its_response_times() -> None:
     even = window([100] * 100)
     assert even.course is not None

@@ -74,7 +74,9 @@ def unsteady(found: Steadiness) -> list[Finding]:
     if len(found.levels) > 1:
         text = f"the {_WORDS[found.of]} changed its level: {_told(found)}"
         values = [level.value for level in found.levels]
-        return [_finding("levels", text, max(values) / min(values), 1.1, "times")]
+        # A part in which nothing ended is any number of times below the others.
+        times = max(values) / min(values) if min(values) > 0 else None
+        return [_finding("levels", text, times, 1.1, "times")]
     if found.trend_percent is not None and found.kpss is not None and _drifts(found):
         text = f"the {_WORDS[found.of]} drifted by {found.trend_percent:+.0f} % over the window"
         return [_finding("drift", text, found.trend_percent, 10.0, "%")]
@@ -89,7 +91,7 @@ def _drifts(found: Steadiness) -> bool:
     return change > _APART and (found.kpss or 0.0) > KPSS_CRITICAL
 
 
-def _finding(rule: str, text: str, figure: float, limit: float, unit: str) -> Finding:
+def _finding(rule: str, text: str, figure: float | None, limit: float, unit: str) -> Finding:
     return Finding(
         rule=rule, weight="NON_STATIONARY", text=text, figure=figure, limit=limit, unit=unit
     )
