@@ -89,6 +89,9 @@ def announcement(child: process.Child, ready_s: float) -> Listening:
                 raise died("embedded", child)
             line += chunk
     try:
-        return msgspec.json.decode(line, type=Listening)
+        said = msgspec.json.decode(line, type=Listening)
     except msgspec.MsgspecError as error:
         raise TrialError(f"embedded: announced itself wrongly: {error}") from error
+    if not said.addresses:
+        raise TrialError("embedded: announced itself wrongly: no address")
+    return said
