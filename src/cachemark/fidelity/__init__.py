@@ -5,12 +5,11 @@ sockets, the kernel, and every worker in every language. See METHODOLOGY.md.
 """
 
 from cachemark.fidelity.bench import findings, until_judged
-from cachemark.fidelity.cases import FLOOR, Case, cases
+from cachemark.fidelity.cases import Case, cases
 from cachemark.fidelity.judge import Finding, Floor, milliseconds, named
 from cachemark.fidelity.play import Subject, find
 
 __all__ = [
-    "FLOOR",
     "Case",
     "Finding",
     "Floor",

@@ -12,7 +12,7 @@ from cachemark.clients import ClientSpec
 from cachemark.errors import TrialError, UnsupportedError, UsageError
 from cachemark.experiment import Placement
 from cachemark.fidelity import judge
-from cachemark.fidelity.cases import FLOOR, Case
+from cachemark.fidelity.cases import Case, floor_of
 from cachemark.fidelity.judge import Count, Finding, Floor, Line
 from cachemark.fidelity.log import Log, Times, intended_ns, percentile, responses_ns, services_ns
 from cachemark.fidelity.server import scripted
@@ -100,7 +100,7 @@ class Subject:
             fleet.prepare(request, _READY_S)
             fleet.run(Run(phase="prefill"), watch)
             if not case.faults.lost:
-                ops = _FLOOR_WARMUP_OPS if case is FLOOR else _WARMUP_OPS
+                ops = _WARMUP_OPS if case.script else _FLOOR_WARMUP_OPS
                 fleet.run(Run(phase="warmup", ops=min(ops, case.load.expected_ops)), watch)
             server.restart_script()
             pids = [worker.pid for worker in fleet.workers]
@@ -124,9 +124,9 @@ class Subject:
         return self._fleets[count]
 
 
-def measure_floor(subject: Subject, wire: str) -> Floor:
+def measure_floor(subject: Subject, case: Case, wire: str) -> Floor:
     """What the client adds where the server answers at once. Raises TrialError."""
-    played = subject.play(FLOOR, wire)
+    played = subject.play(floor_of(case.load), wire)
     measured = _histogram(played.told.response)
     return Floor(
         p50_ns=max(0, measured.percentile(50) - percentile(services_ns(played.log), 50)),
@@ -141,7 +141,7 @@ def find(subject: Subject, case: Case, wire: str) -> Finding:
         why = "it plays no open loop"
         return Finding(client=name, case=case.name, state="not applicable", why=why)
     try:
-        floor = measure_floor(subject, wire) if case.answer_ms else None
+        floor = measure_floor(subject, case, wire) if case.answer_ms else None
         found = _judged(case, floor, subject.play(case, wire))
     except UnsupportedError as error:
         subject.replace()

@@ -15,7 +15,7 @@ from cachemark.errors import TrialError
 from cachemark.experiment import Placement
 from cachemark.fidelity import judge
 from cachemark.fidelity.bench import until_judged
-from cachemark.fidelity.cases import FLOOR, Case
+from cachemark.fidelity.cases import Case, floor_of
 from cachemark.fidelity.judge import Finding, Floor, Line
 from cachemark.fidelity.log import Log, lateness_ns, percentile, services_ns
 from cachemark.fidelity.server import scripted
@@ -25,6 +25,8 @@ from cachemark.process import start
 
 _GRACE_S = 30
 _LOOK_S = 0.1
+# Nothing is stored for them, so replies are misses: a case about large values is not for them.
+_VALUE_BYTES = 100
 _NS_IN_MS = 1e6
 
 
@@ -45,7 +47,7 @@ def _unfit(tool: Tool, case: Case, program: str | None) -> str:
         return f"{tool.programs[0]} is not on this machine: {tool.home}"
     if tool.silent:
         return tool.silent
-    if not case.answer_ms or case.load.value_bytes > FLOOR.load.value_bytes:
+    if not case.answer_ms or case.load.value_bytes > _VALUE_BYTES:
         return "a case for workers"
     if case.load.schedule not in tool.schedules:
         return f"it has no {case.load.schedule} arrivals"
@@ -54,7 +56,7 @@ def _unfit(tool: Tool, case: Case, program: str | None) -> str:
 
 def _find(tool: Tool, program: str, case: Case) -> Finding:
     try:
-        told, log, _ = _play(tool, program, FLOOR)
+        told, log, _ = _play(tool, program, floor_of(case.load))
         floor = _floor(told, log)
         told, log, waited = _play(tool, program, case)
     except TrialError as error:
