@@ -1,6 +1,7 @@
 //! One binary: `serve` the embedded server, `tape` a workload, be a `worker`, `drive` a server, or show
 //! its own `fidelity`.
 
+mod bench_store;
 mod drive;
 mod drive_table;
 mod fidelity;
@@ -38,6 +39,8 @@ enum Verb {
     Drive(Box<drive::Arguments>),
     /// Hold the native client against answers that are known beforehand
     Fidelity(fidelity::Arguments),
+    /// What the item store costs and keeps, beside memcached
+    BenchStore(bench_store::Arguments),
     /// The floor of `serve`: answer each request with the same bytes, reading none of them
     NullServer(null::ServerArguments),
     /// The floor of `drive`: write ready requests, parse no reply, print the CPU time
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(*arguments),
         Verb::Fidelity(arguments) => fidelity::run(arguments),
+        Verb::BenchStore(arguments) => bench_store::run(arguments),
         Verb::NullServer(arguments) => null::run_server(arguments),
         Verb::NullClient(arguments) => null::run_client(*arguments),
     }
