@@ -68,6 +68,33 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, str] = {}
 
 
+STORE = "cachemark-storage"
+# The engine's own: name, what its worker plays against, library, what its callers are, note.
+_NATIVE: list[tuple[str, str, str, Concurrency, str]] = [
+    (
+        NATIVE,
+        "network",
+        "cachemark-engine",
+        "threads",
+        "pipelines, open loop, any number of connections",
+    ),
+    (
+        f"{NATIVE}/store",
+        "store",
+        STORE,
+        "threads",
+        "the embedded server's store in the worker's process; options memory and hash_power",
+    ),
+    (
+        f"{NATIVE}/shm",
+        "shm",
+        STORE,
+        "processes",
+        "the same store in memory that processes share; a thread is a process of its own",
+    ),
+]
+
+
 class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     command: list[str]
     needs: str = ""
@@ -110,18 +137,25 @@ def workers_folder() -> Path:
 
 def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
     """Every client by id; `engine` is the path of cachemark-engine. Raises UsageError."""
-    native = Client(
-        id=NATIVE,
-        library="cachemark-engine",
-        language="rust",
-        command=[engine, "worker"],
-        api="event loop",
-        note="pipelines, open loop, any number of connections",
-    )
-    clients = [native]
+    clients = [_native(engine, *row) for row in _NATIVE]
     for path in sorted((folder or workers_folder()).glob("*/worker.toml")):
         clients += _read(path)
     return {client.id: client for client in clients}
+
+
+def _native(
+    engine: str, name: str, target: str, library: str, concurrency: Concurrency, note: str
+) -> Client:
+    return Client(
+        id=name,
+        library=library,
+        language="rust",
+        command=[engine, "worker", target],
+        api="sync" if library == STORE else "event loop",
+        note=note,
+        in_process=library == STORE,
+        concurrency=concurrency,
+    )
 
 
 def read_worker_file(path: Path) -> WorkerFile:

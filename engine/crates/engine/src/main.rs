@@ -10,6 +10,7 @@ mod null;
 mod presets;
 mod scripted;
 mod serve;
+mod store_worker;
 mod tape;
 mod units;
 mod way;

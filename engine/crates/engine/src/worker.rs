@@ -10,23 +10,30 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use cachemark_load::{Address, Client, Configuration, Control, Limits, PrepareError, WireName};
+use cachemark_load::{
+    Address, Client, Configuration, Control, InProcess, Limits, PrepareError, Session, WireName,
+};
 use cachemark_tape::{Tape, Verb};
 
 use crate::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
+use crate::store_worker::{self, Target};
 use crate::way::{Refusal, of_options};
 
 #[derive(clap::Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    /// What the tape is played against
+    #[arg(value_enum, default_value = "network")]
+    target: Target,
+}
 
 /// Progress is told this often during a run.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs the verb; the exit code is the process's own.
-pub fn run(_arguments: Arguments) -> ExitCode {
+pub fn run(arguments: Arguments) -> ExitCode {
     let (sender, requests) = channel();
     thread::spawn(move || read_requests(&sender));
-    let mut worker = Worker { requests, client: None };
+    let mut worker = Worker { requests, target: arguments.target, client: None };
     worker.serve();
     ExitCode::SUCCESS
 }
@@ -46,7 +53,23 @@ fn read_requests(sender: &Sender<Incoming>) {
 
 struct Worker {
     requests: Receiver<Incoming>,
-    client: Option<Client>,
+    target: Target,
+    client: Option<Prepared>,
+}
+
+/// Who plays the tape.
+enum Prepared {
+    Network(Client),
+    InProcess(InProcess),
+}
+
+impl Prepared {
+    fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
+        match self {
+            Prepared::Network(client) => client.run(limits, control),
+            Prepared::InProcess(callers) => Ok(callers.run(limits, control)),
+        }
+    }
 }
 
 impl Worker {
@@ -54,7 +77,10 @@ impl Worker {
     fn serve(&mut self) {
         while let Ok(request) = self.requests.recv() {
             let answer = match request {
-                Ok(Request::Hello {}) => Answer::Ready(hello()),
+                Ok(Request::Hello {}) => Answer::Ready(match self.target {
+                    Target::Network => hello(),
+                    target => store_worker::hello(target),
+                }),
                 Ok(Request::Prepare(prepare)) => self.prepare(&prepare),
                 Ok(Request::Run(run)) => match self.run(&run) {
                     Some(answer) => answer,
@@ -69,41 +95,35 @@ impl Worker {
     }
 
     fn prepare(&mut self, prepare: &Prepare) -> Answer {
-        let (hashing, way) = match of_options(&prepare.wire, &prepare.options) {
-            Ok(asked) => asked,
+        let network = self.target == Target::Network;
+        let prepared = match network {
+            true => configuration(prepare).map(Some),
+            false => store_worker::check(prepare).map(|()| None),
+        };
+        let configuration = match prepared {
+            Ok(configuration) => configuration,
             Err(Refusal::Unknown(reason, remedy)) => return unsupported(reason, remedy),
             Err(Refusal::Failed(text)) => return failure("connect", text, true),
         };
-        if prepare.servers.is_empty() {
-            return unsupported("no server".to_owned(), "name one, or several");
-        }
         self.client = None;
         let tape = match Tape::open(Path::new(&prepare.tape)) {
             Ok(tape) => Arc::new(tape),
             Err(error) => return failure("tape", error.to_string(), true),
         };
-        let addresses = prepare.servers.iter().map(|server| Address::parse(server));
-        let addresses = match addresses.collect::<Result<Vec<_>, _>>() {
-            Ok(addresses) => addresses,
-            Err(text) => return failure("connect", text, true),
+        let prepared = match configuration {
+            Some(configuration) => Client::prepare(configuration, tape).map(Prepared::Network),
+            None => store_worker::prepare(self.target, prepare, tape).map(Prepared::InProcess),
         };
-        let configuration = Configuration {
-            addresses,
-            hashing,
-            way,
-            threads: prepare.threads,
-            connections: prepare.connections,
-            depth: prepare.depth,
-            segment: prepare.segment,
-            timeout: Duration::from_millis(prepare.timeout_ms),
-        };
-        match Client::prepare(configuration, tape) {
+        match prepared {
             Ok(client) => {
                 self.client = Some(client);
                 Answer::Ready(Ready::default())
             }
-            Err(PrepareError::Unsupported(reason)) => {
+            Err(PrepareError::Unsupported(reason)) if network => {
                 unsupported(reason, "the text protocol, or another kind of operation")
+            }
+            Err(PrepareError::Unsupported(reason)) => {
+                unsupported(reason, "operations with a reply, in a closed loop")
             }
             Err(PrepareError::Usage(text)) => failure("protocol", text, true),
             Err(error) => failure("connect", error.to_string(), true),
@@ -181,6 +201,25 @@ fn hello() -> Ready {
         runtime: Some("native".to_owned()),
         capabilities,
     }
+}
+
+/// How the servers are to be spoken to.
+fn configuration(prepare: &Prepare) -> Result<Configuration, Refusal> {
+    let (hashing, way) = of_options(&prepare.wire, &prepare.options)?;
+    if prepare.servers.is_empty() {
+        return Err(Refusal::Unknown("no server".to_owned(), "name one, or several"));
+    }
+    let addresses = prepare.servers.iter().map(|server| Address::parse(server));
+    Ok(Configuration {
+        addresses: addresses.collect::<Result<_, _>>().map_err(Refusal::Failed)?,
+        hashing,
+        way,
+        threads: prepare.threads,
+        connections: prepare.connections,
+        depth: prepare.depth,
+        segment: prepare.segment,
+        timeout: Duration::from_millis(prepare.timeout_ms),
+    })
 }
 
 fn unsupported(reason: String, remedy: &str) -> Answer {

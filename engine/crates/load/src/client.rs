@@ -78,7 +78,7 @@ pub enum Limits {
 /// A handle to a run that is going on.
 #[derive(Clone, Default)]
 pub struct Control {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Control {
@@ -162,7 +162,7 @@ impl Client {
 
     /// Play one phase on all threads; blocks until it is over and drained.
     pub fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
-        let window = self.window(limits);
+        let window = window_of(limits, self.configuration.timeout);
         let before = cpu_times();
         let phase = Phase {
             configuration: &self.configuration,
@@ -180,20 +180,21 @@ impl Client {
             ..session
         })
     }
+}
 
-    fn window(&self, limits: Limits) -> Window {
-        let (start_in_ns, duration_ns) = match limits {
-            Limits::Prefill => (START_AHEAD_NS, None),
-            Limits::Play { start_in_ns, duration_ns, .. } => {
-                (start_in_ns.max(START_AHEAD_NS), duration_ns)
-            }
-        };
-        let start_ns = Monotonic.now_ns() + start_in_ns;
-        Window {
-            start_ns,
-            end_ns: start_ns + duration_ns.unwrap_or(FAR_NS),
-            timeout_ns: self.configuration.timeout.as_nanos() as u64,
+/// When a phase begins and ends.
+pub(crate) fn window_of(limits: Limits, timeout: Duration) -> Window {
+    let (start_in_ns, duration_ns) = match limits {
+        Limits::Prefill => (START_AHEAD_NS, None),
+        Limits::Play { start_in_ns, duration_ns, .. } => {
+            (start_in_ns.max(START_AHEAD_NS), duration_ns)
         }
+    };
+    let start_ns = Monotonic.now_ns() + start_in_ns;
+    Window {
+        start_ns,
+        end_ns: start_ns + duration_ns.unwrap_or(FAR_NS),
+        timeout_ns: timeout.as_nanos() as u64,
     }
 }
 

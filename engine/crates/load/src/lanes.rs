@@ -81,7 +81,8 @@ impl<W: Wire, S: Transport> Lanes for Threads<W, S> {
                 .iter_mut()
                 .enumerate()
                 .map(|(number, links)| {
-                    let share = share_of(limits, configuration, number, tape);
+                    let Configuration { threads, segment, .. } = *configuration;
+                    let share = share_of(limits, (threads, segment), number, tape);
                     scope.spawn(move || {
                         let count = configuration.connections / configuration.threads;
                         let player =
@@ -105,9 +106,13 @@ impl<W: Wire, S: Transport> Lanes for Threads<W, S> {
 }
 
 /// Which records thread `number` plays: one rule for threads and for whole clients.
-fn share_of(limits: Limits, configuration: &Configuration, number: usize, tape: &Tape) -> Share {
-    let threads = configuration.threads as u64;
-    let (segment, segments) = configuration.segment;
+pub fn share_of(
+    limits: Limits,
+    (threads, (segment, segments)): (usize, (u64, u64)),
+    number: usize,
+    tape: &Tape,
+) -> Share {
+    let threads = threads as u64;
     let lane = segment * threads + number as u64;
     let lanes = segments * threads;
     match limits {
@@ -120,7 +125,7 @@ fn share_of(limits: Limits, configuration: &Configuration, number: usize, tape: 
     }
 }
 
-fn wait_until(start_ns: u64) {
+pub fn wait_until(start_ns: u64) {
     let spin_ns = 200_000;
     let left = start_ns.saturating_sub(Monotonic.now_ns());
     if left > spin_ns {

@@ -33,6 +33,37 @@ pub enum Share {
     Lane { lane: Option<Lane>, ops: u64 },
 }
 
+impl Share {
+    /// The next operation, and its record's number where it is one of the tape's.
+    #[inline]
+    pub(crate) fn take(&mut self, tape: &Tape) -> Option<(Op, Option<u64>)> {
+        match self {
+            Share::Prefill { first, stride } => {
+                let k = *first;
+                if k >= u64::from(tape.prefill_count()) {
+                    return None;
+                }
+                *first += *stride;
+                let op = Op {
+                    verb: Verb::Set,
+                    noreply: false,
+                    run: 1,
+                    key: k as u32,
+                    length: tape.value_length(k as u32),
+                    exptime_s: tape.exptime_s(),
+                };
+                Some((op, None))
+            }
+            Share::Lane { lane, ops } => {
+                let lane = lane.as_mut().filter(|_| *ops > 0)?;
+                *ops -= 1;
+                let record = lane.step().0;
+                Some((tape.op(record), Some(record)))
+            }
+        }
+    }
+}
+
 /// A player: a share of the tape, its connections and what it records.
 pub struct Player<'tape, W = Text> {
     tape: &'tape Tape,
@@ -265,32 +296,10 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     /// The next operation, and how long its caller thinks first.
     fn take(&mut self) -> Option<(Op, u64)> {
-        match &mut self.share {
-            Share::Prefill { first, stride } => {
-                let k = *first;
-                if k >= u64::from(self.tape.prefill_count()) {
-                    return None;
-                }
-                *first += *stride;
-                let op = Op {
-                    verb: Verb::Set,
-                    noreply: false,
-                    run: 1,
-                    key: k as u32,
-                    length: self.tape.value_length(k as u32),
-                    exptime_s: self.tape.exptime_s(),
-                };
-                Some((op, 0))
-            }
-            Share::Lane { lane, ops } => {
-                let lane = lane.as_mut().filter(|_| *ops > 0)?;
-                *ops -= 1;
-                let record = lane.step().0;
-                let op = self.tape.op(record);
-                let op = self.spread.map_or(op, |spread| spread.ordered(op, record));
-                Some((op, self.tape.think_ns(record)))
-            }
-        }
+        let (op, record) = self.share.take(self.tape)?;
+        let Some(record) = record else { return Some((op, 0)) };
+        let op = self.spread.map_or(op, |spread| spread.ordered(op, record));
+        Some((op, self.tape.think_ns(record)))
     }
 
     fn exhausted(&self) -> bool {

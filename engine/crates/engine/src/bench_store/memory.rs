@@ -13,7 +13,16 @@ const WRITTEN: f64 = 1.2;
 
 pub fn table(limit_bytes: usize) -> Result<Table, String> {
     let mut table = Table::new();
-    table.set_header(["values", "items", "user MiB", "of `bytes`", "of RSS", "RSS of the limit"]);
+    table.set_header([
+        "values",
+        "items",
+        "user MiB",
+        "of `bytes`",
+        "of RSS",
+        "RSS of the limit",
+        "before the store",
+        "table an item",
+    ]);
     for (least, most) in [(100, 1000), (20, 200)] {
         table.add_row(row(limit_bytes, least, most)?);
     }
@@ -21,20 +30,18 @@ pub fn table(limit_bytes: usize) -> Result<Table, String> {
 }
 
 fn row(limit_bytes: usize, least: usize, most: usize) -> Result<Vec<String>, String> {
+    let lengths = lengths(limit_bytes, least, most);
+    let before = rss_bytes()?;
     let store = Store::new(limit_bytes);
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
     let value = vec![b'v'; most];
-    let mut lengths = Vec::new();
-    let mut written = 0;
-    while (written as f64) < limit_bytes as f64 * WRITTEN {
-        let length = rng.random_range(least..=most);
-        let key = format!("{:0KEY_BYTES$}", lengths.len());
-        store.store(Mode::Set, key.as_bytes(), 0, 0, &value[..length], NOW_S);
-        written += KEY_BYTES + length;
-        lengths.push(length as u16);
+    for (n, length) in lengths.iter().enumerate() {
+        let key = format!("{n:0KEY_BYTES$}");
+        let value = &value[..usize::from(*length)];
+        store.store(Mode::Set, key.as_bytes(), 0, 0, value, NOW_S);
     }
-    // The list of lengths is the bench's own, as is what the process took before.
-    let rss = rss_bytes()? - (lengths.capacity() * size_of::<u16>()) as u64;
+    // The list of lengths is the bench's own; all else is counted, the program as well.
+    let list = (lengths.len() * size_of::<u16>()) as u64;
+    let rss = rss_bytes()? - list;
     let usage = store.usage(NOW_S);
     let there = |n: &usize| {
         let key = format!("{n:0KEY_BYTES$}");
@@ -53,7 +60,17 @@ fn row(limit_bytes: usize, least: usize, most: usize) -> Result<Vec<String>, Str
         percent(user, usage.bytes),
         percent(user, rss),
         percent(rss, limit_bytes as u64),
+        percent(before - list, limit_bytes as u64),
+        format!("{:.1} B", usage.table_bytes as f64 / usage.items as f64),
     ])
+}
+
+/// The lengths of values that are more than the limit together.
+fn lengths(limit_bytes: usize, least: usize, most: usize) -> Vec<u16> {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mean = KEY_BYTES + least.midpoint(most);
+    let count = (limit_bytes as f64 * WRITTEN) as usize / mean;
+    (0..count).map(|_| rng.random_range(least..=most) as u16).collect()
 }
 
 /// What this process has of the machine's memory.

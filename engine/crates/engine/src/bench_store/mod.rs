@@ -19,10 +19,10 @@ pub struct Arguments {
     #[arg(long, default_value = "1g", value_parser = units::bytes)]
     memory: u64,
     /// Memory of both caches for the table of hits
-    #[arg(long, default_value = "64m", value_parser = units::bytes)]
+    #[arg(long, default_value = "32m", value_parser = units::bytes)]
     cache: u64,
     /// Reads of each row of the table of hits
-    #[arg(long, default_value = "3M", value_parser = units::whole)]
+    #[arg(long, default_value = "1M", value_parser = units::whole)]
     reads: u64,
     /// Rounds of the table of times
     #[arg(long, default_value = "7", value_parser = units::whole)]

@@ -1,0 +1,129 @@
+//! The item store behind the worker protocol: caches without a network, `native/store` in the
+//! worker's own process and `native/shm` in memory that the workers of a trial share.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cachemark_load::{InProcess, PrepareError};
+use cachemark_storage::Store;
+use cachemark_tape::{Tape, Verb};
+use clap::ValueEnum;
+
+use crate::messages::{Prepare, Ready};
+use crate::units;
+use crate::way::Refusal;
+
+/// What the worker plays its tape against.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// Servers, over the network
+    Network,
+    /// A store in its own process
+    Store,
+    /// A store in memory that it shares with the other workers of the trial
+    Shm,
+}
+
+const MEMORY: &str = "memory";
+const HASH_POWER: &str = "hash_power";
+const MEMORY_DEFAULT: &str = "1g";
+
+/// Who this is: no wire, no pipeline, no schedule, and nothing without a reply.
+pub fn hello(target: Target) -> Ready {
+    let mut capabilities = vec!["none", "threads"];
+    capabilities.extend(Verb::ALL.into_iter().map(|verb| verb.kind(false)));
+    Ready {
+        client: Some(if target == Target::Shm { "shm" } else { "store" }),
+        library: Some("cachemark-storage"),
+        library_version: Some(env!("CARGO_PKG_VERSION")),
+        language: Some("rust"),
+        runtime: Some("native".to_owned()),
+        capabilities,
+    }
+}
+
+/// Whether a request can be met; why not, and what to do about it.
+pub fn check(prepare: &Prepare) -> Result<(), Refusal> {
+    let refuse = |reason: String, remedy| Err(Refusal::Unknown(reason, remedy));
+    if !prepare.servers.is_empty() {
+        return refuse("a store in the process has no server".to_owned(), "name none");
+    }
+    if prepare.wire != "none" {
+        return refuse(format!("no wire {:?} in the process", prepare.wire), "the wire is none");
+    }
+    if prepare.depth != 1 || prepare.connections != prepare.threads {
+        let text = "a call in the process has no connections and no depth";
+        return refuse(text.to_owned(), "as many connections as threads, and depth 1");
+    }
+    let known = |name: &str| name == MEMORY || name == HASH_POWER;
+    if let Some(option) = prepare.options.keys().find(|name| !known(name)) {
+        return refuse(format!("no option {option:?}"), "a store has memory and hash_power");
+    }
+    match size(prepare) {
+        Ok(_) => Ok(()),
+        Err(reason) => refuse(reason, "such as memory=1g and hash_power=16"),
+    }
+}
+
+/// The memory and the hash power that are asked for.
+fn size(prepare: &Prepare) -> Result<(usize, Option<u32>), String> {
+    let memory = prepare.options.get(MEMORY).map_or(MEMORY_DEFAULT, String::as_str);
+    let memory = units::bytes(memory).map_err(|error| format!("memory {memory:?}: {error}"))?;
+    let power =
+        |text: &String| text.parse().map_err(|_| format!("hash_power {text:?} is no whole number"));
+    let power = prepare.options.get(HASH_POWER).map(power).transpose()?;
+    Ok((memory as usize, power))
+}
+
+/// Make or open the store, and callers of it.
+pub fn prepare(
+    target: Target,
+    prepare: &Prepare,
+    tape: Arc<Tape>,
+) -> Result<InProcess, PrepareError> {
+    let usage = |text: String| PrepareError::Usage(text);
+    let (memory, power) = size(prepare).map_err(usage)?;
+    let store = match target {
+        Target::Shm => {
+            let path = path_of(prepare);
+            let name = path.display();
+            shared(&path, prepare.segment, memory, power)
+                .map_err(|error| usage(format!("{name}: {error}")))?
+        }
+        _ => Store::with_hash_power(memory, power).map_err(usage)?,
+    };
+    InProcess::prepare(Arc::new(store), tape, prepare.threads, prepare.segment)
+}
+
+/// The workers of a trial have one parent and one tape; they are prepared one after the other. The
+/// first makes the store, the last takes its name away, so that nothing stays behind.
+fn shared(
+    path: &Path,
+    (segment, segments): (u64, u64),
+    memory: usize,
+    power: Option<u32>,
+) -> io::Result<Store> {
+    let store = if segment == 0 {
+        // What a trial left that was killed while it was prepared.
+        let _ = fs::remove_file(path);
+        Store::create(path, memory, power)?
+    } else {
+        Store::open(path)?
+    };
+    if segment + 1 == segments {
+        fs::remove_file(path)?;
+    }
+    Ok(store)
+}
+
+fn path_of(prepare: &Prepare) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    prepare.tape.hash(&mut hasher);
+    let name = format!("cachemark-{}-{:016x}", parent_id(), hasher.finish());
+    Path::new("/dev/shm").join(name)
+}

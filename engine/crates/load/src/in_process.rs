@@ -1,0 +1,248 @@
+//! The item store as a target, without a network: in this process, or in memory that it shares with
+//! others. Threads play the tape in a closed loop of calls, each checked as a server's reply is.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
+use cachemark_tape::{Op, Tape, Verb};
+
+use crate::book::Book;
+use crate::client::{Control, Limits, PrepareError, Session, cpu_times, window_of};
+use crate::clock::Monotonic;
+use crate::event_loop::Shared;
+use crate::judge::take_value;
+use crate::lanes::{share_of, wait_until};
+use crate::ledger::Ledger;
+use crate::outside::Clock;
+use crate::pending::Pending;
+use crate::player::{Share, Window};
+use crate::tally::{Failure, Tally};
+
+/// Progress is told, and the stop flag heeded, each time so many operations are done.
+const STRIDE: u64 = 256;
+
+/// Callers of a store.
+pub struct InProcess {
+    store: Arc<Store>,
+    tape: Arc<Tape>,
+    threads: usize,
+    segment: (u64, u64),
+}
+
+impl InProcess {
+    /// So many threads, which play share `segment.0` of `segment.1` of a tape.
+    pub fn prepare(
+        store: Arc<Store>,
+        tape: Arc<Tape>,
+        threads: usize,
+        segment: (u64, u64),
+    ) -> Result<InProcess, PrepareError> {
+        if threads == 0 || segment.0 >= segment.1 {
+            let text = format!("no segment {} of {}, or no thread", segment.0, segment.1);
+            return Err(PrepareError::Usage(text));
+        }
+        if tape.is_open_loop() || tape.has_thinks() {
+            let text = "a store in the process is played in a closed loop without a pause";
+            return Err(PrepareError::Unsupported(text.to_owned()));
+        }
+        if let Some(op) = (0..tape.op_count()).map(|j| tape.op(j)).find(|op| op.noreply) {
+            let kind = op.verb.kind(true);
+            let text = format!("a call always returns: {kind} has no meaning in the process");
+            return Err(PrepareError::Unsupported(text));
+        }
+        Ok(InProcess { store, tape, threads, segment })
+    }
+
+    /// Play one phase on all threads; blocks until it is over.
+    pub fn run(&mut self, limits: Limits, control: &Control) -> Session {
+        let window = window_of(limits, Duration::ZERO);
+        let before = cpu_times();
+        let shared = &*control.shared;
+        let (store, tape) = (&*self.store, &*self.tape);
+        let callers = thread::scope(|scope| {
+            let share = |number| share_of(limits, (self.threads, self.segment), number, tape);
+            let start = |number| {
+                let caller = Caller::new(store, tape, share(number), window);
+                scope.spawn(move || caller.play(shared))
+            };
+            let threads: Vec<_> = (0..self.threads).map(start).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(join).collect::<Vec<Caller<'_>>>()
+        });
+        let after = cpu_times();
+        let mut session = Session {
+            tally: Tally::new(tape),
+            elapsed_ns: 0,
+            send_elapsed_ns: 0,
+            cpu_user_ns: after.0 - before.0,
+            cpu_system_ns: after.1 - before.1,
+        };
+        for caller in callers {
+            session.tally.add(&caller.ledger.tally);
+            session.elapsed_ns = session.elapsed_ns.max(caller.last_ns - window.start_ns);
+            session.send_elapsed_ns = session.send_elapsed_ns.max(caller.sent_ns - window.start_ns);
+        }
+        session
+    }
+}
+
+/// One thread's part.
+struct Caller<'a> {
+    store: &'a Store,
+    tape: &'a Tape,
+    book: Book<'a>,
+    share: Share,
+    window: Window,
+    ledger: Ledger,
+    /// The second of the store's clock at the window's start, and that instant.
+    epoch: (u64, u64),
+    sent_ns: u64,
+    last_ns: u64,
+}
+
+impl<'a> Caller<'a> {
+    fn new(store: &'a Store, tape: &'a Tape, share: Share, window: Window) -> Caller<'a> {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Caller {
+            store,
+            tape,
+            book: Book::new(tape, None),
+            share,
+            window,
+            ledger: Ledger::new(Tally::new(tape)),
+            epoch: (unix.as_nanos() as u64, Monotonic.now_ns()),
+            sent_ns: window.start_ns,
+            last_ns: window.start_ns,
+        }
+    }
+
+    fn play(mut self, shared: &Shared) -> Caller<'a> {
+        wait_until(self.window.start_ns);
+        self.ledger.tally.max_in_flight = 1;
+        let (mut done, mut told) = (0_u64, (0, 0));
+        loop {
+            let now_ns = Monotonic.now_ns();
+            if done.is_multiple_of(STRIDE) {
+                told = self.tell(shared, told);
+                if shared.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            if now_ns >= self.window.end_ns {
+                break;
+            }
+            let Some((op, _)) = self.share.take(self.tape) else { break };
+            let mut pending = Pending::closed(op);
+            self.ledger.sent(&mut pending, now_ns);
+            self.sent_ns = now_ns;
+            self.call(&mut pending, self.second(now_ns));
+            self.last_ns = Monotonic.now_ns();
+            self.ledger.answered(&pending, self.last_ns, self.book);
+            done += 1;
+        }
+        self.tell(shared, told);
+        self
+    }
+
+    fn second(&self, now_ns: u64) -> u32 {
+        ((self.epoch.0 + now_ns.saturating_sub(self.epoch.1)) / 1_000_000_000) as u32
+    }
+
+    fn tell(&self, shared: &Shared, told: (u64, u64)) -> (u64, u64) {
+        let now = (self.ledger.tally.ok(), self.ledger.tally.failed());
+        shared.ok.fetch_add(now.0 - told.0, Ordering::Relaxed);
+        shared.failed.fetch_add(now.1 - told.1, Ordering::Relaxed);
+        now
+    }
+
+    fn call(&self, pending: &mut Pending, now_s: u32) {
+        let op = pending.op;
+        match op.verb {
+            Verb::Get | Verb::Gets | Verb::Mget => self.read(pending, None, now_s),
+            Verb::Fetch => {
+                self.read(pending, None, now_s);
+                if pending.figures.misses > 0 {
+                    self.write(pending, Mode::Set, op.key, op.length, now_s);
+                }
+            }
+            Verb::Gat => self.read(pending, Some(i64::from(op.exptime_s)), now_s),
+            Verb::Set => self.write(pending, Mode::Set, op.key, op.length, now_s),
+            Verb::Add => self.write(pending, Mode::Add, op.key, op.length, now_s),
+            Verb::Replace => self.write(pending, Mode::Replace, op.key, op.length, now_s),
+            Verb::Mset => {
+                for k in self.book.keys(&op) {
+                    self.write(pending, Mode::Set, k, self.tape.value_length(k), now_s);
+                }
+            }
+            Verb::Cas => self.swap(pending, now_s),
+            Verb::Incr | Verb::Decr => self.count(pending, now_s),
+            Verb::Delete => found(pending, self.store.delete(self.tape.key(op.key), now_s)),
+            Verb::Touch => {
+                let key = self.tape.key(op.key);
+                found(pending, self.store.touch(key, i64::from(op.exptime_s), now_s));
+            }
+            // There is no server to ask.
+            Verb::Version => {}
+        }
+    }
+
+    #[inline]
+    fn read(&self, pending: &mut Pending, exptime: Option<i64>, now_s: u32) {
+        let op: Op = pending.op;
+        for k in self.book.keys(&op) {
+            self.store.get(self.tape.key(k), exptime, now_s, |item| {
+                take_value(pending, k, item.flags, item.value, self.book);
+            });
+        }
+        pending.figures.misses = u32::from(op.run) - pending.figures.hits;
+    }
+
+    #[inline]
+    fn write(&self, pending: &mut Pending, mode: Mode, k: u32, length: u32, now_s: u32) {
+        let value = self.tape.value(k, length);
+        let exptime = i64::from(pending.op.exptime_s);
+        match self.store.store(mode, self.tape.key(k), 0, exptime, value, now_s) {
+            Some(Outcome::Stored) => {}
+            Some(Outcome::NotStored | Outcome::Exists) => pending.figures.not_stored = 1,
+            Some(Outcome::NotFound) => found(pending, false),
+            None => pending.failure = Some(Failure::Server),
+        }
+    }
+
+    fn swap(&self, pending: &mut Pending, now_s: u32) {
+        let op = pending.op;
+        let read = self.store.get(self.tape.key(op.key), None, now_s, |item| {
+            take_value(pending, op.key, item.flags, item.value, self.book);
+            item.cas
+        });
+        match read {
+            None => pending.figures.misses = 1,
+            Some(cas) => {
+                self.write(pending, Mode::Cas(cas), op.key, op.length, now_s);
+                // Gone between the two.
+                pending.figures.hits -= pending.figures.misses;
+            }
+        }
+    }
+
+    fn count(&self, pending: &mut Pending, now_s: u32) {
+        let op = pending.op;
+        let up = op.verb == Verb::Incr;
+        match self.store.arithmetic(self.tape.key(op.key), op.length.into(), up, now_s) {
+            Arithmetic::Number(_) => found(pending, true),
+            Arithmetic::NotFound => found(pending, false),
+            Arithmetic::NonNumeric => pending.failure = Some(Failure::Client),
+            Arithmetic::Exists | Arithmetic::NoRoom => pending.failure = Some(Failure::Server),
+        }
+    }
+}
+
+fn found(pending: &mut Pending, found: bool) {
+    pending.figures.hits += u32::from(found);
+    pending.figures.misses += u32::from(!found);
+}
