@@ -68,30 +68,12 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, str] = {}
 
 
-STORE = "cachemark-storage"
-# The engine's own: name, what its worker plays against, library, what its callers are, note.
-_NATIVE: list[tuple[str, str, str, Concurrency, str]] = [
-    (
-        NATIVE,
-        "network",
-        "cachemark-engine",
-        "threads",
-        "pipelines, open loop, any number of connections",
-    ),
-    (
-        f"{NATIVE}/store",
-        "store",
-        STORE,
-        "threads",
-        "the embedded server's store in the worker's process; options memory and hash_power",
-    ),
-    (
-        f"{NATIVE}/shm",
-        "shm",
-        STORE,
-        "processes",
-        "the same store in memory that processes share; a thread is a process of its own",
-    ),
+NETWORK = "network"
+# The engine's own: what its worker plays against, what its callers are, and a note.
+_NATIVE: list[tuple[str, Concurrency, str]] = [
+    (NETWORK, "threads", "pipelines, open loop, any number of connections"),
+    ("store", "threads", "the embedded server's store, in its own process: memory, hash_power"),
+    ("shm", "processes", "the same in memory that processes share; a thread is one of them"),
 ]
 
 
@@ -143,17 +125,16 @@ def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
     return {client.id: client for client in clients}
 
 
-def _native(
-    engine: str, name: str, target: str, library: str, concurrency: Concurrency, note: str
-) -> Client:
+def _native(engine: str, target: str, concurrency: Concurrency, note: str) -> Client:
+    network = target == NETWORK
     return Client(
-        id=name,
-        library=library,
+        id=NATIVE if network else f"{NATIVE}/{target}",
+        library="cachemark-engine" if network else "cachemark-storage",
         language="rust",
         command=[engine, "worker", target],
-        api="sync" if library == STORE else "event loop",
+        api="event loop" if network else "sync",
         note=note,
-        in_process=library == STORE,
+        in_process=not network,
         concurrency=concurrency,
     )
 

@@ -17,7 +17,7 @@ from cachemark.outcome import ServerFacts
 from cachemark.servers.running import Member, RunningServer, died, wait_ready
 from cachemark.servers.spec import ServerSpec, positive, read_options
 
-OPTIONS = ("io", "threads", "memory")
+OPTIONS = ("io", "threads", "memory", "hash_power")
 _SIZE = re.compile(r"[1-9][0-9]*[kmgKMG]?")
 
 
@@ -38,6 +38,7 @@ def parse(text: str, details: str) -> ServerSpec:
         raise UsageError(f"server {text!r}: memory={options['memory']}", "a size such as 64m or 2g")
     spec = ServerSpec(text=text, kind="embedded", details=details, options=options)
     positive(spec, "threads")
+    positive(spec, "hash_power")
     return spec
 
 
@@ -49,9 +50,9 @@ def missing(_spec: ServerSpec) -> None:
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Run it on a port that the system picks. Raises TrialError."""
     command = [process.binary_path(), "serve", "--listen", "127.0.0.1:0", "--stop-with-stdin"]
-    for name in ("io", "threads", "memory"):
+    for name in OPTIONS:
         if name in spec.options:
-            command += [f"--{name}", spec.options[name]]
+            command += [f"--{name.replace('_', '-')}", spec.options[name]]
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         said = announcement(child, ready_s)
         if said.io != spec.options.get("io", said.io):

@@ -52,7 +52,7 @@ _KINDS = (
     Kind(
         name="embedded",
         summary="the engine's own server",
-        form="embedded[:io=events|blocking|uring,threads=N,memory=64m]",
+        form="embedded[:io=events|blocking|uring,threads=N,memory=64m,hash_power=N]",
         small_memory="16m",
         io="io",
         parse=embedded.parse,

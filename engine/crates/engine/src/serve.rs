@@ -8,6 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use cachemark_server::{Accounts, Endpoint, IoMode, Settings, State, Tls, start};
+use cachemark_storage::Store;
 use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -58,6 +59,9 @@ pub struct Arguments {
     /// Memory of all items (64m, 1g)
     #[arg(long, default_value = "64m", value_parser = units::bytes)]
     memory: u64,
+    /// A hash table of 2 to this power slots that never grows; it grows without
+    #[arg(long)]
+    hash_power: Option<u32>,
     /// The largest item (1m)
     #[arg(short = 'I', long, default_value = "1m", value_parser = units::bytes)]
     max_item_size: u64,
@@ -68,7 +72,7 @@ pub struct Arguments {
     #[arg(long)]
     pub stop_with_stdin: bool,
     /// Answer reads by this script (TOML), on one thread; `stats reset` begins it anew
-    #[arg(long, conflicts_with_all = ["io", "threads", "udp", "tls_cert", "auth_file"])]
+    #[arg(long, conflicts_with_all = ["io", "threads", "udp", "tls_cert", "auth_file", "hash_power"])]
     pub script: Option<PathBuf>,
     /// Where to write, at the end, when each read came and was answered (JSON)
     #[arg(long, requires = "script")]
@@ -111,7 +115,9 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     let endpoints = arguments.endpoints();
     // Watched before the first connection, so that no signal is missed.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
-    let state = State::new(settings, VERSION);
+    let store = Store::with_hash_power(settings.memory_bytes, arguments.hash_power)
+        .map_err(|error| format!("--hash-power: {error}"))?;
+    let state = State::new(settings, VERSION).over(store);
     let state = match accounts(arguments)? {
         Some(accounts) => state.only_for(accounts),
         None => state,

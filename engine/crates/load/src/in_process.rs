@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
 use cachemark_tape::{Op, Tape, Verb};
@@ -76,7 +76,7 @@ impl InProcess {
         });
         let after = cpu_times();
         let mut session = Session {
-            tally: Tally::new(tape),
+            tally: Tally::new(tape, window.start_ns),
             elapsed_ns: 0,
             send_elapsed_ns: 0,
             cpu_user_ns: after.0 - before.0,
@@ -99,7 +99,7 @@ struct Caller<'a> {
     share: Share,
     window: Window,
     ledger: Ledger,
-    /// The second of the store's clock at the window's start, and that instant.
+    /// One instant on the store's clock and on the loop's.
     epoch: (u64, u64),
     sent_ns: u64,
     last_ns: u64,
@@ -107,15 +107,14 @@ struct Caller<'a> {
 
 impl<'a> Caller<'a> {
     fn new(store: &'a Store, tape: &'a Tape, share: Share, window: Window) -> Caller<'a> {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Caller {
             store,
             tape,
             book: Book::new(tape, None),
             share,
             window,
-            ledger: Ledger::new(Tally::new(tape)),
-            epoch: (unix.as_nanos() as u64, Monotonic.now_ns()),
+            ledger: Ledger::new(Tally::new(tape, window.start_ns)),
+            epoch: (unix_ns(), Monotonic.now_ns()),
             sent_ns: window.start_ns,
             last_ns: window.start_ns,
         }
@@ -240,6 +239,13 @@ impl<'a> Caller<'a> {
             Arithmetic::Exists | Arithmetic::NoRoom => pending.failure = Some(Failure::Server),
         }
     }
+}
+
+/// Nanoseconds since the epoch; nothing is timed with it.
+#[expect(clippy::disallowed_types, reason = "the store's expiry is in seconds since the epoch")]
+fn unix_ns() -> u64 {
+    use std::time::{SystemTime, UNIX_EPOCH};
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
 fn found(pending: &mut Pending, found: bool) {

@@ -113,6 +113,12 @@ impl State {
         State { accounts: Some(accounts), ..self }
     }
 
+    /// The same over another store.
+    #[must_use]
+    pub fn over(self, store: Store) -> State {
+        State { store, ..self }
+    }
+
     /// The same, with TLS on its TCP connections.
     #[must_use]
     pub fn with_tls(self, tls: Tls) -> State {

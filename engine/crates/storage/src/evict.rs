@@ -27,6 +27,9 @@ const GATHERED_MOST: usize = 8;
 /// … and after so many the next is dropped whatever its uses.
 const PATIENCE: usize = 16;
 
+/// Looks at the readers before the CPU is given to others.
+const SPINS: usize = 100;
+
 /// What is to become of a segment's living items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -51,7 +54,7 @@ impl Writer<'_> {
                 return Some(first);
             }
             if census.pending > 0 {
-                std::thread::yield_now();
+                self.wait_for_readers();
             } else if spare == 0 {
                 return None;
             } else if room {
@@ -61,6 +64,20 @@ impl Writer<'_> {
                 attempt += 1;
             }
         }
+    }
+
+    /// Readers leave within a microsecond, unless the system took their CPU from them.
+    fn wait_for_readers(&self) {
+        let pending = |segment: &u32| self.state(*segment) == state::PENDING;
+        let Some(first) = self.segments().find(pending) else { return };
+        let epoch = self.region.note(first).grace.load(OWN);
+        for _ in 0..SPINS {
+            if self.grace.passed(epoch) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        std::thread::yield_now();
     }
 
     /// Empty a segment before the next one is needed, so that no writer waits for readers to leave.
