@@ -1,10 +1,10 @@
 //! The verb `drive`: load a server from the command line, without Python.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -12,10 +12,14 @@ use cachemark_load::{Client, Configuration, Control, Limits, Session};
 use cachemark_tape::Tape;
 use serde::Serialize;
 
-use crate::drive_table;
+use crate::drive_files::{Log, write_hgrm};
+use crate::drive_live::Live;
+use crate::drive_search::{Objective, Point};
+use crate::drive_warnings::warnings;
 use crate::messages::{Done, Phase};
 use crate::way::WayArguments;
 use crate::workload::WorkloadArguments;
+use crate::{drive_live, drive_search, drive_table};
 use crate::{fail, units, way};
 
 /// Examples:
@@ -23,7 +27,11 @@ use crate::{fail, units, way};
 ///   cachemark-engine drive --server 127.0.0.1:11211 --connections 50 --threads 2
 ///
 ///   cachemark-engine drive --server unix:/tmp/memcached.sock --rate 100k --connections 64 \
-///       --mix get=9,set=1 --keys 1M --distribution zipf:0.99 --size 100..1000 --duration 30s
+///       --mix get=9,set=1 --keys 1M --zipf 0.99 --size 100..1000 --duration 30s
+///
+///   cachemark-engine drive --server 127.0.0.1:11211 --preset etc --connections 64 --search 'p99<1ms'
+///
+///   cachemark-engine drive --server 127.0.0.1:11211 --trace cluster52.zst --schedule replay:10
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -58,9 +66,22 @@ pub struct Arguments {
     /// Do not store the keys first
     #[arg(long)]
     no_prefill: bool,
+    /// Find the highest rate at which a percentile of the response time stays below: 'p99<1ms'. Each
+    /// rate is played for --duration, with Poisson arrivals unless --schedule says otherwise
+    #[arg(long, value_name = "OBJECTIVE", conflicts_with_all = ["tape", "rate", "hgrm", "hlog"])]
+    search: Option<Objective>,
+    /// Exit with 1 above so many errors, or above such a part of the operations: 10 or 0.1%
+    #[arg(long, default_value = "0")]
+    max_errors: Errors,
     /// One JSON document instead of the table
     #[arg(long)]
     json: bool,
+    /// Write the percentiles of the response time, a table as HdrHistogram prints it for each kind
+    #[arg(long, value_name = "FILE")]
+    hgrm: Option<PathBuf>,
+    /// Write HdrHistogram's interval log: response times, second by second
+    #[arg(long, value_name = "FILE")]
+    hlog: Option<PathBuf>,
     /// No line per second
     #[arg(long)]
     quiet: bool,
@@ -76,69 +97,181 @@ struct Document<'a> {
     seed: u64,
     duration_ms: u64,
     timeout_ms: u64,
+    warnings: Vec<String>,
     measure: Done,
 }
 
-/// Runs the verb: exit code 0, 1 when operations failed or none succeeded, 2 for bad input.
+#[derive(Serialize)]
+struct Curve<'a> {
+    server: &'a str,
+    objective: &'a str,
+    closed_loop_rate: f64,
+    best_rate: Option<f64>,
+    points: &'a [Point],
+}
+
+/// How many operations may fail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Errors {
+    Count(u64),
+    Share(f64),
+}
+
+impl FromStr for Errors {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Errors, String> {
+        if let Some(percent) = text.strip_suffix('%') {
+            let share = percent.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
+            return share
+                .map(|percent| Errors::Share(percent / 100.0))
+                .ok_or_else(|| format!("{text:?}: write a number, or a part such as 0.1%"));
+        }
+        units::count(text).map(|count| Errors::Count(count as u64))
+    }
+}
+
+impl Errors {
+    fn allow(self, failed: u64, of: u64) -> bool {
+        match self {
+            Errors::Count(most) => failed <= most,
+            Errors::Share(most) => failed as f64 <= most * of as f64,
+        }
+    }
+}
+
+/// Runs the verb: exit code 0; 1 when more failed than may, when nothing succeeded, or when no rate
+/// met the objective; 2 for bad input.
 pub fn run(arguments: Arguments) -> ExitCode {
-    match drive(&arguments) {
-        Ok(session) if session.tally.failed() == 0 && session.tally.ok() > 0 => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+    let done = match arguments.search {
+        Some(objective) => look_for(&arguments, objective),
+        None => drive(&arguments),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => fail(error),
     }
 }
 
-fn drive(arguments: &Arguments) -> Result<Session, String> {
+/// One window; whether it went well.
+fn drive(arguments: &Arguments) -> Result<bool, String> {
     let tape = Arc::new(tape(arguments)?);
-    let connections = arguments.connections.unwrap_or(arguments.threads);
-    let configuration = Configuration {
-        addresses: way::addresses(&arguments.server).map_err(|text| format!("--server {text}"))?,
-        hashing: arguments.way.hashing(),
-        way: arguments.way.way()?,
-        threads: arguments.threads as usize,
-        connections: connections as usize,
-        depth: arguments.depth as usize,
-        segment: (0, 1),
-        timeout: arguments.timeout,
-    };
-    let mut client = Client::prepare(configuration, Arc::clone(&tape))
-        .map_err(|error| format!("--server {}: {error}", arguments.server))?;
+    let mut client = connected(arguments, &tape)?;
     if !arguments.no_prefill {
-        prefill(&mut client, arguments)?;
+        prefill(&mut client, arguments, &tape)?;
     }
     if !arguments.warmup.is_zero() {
-        play(&mut client, arguments, "warm-up", arguments.warmup)?;
+        play(&mut client, arguments, &tape, ("warm-up", arguments.warmup), None)?;
     }
-    let session = play(&mut client, arguments, "measure", arguments.duration)?;
+    let mut log = arguments.hlog.as_deref().map(Log::begin).transpose()?;
+    let window = ("measure", arguments.duration);
+    let session = play(&mut client, arguments, &tape, window, log.as_mut())?;
+    log.map_or(Ok(()), Log::end)?;
+    if let Some(path) = &arguments.hgrm {
+        write_hgrm(path, &session.tally)?;
+    }
+    let warnings = warnings(&session, tape.is_open_loop(), arguments.threads);
     if arguments.json {
-        let document = Document {
+        print_json(&Document {
             server: &arguments.server,
             threads: arguments.threads,
-            connections,
+            connections: connections(arguments),
             depth: arguments.depth,
             open_loop: tape.is_open_loop(),
             seed: tape.seed(),
             duration_ms: arguments.duration.as_millis() as u64,
             timeout_ms: arguments.timeout.as_millis() as u64,
+            warnings,
             measure: Done::new(Phase::Measure, &session),
-        };
-        println!("{}", serde_json::to_string_pretty(&document).expect("plain values"));
+        });
     } else {
         print!("{}", drive_table::render(&session, tape.is_open_loop()));
+        warnings.iter().for_each(|warning| println!("warning: {warning}"));
     }
-    Ok(session)
+    let (ok, failed) = (session.tally.ok(), session.tally.failed());
+    Ok(ok > 0 && arguments.max_errors.allow(failed, ok + failed))
+}
+
+/// The highest rate that meets the objective; whether there is one.
+fn look_for(arguments: &Arguments, objective: Objective) -> Result<bool, String> {
+    let closed = arguments.workload.closed();
+    let tape = Arc::new(in_memory(closed.tape(None)?)?);
+    let mut client = connected(arguments, &tape)?;
+    if !arguments.no_prefill {
+        prefill(&mut client, arguments, &tape)?;
+    }
+    // No open loop over these connections does more than a closed one.
+    let most = play(&mut client, arguments, &tape, ("closed loop", arguments.duration), None)?;
+    let most = most.tally.ok() as f64 * 1e9 / most.elapsed_ns.max(1) as f64;
+    if most < 1.0 {
+        return Err(format!("--server {}: nothing was answered", arguments.server));
+    }
+    drop(client);
+    let points = drive_search::search(most, |rate| {
+        let bytes = arguments.workload.at_rate(rate).tape(Some(arguments.duration))?;
+        let tape = Arc::new(in_memory(bytes)?);
+        let mut client = connected(arguments, &tape)?;
+        let name = format!("{rate:.0}/s");
+        let window = (name.as_str(), arguments.duration);
+        let session = play(&mut client, arguments, &tape, window, None)?;
+        let allow = |failed, of| arguments.max_errors.allow(failed, of);
+        Ok(drive_search::point(rate, arguments.duration, &session, objective, allow))
+    })?;
+    let best = drive_search::best(&points);
+    let text = format!("p{}<{:?}", objective.percent, objective.below);
+    if arguments.json {
+        print_json(&Curve {
+            server: &arguments.server,
+            objective: &text,
+            closed_loop_rate: most,
+            best_rate: best.map(|point| point.wanted),
+            points: &points,
+        });
+    } else {
+        println!("closed loop: {most:.0} operations a second");
+        print!("{}", drive_table::curve(&points, &text));
+    }
+    Ok(best.is_some())
+}
+
+fn print_json(document: &impl Serialize) {
+    println!("{}", serde_json::to_string_pretty(document).expect("plain values"));
+}
+
+fn connections(arguments: &Arguments) -> u64 {
+    arguments.connections.unwrap_or(arguments.threads)
+}
+
+fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> {
+    let configuration = Configuration {
+        addresses: way::addresses(&arguments.server).map_err(|text| format!("--server {text}"))?,
+        hashing: arguments.way.hashing(),
+        way: arguments.way.way()?,
+        threads: arguments.threads as usize,
+        connections: connections(arguments) as usize,
+        depth: arguments.depth as usize,
+        segment: (0, 1),
+        timeout: arguments.timeout,
+    };
+    Client::prepare(configuration, Arc::clone(tape))
+        .map_err(|error| format!("--server {}: {error}", arguments.server))
 }
 
 fn tape(arguments: &Arguments) -> Result<Tape, String> {
     if let Some(path) = &arguments.tape {
         return Tape::open(path).map_err(|error| format!("--tape {}: {error}", path.display()));
     }
-    let bytes = arguments.workload.tape(Some(arguments.duration))?;
+    in_memory(arguments.workload.tape(Some(arguments.duration))?)
+}
+
+fn in_memory(bytes: Vec<u8>) -> Result<Tape, String> {
     Tape::from_bytes(bytes).map_err(|error| error.to_string())
 }
 
-fn prefill(client: &mut Client, arguments: &Arguments) -> Result<(), String> {
-    let session = watched(client, Limits::Prefill, arguments, "prefill")?;
+fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
+    let live = Live { name: "prefill", tape, quiet: arguments.quiet };
+    let session = watched(client, Limits::Prefill, arguments, &live, None)?;
     let failed = session.tally.failed();
     if failed > 0 {
         return Err(format!(
@@ -152,12 +285,14 @@ fn prefill(client: &mut Client, arguments: &Arguments) -> Result<(), String> {
 fn play(
     client: &mut Client,
     arguments: &Arguments,
-    name: &str,
-    duration: Duration,
+    tape: &Tape,
+    (name, duration): (&str, Duration),
+    log: Option<&mut Log>,
 ) -> Result<Session, String> {
     let limits =
         Limits::Play { start_in_ns: 0, ops: None, duration_ns: Some(duration.as_nanos() as u64) };
-    watched(client, limits, arguments, name)
+    let live = Live { name, tape, quiet: arguments.quiet };
+    watched(client, limits, arguments, &live, log)
 }
 
 /// Run a phase with a line per second on stderr.
@@ -165,34 +300,34 @@ fn watched(
     client: &mut Client,
     limits: Limits,
     arguments: &Arguments,
-    name: &str,
+    live: &Live<'_>,
+    log: Option<&mut Log>,
 ) -> Result<Session, String> {
-    let control = Control::default();
-    let session = thread::scope(|scope| {
-        let (ended, end) = channel::<()>();
-        let watched = control.clone();
-        if !arguments.quiet {
-            scope.spawn(move || {
-                let mut before = 0;
-                let mut second = 0;
-                while end.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                    second += 1;
-                    let (ok, failed) = watched.progress();
-                    live_line(name, second, ok - before, failed);
-                    before = ok;
-                }
-            });
-        }
+    let threads = arguments.threads as usize;
+    let control = Control::with_intervals(live.tape, threads, Duration::from_secs(1));
+    thread::scope(|scope| {
+        let (ending, ended) = channel::<()>();
+        let handle = control.clone();
+        let watching = scope.spawn(move || drive_live::watch(live, &handle, &ended, log));
         let session = client.run(limits, &control);
-        drop(ended);
-        session
-    });
-    session.map_err(|error| format!("the client failed: {error}"))
+        drop(ending);
+        watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        session.map_err(|error| format!("the client failed: {error}"))
+    })
 }
 
-fn live_line(name: &str, second: u64, rate: u64, failed: u64) {
-    let mut stderr = std::io::stderr().lock();
-    let end = if stderr.is_terminal() { "   \r" } else { "\n" };
-    // Nobody to tell is no reason to stop measuring.
-    let _ = write!(stderr, "{name} {second} s: {rate} ops/s, {failed} errors{end}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_a_number_or_a_part() {
+        assert_eq!("10".parse(), Ok(Errors::Count(10)));
+        assert_eq!("0.1%".parse(), Ok(Errors::Share(0.001)));
+        for text in ["", "-1", "x%", "101%"] {
+            assert!(text.parse::<Errors>().is_err(), "{text}");
+        }
+        assert!(Errors::Count(2).allow(2, 2) && !Errors::Count(2).allow(3, 100));
+        assert!(Errors::Share(0.01).allow(1, 100) && !Errors::Share(0.01).allow(2, 100));
+    }
 }

@@ -1,5 +1,6 @@
 //! The table that `drive` prints.
 
+use crate::drive_search::{Point, best};
 use cachemark_load::{Failure, KindTally, Session, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -8,14 +9,41 @@ use comfy_table::{CellAlignment, Table, presets};
 const PERCENTILES: [(f64, &str, u64); 4] =
     [(50.0, "p50", 6), (90.0, "p90", 36), (99.0, "p99", 368), (99.9, "p99.9", 3688)];
 
+/// The latency–throughput curve of a search, and what it came to.
+pub fn curve(points: &[Point], objective: &str) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["wanted/s", "done/s", "p50", "p99", "p99.9", "max", "errors", ""]);
+    for point in points {
+        let late = if point.generator_late { "; the generator itself was late" } else { "" };
+        let met = point.misses_by.is_empty();
+        let verdict = if met { "met".to_owned() } else { format!("missed: {}", point.misses_by) };
+        table.add_row([
+            format!("{:.0}", point.wanted),
+            format!("{:.0}", point.done),
+            time(point.p50_ns),
+            time(point.p99_ns),
+            time(point.p999_ns),
+            time(point.max_ns),
+            point.errors.to_string(),
+            verdict + late,
+        ]);
+    }
+    let found = match best(points) {
+        Some(point) => format!("{objective}: met up to {:.0} operations a second", point.wanted),
+        None => format!("{objective}: met at none of these rates"),
+    };
+    format!("{}\n{found}\n", table.trim_fmt())
+}
+
 /// The session as text, ending with a line end.
 pub fn render(session: &Session, open_loop: bool) -> String {
     let seconds = session.elapsed_ns as f64 / 1e9;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let mut header = vec!["operation", "ok", "ops/s", "hits", "misses", "errors"];
-    header.extend(PERCENTILES.map(|(_, name, _)| name));
-    header.extend(["max", "service p50", "p99"]);
+    header.extend(["response p50", "p90", "p99", "p99.9"]);
+    header.extend(["max", "service p50", "p90", "p99", "p99.9", "max"]);
     table.set_header(&header);
     for (name, kind) in session.tally.kinds() {
         table.add_row(row(name, kind, seconds));
@@ -49,7 +77,8 @@ fn row(name: &str, kind: &KindTally, seconds: f64) -> Vec<String> {
     };
     row.extend(PERCENTILES.map(|percentile| at(&kind.response, percentile)));
     row.push(if kind.response.is_empty() { "–".to_owned() } else { time(kind.response.max()) });
-    row.extend([PERCENTILES[0], PERCENTILES[2]].map(|percentile| at(&kind.service, percentile)));
+    row.extend(PERCENTILES.map(|percentile| at(&kind.service, percentile)));
+    row.push(if kind.service.is_empty() { "–".to_owned() } else { time(kind.service.max()) });
     row
 }
 
@@ -80,15 +109,8 @@ fn notes(session: &Session, open_loop: bool) -> String {
     } else {
         text += "closed loop: response times exclude waiting to send\n";
     }
-    if tally.bound > 0 {
-        let bound = tally.bound;
-        text += &format!("{bound} operations were due and waited for a connection with room\n");
-    }
     if tally.beyond > 0 {
         text += &format!("{} times were above 100 s, the highest that is told\n", tally.beyond);
-    }
-    if tally.unsent > 0 {
-        text += &format!("{} operations were due and never sent\n", tally.unsent);
     }
     if tally.reconnects > 0 {
         text += &format!("{} reconnects\n", tally.reconnects);
@@ -101,7 +123,8 @@ fn notes(session: &Session, open_loop: bool) -> String {
     text
 }
 
-fn time(ns: u64) -> String {
+/// A time in the unit that suits it.
+pub fn time(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
         1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),

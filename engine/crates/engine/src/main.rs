@@ -3,7 +3,11 @@
 
 mod bench_store;
 mod drive;
+mod drive_files;
+mod drive_live;
+mod drive_search;
 mod drive_table;
+mod drive_warnings;
 mod fidelity;
 mod messages;
 mod null;

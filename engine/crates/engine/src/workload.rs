@@ -230,6 +230,16 @@ impl WorkloadArguments {
         made.map_err(|error| error.to_string())
     }
 
+    /// The same with another rate.
+    pub fn at_rate(&self, rate: f64) -> WorkloadArguments {
+        WorkloadArguments { rate: Some(rate), ..self.clone() }
+    }
+
+    /// The same as a closed loop.
+    pub fn closed(&self) -> WorkloadArguments {
+        WorkloadArguments { rate: None, schedule: None, ..self.clone() }
+    }
+
     fn replay(&self, duration: Option<Duration>) -> Result<Replay, WorkloadError> {
         match (self.schedule, self.rate) {
             (Some(ScheduleName::Replay(_)), Some(_)) => Err(WorkloadError(

@@ -11,6 +11,7 @@ use cachemark_tape::{Op, Tape, Verb};
 use crate::access::Credentials;
 use crate::clock::Monotonic;
 use crate::event_loop::Shared;
+use crate::intervals::{Interval, Intervals};
 use crate::lanes::{self, Lanes, Phase};
 use crate::outside::Clock;
 use crate::player::{Player, Window};
@@ -82,6 +83,17 @@ pub struct Control {
 }
 
 impl Control {
+    /// A handle that also tells what is recorded, about every so often.
+    pub fn with_intervals(tape: &Tape, threads: usize, every: Duration) -> Control {
+        let intervals = Intervals::new(tape, threads, every);
+        Control { shared: Arc::new(Shared { intervals, ..Shared::default() }) }
+    }
+
+    /// What was recorded since the last call; `None` if nothing was handed over.
+    pub fn interval(&self, tape: &Tape) -> Option<Interval> {
+        self.shared.intervals.as_ref()?.take(tape)
+    }
+
     /// End the run; it drains what is outstanding.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -172,7 +184,10 @@ impl Client {
             window,
             shared: &control.shared,
         };
-        let session = self.lanes.play(&phase)?;
+        let mut session = self.lanes.play(&phase)?;
+        if let Some(intervals) = &control.shared.intervals {
+            intervals.complete(&mut session.tally);
+        }
         let after = cpu_times();
         Ok(Session {
             cpu_user_ns: after.0 - before.0,

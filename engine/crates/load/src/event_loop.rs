@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cachemark_planted::{Bug, planted};
 
+use crate::intervals::Intervals;
 use crate::outside::{Clock, Nap, Network, Ready};
 use crate::player::Player;
 use crate::tally::Failure;
@@ -29,6 +30,7 @@ pub struct Shared {
     pub stop: AtomicBool,
     pub ok: AtomicU64,
     pub failed: AtomicU64,
+    pub intervals: Option<Intervals>,
 }
 
 #[derive(Clone, Copy)]
@@ -108,6 +110,8 @@ pub struct EventLoop<'run, 'tape, C, N, W = Text> {
     keep_ns: u64,
     told_ns: u64,
     told: (u64, u64),
+    /// When the current interval began.
+    interval_ns: u64,
 }
 
 impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W> {
@@ -132,6 +136,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             keep_ns: 0,
             told_ns: 0,
             told: (0, 0),
+            interval_ns: up_ns,
         }
     }
 
@@ -166,6 +171,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         self.player.abandon(now);
         self.give_up(now);
         self.tell(now);
+        self.end_interval(now, true);
         Ok(self.player)
     }
 
@@ -213,6 +219,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     }
 
     fn block(&mut self, c: usize) -> io::Result<()> {
+        self.player.blocked();
         self.links.blocked[c] = true;
         self.links.network.watch_writes(c, true)
     }
@@ -351,6 +358,18 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         self.shared.failed.fetch_add(failed - self.told.1, Ordering::Relaxed);
         self.told = (ok, failed);
         self.told_ns = now;
+        self.end_interval(now, false);
+    }
+
+    /// Hand over what was recorded, once it is time to: intervals are of about one length.
+    fn end_interval(&mut self, now: u64, last: bool) {
+        let Some(intervals) = &self.shared.intervals else { return };
+        let length_ns = now - self.interval_ns;
+        let due = length_ns + PROGRESS_EVERY_NS / 2 >= intervals.every_ns;
+        if (due || last) && self.player.hand_over(intervals, length_ns) {
+            self.interval_ns = now;
+            self.told = (0, 0);
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod connection;
 mod course;
 mod event_loop;
 mod in_process;
+mod intervals;
 mod judge;
 mod lanes;
 mod ledger;
@@ -34,6 +35,7 @@ pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, 
 pub use course::{Course, Slice};
 pub use event_loop::{EventLoop, Links, Shared};
 pub use in_process::InProcess;
+pub use intervals::{Interval, Intervals};
 pub use outside::{Clock, Nap, Network, Ready};
 pub use player::{Player, Share, Window};
 pub use socket::{Address, Stream};

@@ -8,6 +8,7 @@ use cachemark_tape::{Lane, Op, Tape, Verb};
 
 use crate::book::Book;
 use crate::connection::Connection;
+use crate::intervals::Intervals;
 use crate::ledger::Ledger;
 use crate::pending::Pending;
 use crate::spread::Spread;
@@ -134,6 +135,16 @@ impl<'tape, W: Wire> Player<'tape, W> {
     /// What was recorded.
     pub fn tally(&self) -> &Tally {
         &self.ledger.tally
+    }
+
+    /// Hand over what was recorded so far; false where that cannot be done at once.
+    pub fn hand_over(&mut self, intervals: &Intervals, length_ns: u64) -> bool {
+        intervals.exchange(&mut self.ledger.tally, length_ns)
+    }
+
+    /// A write found the socket's buffer full.
+    pub fn blocked(&mut self) {
+        self.ledger.tally.blocked += 1;
     }
 
     pub fn timeout_ns(&self) -> u64 {

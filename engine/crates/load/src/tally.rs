@@ -139,6 +139,25 @@ impl KindTally {
         }
     }
 
+    fn clear(&mut self) {
+        let counts = [
+            &mut self.attempts,
+            &mut self.ok,
+            &mut self.hits,
+            &mut self.misses,
+            &mut self.not_stored,
+            &mut self.wrong_values,
+            &mut self.keys,
+            &mut self.value_bytes,
+            &mut self.key_bytes,
+            &mut self.busy_ns,
+        ];
+        counts.into_iter().for_each(|count| *count = 0);
+        self.errors.fill(0);
+        self.response.reset();
+        self.service.reset();
+    }
+
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum::<u64>() + self.wrong_values
     }
@@ -184,6 +203,8 @@ pub struct Tally {
     pub unsent: u64,
     pub reconnects: u64,
     pub barriers: u64,
+    /// Writes that found the socket's buffer full.
+    pub blocked: u64,
     /// Times above the highest that a histogram holds, recorded as that.
     pub beyond: u64,
     /// Of the operations that were answered rightly, whatever their kind.
@@ -206,6 +227,7 @@ impl Tally {
             unsent: 0,
             reconnects: 0,
             barriers: 0,
+            blocked: 0,
             beyond: 0,
             course: Course::new(start_ns),
         };
@@ -236,6 +258,20 @@ impl Tally {
         self.kinds().map(|(_, kind)| kind.failed()).sum()
     }
 
+    /// Forget everything, and keep the room for it.
+    pub(crate) fn clear(&mut self) {
+        self.kinds.iter_mut().flatten().for_each(|kind| kind.clear());
+        self.lag.reset();
+        self.late.reset();
+        self.beyond = 0;
+        self.max_in_flight = 0;
+        self.bound = 0;
+        self.unsent = 0;
+        self.reconnects = 0;
+        self.barriers = 0;
+        self.blocked = 0;
+    }
+
     /// Add another player's figures.
     pub fn add(&mut self, other: &Tally) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
@@ -252,6 +288,7 @@ impl Tally {
         self.unsent += other.unsent;
         self.reconnects += other.reconnects;
         self.barriers += other.barriers;
+        self.blocked += other.blocked;
     }
 
     #[inline]

@@ -1,0 +1,115 @@
+//! A line per second while a phase is played, and the interval log.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use cachemark_load::{Control, Interval, Tally, cpu_times, percentile_ns};
+use cachemark_tape::Tape;
+use hdrhistogram::Histogram;
+
+use crate::drive_files::Log;
+use crate::drive_table::time;
+
+/// Of which phase, and what is wanted of it.
+pub struct Live<'a> {
+    pub name: &'a str,
+    pub tape: &'a Tape,
+    pub quiet: bool,
+}
+
+/// How long threads may take to hand an interval over.
+const GRACE: Duration = Duration::from_millis(100);
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Watch until `ended` is dropped. The log's last interval is added then.
+pub fn watch(
+    live: &Live<'_>,
+    control: &Control,
+    ended: &Receiver<()>,
+    mut log: Option<&mut Log>,
+) -> Result<(), String> {
+    let begun = Instant::now();
+    let (mut before, mut cpu_before, mut looked) = (0, cpu(), begun);
+    for second in 1.. {
+        let next = begun + EVERY * second + GRACE;
+        let wait = next.saturating_duration_since(Instant::now());
+        let over = ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
+        let interval = control.interval(live.tape);
+        if let (Some(log), Some(interval)) = (&mut log, &interval) {
+            log.add(interval)?;
+        }
+        if over {
+            return Ok(());
+        }
+        let (ok, failed) = control.progress();
+        let (cpu_now, now) = (cpu(), Instant::now());
+        let since = (now - looked).as_secs_f64();
+        let used = (cpu_now - cpu_before).as_secs_f64() / since;
+        if !live.quiet {
+            let rate = (ok - before) as f64 / since;
+            tell(&line(live.name, second, rate, failed, used, interval.as_ref()));
+        }
+        (before, cpu_before, looked) = (ok, cpu_now, now);
+    }
+    Ok(())
+}
+
+fn cpu() -> Duration {
+    let (user_ns, system_ns) = cpu_times();
+    Duration::from_nanos(user_ns + system_ns)
+}
+
+fn line(
+    name: &str,
+    second: u32,
+    rate: f64,
+    failed: u64,
+    cpus: f64,
+    interval: Option<&Interval>,
+) -> String {
+    let mut line = format!("{name} {second} s: ");
+    let Some(Interval { tally, rate, .. }) = interval else {
+        return line + &format!("{rate:.0} ops/s, {failed} errors, CPU {:.0} %", cpus * 100.0);
+    };
+    line += &format!("{rate:.0} ops/s");
+    let times = responses(tally);
+    for (percent, name) in [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")] {
+        if !times.is_empty() {
+            line += &format!(", {name} {}", time(percentile_ns(&times, percent)));
+        }
+    }
+    let (hits, misses) = hits(tally);
+    if hits + misses > 0 {
+        line += &format!(", hits {:.1} %", 100.0 * hits as f64 / (hits + misses) as f64);
+    }
+    line += &format!(", {failed} errors");
+    if !tally.lag.is_empty() {
+        line += &format!(", lag p99 {}", time(percentile_ns(&tally.lag, 99.0)));
+    }
+    line + &format!(", CPU {:.0} %", cpus * 100.0)
+}
+
+/// All kinds' response times together.
+pub fn responses(tally: &Tally) -> Histogram<u64> {
+    let mut kinds = tally.kinds().map(|(_, kind)| &kind.response);
+    let mut sum = kinds.next().map_or_else(empty, Clone::clone);
+    kinds.for_each(|times| sum.add(times).expect("same bounds"));
+    sum
+}
+
+fn empty() -> Histogram<u64> {
+    Histogram::new(3).expect("three digits are valid")
+}
+
+/// Keys that were found, and that were not.
+pub fn hits(tally: &Tally) -> (u64, u64) {
+    tally.kinds().fold((0, 0), |(hits, misses), (_, kind)| (hits + kind.hits, misses + kind.misses))
+}
+
+fn tell(line: &str) {
+    let mut stderr = stderr().lock();
+    let end = if stderr.is_terminal() { "\x1b[K\r" } else { "\n" };
+    // Nobody to tell is no reason to stop measuring.
+    let _ = write!(stderr, "{line}{end}");
+}

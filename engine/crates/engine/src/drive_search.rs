@@ -1,0 +1,170 @@
+//! `drive --search 'p99<1ms'`: the highest rate that meets an objective, by halving.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use cachemark_load::{Session, percentile_ns};
+use serde::Serialize;
+
+use crate::drive_live::responses;
+use crate::drive_table::time;
+use crate::units;
+
+/// A percentile of the response time, and what it has to be below.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Objective {
+    pub percent: f64,
+    pub below: Duration,
+}
+
+impl FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Objective, String> {
+        let refuse = || format!("{text:?} is no objective: write p99<1ms");
+        let (percentile, below) = text.split_once('<').ok_or_else(refuse)?;
+        let percent = percentile.trim().strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
+        let percent = percent.filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(refuse)?;
+        Ok(Objective { percent, below: units::duration(below)? })
+    }
+}
+
+/// One rate that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    pub wanted: f64,
+    pub done: f64,
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    pub p999_ns: u64,
+    pub max_ns: u64,
+    /// The percentile of the objective.
+    pub objective_ns: u64,
+    pub errors: u64,
+    /// Why it does not meet the objective; empty where it does.
+    pub misses_by: String,
+    /// Whether the generator itself was late.
+    pub generator_late: bool,
+}
+
+/// An open loop that did less of its plan than this did not hold its schedule.
+const LEAST_DONE: f64 = 0.99;
+/// The search ends when the rates that are left differ by less.
+const CLOSE: f64 = 0.03;
+const STEPS_MOST: usize = 10;
+
+/// What an open loop at a rate came to.
+pub fn point(
+    wanted: f64,
+    window: Duration,
+    session: &Session,
+    objective: Objective,
+    may_fail: impl Fn(u64, u64) -> bool,
+) -> Point {
+    let times = responses(&session.tally);
+    let at = |percent| percentile_ns(&times, percent);
+    let (ok, errors) = (session.tally.ok(), session.tally.failed());
+    let objective_ns = at(objective.percent);
+    let due = wanted * window.as_secs_f64();
+    let misses_by = if ok as f64 / due < LEAST_DONE {
+        format!("{:.1} % of it done", 100.0 * ok as f64 / due)
+    } else if !may_fail(errors, ok + errors) {
+        format!("{errors} errors")
+    } else if u128::from(objective_ns) >= objective.below.as_nanos() {
+        format!("p{} {}", objective.percent, time(objective_ns))
+    } else {
+        String::new()
+    };
+    let late_ns = percentile_ns(&session.tally.late, 99.9);
+    Point {
+        wanted,
+        done: ok as f64 * 1e9 / session.elapsed_ns.max(1) as f64,
+        p50_ns: at(50.0),
+        p99_ns: at(99.0),
+        p999_ns: at(99.9),
+        max_ns: times.max(),
+        objective_ns,
+        errors,
+        misses_by,
+        generator_late: late_ns > (at(99.9) / 20).max(100_000),
+    }
+}
+
+/// Try rates between nothing and `most`; all that were tried, in the order of rates. The highest
+/// that meets the objective is tried twice: once may be luck.
+pub fn search(
+    most: f64,
+    mut play: impl FnMut(f64) -> Result<Point, String>,
+) -> Result<Vec<Point>, String> {
+    let mut points: Vec<Point> = Vec::new();
+    let (mut met, mut missed) = (0.0, most);
+    let mut rate = most / 2.0;
+    for _ in 0..STEPS_MOST {
+        let mut point = play(rate)?;
+        if point.misses_by.is_empty() && missed - rate <= CLOSE * most {
+            point = play(rate)?;
+        }
+        match point.misses_by.is_empty() {
+            true => met = rate,
+            false => missed = rate,
+        }
+        points.push(point);
+        if missed - met <= CLOSE * most {
+            break;
+        }
+        rate = f64::midpoint(met, missed);
+    }
+    points.sort_by(|a, b| a.wanted.total_cmp(&b.wanted));
+    Ok(points)
+}
+
+/// The highest rate that met the objective, below which none missed it.
+pub fn best(points: &[Point]) -> Option<&Point> {
+    points.iter().take_while(|point| point.misses_by.is_empty()).last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(wanted: f64, met: bool) -> Point {
+        Point {
+            wanted,
+            done: wanted,
+            p50_ns: 1,
+            p99_ns: 1,
+            p999_ns: 1,
+            max_ns: 1,
+            objective_ns: 1,
+            errors: 0,
+            misses_by: if met { String::new() } else { "p99".to_owned() },
+            generator_late: false,
+        }
+    }
+
+    #[test]
+    fn the_search_closes_in_on_the_limit() {
+        for limit in [2_000.0, 37_000.0, 50_000.0, 98_000.0] {
+            let points =
+                search(100_000.0, |rate| Ok(made(rate, rate <= limit))).expect("no play fails");
+            let found = best(&points).map_or(0.0, |point| point.wanted);
+            assert!(found <= limit && limit - found <= 3_001.0, "{found} for {limit}");
+            assert!(points.is_sorted_by(|a, b| a.wanted <= b.wanted) && points.len() <= 10);
+        }
+    }
+
+    #[test]
+    fn nothing_met_is_nothing_found() {
+        let points = search(1000.0, |rate| Ok(made(rate, false))).expect("no play fails");
+        assert!(best(&points).is_none());
+    }
+
+    #[test]
+    fn objectives_are_as_people_type_them() {
+        let wanted = Objective { percent: 99.9, below: Duration::from_micros(500) };
+        assert_eq!("p99.9<500us".parse(), Ok(wanted));
+        for text in ["p99", "p99<1", "99<1ms", "p0<1ms", "p100<1ms", "p99>1ms", "p<1ms"] {
+            assert!(text.parse::<Objective>().is_err(), "{text}");
+        }
+    }
+}

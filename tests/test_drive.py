@@ -1,0 +1,73 @@
+"""`cachemark-engine drive`: its window, its files, its search, against the embedded server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from cachemark.servers import parse_spec, running
+
+ENGINE = Path(sys.executable).parent / "cachemark-engine"
+SMALL = ("--keys", "1k", "--warmup", "0s", "--timeout", "10s", "--connections", "4", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[str]:
+    with running(parse_spec("embedded")) as found:
+        yield found.addresses[0]
+
+
+def drive(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(ENGINE), "drive", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+
+
+def test_intervals_are_the_whole_window(server: str, tmp_path: Path) -> None:
+    log, table = tmp_path / "x.hlog", tmp_path / "x.hgrm"
+    load = ("--rate", "2k", "--duration", "2500ms", "--preset", "etc")
+    files = ("--json", "--hlog", str(log), "--hgrm", str(table))
+    ran = drive("--server", server, *SMALL, *load, *files)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    operations = told["measure"]["operations"]
+    assert sum(kind["ok"] for kind in operations.values()) == sum(
+        kind["attempts"] for kind in operations.values()
+    )
+    gets = operations["get"]
+    assert gets["hits"] + gets["misses"] == gets["ok"]
+    lines = [line for line in log.read_text().splitlines() if line.startswith("Tag=get,")]
+    assert len(lines) >= 2
+    assert f"Total count    = {gets['ok']:12d}]" in table.read_text()
+
+
+def test_a_search_shows_its_curve(server: str) -> None:
+    words = ("--duration", "200ms", "--search", "p50<5s", "--json", "--max-errors", "1%")
+    ran = drive("--server", server, *SMALL, *words)
+    assert ran.returncode in (0, 1), ran.stderr
+    told = json.loads(ran.stdout)
+    wanted = [point["wanted"] for point in told["points"]]
+    assert wanted == sorted(wanted)
+    assert all(0 < rate < told["closed_loop_rate"] for rate in wanted)
+    assert (told["best_rate"] is not None) == (ran.returncode == 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--search", "p99"), "write p99<1ms"),
+        (("--max-errors", "many"), "--max-errors"),
+        (("--trace", "nowhere.csv"), "nowhere.csv"),
+        (("--schedule", "replay"), "of which --trace?"),
+        (("--preset", "ycsb-e"), "scans"),
+        (("--think", "1ms", "--rate", "5"), "--think"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: tuple[str, ...], says: str, server: str) -> None:
+    ran = drive("--server", server, *words)
+    assert ran.returncode == 2
+    assert says in ran.stderr
