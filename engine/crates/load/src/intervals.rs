@@ -44,12 +44,12 @@ impl Intervals {
         if (0..tape.op_count()).any(|j| tape.op(j).noreply) {
             return None;
         }
-        let spares = (0..SPARES_EACH * threads).map(|_| Tally::new(tape)).collect();
+        let spares = (0..SPARES_EACH * threads).map(|_| Tally::new(tape, 0)).collect();
         Some(Intervals {
             every_ns: every.as_nanos() as u64,
             spares: Mutex::new(spares),
             parts: Mutex::new(Vec::with_capacity(SPARES_EACH * threads)),
-            taken: Mutex::new(Tally::new(tape)),
+            taken: Mutex::new(Tally::new(tape, 0)),
         })
     }
 
@@ -63,6 +63,8 @@ impl Intervals {
         let Some(mut empty) = spares.pop() else { return false };
         // The most at once is of a whole window.
         empty.max_in_flight = mem::take(&mut tally.max_in_flight);
+        // So is its course; those that are handed over stay empty.
+        mem::swap(&mut empty.course, &mut tally.course);
         parts.push(Part { tally: mem::replace(tally, empty), length_ns });
         true
     }
@@ -70,7 +72,8 @@ impl Intervals {
     /// What was handed over since the last call; `None` if nothing was.
     pub fn take(&self, tape: &Tape) -> Option<Interval> {
         let parts = mem::take(&mut *self.parts.lock().ok()?);
-        let mut interval = Interval { tally: Tally::new(tape), rate: 0.0, length: Duration::ZERO };
+        let mut interval =
+            Interval { tally: Tally::new(tape, 0), rate: 0.0, length: Duration::ZERO };
         for Part { mut tally, length_ns } in parts {
             interval.tally.add(&tally);
             interval.rate += tally.ok() as f64 * 1e9 / length_ns.max(1) as f64;
