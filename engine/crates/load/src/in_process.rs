@@ -18,7 +18,7 @@ use crate::lanes::{share_of, wait_until};
 use crate::ledger::Ledger;
 use crate::outside::Clock;
 use crate::pending::Pending;
-use crate::player::{Share, Window};
+use crate::share::{Share, Window};
 use crate::tally::{Failure, Tally};
 
 /// Progress is told, and the stop flag heeded, each time so many operations are done.
