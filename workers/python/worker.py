@@ -10,6 +10,7 @@ clients/       one file for each library, see clients/__init__.py
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -94,6 +95,8 @@ class Worker:
         if self._player:
             self._player.close()
         self._player = None
+        # PyPy closes what nobody refers to any more only now: tapes, sockets of libraries.
+        gc.collect()
         try:
             tape = Tape(request["tape"])
         except OSError as error:
