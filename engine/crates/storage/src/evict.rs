@@ -6,6 +6,8 @@
 //! tag in a free slot of its bucket: if it comes back soon, it is of the main queue at once. This is
 //! S3-FIFO (J. Yang et al., SOSP 2023) on segments; a scan passes through the new queue alone.
 
+use std::time::Duration;
+
 use crate::item::Placed;
 use crate::layout::NONE;
 use crate::region::{OWN, SEEN, add, reduce, subtract};
@@ -29,6 +31,9 @@ const PATIENCE: usize = 16;
 
 /// Looks at the readers before the CPU is given to others.
 const SPINS: usize = 100;
+/// For how long it is: a reader that was cut off in the middle ends in less. To yield instead would
+/// be to wait for whole slices of readers that never sleep, three times for each segment.
+const NAP: Duration = Duration::from_micros(20);
 
 /// What is to become of a segment's living items.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,7 +82,7 @@ impl Writer<'_> {
             }
             std::hint::spin_loop();
         }
-        std::thread::yield_now();
+        std::thread::sleep(NAP);
     }
 
     /// Empty a segment before the next one is needed, so that no writer waits for readers to leave.
