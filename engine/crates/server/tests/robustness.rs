@@ -1,5 +1,7 @@
 //! The server under load, under abuse, and at its end.
 
+mod common;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -7,82 +9,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cachemark_server::{Endpoint, IoMode, Server, Session, Settings, State, start};
+use cachemark_server::{Endpoint, IoMode, Session, Settings, State, start};
+use common::{ask, connect, serve, settings};
 
 const NOW: u32 = 1_700_000_000;
-
-fn settings(io: IoMode) -> Settings {
-    Settings { io, threads: 2, memory_bytes: 8 << 20, item_bytes_max: 1 << 20, max_connections: 64 }
-}
-
-fn serve(io: IoMode) -> (Server, Arc<State>) {
-    let state = Arc::new(State::new(settings(io), "1.2.3"));
-    let server = start(&[Endpoint::Tcp("127.0.0.1:0".to_owned())], &state).expect("a server");
-    (server, state)
-}
-
-fn connect(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(&server.addresses[0]).expect("a server that listens");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
-    stream
-}
-
-fn ask(stream: &mut TcpStream, request: &[u8], length: usize) -> Vec<u8> {
-    stream.write_all(request).expect("a server that reads");
-    let mut reply = vec![0; length];
-    stream.read_exact(&mut reply).expect("a server that answers");
-    reply
-}
-
-fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").expect("Linux").count()
-}
-
-#[test]
-fn the_modes_are_really_different() {
-    // Threads of this process, as other tests may run beside: a thread each, or none.
-    let grown = |io| {
-        let (server, _) = serve(io);
-        let before = threads();
-        let mut streams: Vec<TcpStream> = (0..40).map(|_| connect(&server)).collect();
-        for stream in &mut streams {
-            ask(stream, b"version\r\n", 15);
-        }
-        threads() as i64 - before as i64
-    };
-    assert!(grown(IoMode::Blocking) >= 30);
-    for io in IoMode::here().filter(|io| *io != IoMode::Blocking) {
-        assert!(grown(io) < 30, "{io:?}");
-    }
-}
-
-#[test]
-fn one_that_does_not_read_hurts_nobody() {
-    for io in IoMode::here() {
-        let (server, state) = serve(io);
-        let mut deaf = connect(&server);
-        let value = vec![b'v'; 100_000];
-        let mut set = b"set k 0 0 100000\r\n".to_vec();
-        set.extend_from_slice(&value);
-        set.extend_from_slice(b"\r\n");
-        assert_eq!(ask(&mut deaf, &set, 8), b"STORED\r\n");
-        // 200 MB of replies are asked for and never read.
-        deaf.set_write_timeout(Some(Duration::from_millis(500))).expect("a socket");
-        for _ in 0..2000 {
-            if deaf.write_all(b"get k\r\n").is_err() {
-                break;
-            }
-        }
-        let mut other = connect(&server);
-        assert_eq!(ask(&mut other, b"version\r\n", 15), b"VERSION 1.2.3\r\n");
-        let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-        let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
-        let kib: u64 = rss.trim().trim_end_matches(" kB").parse().expect("a number");
-        assert!(kib < 400 << 10, "the replies must not pile up in memory: {kib} KiB");
-        drop(deaf);
-        assert!(state.total_connections.load(std::sync::atomic::Ordering::Relaxed) >= 2);
-    }
-}
 
 #[test]
 fn there_is_a_limit_of_connections() {
