@@ -4,8 +4,8 @@ use cachemark_load::{
     Clock, EventLoop, KindTally, Links, Player, Session, Share, Shared, Window, percentile_ns,
 };
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Lane, Law, Order, Schedule, Span, Tape, Think, Workload,
-    generate, parse_mix,
+    Arrivals, Distribution, KeyShape, Lane, Schedule, Span, Tape, Think, Workload, generate,
+    parse_mix,
 };
 
 use crate::script::Script;
@@ -117,14 +117,10 @@ impl Trial {
             distribution: Distribution::Sequential,
             shape: KeyShape::Pattern("k{index}".to_owned()),
             size: Span { low: self.value_bytes, high: self.value_bytes }.into(),
-            compressibility: 0.0,
             mix: parse_mix("get").expect("a mix"),
             run: 1,
             prefill: 0.0,
-            exptime_s: Law::fixed(0),
-            hit_ratio: None,
-            order: Order::Mixed,
-            counters: 0,
+            ..Workload::default()
         };
         let bytes = generate(&workload, &self.schedule, self.seed).expect("a tape");
         Tape::from_bytes(bytes).expect("our own tape")

@@ -1,49 +1,19 @@
 //! One tape comes to the same in every protocol, on one server, on several, and on replicas.
 
-use std::collections::BTreeMap;
+mod common;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use cachemark_load::{
     Address, Client, Configuration, Control, Hashing, Limits, PrepareError, Session, Way, WireName,
 };
-use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
-use cachemark_tape::{KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
+use cachemark_tape::Tape;
+use common::{figures, server, tape};
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,cas=2,\
                           incr=2,decr,set_noreply,delete_noreply,mset_noreply,incr_noreply";
 const OPS: u64 = 2000;
-
-fn tape(mix: &str) -> Arc<Tape> {
-    let workload = Workload {
-        keys: 60,
-        shape: KeyShape::Pattern("key-{index}".to_owned()),
-        size: Span { low: 0, high: 300 }.into(),
-        mix: parse_mix(mix).expect("a mix"),
-        run: 7,
-        prefill: 0.5,
-        counters: 10,
-        ..Workload::default()
-    };
-    let bytes = generate(&workload, &Schedule::closed(OPS), 1).expect("a tape");
-    Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
-}
-
-fn servers(count: usize) -> Vec<(Server, Arc<State>)> {
-    let settings = Settings {
-        io: IoMode::Events,
-        threads: 1,
-        memory_bytes: 16 << 20,
-        item_bytes_max: 1 << 20,
-        max_connections: 64,
-    };
-    let begin = || {
-        let state = Arc::new(State::new(settings, "0"));
-        let any = [Endpoint::Tcp("127.0.0.1:0".to_owned())];
-        (start(&any, &state).expect("a server"), state)
-    };
-    (0..count).map(|_| begin()).collect()
-}
 
 /// How it is played, and over how many connections with how much on each.
 #[derive(Clone, Copy)]
@@ -67,7 +37,7 @@ const PLAIN: Play = Play {
 
 /// The tape's prefill and one pass of it, and how many items each server then holds.
 fn play(tape: &Arc<Tape>, how: Play) -> Result<(Session, Vec<u64>), PrepareError> {
-    let mut servers = servers(how.servers);
+    let mut servers: Vec<_> = (0..how.servers).map(|_| server()).collect();
     let addresses = servers.iter().map(|(server, _)| Address::parse(&server.addresses[0]));
     let configuration = Configuration {
         addresses: addresses.collect::<Result<_, _>>().expect("addresses"),
@@ -90,21 +60,9 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(Session, Vec<u64>), PrepareError
     Ok((session, items))
 }
 
-/// By kind: attempts, ok, hits, misses, not stored, keys, value bytes, key bytes; none may fail.
-fn figures(session: &Session) -> BTreeMap<&'static str, [u64; 8]> {
-    let of = |(name, kind): (&'static str, &cachemark_load::KindTally)| {
-        assert_eq!(kind.failed(), 0, "{name}: {:?}, {} wrong", kind.errors, kind.wrong_values);
-        assert_eq!(kind.response.len(), kind.ok, "{name}");
-        let counts = [kind.attempts, kind.ok, kind.hits, kind.misses, kind.not_stored];
-        let [a, b, c, d, e] = counts;
-        (name, [a, b, c, d, e, kind.keys, kind.value_bytes, kind.key_bytes])
-    };
-    session.tally.kinds().map(of).collect()
-}
-
 #[test]
 fn every_way_comes_to_the_same() {
-    let tape = tape(EVERY_KIND);
+    let tape = tape(EVERY_KIND, OPS);
     let (session, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (figures(&session), items[0]);
     assert_eq!(expected.len(), 18, "every kind was played");
@@ -130,7 +88,7 @@ fn every_way_comes_to_the_same() {
 
 #[test]
 fn a_fetch_fills_what_it_misses() {
-    let tape = tape("fetch=8,delete=2");
+    let tape = tape("fetch=8,delete=2", OPS);
     let (session, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (figures(&session), items[0]);
     let fetch = expected["fetch"];
@@ -149,7 +107,7 @@ fn a_fetch_fills_what_it_misses() {
 
 #[test]
 fn depth_is_that_of_the_set() {
-    let tape = tape("get=2,mget=2,set=1,mset=1,cas=1,set_noreply=1");
+    let tape = tape("get=2,mget=2,set=1,mset=1,cas=1,set_noreply=1", OPS);
     for wire in WireName::ALL {
         let how = Play { servers: 3, wire, connections: 2, depth: 8, ..PLAIN };
         let (session, _) = play(&tape, how).expect("a client");
@@ -161,7 +119,7 @@ fn depth_is_that_of_the_set() {
 
 #[test]
 fn what_a_protocol_lacks_is_told_before_anything_is_sent() {
-    let tape = tape("touch_noreply");
+    let tape = tape("touch_noreply", OPS);
     for (wire, fits) in [(WireName::Text, true), (WireName::Meta, true), (WireName::Binary, false)]
     {
         match play(&tape, Play { wire, ..PLAIN }) {

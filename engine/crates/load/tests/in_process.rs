@@ -1,59 +1,26 @@
 //! A tape comes to the same on the store itself as on a server over the network.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cachemark_load::{
-    Address, Client, Configuration, Control, Hashing, InProcess, Limits, PrepareError, Session, Way,
+    Address, Client, Configuration, Control, Hashing, InProcess, Limits, PrepareError, Way,
 };
-use cachemark_server::{Endpoint, IoMode, Settings, State, start};
 use cachemark_storage::Store;
-use cachemark_tape::{KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
+use cachemark_tape::Tape;
+use common::{MEMORY_BYTES, figures, server, tape};
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,\
                           cas=2,incr=2,decr,fetch";
 const OPS: u64 = 3000;
-const MEMORY_BYTES: usize = 16 << 20;
-
-fn tape(mix: &str, schedule: &Schedule) -> Arc<Tape> {
-    let workload = Workload {
-        keys: 60,
-        shape: KeyShape::Pattern("key-{index}".to_owned()),
-        size: Span { low: 0, high: 300 }.into(),
-        mix: parse_mix(mix).expect("a mix"),
-        run: 7,
-        prefill: 0.5,
-        counters: 10,
-        ..Workload::default()
-    };
-    let bytes = generate(&workload, schedule, 1).expect("a tape");
-    Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
-}
 
 const ONCE: Limits = Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
 
-/// What a session came to, without its times.
-fn figures(session: &Session) -> BTreeMap<String, [u64; 7]> {
-    let kinds = session.tally.kinds().map(|(name, kind)| {
-        let counts = [kind.attempts, kind.ok, kind.hits, kind.misses, kind.not_stored];
-        let [attempts, ok, hits, misses, not_stored] = counts;
-        let bytes = [kind.value_bytes, kind.key_bytes];
-        (name.to_owned(), [attempts, ok, hits, misses, not_stored, bytes[0], bytes[1]])
-    });
-    kinds.collect()
-}
-
-fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<String, [u64; 7]> {
-    let settings = Settings {
-        io: IoMode::Events,
-        threads: 1,
-        memory_bytes: MEMORY_BYTES,
-        item_bytes_max: 1 << 20,
-        max_connections: 64,
-    };
-    let state = Arc::new(State::new(settings, "0"));
-    let server = start(&[Endpoint::Tcp("127.0.0.1:0".to_owned())], &state).expect("a server");
+fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<&'static str, [u64; 8]> {
+    let (server, _state) = server();
     let configuration = Configuration {
         addresses: vec![Address::parse(&server.addresses[0]).expect("an address")],
         hashing: Hashing::default(),
@@ -71,7 +38,7 @@ fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<String, [u64; 7]> {
 
 #[test]
 fn a_tape_comes_to_the_same_without_a_network() {
-    let tape = tape(EVERY_KIND, &Schedule::closed(OPS));
+    let tape = tape(EVERY_KIND, OPS);
     let folder = tempfile::tempdir_in("/dev/shm").expect("shared memory");
     let shared = Store::create(&folder.path().join("store"), MEMORY_BYTES, Some(12));
     let expected = over_the_network(&tape);
@@ -88,7 +55,7 @@ fn a_tape_comes_to_the_same_without_a_network() {
 
 #[test]
 fn threads_and_segments_share_a_tape() {
-    let tape = tape("get=9,set", &Schedule::closed(OPS));
+    let tape = tape("get=9,set", OPS);
     let store = Arc::new(Store::new(MEMORY_BYTES));
     let mut ok = 0;
     for segment in 0..2 {
@@ -114,10 +81,10 @@ fn what_a_call_cannot_do_is_refused() {
         Err(PrepareError::Unsupported(text)) => text,
         _ => panic!("it is not refused"),
     };
-    let quiet = refused(tape("set_noreply", &Schedule::closed(OPS)));
+    let quiet = refused(tape("set_noreply", OPS));
     assert!(quiet.contains("set_noreply"), "{quiet}");
     let store = || Arc::new(Store::new(MEMORY_BYTES));
-    let whole = || tape("get", &Schedule::closed(OPS));
+    let whole = || tape("get", OPS);
     assert!(InProcess::prepare(store(), whole(), 0, (0, 1)).is_err());
     assert!(InProcess::prepare(store(), whole(), 1, (1, 1)).is_err());
 }

@@ -50,8 +50,6 @@ pub enum Mode {
     Set,
     Add,
     Replace,
-    Append,
-    Prepend,
     /// Only if the item is still the one with this number.
     Cas(u64),
 }
@@ -68,8 +66,6 @@ pub fn store(out: &mut Vec<u8>, mode: Mode, key: &[u8], exptime_s: u32, value: &
         Mode::Set => {}
         Mode::Add => out.extend_from_slice(b" ME"),
         Mode::Replace => out.extend_from_slice(b" MR"),
-        Mode::Append => out.extend_from_slice(b" MA"),
-        Mode::Prepend => out.extend_from_slice(b" MP"),
         Mode::Cas(token) => mark(out, b'C', token),
     }
     end(out, quiet);

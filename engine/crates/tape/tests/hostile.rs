@@ -1,8 +1,7 @@
 //! No file can fool the reader: what is damaged is refused, or every accessor stays in bounds.
 
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Law, Order, Schedule, Span, Tape, Workload, generate,
-    parse_mix,
+    Arrivals, Distribution, KeyShape, Law, Schedule, Span, Tape, Workload, generate, parse_mix,
 };
 use proptest::prelude::*;
 
@@ -24,15 +23,13 @@ fn small(timed: bool) -> Vec<u8> {
         distribution: Distribution::Zipf(0.99),
         shape: KeyShape::Length(Span { low: 2, high: 9 }.into()),
         size: Span { low: 0, high: 40 }.into(),
-        compressibility: 0.0,
         mix: parse_mix("get=5,set=2,mget=1,set_noreply=1,version=1,mset=1,incr=1,cas=1")
             .expect("a mix"),
         run: 6,
         prefill: 0.5,
         exptime_s: Law::fixed(60),
-        hit_ratio: None,
-        order: Order::Mixed,
         counters: 2,
+        ..Workload::default()
     };
     let schedule = if timed {
         Schedule::Open { arrivals: Arrivals::Uniform, rate: 1000.0, duration_ns: 40_000_000 }

@@ -1,35 +1,24 @@
 //! Sizes, expiry times and key lengths against their closed forms, at a million keys (case F18).
 
+mod common;
+
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Law, Order, Schedule, Span, Tape, Workload, generate,
-    parse_mix, seconds,
+    Arrivals, KeyShape, Law, Schedule, Span, Workload, generate, parse_mix, seconds,
 };
 
+use common::{DKW_99, open};
+
 const KEYS: u32 = 1_000_000;
-/// sup |Fₙ − F| of a million draws stays below this in 99 of 100 samples (Dvoretzky, Kiefer and
-/// Wolfowitz, with Massart's constant).
-const DKW_99: f64 = 0.00163;
 
 fn workload(keys: u32, size: &str) -> Workload {
     Workload {
         keys,
-        distribution: Distribution::Uniform,
         shape: KeyShape::Length(Law::fixed(8)),
         size: size.parse().expect("a law"),
-        compressibility: 0.0,
         mix: parse_mix("set=1,mset=1,touch=1").expect("a mix"),
         run: 2,
-        prefill: 1.0,
-        hit_ratio: None,
-        exptime_s: Law::fixed(0),
-        order: Order::Mixed,
-        counters: 0,
+        ..Workload::default()
     }
-}
-
-fn open(workload: &Workload, ops: u64) -> Tape {
-    let bytes = generate(workload, &Schedule::closed(ops), 1).expect("a workload that can be made");
-    Tape::from_bytes(bytes).expect("our own tape")
 }
 
 fn sizes(law: &str) -> Vec<u32> {

@@ -1,12 +1,12 @@
 //! Which keys are asked for, against closed forms at a million draws (case F18).
 
-use cachemark_tape::{
-    Distribution, KeyShape, Law, Order, Schedule, Tape, Verb, Workload, generate, parse_mix,
-};
+mod common;
+
+use cachemark_tape::{Distribution, KeyShape, Law, Verb, Workload, parse_mix};
+
+use common::{DKW_99, open};
 
 const DRAWS: u64 = 1_000_000;
-/// See laws.rs.
-const DKW_99: f64 = 0.00163;
 
 fn workload(keys: u32, distribution: &str, mix: &str) -> Workload {
     Workload {
@@ -14,20 +14,10 @@ fn workload(keys: u32, distribution: &str, mix: &str) -> Workload {
         distribution: distribution.parse().expect("a distribution"),
         shape: KeyShape::Length(Law::fixed(8)),
         size: Law::fixed(10),
-        compressibility: 0.0,
         mix: parse_mix(mix).expect("a mix"),
         run: 20,
-        prefill: 1.0,
-        hit_ratio: None,
-        exptime_s: Law::fixed(0),
-        order: Order::Mixed,
-        counters: 0,
+        ..Workload::default()
     }
-}
-
-fn open(workload: &Workload, ops: u64) -> Tape {
-    let bytes = generate(workload, &Schedule::closed(ops), 1).expect("a workload that can be made");
-    Tape::from_bytes(bytes).expect("our own tape")
 }
 
 /// The share of each key in a million draws.

@@ -1,24 +1,17 @@
 //! Schedules against what renewal theory says of them: counts, gaps, correlation (case F19).
 
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Law, Order, Schedule, Tape, Think, Workload, generate,
-    parse_mix,
+    Arrivals, KeyShape, Law, Schedule, Tape, Think, Workload, generate, parse_mix,
 };
 
 fn workload() -> Workload {
     Workload {
         keys: 10,
-        distribution: Distribution::Uniform,
         shape: KeyShape::Length(Law::fixed(8)),
         size: Law::fixed(10),
-        compressibility: 0.0,
         mix: parse_mix("get").expect("a mix"),
         run: 1,
-        prefill: 1.0,
-        hit_ratio: None,
-        exptime_s: Law::fixed(0),
-        order: Order::Mixed,
-        counters: 0,
+        ..Workload::default()
     }
 }
 

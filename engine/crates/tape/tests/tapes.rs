@@ -13,14 +13,11 @@ fn workload() -> Workload {
         distribution: Distribution::Zipf(0.99),
         shape: KeyShape::Length(Span { low: 4, high: 9 }.into()),
         size: Span { low: 0, high: 40 }.into(),
-        compressibility: 0.0,
         mix: parse_mix("get=5,set=2,mget=1,set_noreply=1,version=1,mset=1").expect("a mix"),
         run: 6,
         prefill: 0.5,
         exptime_s: Law::fixed(60),
-        hit_ratio: None,
-        order: Order::Mixed,
-        counters: 0,
+        ..Workload::default()
     }
 }
 

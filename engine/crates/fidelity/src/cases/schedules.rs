@@ -1,8 +1,6 @@
 //! The tape itself: arrivals and keys follow the laws that they are labelled with.
 
-use cachemark_tape::{
-    Distribution, KeyShape, Law, Order, Schedule, Span, Tape, Workload, generate, parse_mix,
-};
+use cachemark_tape::{Distribution, KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
 
 use crate::check::{Check, Findings, Unit, exact};
 use crate::trial::Trial;
@@ -102,14 +100,10 @@ fn shares(distribution: Distribution, keys: u32) -> Vec<f64> {
         distribution,
         shape: KeyShape::Length(Span { low: 8, high: 8 }.into()),
         size: Span { low: 0, high: 0 }.into(),
-        compressibility: 0.0,
         mix: parse_mix("get").expect("a mix"),
         run: 1,
         prefill: 0.0,
-        exptime_s: Law::fixed(0),
-        hit_ratio: None,
-        order: Order::Mixed,
-        counters: 0,
+        ..Workload::default()
     };
     let bytes = generate(&workload, &Schedule::closed(DRAWS), 1).expect("a tape");
     let tape = Tape::from_bytes(bytes).expect("our own tape");
