@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from cachemark.fidelity.tools.value import Job, Reading, Tool, unreadable
+from cachemark.fidelity.tools.value import Job, Reading, Tool, percent, unreadable
 
 _CONFIG = """\
 [general]
@@ -58,13 +58,8 @@ def read(job: Job, output: str) -> Reading:
     told = json.loads(results[-1])
     times = (told.get("perceived_latency") if job.rate else None) or told["get"]
     found = [(_NAME.fullmatch(name), value) for name, value in times.items()]
-    percentiles = {_percent(name[1]): value / 1e3 for name, value in found if name}
+    percentiles = {percent(name[1]): value / 1e3 for name, value in found if name}
     return Reading(percentiles_ms={**percentiles, 100: times["max_us"] / 1e3})
-
-
-def _percent(name: str) -> float:
-    """`999` is 99.9."""
-    return float(name) if len(name) < 3 else float(f"{name[:2]}.{name[2:]}")
 
 
 TOOL = Tool(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cachemark.fidelity.tools.value import Job, Reading, Tool, unreadable
+from cachemark.fidelity.tools.value import Job, Reading, Tool, percent, unreadable
 
 _CONFIG = """\
 [general]
@@ -58,12 +58,7 @@ def read(_job: Job, output: str) -> Reading:
     if not windows:
         raise unreadable("rpc-perf", output)
     told = _VALUE.findall(windows[-1])
-    return Reading(percentiles_ms={_percent(name): int(value) / 1e3 for name, value in told})
-
-
-def _percent(name: str) -> float:
-    """`999` is 99.9, `100` is 100."""
-    return float(name) if len(name) < 3 or name == "100" else float(f"{name[:2]}.{name[2:]}")
+    return Reading(percentiles_ms={percent(name): int(value) / 1e3 for name, value in told})
 
 
 TOOL = Tool(

@@ -68,3 +68,10 @@ def unreadable(tool: str, output: str) -> TrialError:
     """The error that an output without times amounts to."""
     last = next((line for line in reversed(output.splitlines()) if line.strip()), "nothing")
     return TrialError(f"{tool}: no times in its output, which ends with {last[:120]!r}")
+
+
+def percent(digits: str) -> float:
+    """The percentile that a tool names by its digits: `99`, `999` for 99.9, `100`."""
+    return (
+        float(digits) if len(digits) < 3 or digits == "100" else float(f"{digits[:2]}.{digits[2:]}")
+    )
