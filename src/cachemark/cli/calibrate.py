@@ -16,6 +16,7 @@ from rich.table import Table
 from cachemark import host, process
 from cachemark.calibrate import Calibration, Shape, append
 from cachemark.calibrate import calibrate as play
+from cachemark.cli.output import console
 from cachemark.clients import NATIVE, parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.experiment import Placement
@@ -84,4 +85,4 @@ def _print(found: list[Calibration]) -> None:
         table.add_column(column, overflow="fold")
     for one in found:
         table.add_row(*[escape(cell) for cell in row(one)])
-    Console(highlight=False).print(table)
+    console().print(table)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 
 from cachemark import process
+from cachemark.cli.output import console
 from cachemark.clients import Client, registry
 from cachemark.errors import TrialError, UnsupportedError
 from cachemark.protocol import Ready
@@ -16,7 +16,6 @@ from cachemark.wire import wires
 from cachemark.worker import Worker
 
 _HELLO_S = 20.0
-_PIPED_COLUMNS = 240
 _COLUMNS = ("client", "library", "version", "released", "protocols", "api", "callers", "state")
 
 
@@ -30,9 +29,7 @@ def clients(
         table.add_column(column, overflow="fold", no_wrap=column not in ("state", "note"))
     for client in registry(process.binary_path()).values():
         table.add_row(*_row(client), *([client.note] if notes else []))
-    console = Console()
-    # What is piped is for programs and for reading later: no line of it is folded.
-    (console if console.is_terminal else Console(width=_PIPED_COLUMNS)).print(table)
+    console().print(table)
 
 
 def _row(client: Client) -> list[str]:

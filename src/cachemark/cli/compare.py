@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from cachemark.cli.output import give
+from cachemark.cli.output import columns, give
 from cachemark.compare import RENDERERS, Compared, Wanted, across, within
 from cachemark.errors import UsageError
 from cachemark.store import Run, latest, open_run
@@ -57,7 +56,7 @@ def compare(
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
     found = [open_run(name, folder) for name in runs] or [latest(folder)]
     compared = _compare(found, cells or Cells(), figure, margin)
-    give(RENDERERS[form](compared, Console().width if out is None else None), out)
+    give(RENDERERS[form](compared, columns() if out is None else None), out)
     return 1 if fail_on_regression and compared.regressed else 0
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark import process
+from cachemark.cli.output import console
 from cachemark.clients import ClientSpec, parse_client, registry
 from cachemark.conformance import Bench, Check, Finding, checks, find
 from cachemark.errors import UsageError
@@ -36,8 +37,8 @@ def conform(
     wanted = {name: check for name, check in chosen.items() if not case or name in case}
     known = registry(process.binary_path())
     specs = [parse_client(text, known) for text in clients]
-    console = Console()
-    return max(_one(console, spec, wanted, verbose=verbose) for spec in specs)
+    to = console()
+    return max(_one(to, spec, wanted, verbose=verbose) for spec in specs)
 
 
 def _one(console: Console, spec: ClientSpec, wanted: dict[str, Check], *, verbose: bool) -> int:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cachemark.cli.output import console
 from cachemark.doctor import Check, Judgement
 from cachemark.doctor import doctor as examine
 
@@ -43,7 +43,7 @@ def _print(checks: list[Check], *, limits: bool) -> None:
         row = [check.name, f"[{style}]{check.judgement}[/]", escape(check.value)]
         row += [escape(check.limits)] if limits else []
         table.add_row(*row, escape(check.remedy))
-    console = Console()
-    console.print(table)
+    say = console().print
+    say(table)
     counts = {word: sum(c.judgement == word for c in checks) for word in ("fail", "warn")}
-    console.print(f"{counts['fail']} failed, {counts['warn']} to watch", highlight=False)
+    say(f"{counts['fail']} failed, {counts['warn']} to watch")

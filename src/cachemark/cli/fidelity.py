@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark import process
+from cachemark.cli.output import console
 from cachemark.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.fidelity import Case, Finding, cases, findings, milliseconds, named
@@ -51,7 +52,7 @@ def fidelity(
     wanted = _wanted(case, quick=quick)
     if tries < 1:
         raise UsageError(f"--tries {tries}", "at least 1")
-    console = Console(stderr=json, highlight=False)
+    to = console(stderr=json)
     tools = _tools(tool)
     found: list[Finding] = []
     told: set[tuple[str, str]] = set()
@@ -59,16 +60,16 @@ def fidelity(
         found.append(finding)
         # Why a client plays none of the cases is told once.
         if finding.state != "not applicable" or (finding.client, finding.why) not in told:
-            _progress(console, finding)
+            _progress(to, finding)
         told.add((finding.client, finding.why))
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
     else:
-        console.print(_table(wanted, found))
-    _provenance(console, tools)
+        to.print(_table(wanted, found))
+    _provenance(to, tools)
     ours = Counter(one.state for one in found if one.client not in TOOLS)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(ours.items()))
-    console.print(sums, soft_wrap=True)
+    to.print(sums, soft_wrap=True)
     return 1 if ours["failed"] else 0
 
 

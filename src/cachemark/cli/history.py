@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from cachemark.cli.output import give
+from cachemark.cli.output import columns, give
 from cachemark.errors import UsageError
 from cachemark.history import RENDERERS, Asked, Index, look_up
 
@@ -67,4 +66,4 @@ def history(
     )
     with Index(folder, rebuild=rebuild) as index:
         found = look_up(index, asked)
-    give(RENDERERS[form](found, Console().width if out is None else None), out)
+    give(RENDERERS[form](found, columns() if out is None else None), out)

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cachemark import host, process
+from cachemark.cli.output import console
 from cachemark.clients import parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.experiment import Placement
@@ -124,26 +125,26 @@ def _tell(printed: bytes) -> None:
 
 
 def _show(measured: list[Measured], settings: Settings, server: str) -> int:
-    console = Console(highlight=False)
+    say = console().print
     threads = "1 thread" if settings.threads == 1 else f"{settings.threads} threads"
     shared = "one client" if settings.connection == "shared" else "a client each"
     first = f"JMH against {server}: {threads}, {shared}; {_times(settings)}"
-    console.print(first, soft_wrap=True)
+    say(first, soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
         table.add_column(column, justify="left" if column in COLUMNS[:3] else "right", no_wrap=True)
     for each in measured:
         for row in rows(each):
             table.add_row(*row)
-    console.print(table)
+    say(table)
     failed = [f"{each.client}: {failure}" for each in measured for failure in each.absent]
     if failed:
-        console.print("\nNo figure:")
+        say("\nNo figure:")
     for line in failed:
-        console.print(line, markup=False, soft_wrap=True)
-    console.print()
+        say(line, markup=False, soft_wrap=True)
+    say()
     for note in _NOTES:
-        console.print(note, soft_wrap=True)
+        say(note, soft_wrap=True)
     return 1 if failed else 0
 
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cachemark.cli.output import console
 from cachemark.errors import UsageError
 from cachemark.footprint import Footprint
 from cachemark.memory import KEY_BYTES, Fill, fills
@@ -48,8 +48,8 @@ def _sizes(text: str) -> list[int]:
 
 
 def _print(found: list[Fill]) -> None:
-    console = Console(highlight=False)
-    console.print(
+    say = console().print
+    say(
         f"Filled until the first item had to leave; keys of {KEY_BYTES} bytes. Efficiency is what "
         "users stored, keys and values, of the server's resident memory, of what that grew by, "
         "and of its own `bytes`."
@@ -62,10 +62,10 @@ def _print(found: list[Fill]) -> None:
         if fill.footprint is not None:
             table.add_row(escape(fill.server), *_figures(fill, fill.footprint))
     if table.row_count:
-        console.print(table)
+        say(table)
     for fill in found:
         why = fill.reason or f"the fill ended as {fill.ended}"
-        console.print(escape(f"{fill.server}, {fill.value_bytes:,} B: {why}"), soft_wrap=True)
+        say(escape(f"{fill.server}, {fill.value_bytes:,} B: {why}"), soft_wrap=True)
 
 
 def _figures(fill: Fill, of: Footprint) -> list[str]:

@@ -1,11 +1,28 @@
-"""Where text goes: into a file, or to whoever reads stdout."""
+"""Where text goes: into a file, or to whoever reads stdout, and how wide that is."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+from rich.console import Console
+
 from cachemark.errors import UsageError
+
+# What is piped is for programs and for reading later: no row of a table is folded.
+_PIPED_COLUMNS = 240
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Stdout or stderr, as wide as the terminal; where there is none, wide enough for any table."""
+    return Console(stderr=stderr, highlight=False, width=columns() or _PIPED_COLUMNS)
+
+
+def columns() -> int | None:
+    """The terminal's width, or what COLUMNS says; None where text goes into a file or a pipe."""
+    stdout = Console()
+    return stdout.width if stdout.is_terminal or "COLUMNS" in os.environ else None
 
 
 def give(text: str, out: Path | None) -> None:

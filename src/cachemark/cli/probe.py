@@ -7,10 +7,10 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cachemark.cli.output import console
 from cachemark.errors import TrialError
 from cachemark.probe import EVERYTHING, Finding, examine, excluded
 from cachemark.servers import parse_spec
@@ -48,9 +48,9 @@ def probe(
 
 
 def _print(text: str, findings: list[Finding], *, whole: bool) -> None:
-    console = Console(highlight=False)
+    say = console().print
     fit = sum(finding.fit is True for finding in findings)
-    console.print(f"{escape(text)}: {fit} of {len(findings)} checks are as with memcached")
+    say(f"{escape(text)}: {fit} of {len(findings)} checks are as with memcached")
     table = Table(box=None, pad_edge=False)
     for column in ("check", "", "seen", "so"):
         table.add_column(column, overflow="fold")
@@ -59,6 +59,6 @@ def _print(text: str, findings: list[Finding], *, whole: bool) -> None:
             seen, means = escape(finding.seen), escape(finding.means)
             table.add_row(escape(finding.name), _WORDS[finding.fit], seen, means)
     if table.row_count:
-        console.print(table)
+        say(table)
     cannot = sorted(excluded(findings))
-    console.print(f"not to be timed: {', '.join(cannot)}\n" if cannot else "")
+    say(f"not to be timed: {', '.join(cannot)}\n" if cannot else "")

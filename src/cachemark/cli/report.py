@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from cachemark.cli.output import columns
 from cachemark.errors import UsageError
 from cachemark.report import PICTURE, PICTURES, draw, files, forms, sum_up
 from cachemark.store import Run, latest, open_run
@@ -36,7 +36,7 @@ def report(
     if form == PICTURE:
         _picture(found, out)
         return
-    made = files(form, found, Console().width if out is None else None)
+    made = files(form, found, columns() if out is None else None)
     if not made:
         raise UsageError(f"{found.id} has nothing for --format {form}: no trial counts")
     if out is None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from cachemark import host, process, suites
 from cachemark.campaign import Parties, run_campaign
 from cachemark.cli.display import make_display
+from cachemark.cli.output import columns
 from cachemark.cli.overrides import Overrides, apply
 from cachemark.clients import parse_client, registry
 from cachemark.errors import UsageError
@@ -119,7 +120,7 @@ def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
         )
         raise
     _write_reports(run_)
-    print(render("table", run_, Console().width))
+    print(render("table", run_, columns()))
     print(f"outcomes {run_.folder / 'outcomes.jsonl'} · report {run_.folder / 'report.md'}")
     return _status(outcomes)
 

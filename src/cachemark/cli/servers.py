@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 import cachemark.servers
+from cachemark.cli.output import console
 from cachemark.errors import TrialError, UsageError
 from cachemark.servers import Kind, kinds, parse_spec
 
@@ -30,7 +30,7 @@ def servers(
     for kind in kinds():
         what = f"{kind.summary}; {kind.note}" if kind.note else kind.summary
         table.add_row(kind.name, escape(what), escape(kind.form), escape(_state(kind)))
-    Console().print(table)
+    console().print(table)
 
 
 def _state(kind: Kind) -> str:

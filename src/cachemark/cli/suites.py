@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
 
 from cachemark import suites as shipped
+from cachemark.cli.output import console
 from cachemark.plan import cells
 
 
@@ -19,4 +19,4 @@ def suites() -> None:
         table.add_row(
             name, experiment.question, str(len(cells(experiment))), str(experiment.blocks)
         )
-    Console().print(table)
+    console().print(table)

@@ -258,9 +258,8 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
             "Closed loop: response times exclude waiting to send, so they are not those under load."
         )
     if experiment.blocks < 5:
-        notes.append(
-            f"{experiment.blocks} blocks are few: take 5 or more (--blocks) before you quote any."
-        )
+        few = "1 block is" if experiment.blocks == 1 else f"{experiment.blocks} blocks are"
+        notes.append(f"{few} few: take 5 or more (--blocks) before you quote any.")
     notes += _too_few(summaries)
     for summary in summaries:
         notes += [f"{summary.cell.client}: {note}" for note in summary.notes]

@@ -13,6 +13,8 @@ from cachemark.report.tables import Table, kinds, ranking, title
 from cachemark.report.value import Report
 
 _WIDTH = 120
+# Columns of a name that is never folded.
+_SHORT = 32
 
 
 def render(report: Report, width: int | None) -> str:
@@ -83,7 +85,8 @@ def draw(table: Table, width: int | None, dispensable: Sequence[str] = _DISPENSA
             escape(column),
             justify="left" if left else "right",
             # Names give way where nothing is left to do without: a figure cut in two is another.
-            no_wrap=width is not None and index > 0,
+            # A name cut in two is no name either, where prose can give way.
+            no_wrap=index > 0 if width is not None else index == 0 and _is_short(table, index),
             overflow="fold",
         )
     for row in table.rows:
@@ -100,6 +103,10 @@ def _fitting(table: Table, width: int, dispensable: Sequence[str]) -> list[int]:
             break
         shown = [index for index in shown if table.columns[index] != name]
     return shown
+
+
+def _is_short(table: Table, index: int) -> bool:
+    return _column_width(table, index) <= _SHORT
 
 
 def _column_width(table: Table, index: int) -> int:

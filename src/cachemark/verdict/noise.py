@@ -48,7 +48,8 @@ def _counted(name: str) -> Callable[[HostNoise], float | None]:
 def _pressure(what: str) -> Callable[[HostNoise], float | None]:
     def of(noise: HostNoise) -> float | None:
         waited_us = noise.counters.get(f"{what}_pressure_us")
-        return None if waited_us is None else waited_us * 1e5 / noise.window_ns
+        # The kernel adds it up behind the clock: a share above all of the time is not one.
+        return None if waited_us is None else min(100.0, waited_us * 1e5 / noise.window_ns)
 
     return of
 
