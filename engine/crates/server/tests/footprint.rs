@@ -34,7 +34,8 @@ fn the_modes_are_really_different() {
         }
         threads() as i64 - before as i64
     };
-    assert!(grown(IoMode::Blocking) >= 40);
+    // Not exactly 40 and 0: threads of the former test may still be ending.
+    assert!(grown(IoMode::Blocking) >= 30);
     for io in IoMode::here().filter(|io| *io != IoMode::Blocking) {
         assert!(grown(io) < 30, "{io:?}");
     }
