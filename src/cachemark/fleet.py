@@ -12,7 +12,7 @@ import msgspec
 
 from cachemark import histogram
 from cachemark.errors import TrialError
-from cachemark.protocol import Course, Done, Operation, Prepare, Progress, Ready, Run
+from cachemark.protocol import Course, Done, Operation, Prepare, Progress, Ready, Run, Sections
 from cachemark.worker import Worker
 
 # Several workers start at one planned instant; this is the time for the request to reach them all.
@@ -151,6 +151,21 @@ def merge(parts: list[Done]) -> Done:
         barriers=sum(part.barriers for part in parts),
         beyond=sum(part.beyond for part in parts),
         course=_merge_courses([part.course for part in parts]),
+        sections=_merge_sections([part.sections for part in parts]),
+    )
+
+
+def _merge_sections(parts: list[Sections | None]) -> Sections | None:
+    """Part by part, where all workers have them and all are as long and as many."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or len({(p.length_ns, len(p.response)) for p in known}) != 1:
+        return None
+    return Sections(
+        length_ns=known[0].length_ns,
+        ok=_added([part.ok for part in known]),
+        response=[
+            _merge_blobs(list(blobs)) for blobs in zip(*[p.response for p in known], strict=True)
+        ],
     )
 
 

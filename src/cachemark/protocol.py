@@ -191,6 +191,20 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     response_ns: Annotated[list[Count], Meta(description="the sum of their response times")]
 
 
+class Sections(msgspec.Struct, frozen=True, kw_only=True):
+    """A window in a few parts of equal length, all kinds together, each with its own histogram.
+
+    An operation is of the part that it ended in, or of the last if it ended after the window.
+    """
+
+    length_ns: Annotated[int, Meta(ge=1, description="length of each part")]
+    ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each part")]
+    response: Annotated[
+        list[Histogram | None],
+        Meta(description="response times of what ended in each, timeouts as in `operations`"),
+    ]
+
+
 class Done(Message, frozen=True, kw_only=True, tag="done"):
     """The end of a run."""
 
@@ -236,6 +250,9 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     ] = 0
     course: Annotated[
         Course | None, Meta(description="what the window's stationarity is judged by")
+    ] = None
+    sections: Annotated[
+        Sections | None, Meta(description="what intervals within one trial are made from")
     ] = None
 
 

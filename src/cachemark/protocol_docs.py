@@ -11,7 +11,15 @@ from typing import Any
 import msgspec
 
 from cachemark import protocol
-from cachemark.protocol import ANSWERS, PROTOCOL_VERSION, REQUESTS, Course, Message, Operation
+from cachemark.protocol import (
+    ANSWERS,
+    PROTOCOL_VERSION,
+    REQUESTS,
+    Course,
+    Message,
+    Operation,
+    Sections,
+)
 
 _INTRODUCTION = """\
 # The worker protocol, version {version}
@@ -66,10 +74,9 @@ def document() -> str:
     parts += [_section(message) for message in REQUESTS]
     parts.append("## Answers\n")
     parts += [_section(message) for message in ANSWERS]
-    parts.append("## Operation, a part of `done`\n")
-    parts.append(_body(Operation))
-    parts.append("## Course, a part of `done`\n")
-    parts.append(_body(Course))
+    for part in (Operation, Course, Sections):
+        parts.append(f"## {part.__name__}, a part of `done`\n")
+        parts.append(_body(part))
     return "\n".join(parts)
 
 

@@ -12,7 +12,7 @@ from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
 from cachemark.plan import AGAIN
 from cachemark.report import audit as audited
-from cachemark.report import calibration, disturbance, emcache, loops, published
+from cachemark.report import calibration, disturbance, emcache, loops, published, within
 from cachemark.report.format import interval, number, time
 from cachemark.report.trials import trial_rows
 from cachemark.report.value import Absence, Group, Report, Row, Section
@@ -59,6 +59,7 @@ def build(
         ],
         environment=_environment(header),
         sections=[
+            *within.sections(summaries),
             *_then_and_now(experiment, outcomes, summaries),
             *loops.sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),

@@ -90,13 +90,13 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part that only some suites have: a table of its own, and its figures if they are plotted.
 
-    `topic` is whether it is about what others published, the workers themselves, or the audit of
-    servers and levels; `unit` is that of all its bars, and `more_is_better` says which of them is
-    the best; `prose`: its columns are text, not figures.
+    `topic` is whether it is about what others published, the workers themselves, the audit of
+    servers and levels, or single trials; `unit` is that of all its bars, and `more_is_better` says
+    which of them is the best; `prose`: its columns are text, not figures.
     """
 
     title: str
-    topic: Literal["published", "loops", "audit"] = "published"
+    topic: Literal["published", "loops", "audit", "within"] = "published"
     columns: list[str]
     rows: list[list[str]]
     notes: list[str]

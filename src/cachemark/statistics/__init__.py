@@ -22,6 +22,7 @@ from cachemark.statistics.interval import (
 )
 from cachemark.statistics.precision import MOST, pairs_for, trials_for
 from cachemark.statistics.summary import PERCENTILES, CellSummary, KindSummary, Times, summarise
+from cachemark.statistics.within import Within, least_section, sectioned, within
 
 __all__ = [
     "FIGURES",
@@ -38,6 +39,7 @@ __all__ = [
     "Outlook",
     "Point",
     "Times",
+    "Within",
     "against_itself",
     "compare",
     "decide",
@@ -46,6 +48,7 @@ __all__ = [
     "holm",
     "independent_ratio",
     "least_sample",
+    "least_section",
     "mean_error",
     "of_values",
     "ok",
@@ -54,8 +57,10 @@ __all__ = [
     "pairs_for",
     "rate",
     "response_ns",
+    "sectioned",
     "side",
     "summarise",
     "trials_for",
     "unpaired",
+    "within",
 ]

@@ -19,6 +19,7 @@ from cachemark.statistics.figures import (
     server_cpu_us,
 )
 from cachemark.statistics.interval import Interval, geometric
+from cachemark.statistics.within import Within, within
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
@@ -53,7 +54,10 @@ class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell: what its valid trials came to, and what became of the others."""
+    """A cell: what its valid trials came to, and what became of the others.
+
+    `within` is only there where one trial counts, so that no figure has an interval over trials.
+    """
 
     cell: Cell
     trials: int
@@ -67,6 +71,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     client_cpu_us: Interval | None
     server_cpu_us: Interval | None
     server_rss_bytes: Interval | None = None
+    within: Within | None = None
     rejected: dict[str, int]
     notes: list[str]
     unsupported: str
@@ -101,6 +106,7 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         client_cpu_us=_client_cpu(windows),
         server_cpu_us=_server_cpu(valid),
         server_rss_bytes=_server_rss(valid),
+        within=within(valid[0], PERCENTILES) if len(valid) == 1 else None,
         rejected=_rejected(trials),
         notes=list(dict.fromkeys(note for trial in trials for note in trial.notes)),
         unsupported=unsupported.reason if unsupported else "",

@@ -97,6 +97,14 @@ pub struct Done {
     pub barriers: u64,
     pub beyond: u64,
     pub course: Course,
+    pub sections: Option<Sections>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Sections {
+    pub length_ns: u64,
+    pub ok: Vec<u64>,
+    pub response: Vec<Option<String>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -143,6 +151,18 @@ impl Done {
             barriers: tally.barriers,
             beyond: tally.beyond,
             course: Course::new(&tally.course),
+            sections: session.sections.as_ref().map(Sections::new),
+        }
+    }
+}
+
+impl Sections {
+    fn new(sections: &load::Sections) -> Sections {
+        let each = &sections.each;
+        Sections {
+            length_ns: sections.length_ns,
+            ok: each.iter().map(|section| section.ok).collect(),
+            response: each.iter().map(|section| encode_histogram(&section.response)).collect(),
         }
     }
 }

@@ -91,6 +91,7 @@ impl Findings {
             ("responses misplaced", 0, misplaced(&gets.response, &truth.responses_ns())),
             ("services misplaced", 0, misplaced(&gets.service, &truth.services_ns())),
             ("lags misplaced", 0, misplaced(&tally.lag, &lags_ns)),
+            ("parts misplaced", 0, parts_misplaced(self.played())),
         ];
         let checks = figures.map(|(name, expected, measured)| exact(name, expected, measured));
         self.checks.extend(checks);
@@ -190,6 +191,14 @@ impl Findings {
             findings.check(check)
         })
     }
+}
+
+/// How many response times are in another part of the window, or bucket of it, than they were.
+fn parts_misplaced(played: &Played) -> u64 {
+    let Some(sections) = &played.session.sections else { return played.truth.requests() };
+    let exact_ns = played.truth.responses_by(sections.length_ns, sections.each.len());
+    let parts = sections.each.iter().zip(&exact_ns);
+    parts.map(|(part, exact_ns)| misplaced(&part.response, exact_ns)).sum()
 }
 
 /// A count that must be exactly that.

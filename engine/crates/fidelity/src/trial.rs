@@ -1,7 +1,8 @@
 //! One virtual trial: a tape, a load, a scripted server; what the client recorded, and the truth.
 
 use cachemark_load::{
-    Clock, EventLoop, KindTally, Links, Player, Session, Share, Shared, Window, percentile_ns,
+    Clock, EventLoop, KindTally, Links, Player, SECTIONS, Session, Share, Shared, Window,
+    percentile_ns,
 };
 use cachemark_tape::{
     Arrivals, Distribution, KeyShape, Lane, Schedule, Span, Tape, Think, Workload, generate,
@@ -166,7 +167,8 @@ impl Trial {
             let start_ns = clock.now_ns();
             links.network_mut().begin_window(start_ns);
             let end_ns = start_ns + length_ns;
-            let window = Window { start_ns, end_ns, timeout_ns: self.timeout_ns };
+            let section_ns = Some(length_ns / SECTIONS as u64);
+            let window = Window { start_ns, end_ns, timeout_ns: self.timeout_ns, section_ns };
             let player = Player::new(tape, share, window, self.connections, self.depth);
             let drain_end_ns = end_ns + 2 * self.timeout_ns;
             EventLoop::new(player, clock.clone(), &mut links, &Shared::default(), drain_end_ns)

@@ -29,21 +29,25 @@ impl Life {
 #[derive(Debug)]
 pub struct Truth {
     timeout_ns: u64,
+    /// When the window of each of these requests began.
+    began_ns: u64,
     lives: Vec<Life>,
 }
 
 impl Truth {
     pub fn new(timeout_ns: u64) -> Truth {
-        Truth { timeout_ns, lives: Vec::new() }
+        Truth { timeout_ns, began_ns: 0, lives: Vec::new() }
     }
 
-    /// Take another lane's requests in.
+    /// Take another lane's requests in, whose window began at the same instant.
     pub fn add(&mut self, lane: Truth) {
+        self.began_ns = lane.began_ns;
         self.lives.extend(lane.lives);
     }
 
     /// Forget what was before: a window begins.
-    pub fn begin(&mut self) {
+    pub fn begin(&mut self, now_ns: u64) {
+        self.began_ns = now_ns;
         self.lives.clear();
     }
 
@@ -77,6 +81,17 @@ impl Truth {
     /// From intended start to end, of those whose time counts, in order of size.
     pub fn responses_ns(&self) -> Vec<u64> {
         self.times(Life::intended_ns)
+    }
+
+    /// The same by the part of the window in which each ended; the last has what ended beyond it.
+    pub fn responses_by(&self, part_ns: u64, parts: usize) -> Vec<Vec<u64>> {
+        let mut found = vec![Vec::new(); parts];
+        for life in &self.lives {
+            let Some((End::Answered | End::TimedOut, at_ns)) = life.end else { continue };
+            let part = ((at_ns - self.began_ns) / part_ns) as usize;
+            found[part.min(parts - 1)].push(at_ns - life.intended_ns());
+        }
+        found.into_iter().map(sorted).collect()
     }
 
     /// From send to end.

@@ -105,7 +105,7 @@ impl<'tape> World<'tape> {
     /// A window begins: what was before is not part of its truth.
     pub fn begin_window(&mut self, start_ns: u64) {
         self.window_ns = start_ns;
-        self.truth.begin();
+        self.truth.begin(start_ns);
     }
 
     pub fn clock(&self) -> VirtualClock {

@@ -15,6 +15,7 @@ use crate::intervals::{Interval, Intervals};
 use crate::lanes::{self, Lanes, Phase};
 use crate::outside::Clock;
 use crate::player::Player;
+use crate::sections::{SECTIONS, Sections};
 use crate::share::Window;
 use crate::socket::Address;
 use crate::spread::{Hashing, Spread};
@@ -114,6 +115,8 @@ pub struct Session {
     pub send_elapsed_ns: u64,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
+    /// Where the window's length was known, and nobody watched it interval by interval.
+    pub sections: Option<Sections>,
 }
 
 impl Session {
@@ -127,7 +130,8 @@ impl Session {
             elapsed_ns = elapsed_ns.max(elapsed);
             send_elapsed_ns = send_elapsed_ns.max(sent);
         }
-        Session { tally, elapsed_ns, send_elapsed_ns, cpu_user_ns: 0, cpu_system_ns: 0 }
+        let sections = Sections::of(players.iter().map(Player::tally));
+        Session { tally, elapsed_ns, send_elapsed_ns, cpu_user_ns: 0, cpu_system_ns: 0, sections }
     }
 }
 
@@ -175,7 +179,10 @@ impl Client {
 
     /// Play one phase on all threads; blocks until it is over and drained.
     pub fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
-        let window = window_of(limits, self.configuration.timeout);
+        let mut window = window_of(limits, self.configuration.timeout);
+        if control.shared.intervals.is_some() {
+            window.section_ns = None; // a tally that is handed over has no parts
+        }
         let before = cpu_times();
         let phase = Phase {
             configuration: &self.configuration,
@@ -211,6 +218,9 @@ pub(crate) fn window_of(limits: Limits, timeout: Duration) -> Window {
         start_ns,
         end_ns: start_ns + duration_ns.unwrap_or(FAR_NS),
         timeout_ns: timeout.as_nanos() as u64,
+        section_ns: duration_ns
+            .map(|duration_ns| duration_ns / SECTIONS as u64)
+            .filter(|ns| *ns > 0),
     }
 }
 

@@ -44,16 +44,20 @@ impl Course {
         }
     }
 
-    /// An operation ended at that instant. Instants come in order, but for what a slice absorbs.
+    /// An operation ended in the slice that is going on.
     #[inline]
-    pub fn ended(&mut self, now_ns: u64, response_ns: u64) {
-        if now_ns >= self.end_ns {
-            self.advance(now_ns);
-        }
+    pub fn note(&mut self, response_ns: u64) {
         self.slices[self.current].add(Slice { ok: 1, response_ns });
     }
 
-    #[cold]
+    /// Go on to the slice that an instant is in; returns when that ends. Instants come in order.
+    pub fn reach(&mut self, now_ns: u64) -> u64 {
+        if now_ns >= self.end_ns {
+            self.advance(now_ns);
+        }
+        self.end_ns
+    }
+
     fn advance(&mut self, now_ns: u64) {
         while (now_ns - self.start_ns) / self.slice_ns >= SLICES as u64 {
             self.fold();
@@ -102,10 +106,15 @@ impl Course {
 mod tests {
     use super::*;
 
+    fn ended(course: &mut Course, now_ns: u64, response_ns: u64) {
+        course.reach(now_ns);
+        course.note(response_ns);
+    }
+
     /// One operation each millisecond, that took as many ns as milliseconds had gone.
     fn steady(from_ms: u64, to_ms: u64) -> Course {
         let mut course = Course::new(7);
-        (from_ms..to_ms).for_each(|ms| course.ended(7 + ms * SHORTEST_NS, ms));
+        (from_ms..to_ms).for_each(|ms| ended(&mut course, 7 + ms * SHORTEST_NS, ms));
         course
     }
 
@@ -129,8 +138,8 @@ mod tests {
     #[test]
     fn a_pause_leaves_empty_slices() {
         let mut course = Course::new(0);
-        course.ended(10, 1);
-        course.ended(5 * SHORTEST_NS, 2);
+        ended(&mut course, 10, 1);
+        ended(&mut course, 5 * SHORTEST_NS, 2);
         let ok: Vec<_> = course.slices().iter().map(|slice| slice.ok).collect();
         assert_eq!(ok, [1, 0, 0, 0, 0, 1]);
     }

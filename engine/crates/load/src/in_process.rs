@@ -18,6 +18,7 @@ use crate::lanes::{share_of, wait_until};
 use crate::ledger::Ledger;
 use crate::outside::Clock;
 use crate::pending::Pending;
+use crate::sections::Sections;
 use crate::share::{Share, Window};
 use crate::tally::{Failure, Tally};
 
@@ -81,6 +82,7 @@ impl InProcess {
             send_elapsed_ns: 0,
             cpu_user_ns: after.0 - before.0,
             cpu_system_ns: after.1 - before.1,
+            sections: Sections::of(callers.iter().map(|caller| &caller.ledger.tally)),
         };
         for caller in callers {
             session.tally.add(&caller.ledger.tally);
@@ -113,7 +115,7 @@ impl<'a> Caller<'a> {
             book: Book::new(tape, None),
             share,
             window,
-            ledger: Ledger::new(Tally::new(tape, window.start_ns)),
+            ledger: Ledger::new(Tally::of_window(tape, &window)),
             epoch: (unix_ns(), Monotonic.now_ns()),
             sent_ns: window.start_ns,
             last_ns: window.start_ns,

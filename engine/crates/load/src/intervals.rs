@@ -65,6 +65,7 @@ impl Intervals {
         empty.max_in_flight = mem::take(&mut tally.max_in_flight);
         // So is its course; those that are handed over stay empty.
         mem::swap(&mut empty.course, &mut tally.course);
+        empty.turn_ns = tally.turn_ns;
         parts.push(Part { tally: mem::replace(tally, empty), length_ns });
         true
     }

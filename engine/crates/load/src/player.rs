@@ -70,7 +70,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             stopped: false,
             last_reply_ns: window.start_ns,
             last_send_ns: window.start_ns,
-            ledger: Ledger::new(Tally::new(tape, window.start_ns)),
+            ledger: Ledger::new(Tally::of_window(tape, &window)),
         }
     }
 

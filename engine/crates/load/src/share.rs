@@ -9,6 +9,8 @@ pub struct Window {
     /// No operation begins, or is due, at or after this instant.
     pub end_ns: u64,
     pub timeout_ns: u64,
+    /// How long each part is that is recorded by itself; `None`: the window is not cut.
+    pub section_ns: Option<u64>,
 }
 
 /// What of the tape a player plays.

@@ -8,6 +8,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use crate::course::Course;
+use crate::sections::Cuts;
+use crate::share::Window;
 
 /// Bounds of every histogram: 1 ns to 100 s at 3 significant digits.
 const HIGHEST_NS: u64 = 100_000_000_000;
@@ -72,7 +74,7 @@ pub struct KindTally {
     pub service: Histogram<u64>,
 }
 
-fn histogram() -> Histogram<u64> {
+pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS).expect("fixed bounds that are valid")
 }
 
@@ -105,7 +107,7 @@ pub fn percentile_ns(histogram: &Histogram<u64>, percent: f64) -> u64 {
 }
 
 /// The histogram of the values of both.
-fn merge(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
+pub(crate) fn merge(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
     if planted(Bug::AveragedPercentiles) && !sum.is_empty() && !part.is_empty() {
         let mut averaged = histogram();
         let each = (sum.len() + part.len()) / 100;
@@ -209,6 +211,10 @@ pub struct Tally {
     pub beyond: u64,
     /// Of the operations that were answered rightly, whatever their kind.
     pub course: Course,
+    /// Where the window is cut into parts: a kind's response times are then those of the last.
+    pub(crate) cuts: Option<Box<Cuts>>,
+    /// When a slice of the course or a part of the window ends next.
+    pub(crate) turn_ns: u64,
 }
 
 impl Tally {
@@ -230,11 +236,24 @@ impl Tally {
             blocked: 0,
             beyond: 0,
             course: Course::new(start_ns),
+            cuts: None,
+            turn_ns: start_ns,
         };
         tally.kind_mut(Verb::Set, false);
         for j in 0..tape.op_count() {
             let op = tape.op(j);
             tally.kind_mut(op.verb, op.noreply);
+        }
+        tally
+    }
+
+    /// A tally of one player's window, which may be in parts.
+    pub(crate) fn of_window(tape: &Tape, window: &Window) -> Tally {
+        let mut tally = Tally::new(tape, window.start_ns);
+        if let Some(length_ns) = window.section_ns {
+            let kinds = (0..Tally::KINDS).filter(|index| tally.kinds[*index].is_some());
+            let cuts = Cuts::new(window.start_ns, length_ns, &kinds.collect::<Vec<_>>());
+            tally.cuts = Some(Box::new(cuts));
         }
         tally
     }
@@ -283,6 +302,10 @@ impl Tally {
         merge(&mut self.late, &other.late);
         self.beyond += other.beyond;
         self.course.add(&other.course);
+        for (index, part) in other.cuts.iter().flat_map(|cuts| cuts.past()) {
+            let kind = self.kinds[*index].get_or_insert_with(|| Box::new(KindTally::new()));
+            merge(&mut kind.response, part);
+        }
         self.max_in_flight += other.max_in_flight;
         self.bound += other.bound;
         self.unsent += other.unsent;
@@ -299,6 +322,9 @@ impl Tally {
     /// An operation was answered rightly.
     #[inline]
     pub(crate) fn completed(&mut self, at: &Stamps, figures: &Figures) {
+        if at.now_ns >= self.turn_ns {
+            self.turn(at.now_ns);
+        }
         let kind = self.kind_mut(at.verb, at.noreply);
         kind.ok += 1;
         kind.hits += u64::from(figures.hits);
@@ -309,7 +335,32 @@ impl Tally {
         kind.key_bytes += figures.key_bytes;
         kind.busy_ns += at.now_ns.saturating_sub(at.sent_ns);
         self.beyond += u64::from(kind.times(at.due_ns, at.sent_ns, at.now_ns));
-        self.course.ended(at.now_ns, at.now_ns.saturating_sub(at.due_ns));
+        self.course.note(at.now_ns.saturating_sub(at.due_ns));
+    }
+
+    /// A slice of the course has ended, or a part of the window.
+    #[cold]
+    fn turn(&mut self, now_ns: u64) {
+        self.cut(now_ns);
+        let slice_end_ns = self.course.reach(now_ns);
+        self.turn_ns =
+            self.cuts.as_ref().map_or(slice_end_ns, |cuts| cuts.end_ns.min(slice_end_ns));
+    }
+
+    /// Begin the part of the window that an instant is in.
+    fn cut(&mut self, now_ns: u64) {
+        if self.cuts.as_ref().is_none_or(|cuts| now_ns < cuts.end_ns) {
+            return;
+        }
+        let ok = self.ok();
+        let Some(cuts) = &mut self.cuts else { return };
+        while now_ns >= cuts.end_ns {
+            for (index, kept) in cuts.next(ok) {
+                if let Some(kind) = &mut self.kinds[*index] {
+                    std::mem::swap(&mut kind.response, kept);
+                }
+            }
+        }
     }
 
     /// An operation was answered with a wrong value: it is neither an operation nor a time.
@@ -320,6 +371,7 @@ impl Tally {
     /// An operation failed. A timeout's time is recorded as long as it lasted: it is at least that
     /// long, and leaving it out would flatter the tail.
     pub(crate) fn failure(&mut self, at: &Stamps, failure: Failure) {
+        self.cut(at.now_ns);
         let kind = self.kind_mut(at.verb, at.noreply);
         kind.errors[failure as usize] += 1;
         if failure == Failure::Timeout && !planted(Bug::DroppedTimeouts) {

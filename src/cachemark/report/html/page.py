@@ -63,6 +63,7 @@ def page(report: Report) -> Page:
         ],
         loads=drawn.loads(),
         memory=memory,
+        within=[part for topic, part in sections if topic == "within"],
         published=[part for topic, part in sections if topic == "published"],
         loops=[part for topic, part in sections if topic == "loops"],
         audit=[part for topic, part in sections if topic == "audit"],
