@@ -109,8 +109,10 @@ class Level(Record, frozen=True, kw_only=True):
 class Steadiness(Record, frozen=True, kw_only=True):
     """Whether a window was level: of its rate (1/s) in a closed loop, its response time (ns) else.
 
-    `why` says why it was not judged. `warmup_end_ms` is where a window that began slower became
-    level; `trend_percent` is the change over the whole window along its Theil-Sen line.
+    An open loop that is judged by the server's counters has no response time by itself, only its
+    rise above the least of its readings: those are its levels. `why` says why it was not judged.
+    `warmup_end_ms` is where a window that began slower became level; `trend_percent` is the change
+    over the whole window along its Theil-Sen line.
     """
 
     of: Literal["rate", "response"]
@@ -125,10 +127,14 @@ class Steadiness(Record, frozen=True, kw_only=True):
 
 
 class Tick(Record, frozen=True, kw_only=True):
-    """How many commands the server had done by then; `at_ns` counts from the window's start."""
+    """How many commands the server had done by then; `at_ns` counts from the window's start.
+
+    `due` is how many operations of an open loop were due by then.
+    """
 
     at_ns: int
     commands: int
+    due: int | None = None
 
 
 class HostNoise(Record, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from cachemark.errors import TrialError
 from cachemark.host import NoiseProbe
 from cachemark.outcome import Sample, Tick
 from cachemark.servers import RunningServer
+from cachemark.verdict.counts import commands
 
 PERIOD_S = 1.0
 # Of the hundred or so that a server tells: what moves while it is measured.
@@ -30,18 +31,6 @@ KEPT = (
 )
 
 
-# Every command that a server counts; each is one of its own counters.
-_COMMANDS = (
-    "cmd_get",
-    "cmd_set",
-    "cmd_touch",
-    "delete_hits",
-    "delete_misses",
-    "incr_hits",
-    "incr_misses",
-    "decr_hits",
-    "decr_misses",
-)
 # How long a nap is: a pause of the machine is seen where one ends in it. Each costs a measured
 # thread some µs of its CPU where there is none to spare, so there are far too few to show in p99.9.
 _NAP_S = 0.1
@@ -70,6 +59,7 @@ class Sampler:
         self._period_s = period_s
         self._ops: tuple[int, int] | None = None
         self._silent = False
+        self.began_unix_ns = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
@@ -87,7 +77,7 @@ class Sampler:
         self._ops = (ops, time.time_ns())
 
     def _run(self) -> None:
-        began = time.monotonic()
+        began, self.began_unix_ns = time.monotonic(), time.time_ns()
         sample_due = began + self._period_s
         tick_due = math.inf if self._tick_s is None else began + self._tick_s
         while not self._nap(min(sample_due, tick_due)):
@@ -112,11 +102,10 @@ class Sampler:
         return False
 
     def _tick(self, began: float) -> None:
-        stats = self._asked()
-        commands = [int(stats[name]) for name in _COMMANDS if stats.get(name, "").isdecimal()]
-        if commands:
+        done = commands(self._asked())
+        if done is not None:
             at_ns = round((time.monotonic() - began) * 1e9)
-            self.ticks.append(Tick(at_ns=at_ns, commands=sum(commands)))
+            self.ticks.append(Tick(at_ns=at_ns, commands=done))
 
     def _sample(self) -> Sample:
         if self._noise:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -21,6 +21,7 @@ from cachemark.outcome import HostNoise, Outcome, Sample, ServerFacts, ServerUse
 from cachemark.prefill import filled
 from cachemark.protocol import Done, Phase, Prepare, Ready, Run
 from cachemark.sampler import Sampler
+from cachemark.schedule import Schedule
 from cachemark.servers import RunningServer, ServerSpec, options_for, running
 from cachemark.tapes import Tape
 from cachemark.verdict import concluded, invalid, judge
@@ -138,7 +139,7 @@ def _judged(blank: Outcome, setting: Setting, notes: _Notes) -> Outcome:
         after=doubt.after,
         shared_server=setting.server.kind == "remote",
         merges=notes.worker is not None and "merges" in notes.worker.capabilities,
-        ticks=notes.ticks,
+        ticks=_with_due(setting, notes.ticks),
         noise=notes.noise,
         policy=setting.noise,
     )
@@ -332,7 +333,7 @@ def _measure(
             notes.phases["measure"] = fleet.run(request, watched)
         finally:
             notes.samples = sampler.samples
-            notes.ticks = sampler.ticks
+            notes.ticks = _since(fleet.began_unix_ns - sampler.began_unix_ns, sampler.ticks)
     notes.measure_began_unix_ns = fleet.began_unix_ns
     notes.noise = noise.stop()
     used = server.use()
@@ -345,6 +346,20 @@ def _measure(
             rss_peak_bytes=used.rss_peak_bytes,
             threads=used.threads,
         )
+
+
+def _since(ahead_ns: int, ticks: Sequence[Tick]) -> list[Tick]:
+    """Readings by the window's clock, which began so long after the sampler's."""
+    moved = [msgspec.structs.replace(tick, at_ns=tick.at_ns - ahead_ns) for tick in ticks]
+    return [tick for tick in moved if tick.at_ns >= 0]
+
+
+def _with_due(setting: Setting, ticks: Sequence[Tick]) -> list[Tick]:
+    """What an open loop's tape had due by each reading; a closed loop's has nothing."""
+    if setting.load.schedule == "closed" or not ticks:
+        return list(ticks)
+    schedule = Schedule(setting.tape.path)
+    return [msgspec.structs.replace(tick, due=schedule.due(tick.at_ns)) for tick in ticks]
 
 
 def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[[int], None]:

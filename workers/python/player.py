@@ -12,6 +12,7 @@ from itertools import chain, count, islice, repeat
 
 import tasks
 import threads
+from course import course
 from operations import Operations
 from record import Record, encode, summed
 from window import Window, clock, wait_until
@@ -165,6 +166,7 @@ class Player:
             "cpu_user_ns": int((after.ru_utime - before.ru_utime) * 1e9),
             "cpu_system_ns": int((after.ru_stime - before.ru_stime) * 1e9),
             "barriers": sum(record.barriers for record in records),
+            "course": course(records, start_ns) if self.waits else None,
         }
 
 

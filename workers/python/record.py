@@ -30,6 +30,7 @@ class Record:
         self.codes = array("q")  # what it came to, see judge.py
         self.times = array("Q")  # ns from its call to its end
         self.lags = array("Q")  # open loop: ns from its due instant to its call
+        self.ends = array("Q")  # open loop: when it ended
         self.unsent = []  # open loop: (number, ns that it waited) of what was never sent
         self.failed = self.bound = self.peak = self.barriers = 0
         self.sent_ns = self.ended_ns = 0

@@ -111,8 +111,9 @@ async def opened(lanes):
             lanes.waiting -= 1
         if call is None:
             return
-        began, _ = await lanes.call(*call[1:])
+        began, ended = await lanes.call(*call[1:])
         record.lags.append(began - due)
+        record.ends.append(ended)
 
 
 async def due_now(due, window):

@@ -44,7 +44,8 @@ def opened(session, calls, window, record, active):
     popping are atomic.
     """
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
-    lag_of, begin, end = record.lags.append, active.append, active.pop
+    lag_of, end_of = record.lags.append, record.ends.append
+    begin, end = active.append, active.pop
     now = 0
     for due, function, arguments, judge, op in calls:
         if due >= window.end_ns or not wait_until(due, window) or clock() >= window.drain_ns:
@@ -71,6 +72,7 @@ def opened(session, calls, window, record, active):
         code_of(code)
         time_of(now - began)
         lag_of(began - due)
+        end_of(now)
     record.sent_ns = record.ended_ns = now or window.start_ns
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cachemark.experiment import Load, NoisePolicy, Workload
 from cachemark.outcome import HostNoise, Tick
 from cachemark.protocol import Done
-from cachemark.verdict.counts import counts
+from cachemark.verdict.counts import commands, counts
 from cachemark.verdict.noise import noise_findings
 from cachemark.verdict.open_loop import open_loop
 from cachemark.verdict.steady import steadiness, unsteady
@@ -45,5 +45,7 @@ def judge(
     if load.schedule != "closed":
         found += open_loop(measure, load)
     found += noise_findings(noise, measure, load, policy)
-    steady = steadiness(measure, workload, load, ticks)
+    begun, ended = commands(before), commands(after)
+    done = None if begun is None or ended is None else ended - begun
+    steady = steadiness(measure, workload, load, ticks, done)
     return concluded([*found, *unsteady(steady)], steady)

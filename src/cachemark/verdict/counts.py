@@ -54,10 +54,28 @@ COUNTERS: dict[str, dict[str, Figure]] = {
     "cas_hits": _each("cas", _swapped),
     "cas_badval": _each("cas", _refused),
 }
+# Every command that a server counts; each is one of its own counters.
+_COMMANDS = (
+    "cmd_get",
+    "cmd_set",
+    "cmd_touch",
+    "delete_hits",
+    "delete_misses",
+    "incr_hits",
+    "incr_misses",
+    "decr_hits",
+    "decr_misses",
+)
 # What a client that merges reads, or answers them from a cache of its own, may leave out.
 _READ_COUNTERS = frozenset({"cmd_get", "get_hits", "get_misses"})
 # Without a reply these are a hit or a miss at the server; the client cannot know which.
 _UNTOLD = frozenset({"delete_noreply", "incr_noreply", "decr_noreply"})
+
+
+def commands(stats: dict[str, str]) -> int | None:
+    """How many commands a server has done, by its `stats`; None where those tell none."""
+    found = [int(stats[name]) for name in _COMMANDS if stats.get(name, "").isdecimal()]
+    return sum(found) if found else None
 
 
 def counts(

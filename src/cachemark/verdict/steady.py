@@ -2,7 +2,7 @@
 
 A closed loop is judged by its rate, an open loop, whose rate is given, by its mean response time.
 Both as slices of the window: the worker's own course where it keeps one, else what the server's
-counters were read at.
+counters were read at, which tell of an open loop only how its response time rose (backlog.py).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from cachemark.experiment import Load, Workload
 from cachemark.outcome import Finding, Level, Steadiness, Tick
 from cachemark.protocol import Course, Done
+from cachemark.verdict.backlog import backlog
 from cachemark.verdict.changes import KPSS_CRITICAL, Series, kpss, levels, trend
 
 # A level that lasts counts from this difference on; less is what machines do.
@@ -42,11 +43,19 @@ class _Slices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steadiness(
-    measure: Done, workload: Workload, load: Load, ticks: Sequence[Tick] = ()
+    measure: Done,
+    workload: Workload,
+    load: Load,
+    ticks: Sequence[Tick] = (),
+    commands: int | None = None,
 ) -> Steadiness:
-    """Judge a window. `ticks` are readings of the server's counters; they judge closed loops."""
+    """Judge a window.
+
+    `ticks` are readings of the server's counters, for workers without a course; `commands` is what
+    those rose by over the window.
+    """
     of = "rate" if load.schedule == "closed" else "response"
-    source = "worker" if measure.course else "server" if ticks and of == "rate" else "none"
+    source = "worker" if measure.course else "server" if ticks else "none"
     blank = Steadiness(of=of, source=source)
     if workload.ops is not None or workload.fill_percent is not None:
         return _unjudged(blank, "it ends by a number of operations: no steady state is claimed")
@@ -55,6 +64,8 @@ def steadiness(
     window_ns = measure.send_elapsed_ns or measure.elapsed_ns
     if window_ns < _LEAST_WINDOW_NS:
         return _unjudged(blank, "the window is shorter than a second")
+    if source == "server" and of == "response":
+        return backlog(blank, measure, ticks, window_ns, commands)
     if measure.course:
         slices = _of_worker(measure.course, window_ns, of == "rate")
     else:
@@ -74,8 +85,9 @@ def unsteady(found: Steadiness) -> list[Finding]:
     if len(found.levels) > 1:
         text = f"the {_WORDS[found.of]} changed its level: {_told(found)}"
         values = [level.value for level in found.levels]
-        # A part in which nothing ended is any number of times below the others.
-        times = max(values) / min(values) if min(values) > 0 else None
+        # A part in which nothing ended is any number of times below the others; a rise is of none.
+        whole = min(values) > 0 and not _rises(found)
+        times = max(values) / min(values) if whole else None
         return [_finding("levels", text, times, 1.1, "times")]
     if found.trend_percent is not None and found.kpss is not None and _drifts(found):
         text = f"the {_WORDS[found.of]} drifted by {found.trend_percent:+.0f} % over the window"
@@ -86,8 +98,14 @@ def unsteady(found: Steadiness) -> list[Finding]:
 _WORDS = {"rate": "rate", "response": "response time"}
 
 
+def _rises(found: Steadiness) -> bool:
+    """Whether levels are rises above the least instead of times."""
+    return found.of == "response" and found.source == "server"
+
+
 def _drifts(found: Steadiness) -> bool:
-    change = abs(float(np.log1p((found.trend_percent or 0.0) / 100)))
+    # What falls to a tenth, or below nothing as a rise may, has drifted all the same.
+    change = abs(float(np.log(max(0.1, 1 + (found.trend_percent or 0.0) / 100))))
     return change > _APART and (found.kpss or 0.0) > KPSS_CRITICAL
 
 
@@ -100,8 +118,10 @@ def _finding(rule: str, text: str, figure: float | None, limit: float, unit: str
 def _told(found: Steadiness) -> str:
     """Such as `0–5 s 98.0/s, 5–30 s 1,000/s`."""
     parts: list[str] = []
+    rises = "+" if _rises(found) else ""
     for level in found.levels:
-        figure = f"{level.value:,.0f}/s" if found.of == "rate" else f"{level.value / 1e3:,.0f} µs"
+        time = f"{rises}{level.value / 1e3:,.0f} µs"
+        figure = f"{level.value:,.0f}/s" if found.of == "rate" else time
         parts.append(f"{level.from_ms / 1e3:.3g}–{level.to_ms / 1e3:.3g} s {figure}")
     return ", ".join(parts)
 
