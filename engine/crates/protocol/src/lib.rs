@@ -9,6 +9,7 @@ pub mod binary_client;
 pub mod encode;
 pub mod meta_client;
 pub mod meta_request;
+pub(crate) mod refusal;
 pub mod reply;
 pub mod request;
 pub mod words;

@@ -128,7 +128,22 @@ pub struct MetaOptions {
 }
 
 /// The letters that mean something; of those that come back in a reply nothing is noted.
-const KNOWN: &[u8] = b"bvquhlIxNRTCEFMDJOPLkstcf";
+const KNOWN: u64 = bits(b"bvquhlIxNRTCEFMDJOPLkstcf");
+
+/// A set of letters, a bit for each.
+const fn bits(letters: &[u8]) -> u64 {
+    let (mut bits, mut n) = (0, 0);
+    while n < letters.len() {
+        bits |= bit(letters[n]);
+        n += 1;
+    }
+    bits
+}
+
+#[inline]
+const fn bit(letter: u8) -> u64 {
+    1 << (letter - b'A')
+}
 
 impl<'a> MetaRequest<'a> {
     /// The flags as they were sent, in their order: each a letter and its token.
@@ -138,6 +153,7 @@ impl<'a> MetaRequest<'a> {
     }
 
     /// Read the flags.
+    #[inline]
     pub fn options(&self) -> Result<MetaOptions, MetaFault> {
         let mut options = MetaOptions::default();
         let mut seen = 0_u64;
@@ -151,11 +167,10 @@ impl<'a> MetaRequest<'a> {
             if !letter.is_ascii_alphabetic() {
                 return Err(MetaFault::NoLetter);
             }
-            let bit = 1 << (letter - b'A');
-            if seen & bit != 0 {
+            if seen & bit(letter) != 0 {
                 return Err(MetaFault::Duplicate);
             }
-            seen |= bit;
+            seen |= bit(letter);
             self.note(letter, &flag[1..], &mut options)?;
         }
         Ok(options)
@@ -181,7 +196,7 @@ impl<'a> MetaRequest<'a> {
             b'J' => options.initial = unsigned(token).ok_or(MetaFault::BadInitial)?,
             b'M' => options.mode = self.mode(token)?,
             b'O' if token.len() >= OPAQUE_BYTES_MAX => return Err(MetaFault::LongOpaque),
-            known if KNOWN.contains(&known) => {}
+            known if KNOWN & bit(known) != 0 => {}
             _ => return Err(MetaFault::Unknown),
         }
         Ok(())

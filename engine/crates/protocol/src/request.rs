@@ -6,6 +6,7 @@
 use memchr::memchr;
 
 use crate::meta_request::{MetaRequest, MetaVerb};
+pub use crate::refusal::Refusal;
 pub use crate::words::unsigned;
 use crate::words::{Words, signed};
 
@@ -90,39 +91,6 @@ pub enum Command<'a> {
     MetaNoop,
 }
 
-/// What is wrong with a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// No such command.
-    Unknown,
-    /// Too few words, a bad key, a bad number. So many bytes of data follow and are to be dropped.
-    BadFormat {
-        swallow: u64,
-    },
-    BadExptime,
-    BadDelta,
-    /// More words than `delete` has.
-    DeleteWords,
-    /// Not even the refusal is told.
-    Silent,
-}
-
-impl Refusal {
-    /// The reply line.
-    pub fn reply(self) -> &'static [u8] {
-        match self {
-            Refusal::Unknown => b"ERROR\r\n",
-            Refusal::BadFormat { .. } => b"CLIENT_ERROR bad command line format\r\n",
-            Refusal::BadExptime => b"CLIENT_ERROR invalid exptime argument\r\n",
-            Refusal::DeleteWords => {
-                b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
-            }
-            Refusal::Silent => b"",
-            Refusal::BadDelta => b"CLIENT_ERROR invalid numeric delta argument\r\n",
-        }
-    }
-}
-
 const MALFORMED: Refusal = Refusal::BadFormat { swallow: 0 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +105,7 @@ pub enum Step<'a> {
 }
 
 /// Read the first line of `bytes`.
+#[inline]
 pub fn parse(bytes: &[u8]) -> Step<'_> {
     let Some(newline) = memchr(b'\n', bytes) else {
         let many_keys = bytes.starts_with(b"get ") || bytes.starts_with(b"gets ");
@@ -153,8 +122,9 @@ pub fn parse(bytes: &[u8]) -> Step<'_> {
     }
 }
 
+#[inline]
 fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
-    let (verb, rest) = match memchr(b' ', line) {
+    let (verb, rest) = match line.iter().position(|byte| *byte == b' ') {
         Some(space) => (&line[..space], &line[space + 1..]),
         None => (line, &[][..]),
     };
@@ -192,28 +162,34 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
 
 /// The keys of a get: at least one, each of 1 to 250 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keys<'a>(Words<'a>);
+pub struct Keys<'a> {
+    /// Most gets have one key: it is not looked for twice.
+    next: Option<&'a [u8]>,
+    rest: Words<'a>,
+}
 
 impl<'a> Iterator for Keys<'a> {
     type Item = &'a [u8];
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        self.0.next()
+        let key = self.next?;
+        self.next = self.rest.next();
+        Some(key)
     }
 }
 
-fn keys(words: Words<'_>) -> Result<Keys<'_>, Refusal> {
-    let mut count = 0;
-    for key in words {
-        if key.len() > KEY_BYTES_MAX {
-            return Err(MALFORMED);
-        }
-        count += 1;
+#[inline]
+fn keys(mut words: Words<'_>) -> Result<Keys<'_>, Refusal> {
+    let first = key(&mut words)?;
+    let rest = words;
+    match words.all(|key| key.len() <= KEY_BYTES_MAX) {
+        true => Ok(Keys { next: Some(first), rest }),
+        false => Err(MALFORMED),
     }
-    if count == 0 { Err(MALFORMED) } else { Ok(Keys(words)) }
 }
 
+#[inline]
 fn get(words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
     Ok(Command::Get { keys: keys(words)?, cas })
 }
@@ -254,6 +230,7 @@ fn store(verb: StoreVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> 
     }))
 }
 
+#[inline]
 fn meta(verb: MetaVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let key = key(&mut words)?;
     Ok(Command::Meta(MetaRequest { verb, key, length: 0, flags: words }))
@@ -329,6 +306,7 @@ fn verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     Ok(Command::Verbosity { noreply: is_noreply(words.next()) })
 }
 
+#[inline]
 fn key<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
     words.next().filter(|key| key.len() <= KEY_BYTES_MAX).ok_or(MALFORMED)
 }

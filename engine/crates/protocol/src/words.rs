@@ -1,7 +1,5 @@
 //! What a line of the text protocols is made of: words, and the numbers that some of them are.
 
-use memchr::memchr;
-
 /// The words of a line: runs of anything but spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<'a>(&'a [u8]);
@@ -24,26 +22,112 @@ impl<'a> Iterator for Words<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let begin = self.0.iter().position(|byte| *byte != b' ')?;
         let rest = &self.0[begin..];
-        let end = memchr(b' ', rest).unwrap_or(rest.len());
-        self.0 = &rest[end..];
-        Some(&rest[..end])
+        let (word, rest) = rest.split_at(word_bytes(rest));
+        self.0 = rest;
+        Some(word)
     }
 }
 
+/// Where the first space is, or the end.
+#[inline]
+fn word_bytes(bytes: &[u8]) -> usize {
+    if bytes.get(1) == Some(&b' ') {
+        return 1;
+    }
+    first(bytes, |chunk| below(chunk ^ u64::from_le_bytes([b' '; 8]), 1)).unwrap_or(bytes.len())
+}
+
+/// Where the first space or control character is.
+#[inline]
+pub fn first_blank(bytes: &[u8]) -> Option<usize> {
+    first(bytes, |chunk| below(chunk, b' ' + 1))
+}
+
+/// The first byte of its kind. Eight at a time: words are too short for a search that has to be
+/// called and to look which instructions there are.
+#[inline]
+fn first(bytes: &[u8], find: impl Fn(u64) -> u64) -> Option<usize> {
+    let find = |chunk: [u8; 8]| {
+        let found = find(u64::from_le_bytes(chunk));
+        (found != 0).then(|| found.trailing_zeros() as usize / 8)
+    };
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    for (n, chunk) in chunks.iter().enumerate() {
+        if let Some(at) = find(*chunk) {
+            return Some(n * 8 + at);
+        }
+    }
+    if let Some(last) = bytes.last_chunk::<8>() {
+        return find(*last).map(|at| bytes.len() - 8 + at);
+    }
+    // What is filled up is no blank and no space.
+    let mut chunk = [b'x'; 8];
+    chunk[..rest.len()].copy_from_slice(rest);
+    find(chunk)
+}
+
+/// The top bit of the first byte that is below a number of at most 128, and of no byte before it (A.
+/// Mycroft, 1987).
+#[inline]
+fn below(chunk: u64, number: u8) -> u64 {
+    chunk.wrapping_sub(u64::from_le_bytes([number; 8])) & !chunk & u64::from_le_bytes([0x80; 8])
+}
+
+/// No number of so few digits is too large for 64 bits.
+const DIGITS_SAFE: usize = 19;
+
 /// A decimal number that fits 64 bits.
+#[inline]
 pub fn unsigned(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
     }
-    word.iter().try_fold(0_u64, |sum, byte| {
-        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        sum.checked_mul(10)?.checked_add(u64::from(digit))
-    })
+    let (safe, rest) = word.split_at(word.len().min(DIGITS_SAFE));
+    let mut sum = 0_u64;
+    for byte in safe {
+        sum = sum * 10 + u64::from(digit(*byte)?);
+    }
+    rest.iter().try_fold(sum, |sum, byte| sum.checked_mul(10)?.checked_add(digit(*byte)?.into()))
 }
 
+#[inline]
+fn digit(byte: u8) -> Option<u8> {
+    Some(byte.wrapping_sub(b'0')).filter(|digit| *digit <= 9)
+}
+
+#[inline]
 pub fn signed(word: &[u8]) -> Option<i64> {
     match word.strip_prefix(b"-") {
         Some(digits) => unsigned(digits).and_then(|n| i64::try_from(n).ok()).map(|n| -n),
         None => unsigned(word).and_then(|n| i64::try_from(n).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn words_are_what_is_between_spaces(
+            line in proptest::collection::vec(prop_oneof![Just(b' '), any::<u8>()], 0..60),
+        ) {
+            let expected = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+            prop_assert!(Words::of(&line).eq(expected));
+        }
+
+        #[test]
+        fn blanks_are_found(line in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let expected = line.iter().position(|byte| *byte <= b' ');
+            prop_assert_eq!(first_blank(&line), expected);
+        }
+
+        #[test]
+        fn numbers_are_read_as_the_library_reads_them(text in "[0-9]{1,24}|[0-9/:-]{1,6}") {
+            let expected = text.parse().ok().filter(|_: &u64| !text.starts_with('+'));
+            prop_assert_eq!(unsigned(text.as_bytes()), expected);
+        }
     }
 }

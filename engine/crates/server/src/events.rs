@@ -133,6 +133,7 @@ impl Conversation {
     }
 
     fn step(&mut self, state: &State) -> io::Result<bool> {
+        let now_s = now_s();
         if self.blocked {
             self.blocked = !self.flush(state)?;
         } else {
@@ -140,14 +141,14 @@ impl Conversation {
                 Ok(0) => return Ok(false),
                 Ok(bytes) => {
                     self.input.filled(bytes);
-                    self.guest.heard(bytes, now_s());
+                    self.guest.heard(bytes, now_s);
                 }
                 Err(error) if is_passing(&error) => return Ok(true),
                 Err(error) => return Err(error),
             }
         }
         if !self.blocked && !self.closing {
-            let fed = self.session.feed(self.input.pending(), state, now_s(), &mut self.out);
+            let fed = self.session.feed(self.input.pending(), state, now_s, &mut self.out);
             self.input.consume(fed.consumed);
             self.closing = fed.close;
             self.blocked = !self.flush(state)? || fed.paused;

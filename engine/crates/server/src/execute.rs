@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use cachemark_protocol::request::{Command, Store, StoreVerb};
 use cachemark_storage::{Arithmetic, Item, Mode, Outcome};
 
+use crate::ahead;
 use crate::state::State;
 use crate::stats;
 
@@ -22,6 +23,14 @@ impl Turn<'_> {
     /// Whether an item of so many bytes of key and value may be stored.
     pub fn fits(&self, bytes: u64) -> bool {
         bytes + ITEM_HEADER_BYTES <= self.state.settings.item_bytes_max
+    }
+
+    /// A text command follows: its item will be looked at next.
+    #[inline]
+    pub fn expect(&self, next: &[u8]) {
+        if let Some(key) = ahead::text_key(next) {
+            self.state.store.warm(key);
+        }
     }
 
     /// A set failed: the value that is there is stale now and must not be served.
@@ -156,6 +165,18 @@ fn append_value(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, cas: bool) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Most numbers are short: to copy their digits would take longer than to make them.
+#[inline]
 pub fn append_number(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    if number >= 1000 {
+        return out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    }
+    let digit = |number: u64| b'0' + (number % 10) as u8;
+    if number >= 100 {
+        out.push(digit(number / 100));
+    }
+    if number >= 10 {
+        out.push(digit(number / 10));
+    }
+    out.push(digit(number));
 }

@@ -14,6 +14,7 @@
 
 mod accept;
 mod accounts;
+mod ahead;
 mod binary;
 mod blocking;
 mod events;
@@ -23,6 +24,7 @@ mod inbox;
 mod login;
 mod meta;
 mod meta_reply;
+mod meta_set;
 mod provided;
 mod session;
 mod state;

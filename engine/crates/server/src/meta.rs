@@ -14,38 +14,58 @@ use crate::meta_reply::{
 };
 
 /// A request whose flags are read and whose key is decoded.
-struct Exchange<'a, 'b> {
-    request: &'a MetaRequest<'a>,
-    options: MetaOptions,
-    key: &'a [u8],
-    turn: &'a mut Turn<'b>,
+pub struct Exchange<'a, 'b> {
+    pub request: &'a MetaRequest<'a>,
+    pub options: MetaOptions,
+    pub key: &'a [u8],
+    pub turn: &'a mut Turn<'b>,
 }
 
 /// Carry out a request; `value` is the data of a `ms`.
 pub fn answer(request: &MetaRequest<'_>, value: &[u8], turn: &mut Turn<'_>) {
-    let mut buffer = [0; KEY_BYTES_MAX];
-    let (options, key) = match read(request, &mut buffer) {
-        Ok(read) => read,
-        Err(fault) => return turn.out.extend_from_slice(fault.reply(request.verb)),
+    let carried_out = match request.options() {
+        Ok(options) if options.base64 => answer_base64(request, options, value, turn),
+        Ok(options) => {
+            Exchange { request, options, key: request.key, turn }.carry_out(value);
+            Ok(())
+        }
+        Err(fault) => Err(fault),
     };
-    let mut exchange = Exchange { request, options, key, turn };
-    match request.verb {
-        MetaVerb::Get => exchange.get(),
-        MetaVerb::Set => exchange.set(value),
-        MetaVerb::Delete => exchange.delete(),
-        MetaVerb::Arithmetic => exchange.arithmetic(),
-        MetaVerb::Debug => exchange.debug(),
+    if let Err(fault) = carried_out {
+        turn.out.extend_from_slice(fault.reply(request.verb));
     }
+}
+
+/// The same with a key that is to be decoded: its room is not made for every request.
+fn answer_base64(
+    request: &MetaRequest<'_>,
+    options: MetaOptions,
+    value: &[u8],
+    turn: &mut Turn<'_>,
+) -> Result<(), MetaFault> {
+    let mut buffer = [0; KEY_BYTES_MAX];
+    let key = decode_key(request.key, &mut buffer)?;
+    Exchange { request, options, key, turn }.carry_out(value);
+    Ok(())
 }
 
 /// Why a `ms` is refused before its data is waited for.
 pub fn refusal(request: &MetaRequest<'_>, turn: &Turn<'_>) -> Option<&'static [u8]> {
-    let mut buffer = [0; KEY_BYTES_MAX];
-    let key = match read(request, &mut buffer) {
-        Ok((_, key)) => key,
-        Err(fault) => return Some(fault.reply(request.verb)),
-    };
-    if turn.fits(key.len() as u64 + request.length) {
+    match request.options() {
+        Ok(options) if options.base64 => {
+            let mut buffer = [0; KEY_BYTES_MAX];
+            match decode_key(request.key, &mut buffer) {
+                Ok(key) => too_large(key, request.length, turn),
+                Err(fault) => Some(fault.reply(request.verb)),
+            }
+        }
+        Ok(_) => too_large(request.key, request.length, turn),
+        Err(fault) => Some(fault.reply(request.verb)),
+    }
+}
+
+fn too_large(key: &[u8], length: u64, turn: &Turn<'_>) -> Option<&'static [u8]> {
+    if turn.fits(key.len() as u64 + length) {
         return None;
     }
     turn.state.too_large.fetch_add(1, Ordering::Relaxed);
@@ -53,16 +73,17 @@ pub fn refusal(request: &MetaRequest<'_>, turn: &Turn<'_>) -> Option<&'static [u
     Some(b"SERVER_ERROR object too large for cache\r\n")
 }
 
-fn read<'k>(
-    request: &MetaRequest<'k>,
-    buffer: &'k mut [u8; KEY_BYTES_MAX],
-) -> Result<(MetaOptions, &'k [u8]), MetaFault> {
-    let options = request.options()?;
-    let key = if options.base64 { decode_key(request.key, buffer)? } else { request.key };
-    Ok((options, key))
-}
-
 impl<'a> Exchange<'a, '_> {
+    fn carry_out(&mut self, value: &[u8]) {
+        match self.request.verb {
+            MetaVerb::Get => self.get(),
+            MetaVerb::Set => self.set(value),
+            MetaVerb::Delete => self.delete(),
+            MetaVerb::Arithmetic => self.arithmetic(),
+            MetaVerb::Debug => self.debug(),
+        }
+    }
+
     fn get(&mut self) {
         if !self.only_reads() || !self.read_shared() {
             self.get_entry();
@@ -135,101 +156,6 @@ impl<'a> Exchange<'a, '_> {
         if !options.no_update {
             entry.used();
         }
-    }
-
-    fn set(&mut self, value: &[u8]) {
-        let now_s = self.turn.now_s;
-        let MetaOptions { mode, vivify, exptime, .. } = self.options;
-        let mut entry = self.turn.state.store.entry(self.key, now_s);
-        entry.counters().sets += 1;
-        let joins = matches!(mode, MetaMode::Append | MetaMode::Prepend);
-        let exptime = if joins && vivify.is_some() { vivify } else { exptime };
-        let mut content = Content {
-            value,
-            flags: self.options.client_flags,
-            expires_s: exptime.map_or(0, |exptime| expires_s(exptime, now_s)),
-            cas: 0,
-            marks: Marks { binary_key: self.options.base64, ..Marks::default() },
-        };
-        let joined;
-        let judged = self.judge(&mut entry);
-        let stale = match judged {
-            Ok(stale) => stale,
-            Err(code) => return self.stored(code, 0, value.len()),
-        };
-        content.marks.stale = stale;
-        if let (true, Some(item)) = (joins, entry.item()) {
-            joined = match mode {
-                MetaMode::Append => [item.value, value].concat(),
-                _ => [value, item.value].concat(),
-            };
-            if !self.turn.fits((self.key.len() + joined.len()) as u64) {
-                return self.stored(b"NS", 0, value.len());
-            }
-            content.value = &joined;
-            (content.flags, content.expires_s) = (item.flags, item.expires_s);
-        }
-        content.cas = self.options.new_cas.unwrap_or_else(|| entry.fresh_cas());
-        if entry.put(&content) {
-            return self.stored(b"HD", content.cas, content.value.len());
-        }
-        // What is there is stale now and must not be served.
-        entry.remove();
-        self.turn.state.no_memory.fetch_add(1, Ordering::Relaxed);
-        self.turn.out.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
-    }
-
-    /// Whether the value may be stored, and then whether it is stale at once; else the code of the
-    /// reply.
-    fn judge(&self, entry: &mut Entry<'_>) -> Result<bool, &'static [u8]> {
-        let MetaOptions { mode, expected_cas, invalidate, vivify, .. } = self.options;
-        let there = entry.item().map(|item| item.cas);
-        match (mode, there) {
-            (MetaMode::Add, Some(_)) => {
-                entry.used();
-                Err(b"NS")
-            }
-            (MetaMode::Plain | MetaMode::Replace, None) if expected_cas.is_some() => {
-                entry.counters().cas_misses += 1;
-                Err(b"NF")
-            }
-            (MetaMode::Replace, None) => Err(b"NS"),
-            (MetaMode::Append | MetaMode::Prepend, None) if vivify.is_none() => Err(b"NS"),
-            (MetaMode::Append | MetaMode::Prepend, Some(cas)) => {
-                let differs = expected_cas.is_some_and(|expected| expected != 0 && expected != cas);
-                if differs { Err(b"EX") } else { Ok(false) }
-            }
-            (_, Some(cas)) => match expected_cas {
-                Some(expected) if expected == cas => {
-                    entry.counters().cas_hits += 1;
-                    Ok(false)
-                }
-                Some(expected) if invalidate && expected < cas => Ok(true),
-                Some(_) => {
-                    entry.counters().cas_badval += 1;
-                    Err(b"EX")
-                }
-                None => Ok(false),
-            },
-            (_, None) => Ok(false),
-        }
-    }
-
-    fn stored(&mut self, code: &[u8], cas: u64, length: usize) {
-        if self.options.quiet && code == b"HD" {
-            return;
-        }
-        let Exchange { request, options, turn, .. } = self;
-        let out = &mut *turn.out;
-        out.extend_from_slice(code);
-        for flag in request.flags() {
-            match flag[0] {
-                b'c' => append_flag(out, b'c', cas),
-                b's' => append_flag(out, b's', length as u64),
-                _ => append_echo(out, flag, request.key, options.base64),
-            }
-        }
-        out.extend_from_slice(b"\r\n");
     }
 
     fn delete(&mut self) {

@@ -7,6 +7,7 @@ use cachemark_protocol::request::{Command, Keys, Refusal, Step, Store, StoreVerb
 
 use cachemark_protocol::binary::REQUEST_MAGIC;
 
+use crate::ahead;
 use crate::binary;
 use crate::execute::{self, Turn, say};
 use crate::login::{self, Login};
@@ -100,6 +101,7 @@ impl Session {
             }
             Step::Command(command, line) => (command, line),
         };
+        turn.expect(&rest[line..]);
         let whole = match command {
             Command::Get { keys, cas } => self.get(keys, None, cas, turn, pause_at),
             Command::GetAndTouch { keys, exptime, cas } => {
@@ -132,6 +134,9 @@ impl Session {
     }
 
     fn binary_step(&mut self, rest: &[u8], turn: &mut Turn<'_>) -> Option<Taken> {
+        if let Some(key) = ahead::second_binary_key(rest) {
+            turn.state.store.warm(key);
+        }
         match binary::step(rest, &mut self.known, turn) {
             binary::Step::Incomplete => None,
             binary::Step::Taken { bytes, swallow, close } => {
@@ -184,6 +189,7 @@ impl Session {
         }
         let length = store.length as usize;
         let data = rest.get(line..line + length + 2)?;
+        turn.expect(&rest[line + data.len()..]);
         let (value, end) = data.split_at(length);
         let reply = match end {
             b"\r\n" => execute::store(store, value, turn),
@@ -207,6 +213,7 @@ impl Session {
         }
         let length = request.length as usize;
         let data = rest.get(line..line + length + 2)?;
+        turn.expect(&rest[line + data.len()..]);
         let (value, end) = data.split_at(length);
         match end {
             b"\r\n" => meta::answer(request, value, turn),

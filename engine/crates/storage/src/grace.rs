@@ -1,16 +1,23 @@
 //! Grace: when memory that was taken from readers' sight may be written again.
 //!
-//! A reader counts itself in, looks, and counts itself out, on a line of counters that few other
-//! threads use; nobody waits for anybody. Whoever wants to use memory again has taken it out of the
-//! table first; once every line has been seen with nobody in, twice (new readers count on the other
-//! of two sets, so that a line that is never empty cannot hold it up), no reader can look there.
-//! This is sleepable read-copy-update (P. McKenney, "Sleepable RCU", 2006) with the counts of hits
-//! and misses as the counts out.
+//! A reader counts itself in, looks, and counts itself out, on a line of counters that no other
+//! thread writes to; nobody waits for anybody. Whoever wants to use memory again has taken it out of
+//! the table first; once every line has been seen with nobody in, twice (new readers count on the
+//! other of two sets, so that a line that is never empty cannot hold it up), no reader can look
+//! there. This is sleepable read-copy-update (P. McKenney, "Sleepable RCU", 2006) with the counts of
+//! hits and misses as the counts out.
+//!
+//! That a reader is counted in before it looks takes a full fence between the two, or one that the
+//! other side makes for all threads: `barrier.rs`. With it readers pay plain loads and stores, and
+//! the next read begins while this one still waits for memory. It holds by cases: a reader that was
+//! counted in before the barrier is seen by the look at its line after it; one that was not looks at
+//! the table after the barrier, and so after the memory was taken out of it.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-const LINES: usize = 64;
+use crate::barrier::Barrier;
+use crate::line::{LINES, Line as Place};
 
 #[derive(Default)]
 struct Side {
@@ -38,8 +45,11 @@ struct Line {
 }
 
 pub struct Grace {
-    lines: Box<[Line]>,
+    lines: Box<[Line; LINES]>,
     epoch: AtomicU64,
+    barrier: Barrier,
+    /// The last epoch within which there was a barrier, and one more.
+    barred: AtomicU64,
     /// Hits and misses when counting began again.
     counted: [AtomicU64; 2],
 }
@@ -47,6 +57,7 @@ pub struct Grace {
 /// A reader inside; what it found in the table stays until it is dropped.
 pub struct Visit<'a> {
     side: &'a Side,
+    place: Place,
     outcome: Cell<Outcome>,
 }
 
@@ -58,10 +69,12 @@ enum Outcome {
 }
 
 impl Visit<'_> {
+    #[inline]
     pub fn hit(&self) {
         self.outcome.set(Outcome::Hit);
     }
 
+    #[inline]
     pub fn miss(&self) {
         self.outcome.set(Outcome::Miss);
     }
@@ -75,34 +88,29 @@ impl Drop for Visit<'_> {
             Outcome::Miss => &self.side.misses,
             Outcome::Other => &self.side.others,
         };
-        count.fetch_add(1, Ordering::SeqCst);
+        self.place.count(count);
     }
-}
-
-/// Each thread has a line of its own, as long as there are enough.
-fn line_of_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static MINE: usize = NEXT.fetch_add(1, Ordering::Relaxed) % LINES;
-    }
-    MINE.with(|mine| *mine)
 }
 
 impl Grace {
     pub fn new() -> Grace {
         Grace {
-            lines: (0..LINES).map(|_| Line::default()).collect(),
+            lines: Box::new(std::array::from_fn(|_| Line::default())),
             epoch: AtomicU64::new(0),
+            barrier: Barrier::new(),
+            barred: AtomicU64::new(0),
             counted: Default::default(),
         }
     }
 
     #[inline]
     pub fn enter(&self) -> Visit<'_> {
-        let epoch = self.epoch.load(Ordering::SeqCst);
-        let side = &self.lines[line_of_thread()].sides[epoch as usize & 1];
-        side.entered.fetch_add(1, Ordering::SeqCst);
-        Visit { side, outcome: Cell::new(Outcome::Other) }
+        let place = Place::of_thread();
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        let side = &self.lines[place.index()].sides[epoch as usize & 1];
+        place.count(&side.entered);
+        self.barrier.light();
+        Visit { side, place, outcome: Cell::new(Outcome::Other) }
     }
 
     /// What was taken out of sight before this call may be used when the epoch is this. Both sides
@@ -118,11 +126,21 @@ impl Grace {
             if now >= epoch {
                 return true;
             }
+            self.bar(now);
             if !self.is_empty((now as usize + 1) & 1) {
                 return false;
             }
             // Where another thread was faster, the step is done as well.
             let _ = self.epoch.compare_exchange(now, now + 1, Ordering::SeqCst, Ordering::SeqCst);
+        }
+    }
+
+    /// A barrier between what was taken out of sight before this epoch and the looks within it: one
+    /// is enough, however often is looked.
+    fn bar(&self, epoch: u64) {
+        if self.barred.load(Ordering::SeqCst) <= epoch {
+            self.barrier.heavy();
+            self.barred.fetch_max(epoch + 1, Ordering::SeqCst);
         }
     }
 

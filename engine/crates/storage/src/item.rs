@@ -21,6 +21,20 @@ const LONG: u32 = 1 << 28;
 const FLAGS: u32 = 1 << 29;
 const EXPIRES: u32 = 1 << 30;
 const CAS: u32 = 1 << 31;
+/// What of these there is begins at this bit.
+const OPTIONS_SHIFT: u32 = 28;
+
+/// What the words before the key take, by what of the optional ones there is.
+const HEAD_BYTES: [u8; 16] = {
+    let mut bytes = [8; 16];
+    let mut options = 0;
+    while options < 16 {
+        let cas = (options as u32) << OPTIONS_SHIFT & CAS != 0;
+        bytes[options] += 4 * options.count_ones() as u8 + if cas { 4 } else { 0 };
+        options += 1;
+    }
+    bytes
+};
 
 /// An item as a reader sees it.
 #[derive(Debug, PartialEq, Eq)]
@@ -168,13 +182,15 @@ impl Placed {
 
     #[inline]
     fn head_bytes(&self) -> usize {
-        4 * (self.cas_at() + 2 * self.has(CAS))
+        HEAD_BYTES[(self.head >> OPTIONS_SHIFT) as usize].into()
     }
 
+    #[inline]
     pub fn key_length(&self) -> usize {
         (self.head >> LENGTH_BITS & 0xff) as usize
     }
 
+    #[inline]
     pub fn value_length(&self) -> usize {
         self.length as usize
     }
@@ -185,6 +201,7 @@ impl Placed {
     }
 
     /// Where the key begins, on four bytes; the value follows.
+    #[inline]
     pub fn body(&self) -> *mut u8 {
         self.place.wrapping_add(self.head_bytes())
     }
@@ -208,6 +225,7 @@ impl Placed {
         unsafe { std::slice::from_raw_parts(start, self.value_length()) }
     }
 
+    #[inline]
     fn load(&self, index: usize) -> u32 {
         // SAFETY: `at` was given a place with room for the longest head.
         unsafe { self.word(index) }.load(Ordering::Relaxed)
@@ -238,6 +256,7 @@ impl Placed {
         true
     }
 
+    #[inline]
     pub fn accessed_s(&self) -> u32 {
         self.load(1)
     }
@@ -263,16 +282,23 @@ impl Placed {
     }
 
     /// All of it beside the value.
+    #[inline]
     pub fn describe<'a>(&self, slot: Slot, implied_cas: u64, value: &'a [u8]) -> Item<'a> {
-        Item {
+        let mut item = Item {
             value,
-            flags: self.flags(),
-            cas: self.cas(implied_cas),
-            expires_s: self.expires_s(),
+            flags: 0,
+            cas: implied_cas,
+            expires_s: 0,
             accessed_s: self.accessed_s(),
             fetched: slot.fetched(),
             marks: slot.marks(),
+        };
+        if self.head >> OPTIONS_SHIFT != 0 {
+            item.flags = self.flags();
+            item.cas = self.cas(implied_cas);
+            item.expires_s = self.expires_s();
         }
+        item
     }
 
     /// # Safety

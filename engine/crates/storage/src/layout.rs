@@ -41,7 +41,9 @@ pub struct Geometry {
 pub struct Layout {
     /// What it may take of the system's memory.
     pub limit: usize,
+    /// A power of two, and which.
     pub segment: usize,
+    pub segment_power: u32,
     pub segments: usize,
     /// Buckets that a table that grows begins with, or a fixed one has.
     pub buckets: usize,
@@ -103,6 +105,7 @@ impl Geometry {
         Layout {
             limit,
             segment,
+            segment_power: segment.trailing_zeros(),
             segments,
             buckets,
             buckets_most,
@@ -196,6 +199,7 @@ mod tests {
             let geometry = Geometry::new(megabytes << 20, None).expect("fair");
             let layout = geometry.layout();
             assert!(layout.segments >= 60 && layout.segments <= 2 * SEGMENTS_MOST);
+            assert_eq!(1 << layout.segment_power, layout.segment);
             assert!(layout.limit * geometry.regions as usize <= megabytes << 20);
             assert!(layout.segments * layout.segment > layout.limit / 10 * 9);
         }

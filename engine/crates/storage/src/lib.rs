@@ -25,9 +25,10 @@
 //! **Bounds.** Table, notes and segments together stay below the limit: where the table grows, a
 //! segment is given back to the system.
 //!
-//! **Readers** take no lock. In one process they count themselves in and out on a line of their
-//! own, and memory is written to again only after they have left (`grace.rs`); so a reader has the
-//! item's own bytes. Between processes nobody can be waited for: readers check afterwards that
+//! **Readers** take no lock and pay for no fence. In one process they count themselves in and out on
+//! a line of their own (`line.rs`), and memory is written to again only after they have left
+//! (`grace.rs`); whoever wants to write to it pays for the order of both (`barrier.rs`). So a reader
+//! has the item's own bytes. Between processes nobody can be waited for: readers check afterwards that
 //! nothing was written over meanwhile (`shared.rs`). **Writers** lock one of up to four regions,
 //! each a store of its own; between processes with a lock that outlives its holder (`lock.rs`,
 //! `mend.rs`).
@@ -35,6 +36,7 @@
 //! `unsafe` is where bytes of segments are read and written, and at the system's mutex; the rest of
 //! what threads share is atomics.
 
+mod barrier;
 mod counters;
 mod each;
 mod entry;
@@ -43,6 +45,7 @@ mod grace;
 mod hash;
 mod item;
 mod layout;
+mod line;
 mod lock;
 mod memory;
 mod mend;

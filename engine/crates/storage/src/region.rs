@@ -15,6 +15,9 @@ pub const SEEN: Ordering = Ordering::SeqCst;
 /// The ordering of what only the holder of the lock touches, or what is a hint.
 pub const OWN: Ordering = Ordering::Relaxed;
 
+/// What is fetched of an item before it is read: head, key and the value of a small one.
+const WARM_LINES: usize = 3;
+
 /// A region: a part of the store with a lock, a table and segments of its own.
 pub struct Region {
     memory: Arc<Memory>,
@@ -83,6 +86,7 @@ impl Region {
         &self.bucket(number / 8)[number % 8]
     }
 
+    #[inline]
     pub fn load(&self, number: usize) -> Slot {
         Slot(self.slot(number).load(SEEN))
     }
@@ -97,20 +101,27 @@ impl Region {
 
     #[inline]
     pub fn placed(&self, slot: Slot) -> Placed {
-        let end = self.layout.segments * self.layout.segment;
         // SAFETY: inside the segments, and a page to spare follows them.
-        unsafe { Placed::at(self.byte(slot.offset().min(end))) }
+        unsafe { Placed::at(self.placed_bytes(slot)) }
+    }
+
+    /// Where an item is; inside the segments, or at their end, whatever the slot says.
+    #[inline]
+    fn placed_bytes(&self, slot: Slot) -> *mut u8 {
+        let end = self.layout.segments << self.layout.segment_power;
+        self.byte(slot.offset().min(end))
     }
 
     #[inline]
     pub fn segment_of(&self, offset: usize) -> u32 {
-        (offset / self.layout.segment) as u32
+        (offset >> self.layout.segment_power) as u32
     }
 
     /// The unique number that an item's place implies.
+    #[inline]
     pub fn implied_cas(&self, offset: usize) -> u64 {
         let note = self.note(self.segment_of(offset));
-        note.cas.load(OWN) + (offset % self.layout.segment / 4) as u64
+        note.cas.load(OWN) + (offset & (self.layout.segment - 1)) as u64 / 4
     }
 
     pub fn discard(&self, offset: usize, length: usize) {
@@ -137,41 +148,81 @@ impl Region {
         loop {
             let shape = self.head().shape.load(SEEN);
             let (one, two) = self.homes(hash, self.head().buckets.load(SEEN));
-            prefetch(self.bucket(two));
-            let found = self.search_chain(one, hash, &mut same);
-            let found = found.or_else(|| self.search_bucket(two, hash, &mut same));
+            let found = self.search_buckets(one, two, tag(hash), &mut same);
             if found.is_some() || self.head().shape.load(SEEN) == shape {
                 return found;
             }
         }
     }
 
+    /// Both buckets are looked at before either is judged: which of them has the item, and where, is
+    /// what no processor foresees, and what it guesses wrongly costs more than the other bucket.
     #[inline]
-    fn search_bucket(
+    fn search_buckets(
         &self,
-        bucket: usize,
-        hash: u64,
+        one: usize,
+        two: usize,
+        tag: u64,
         same: &mut impl FnMut(Slot) -> bool,
     ) -> Option<(usize, Slot)> {
-        let tag = tag(hash);
-        for (n, word) in self.bucket(bucket)[..BUCKET_SLOTS].iter().enumerate() {
-            let slot = Slot(word.load(SEEN));
+        if self.bucket(one)[BUCKET_SLOTS].load(SEEN) != 0 {
+            return self.search_chain(one, tag, same).or_else(|| self.search_in(two, tag, same));
+        }
+        let mut places = self.places(one, tag) | self.places(two, tag) << 8;
+        while places != 0 {
+            let place = places.trailing_zeros() as usize;
+            let number = (if place < 8 { one } else { two }) * 8 + place % 8;
+            let slot = self.load(number);
             if slot.has_tag(tag) && slot.is_live() && same(slot) {
-                return Some((bucket * 8 + n, slot));
+                return Some((number, slot));
             }
+            places &= places - 1;
         }
         None
     }
 
+    /// Fetch the beginning of the item that a search will most likely find.
     #[inline]
+    pub fn warm(&self, hash: u64) {
+        let (one, two) = self.homes(hash, self.head().buckets.load(OWN));
+        let tag = tag(hash);
+        let places = self.places(one, tag) | self.places(two, tag) << 8;
+        let place = places.trailing_zeros() as usize;
+        let number = (if place < 8 { one } else { two }) * 8 + place % 8;
+        let slot = self.load(number);
+        if places != 0 && slot.is_live() {
+            let item = self.placed_bytes(slot);
+            (0..WARM_LINES).for_each(|line| prefetch(item.wrapping_add(line * 64)));
+        }
+    }
+
+    /// Which slots of a bucket have a tag, a bit for each.
+    #[inline]
+    fn places(&self, bucket: usize, tag: u64) -> u32 {
+        let words = self.bucket(bucket);
+        let has = |word: &AtomicU64| u32::from(Slot(word.load(SEEN)).has_tag(tag));
+        words[..BUCKET_SLOTS].iter().rev().fold(0, |places, word| places + places + has(word))
+    }
+
+    fn search_in(
+        &self,
+        bucket: usize,
+        tag: u64,
+        same: &mut impl FnMut(Slot) -> bool,
+    ) -> Option<(usize, Slot)> {
+        let numbers = bucket * 8..bucket * 8 + BUCKET_SLOTS;
+        let slots = numbers.map(|number| (number, self.load(number)));
+        slots.into_iter().find(|(_, slot)| slot.has_tag(tag) && slot.is_live() && same(*slot))
+    }
+
     fn search_chain(
         &self,
         mut bucket: usize,
-        hash: u64,
+        tag: u64,
         same: &mut impl FnMut(Slot) -> bool,
     ) -> Option<(usize, Slot)> {
         loop {
-            let found = self.search_bucket(bucket, hash, same);
+            let found = self.search_in(bucket, tag, same);
             let next = self.bucket(bucket)[BUCKET_SLOTS].load(SEEN) as usize;
             if found.is_some() || next == 0 {
                 return found;
@@ -212,13 +263,13 @@ pub fn reduce(count: &AtomicU32, less: usize) {
 }
 
 #[inline]
-fn prefetch(bucket: &[AtomicU64; BUCKET_SLOTS + 1]) {
+fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, on an address that can be read.
+    // SAFETY: a hint, which reads nothing.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(bucket.as_ptr().cast());
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = bucket;
+    let _ = at;
 }

@@ -21,7 +21,7 @@ use crate::slot::Slot;
 use crate::store::Store;
 
 /// "cmstore" and the version of the layout.
-const MAGIC: u64 = u64::from_be_bytes(*b"cmstore\x01");
+const MAGIC: u64 = u64::from_be_bytes(*b"cmstore\x02");
 const KNOWN_TEXT: &[u8] = b"cachemark";
 
 /// The value of an item in shared memory, in its place. Its bytes may change while they are read;

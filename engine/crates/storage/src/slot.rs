@@ -22,6 +22,7 @@ pub const REACH_BYTES: u64 = (PLACE_MASK - 2) * 4;
 pub struct Slot(pub u64);
 
 /// The bits of a hash that a slot keeps.
+#[inline]
 pub fn tag(hash: u64) -> u64 {
     hash >> TAG_SHIFT
 }
@@ -51,7 +52,7 @@ impl Slot {
 
     #[inline]
     pub fn has_tag(self, tag: u64) -> bool {
-        self.0 >> TAG_SHIFT == tag
+        (self.0 ^ tag << TAG_SHIFT) < 1 << TAG_SHIFT
     }
 
     /// Where the item begins.
@@ -91,10 +92,12 @@ impl Slot {
         Slot(self.0 | FETCHED)
     }
 
+    #[inline]
     pub fn fetched(self) -> bool {
         self.0 & FETCHED != 0
     }
 
+    #[inline]
     pub fn marks(self) -> Marks {
         Marks {
             stale: self.0 & STALE != 0,

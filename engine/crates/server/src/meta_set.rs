@@ -1,0 +1,106 @@
+//! What `ms` stores, and whether.
+
+use std::sync::atomic::Ordering;
+
+use cachemark_protocol::meta_request::{MetaMode, MetaOptions};
+use cachemark_storage::{Content, Entry, Marks, expires_s};
+
+use crate::meta::Exchange;
+use crate::meta_reply::{append_echo, append_flag};
+
+impl Exchange<'_, '_> {
+    pub fn set(&mut self, value: &[u8]) {
+        let now_s = self.turn.now_s;
+        let MetaOptions { mode, vivify, exptime, .. } = self.options;
+        let mut entry = self.turn.state.store.entry(self.key, now_s);
+        entry.counters().sets += 1;
+        let joins = matches!(mode, MetaMode::Append | MetaMode::Prepend);
+        let exptime = if joins && vivify.is_some() { vivify } else { exptime };
+        let mut content = Content {
+            value,
+            flags: self.options.client_flags,
+            expires_s: exptime.map_or(0, |exptime| expires_s(exptime, now_s)),
+            cas: 0,
+            marks: Marks { binary_key: self.options.base64, ..Marks::default() },
+        };
+        let joined;
+        let judged = self.judge(&mut entry);
+        let stale = match judged {
+            Ok(stale) => stale,
+            Err(code) => return self.stored(code, 0, value.len()),
+        };
+        content.marks.stale = stale;
+        if let (true, Some(item)) = (joins, entry.item()) {
+            joined = match mode {
+                MetaMode::Append => [item.value, value].concat(),
+                _ => [value, item.value].concat(),
+            };
+            if !self.turn.fits((self.key.len() + joined.len()) as u64) {
+                return self.stored(b"NS", 0, value.len());
+            }
+            content.value = &joined;
+            (content.flags, content.expires_s) = (item.flags, item.expires_s);
+        }
+        content.cas = self.options.new_cas.unwrap_or_else(|| entry.fresh_cas());
+        if entry.put(&content) {
+            return self.stored(b"HD", content.cas, content.value.len());
+        }
+        // What is there is stale now and must not be served.
+        entry.remove();
+        self.turn.state.no_memory.fetch_add(1, Ordering::Relaxed);
+        self.turn.out.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
+    }
+
+    /// Whether the value may be stored, and then whether it is stale at once; else the code of the
+    /// reply.
+    fn judge(&self, entry: &mut Entry<'_>) -> Result<bool, &'static [u8]> {
+        let MetaOptions { mode, expected_cas, invalidate, vivify, .. } = self.options;
+        let there = entry.item().map(|item| item.cas);
+        match (mode, there) {
+            (MetaMode::Add, Some(_)) => {
+                entry.used();
+                Err(b"NS")
+            }
+            (MetaMode::Plain | MetaMode::Replace, None) if expected_cas.is_some() => {
+                entry.counters().cas_misses += 1;
+                Err(b"NF")
+            }
+            (MetaMode::Replace, None) => Err(b"NS"),
+            (MetaMode::Append | MetaMode::Prepend, None) if vivify.is_none() => Err(b"NS"),
+            (MetaMode::Append | MetaMode::Prepend, Some(cas)) => {
+                let differs = expected_cas.is_some_and(|expected| expected != 0 && expected != cas);
+                if differs { Err(b"EX") } else { Ok(false) }
+            }
+            (_, Some(cas)) => match expected_cas {
+                Some(expected) if expected == cas => {
+                    entry.counters().cas_hits += 1;
+                    Ok(false)
+                }
+                Some(expected) if invalidate && expected < cas => Ok(true),
+                Some(_) => {
+                    entry.counters().cas_badval += 1;
+                    Err(b"EX")
+                }
+                None => Ok(false),
+            },
+            (_, None) => Ok(false),
+        }
+    }
+
+    fn stored(&mut self, code: &[u8], cas: u64, length: usize) {
+        if self.options.quiet && code == b"HD" {
+            return;
+        }
+        let Exchange { request, options, turn, .. } = self;
+        let out = &mut *turn.out;
+        out.extend_from_slice(code);
+        for flag in request.flags() {
+            match flag[0] {
+                b'c' => append_flag(out, b'c', cas),
+                b's' => append_flag(out, b's', length as u64),
+                _ => append_echo(out, flag, request.key, options.base64),
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
