@@ -34,6 +34,11 @@ def players(experiment: Experiment) -> list[str]:
     return [*experiment.clients, *again]
 
 
+def is_again(cell: Cell) -> bool:
+    """Whether a cell is the second name of a client that is played twice: it is no alternative."""
+    return cell.client.endswith(AGAIN)
+
+
 def _in_process(experiment: Experiment, workload: Workload, load: Load) -> list[tuple[str, str]]:
     """Caches in the process are played once for loads that differ by their protocol alone."""
     first = loads_alike(experiment, workload, load.name)[0]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
+from cachemark.compare.selection import by_cell
 from cachemark.errors import UsageError
 from cachemark.experiment import parse
 from cachemark.outcome import Finding, Outcome
 from cachemark.plan import AGAIN, plan
+from cachemark.report import markdown, terminal
 from cachemark.report.build import build
-from tests.outcomes import experiment, header, measured
+from cachemark.report.html.render import render
+from cachemark.report.series import source
+from cachemark.report.tables import itself
+from tests.outcomes import experiment, header, measured, missing
 
 
 def twin(block: int, rate: int) -> Outcome:
@@ -30,7 +37,27 @@ def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None
     report = build(header(made), [*outcomes, *(measured("b", n, 1500) for n in range(5))])
     (group,) = report.groups
     assert [row.summary.cell.client for row in group.rows] == ["b", "a"]
-    assert any("A/A" in note and "no false difference" in note for note in report.notes)
+    assert not any("A/A" in note for note in report.notes)
+    said = itself(group)
+    assert re.search(r"a differs from itself by [+-]\d\.\d % of its ops/s \(.+ to .+ %\)", said)
+    for form in (markdown.render, terminal.render):
+        assert said[:40] in form(report, 200)
+    assert said in render(report, None)
+
+
+def test_the_second_name_is_nothing_that_is_missing_or_compared() -> None:
+    made = msgspec.structs.replace(experiment(["a", "b"]), twice="a")
+    outcomes = [trial for n in range(5) for trial in (measured("a", n, 1000), twin(n, 1000))]
+    gone = [missing(each) for each in outcomes]
+    assert [absence.what for absence in build(header(made), gone).absences] == ["a"]
+    assert {cell.client for cell in by_cell(outcomes)} == {"a"}
+    assert {one.cell.client for one in source(header(made), outcomes).series} == {"a"}
+
+
+def test_one_block_has_no_interval_of_it() -> None:
+    made = msgspec.structs.replace(experiment(["a"], 1), twice="a")
+    (group,) = build(header(made), [measured("a", 0, 1000), twin(0, 1000)]).groups
+    assert "one block, so no interval" in itself(group)
 
 
 def test_a_false_difference_is_told() -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from cachemark.errors import UsageError
 from cachemark.outcome import Cell, Outcome
+from cachemark.plan import is_again
 from cachemark.statistics import FIGURES, Figure
 
 # In an open loop all are given the same rate: what tells them apart is time.
@@ -44,9 +45,13 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_cell(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
-    """All trials of each cell; the cells by name, as a run's own order is random."""
+    """All trials of each cell; the cells by name, as a run's own order is random.
+
+    Without a client's second name: it is compared with the first in the run's own report.
+    """
     cells: dict[Cell, list[Outcome]] = {}
-    for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index):
+    played = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
+    for outcome in sorted(played, key=lambda outcome: outcome.trial.index):
         cells.setdefault(outcome.trial.cell, []).append(outcome)
     return {cell: cells[cell] for cell in sorted(cells, key=by_name)}
 

@@ -12,6 +12,7 @@ from cachemark.errors import UsageError
 from cachemark.history.index import Index
 from cachemark.history.value import Entry, History, Line, RunLine
 from cachemark.outcome import Cell
+from cachemark.plan import is_again
 from cachemark.statistics import FIGURES, Contrast, decide, geometric, of_values
 
 _FIELDS = ("client", "server", "workload", "load")
@@ -96,7 +97,8 @@ def _margin(index: Index) -> float:
 def _cells(index: Index, asked: Asked) -> list[tuple[Cell, str]]:
     """Cells with their work, those that were asked for; each name has to find one."""
     query = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
-    known = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(query)]
+    stored = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(query)]
+    known = [(cell, work) for cell, work in stored if not is_again(cell)]
     for name in asked.names:
         if not any(_is(cell, name) for cell, _ in known):
             clients = sorted({cell.client for cell, _ in known})

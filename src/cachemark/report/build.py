@@ -10,7 +10,7 @@ from cachemark.calibrate.value import Calibration
 from cachemark.clients import NATIVE
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
-from cachemark.plan import AGAIN
+from cachemark.plan import is_again
 from cachemark.report import audit as audited
 from cachemark.report import calibration, disturbance, emcache, loops, published, within
 from cachemark.report.format import interval, number, time
@@ -43,7 +43,8 @@ def build(
     `calibrations` are those kept beside it.
     """
     experiment = header.experiment
-    summaries = summarise(outcomes)
+    played = summarise(outcomes)
+    summaries = [summary for summary in played if not is_again(summary.cell)]
     groups = _groups(summaries, outcomes, experiment)
     return Report(
         header=header,
@@ -51,7 +52,7 @@ def build(
         groups=groups,
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not _ran(summary)],
-        rejected=_rejected(summaries),
+        rejected=_rejected(played),
         notes=[
             *_notes(experiment, summaries),
             *disturbance.notes(outcomes),
@@ -87,7 +88,7 @@ def _groups(
     together: dict[tuple[str, str, str], list[CellSummary]] = {}
     for summary in summaries:
         cell = summary.cell
-        if _ran(summary) and not loops.is_loop(cell.client) and not cell.client.endswith(AGAIN):
+        if _ran(summary) and not loops.is_loop(cell.client):
             key = (cell.workload, cell.load, cell.server)
             together.setdefault(key, []).append(summary)
     return [

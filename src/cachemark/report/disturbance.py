@@ -26,18 +26,15 @@ def _line(found: list[Finding], trials: int) -> str:
 
 
 def against_themselves(groups: Sequence[Group]) -> list[str]:
-    """What the client that was played twice says of each group; a difference there is false."""
+    """Groups whose client that was played twice differs from itself: that is false."""
     lines: list[str] = []
     for group in groups:
-        if group.itself is None:
+        if group.itself is None or group.itself.answer not in ("faster", "slower"):
             continue
         place = f"{group.workload}, {group.load}, {group.server}"
         ratio = interval(group.itself.ratio, "{:.3f}")
-        false = group.itself.answer in ("faster", "slower")
-        means = (
-            "a false difference: no comparison here can be trusted"
-            if false
-            else "no false difference"
+        lines.append(
+            f"A/A, {place}: {group.itself.baseline} against itself is {ratio}, a false difference: "
+            "no comparison here can be trusted."
         )
-        lines.append(f"A/A, {place}: {group.itself.baseline} against itself is {ratio}, {means}.")
     return lines

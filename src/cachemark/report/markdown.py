@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.report.tables import Table, kinds, ranking, title
+from cachemark.report.tables import Table, itself, kinds, ranking, title
 from cachemark.report.value import Report
 
 
@@ -14,6 +14,8 @@ def render(report: Report, width: int | None) -> str:
     lines += [f"- {answer}" for answer in report.answers]
     for group in report.groups:
         lines += ["", f"## {title(group)}", "", *draw(ranking(group))]
+        if group.itself:
+            lines += ["", itself(group)]
         of_kinds = kinds(group)
         if of_kinds:
             lines += ["", *draw(of_kinds)]

@@ -14,7 +14,7 @@ import msgspec
 from cachemark import histogram
 from cachemark.experiment import Load, Timing, Workload
 from cachemark.outcome import Cell, Outcome
-from cachemark.plan import cells
+from cachemark.plan import cells, is_again
 from cachemark.protocol import Done, Operation
 from cachemark.statistics import CellSummary, KindSummary, summarise
 from cachemark.store import RunHeader
@@ -73,9 +73,13 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def source(header: RunHeader, outcomes: Sequence[Outcome]) -> Source:
-    """A run's series in the order of the experiment's grid: that of the trials is random."""
+    """A run's series in the order of the experiment's grid: that of the trials is random.
+
+    A client that was played twice is in it once: its second name is no cell of its own.
+    """
     grid = {cell: place for place, cell in enumerate(cells(header.experiment))}
-    summaries = sorted(summarise(outcomes), key=lambda found: grid.get(found.cell, len(grid)))
+    own = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
+    summaries = sorted(summarise(own), key=lambda found: grid.get(found.cell, len(grid)))
     ordered = sorted(outcomes, key=lambda outcome: outcome.trial.index)
     return Source(
         header=header,

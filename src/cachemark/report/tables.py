@@ -90,6 +90,22 @@ def _errors(kind: KindSummary) -> str:
     return "0" if not count else ", ".join(f"{n} {name}" for name, n in kind.errors.items())
 
 
+def itself(group: Group) -> str:
+    """What the client that was played twice differs from itself by; empty where none was."""
+    found = group.itself
+    if found is None:
+        return ""
+    low, high = found.ratio.low, found.ratio.high
+    reach = "one block, so no interval"
+    if low is not None and high is not None:
+        reach = f"{100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
+    what = "ops/s" if group.metric == "rate" else "p99"
+    return (
+        f"The same client twice: {found.baseline} differs from itself by "
+        f"{100 * (found.ratio.value - 1):+.1f} % of its {what} ({reach})."
+    )
+
+
 def kinds(group: Group) -> Table | None:
     """Each kind of operation by itself, where the workload has several."""
     rows = [

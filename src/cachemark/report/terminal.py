@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from cachemark.report.tables import Table, kinds, ranking, title
+from cachemark.report.tables import Table, itself, kinds, ranking, title
 from cachemark.report.value import Report
 
 _WIDTH = 120
@@ -26,6 +26,8 @@ def render(report: Report, width: int | None) -> str:
         say()
         say(escape(title(group)))
         say(draw(ranking(group), console.width))
+        if group.itself:
+            say(escape(itself(group)), style="dim")
         of_kinds = kinds(group)
         if of_kinds:
             say(draw(of_kinds, console.width))

@@ -48,10 +48,12 @@ def find(name: str, *, quick: bool = False) -> Experiment:
 
 def shortened(whole: Experiment, quick: Quick) -> Experiment:
     """What is left of an experiment when it is to be quick."""
+    clients = whole.clients if quick.clients is None else quick.clients
     small = msgspec.structs.replace(
         whole,
         blocks=quick.blocks,
-        clients=whole.clients if quick.clients is None else quick.clients,
+        clients=clients,
+        twice=whole.twice if whole.twice in clients else "",
         in_process=whole.in_process if quick.in_process is None else quick.in_process,
         servers=whole.servers if quick.servers is None else quick.servers,
         workloads=[

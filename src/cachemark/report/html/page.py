@@ -25,7 +25,7 @@ from cachemark.report.html.parts import (
 from cachemark.report.plots import Plots, plots
 from cachemark.report.plots.draw import svg
 from cachemark.report.plots.value import Plot
-from cachemark.report.tables import Table, kinds, ranking, title
+from cachemark.report.tables import Table, itself, kinds, ranking, title
 from cachemark.report.value import Group, Report, Section, TrialRow
 
 WIDE, NARROW = 520, 336
@@ -145,6 +145,7 @@ def _group(report: Report, group: Group, line: AnswerRow, figures: list[Figure])
         load=words.load(load) if load else "",
         figures=figures,
         ranking=ranking(group),
+        itself=itself(group),
         kinds=kinds(group),
     )
 

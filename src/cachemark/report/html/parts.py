@@ -65,6 +65,7 @@ class GroupPart(msgspec.Struct, frozen=True, kw_only=True):
     load: str
     figures: list[Figure]
     ranking: Table
+    itself: str
     kinds: Table | None
 
 
