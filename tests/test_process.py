@@ -133,6 +133,23 @@ def test_the_log_is_its_tail_and_outlives_the_child() -> None:
     assert child.log_tail() == tail
 
 
+@pytest.mark.parametrize(
+    ("stderr", "words"),
+    [
+        ("", ""),
+        ("no room\n\n", "no room"),
+        ("Traceback:\n  File x\nValueError: no such key\n", "ValueError: no such key"),
+        ("error: no --such\n\n  tip: none\n\nFor more, try '--help'.\n", "error: no --such"),
+        ("Exception in thread main: Gone\n\tat a.b(c:1)\n", "Exception in thread main: Gone"),
+        ("  " + "x" * 300, "x" * 200),
+    ],
+)
+def test_last_words_say_why(stderr: str, words: str) -> None:
+    with process.start(python(f"import sys; sys.stderr.write({stderr!r})")) as child:
+        assert child.wait(DEADLINE_S)
+        assert child.last_words() == words
+
+
 def test_environment_is_added_to_ours() -> None:
     code = "import os; print(os.environ['CACHEMARK_X'], 'PATH' in os.environ, flush=True)"
     started = process.start(python(code), env={"CACHEMARK_X": "1"}, stdout=subprocess.PIPE)

@@ -26,6 +26,7 @@ from cachemark.errors import UsageError
 
 ENGINE = "cachemark-engine"
 _LOG_TAIL_BYTES = 16 * 1024
+_LAST_WORDS_CHARACTERS = 200
 _IF_OURS = 'test "$PPID" = "$0" && exec "$@"'
 # Linux has at most 8192 CPUs, so four digits are enough.
 _CPU_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
@@ -83,6 +84,17 @@ class Child:
         end = os.fstat(self._log.fileno()).st_size
         begin = max(0, end - _LOG_TAIL_BYTES)
         return os.pread(self._log.fileno(), end - begin, begin).decode("utf-8", "replace")
+
+    def last_words(self) -> str:
+        """Why it ended, as far as its stderr says: the line marked as the error, or the last.
+
+        Empty where it wrote nothing. Parsers of command lines say the error first and end with a
+        hint; interpreters end with the error; a JVM ends with where it was.
+        """
+        lines = [line.rstrip() for line in self.log_tail().splitlines() if line.strip()]
+        told = [line for line in lines if not line[0].isspace()] or lines
+        marked = [line for line in told if line.lower().startswith(("error:", "exception in"))]
+        return (marked or told[-1:] or [""])[0].strip()[:_LAST_WORDS_CHARACTERS]
 
     def stop(self, grace_s: float = 3.0) -> None:
         """SIGTERM, `grace_s` seconds, then SIGKILL for the whole group; always reaped."""

@@ -160,5 +160,5 @@ class Worker:
         if status is None:
             return TrialError(f"{self.name}: closed its output")
         how = f"exited with status {status}" if status >= 0 else f"was killed by signal {-status}"
-        last = self.log_tail().strip().splitlines()
-        return TrialError(f"{self.name}: {how}" + (f": {last[-1][:200]}" if last else ""))
+        last = self._child.last_words()
+        return TrialError(f"{self.name}: {how}" + (f": {last}" if last else ""))

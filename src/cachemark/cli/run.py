@@ -102,8 +102,9 @@ def _parties(experiment: Experiment) -> Parties:
 def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
     console = Console(stderr=True)
     total = len(plan(experiment))
+    blocks = "1 block" if experiment.blocks == 1 else f"{experiment.blocks} blocks"
     console.print(
-        f"{experiment.name}: {total} trials, {experiment.blocks} blocks, "
+        f"{experiment.name}: {total} trials, {blocks}, "
         f"seed {experiment.seed}, kept in {run_.folder}",
         highlight=False,
         soft_wrap=True,

@@ -176,6 +176,6 @@ def _version(kind: str, control: Control, child: Child) -> str:
 
 def died(kind: str, child: Child) -> TrialError:
     """The error that a server which has exited amounts to."""
-    lines = child.log_tail().strip().splitlines()
-    last = f": {lines[-1][:200]}" if lines else ""
-    return TrialError(f"{kind}: the server exited with status {child.exited()}{last}")
+    last = child.last_words()
+    how = f"the server exited with status {child.exited()}"
+    return TrialError(f"{kind}: {how}" + (f": {last}" if last else ""))

@@ -101,8 +101,8 @@ def _output(tool: Tool, job: Job, cpus: str) -> tuple[str, int]:
             if time.monotonic() > until:
                 raise TrialError(f"{tool.name}: did not end within {job.seconds + _GRACE_S} s")
         if child.exited():
-            last = next(reversed(child.log_tail().strip().splitlines()), "nothing")
-            raise TrialError(f"{tool.name}: exited with status {child.exited()}: {last[:200]}")
+            last = child.last_words() or "nothing"
+            raise TrialError(f"{tool.name}: exited with status {child.exited()}: {last}")
     return path.read_text(encoding="utf-8", errors="replace"), waited - before
 
 
