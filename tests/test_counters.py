@@ -16,7 +16,8 @@ CPU = "sys/devices/system/cpu"
 FILES = {
     "proc/pressure/cpu": "some avg10=1.00 avg60=1.00 avg300=1.00 total=1234\nfull total=9\n",
     "proc/pressure/memory": "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n",
-    "proc/vmstat": "nr_free_pages 7\npswpin 3\npgmajfault 11\n",
+    "proc/vmstat": "nr_free_pages 7\npswpin 3\npgmajfault 11\noom_kill 1\n",
+    "proc/interrupts": " CPU0 CPU1\nMCE: 2 1 Machine check exceptions\nMCP: 9 9 polls\n",
     "proc/net/snmp": "Tcp: InSegs OutSegs RetransSegs\nTcp: 9 1000 2\nUdp: InDatagrams\nUdp: 1\n",
     "proc/net/netstat": "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 4\n",
     "proc/net/softnet_stat": "000a 00000001 0\n000b 0000000f 0\n",
@@ -41,6 +42,8 @@ def test_each_counter(tmp_path: Path) -> None:
         "accept_drops": 5,
         "packet_drops": 16,
         "too_hot": 6,
+        "oom_kills": 1,
+        "machine_checks": 3,
         "throttled": 8,
     }
     assert sorted(mhz(tmp_path)) == [2000, 2500]

@@ -41,7 +41,8 @@ class ServerFacts(Record, frozen=True, kw_only=True):
     """The server of a trial, as it ran.
 
     Several servers used as one, or one behind a proxy, are its `members`. `quirks` are deviations
-    of its protocol that a client has to know, by name (see servers/quirks.py).
+    of its protocol that a client has to know, by name (see servers/quirks.py). `round_trip_ns` is
+    the median time to open a connection to one that we did not start, before the trial.
     """
 
     kind: str
@@ -50,7 +51,19 @@ class ServerFacts(Record, frozen=True, kw_only=True):
     address: str
     cpus: str = ""
     quirks: list[str] = []
+    round_trip_ns: int | None = None
     members: list[ServerFacts] = []
+
+
+class Binary(Record, frozen=True, kw_only=True):
+    """A program of a trial, by the hash of its file.
+
+    `role` is `server`, `worker`, or `script` for a file that the worker's interpreter was given.
+    """
+
+    role: str
+    path: str
+    sha256: str
 
 
 class ServerUse(Record, frozen=True, kw_only=True):
@@ -197,6 +210,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     wire: str = ""
     worker_command: list[str] = []
     worker_cpus: str = ""
+    binaries: list[Binary] = []
     server: ServerFacts | None = None
     tape: TapeFacts | None = None
     prefill: Done | None = None

@@ -17,7 +17,17 @@ from cachemark.errors import TrialError, UnsupportedError
 from cachemark.experiment import Load, NoisePolicy, Timing, Workload
 from cachemark.fleet import Fleet, Watch
 from cachemark.host import NoiseProbe
-from cachemark.outcome import HostNoise, Outcome, Sample, ServerFacts, ServerUse, Tick, Trial
+from cachemark.host.binaries import binaries, of_command
+from cachemark.outcome import (
+    Binary,
+    HostNoise,
+    Outcome,
+    Sample,
+    ServerFacts,
+    ServerUse,
+    Tick,
+    Trial,
+)
 from cachemark.prefill import filled
 from cachemark.protocol import Done, Phase, Prepare, Ready, Run
 from cachemark.sampler import Sampler
@@ -72,6 +82,7 @@ class _Notes:
         self.ticks: list[Tick] = []
         self.measure_began_unix_ns = 0
         self.notes: list[str] = []
+        self.binaries: list[Binary] = []
         self.log = ""
 
 
@@ -108,6 +119,7 @@ def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
         wall_ms=round((time.monotonic() - began) * 1e3),
         worker=notes.worker,
         wire=notes.wire,
+        binaries=notes.binaries,
         server=notes.server,
         prefill=notes.phases.get("prefill"),
         warmup=notes.phases.get("warmup"),
@@ -205,6 +217,11 @@ def _phases(
     ready_s = timing.ready_ms / 1e3
     empty = server.use()
     notes.worker = fleet.hello(ready_s)
+    notes.binaries = [
+        *binaries("server", server.pids),
+        *binaries("worker", [worker.pid for worker in fleet.workers]),
+        *of_command("script", setting.client.client.command),
+    ]
     fleet.prepare(_prepare(setting, notes, server, notes.worker), ready_s)
     watch = Watch(progress=progress, silence_s=timing.silence_ms / 1e3)
     if setting.workload.prefill > 0:

@@ -21,12 +21,15 @@ def doctor(
     *,
     limits: Annotated[bool, Parameter(negative="", help="show what each is judged by")] = False,
     json: Annotated[bool, Parameter(negative="", help="print the checks as JSON")] = False,
+    target: Annotated[
+        tuple[str, ...], Parameter(help="HOST:PORT of a server elsewhere: how far is it?")
+    ] = (),
 ) -> int:
     """Look whether this machine is fit to measure on.
 
     The exit status is 1 when a check fails.
     """
-    checks = examine()
+    checks = examine(targets=target)
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(checks)).decode() + "\n")
     else:

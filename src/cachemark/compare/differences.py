@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from cachemark.compare.family import Pair
 from cachemark.host import HostFacts
@@ -40,7 +41,27 @@ def _versions(pair: Pair) -> list[str]:
         *(_line(f"{what} of {cell.client}", ours[0][what], ours[1][what]) for what in ours[0]),
         _line(f"wire of {cell.client}", before.wire, after.wire),
         _line(f"version of {cell.server}", servers[0], servers[1]),
+        *_binaries(before, after),
     ]
+
+
+def _binaries(before: Outcome, after: Outcome) -> list[str]:
+    """Programs that are not the same file, though versions may say so."""
+    ours, theirs = (_hashes(trial) for trial in (before, after))
+    named = {"server": before.trial.cell.server, "worker": before.trial.cell.client}
+    return [
+        _line(f"binary of {named.get(role, role)}", ours[role], theirs[role])
+        for role in ours.keys() & theirs.keys()
+    ]
+
+
+def _hashes(trial: Outcome) -> dict[str, str]:
+    """The short hashes of each role; of a script by its name."""
+    found: dict[str, set[str]] = {}
+    for binary in trial.binaries:
+        role = binary.role if binary.role != "script" else Path(binary.path).name
+        found.setdefault(role, set()).add(binary.sha256[:12])
+    return {role: " ".join(sorted(hashes)) for role, hashes in sorted(found.items())}
 
 
 def _worker(trial: Outcome) -> dict[str, str]:

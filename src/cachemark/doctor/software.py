@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import shutil
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from cachemark import __version__
 from cachemark.clients import Client, registry
-from cachemark.doctor.check import Check, told
+from cachemark.doctor.check import NOT_READABLE, Check, told
 from cachemark.errors import UsageError
 from cachemark.host import HostFacts
+from cachemark.host.binaries import of_file
 from cachemark.process import ENGINE, binary_path
 from cachemark.servers import memcached
 
@@ -23,6 +27,7 @@ def software(facts: HostFacts) -> list[Check]:
         engine(facts.engine),
         _memcached(facts.tools.get("memcached", "")),
         _setpriv(),
+        _hashes(),
         told("tools", "; ".join(others) or "none"),
         *_workers(),
     ]
@@ -47,6 +52,23 @@ def _memcached(version: str) -> Check:
         judgement="ok" if version else "warn",
         limits="warn when missing",
         remedy="" if version else memcached.REMEDY,
+    )
+
+
+def _hashes() -> Check:
+    """What each trial's outcome keeps of the programs that it ran."""
+    files = {"python": sys.executable, "memcached": shutil.which("memcached") or ""}
+    with contextlib.suppress(UsageError):
+        files[ENGINE] = binary_path()
+    found = {name: of_file(name, Path(path), path) for name, path in files.items() if path}
+    unread = [files[name] for name, binary in found.items() if binary is None]
+    return Check(
+        name="binaries",
+        value="; ".join(f"{name} {of.sha256[:12]}" for name, of in found.items() if of)
+        or NOT_READABLE,
+        judgement="warn" if unread else "ok",
+        limits="warn where one cannot be read: runs with other builds could not be told apart",
+        remedy=f"chmod a+r {' '.join(unread)}" if unread else "",
     )
 
 

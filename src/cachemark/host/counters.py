@@ -55,6 +55,17 @@ def _packet_drops(root: Path) -> int | None:
     return sum(int(row[1], 16) for row in rows if len(row) > 1) if rows else None
 
 
+def _interrupts(name: str) -> Reader:
+    """How often one of the architecture's own interrupts came, on all CPUs."""
+
+    def reader(root: Path) -> int | None:
+        words = field(read(root / "proc/interrupts"), name, ":").split()
+        found = [int(word) for word in words if word.isdecimal()]
+        return sum(found) if found else None
+
+    return reader
+
+
 def _too_hot(root: Path) -> int | None:
     """How often a CPU was slowed because of its temperature."""
     folder = root / "sys/devices/system/cpu"
@@ -79,6 +90,8 @@ COUNTERS: dict[str, Reader] = {
     "swapped_in": _vmstat("pswpin"),
     "major_faults": _vmstat("pgmajfault"),
     "too_hot": _too_hot,
+    "oom_kills": _vmstat("oom_kill"),
+    "machine_checks": _interrupts("MCE"),
     "segments_sent": _net("snmp", "Tcp", ("OutSegs",)),
     "retransmits": _net("snmp", "Tcp", ("RetransSegs",)),
     "accept_drops": _net("netstat", "TcpExt", ("ListenOverflows", "ListenDrops")),

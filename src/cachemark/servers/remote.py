@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 from cachemark.errors import UsageError
+from cachemark.host.distance import distance
 from cachemark.outcome import ServerFacts
 from cachemark.servers.control import Control
 from cachemark.servers.running import Member, RunningServer, together
@@ -37,6 +38,17 @@ def missing(_spec: ServerSpec) -> None:
     """Whether it can be reached shows when it is used."""
 
 
+def _round_trip_ns(address: str) -> int | None:
+    """How far it is; None by a Unix socket, and where it would not be asked so often."""
+    host, _, port = address.rpartition(":")
+    if address.startswith("unix:"):
+        return None
+    try:
+        return distance(host.strip("[]"), int(port)).median_ns
+    except OSError:
+        return None
+
+
 @contextmanager
 def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Generator[RunningServer]:
     """Connect to each; none is started or stopped. Raises TrialError."""
@@ -48,6 +60,14 @@ def running(spec: ServerSpec, _cpus: str, ready_s: float) -> Generator[RunningSe
             control = Control(address, ready_s)
             stack.callback(control.close)
             version = control.version()
-            facts.append(ServerFacts(kind="remote", version=version, command=[], address=address))
+            facts.append(
+                ServerFacts(
+                    kind="remote",
+                    version=version,
+                    command=[],
+                    address=address,
+                    round_trip_ns=_round_trip_ns(address),
+                )
+            )
             members.append(Member(name=f"remote {address}", control=control))
         yield RunningServer(addresses, together("remote", facts), members)

@@ -109,6 +109,20 @@ _RULES = (
         of=_counted("too_hot"),
         bends=True,
     ),
+    _Rule(
+        name="oom-kills",
+        text="a process was killed for want of memory",
+        limits=limits.ANY,
+        of=_counted("oom_kills"),
+        bends=True,
+    ),
+    _Rule(
+        name="machine-checks",
+        text="the hardware reported an error",
+        limits=limits.ANY,
+        of=_counted("machine_checks"),
+        bends=True,
+    ),
     _Rule(name="mhz", text="the CPU changed its speed", limits=limits.FREQUENCY, of=_spread_of_mhz),
     _Rule(name="retransmits", text="TCP sent again", limits=limits.RETRANSMITS, of=_retransmits),
     _Rule(

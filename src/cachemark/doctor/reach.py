@@ -1,0 +1,63 @@
+"""How long a round trip takes: to this machine itself, and to servers elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cachemark.doctor.check import Check
+from cachemark.errors import UsageError
+from cachemark.host.distance import Distance, distance, loopback
+from cachemark.limits import Limits
+
+# A round trip of the kernel's own takes some 20 to 60 µs where a core has to wake.
+_LOOPBACK = Limits(unit="µs", warn=200)
+_TARGET = Limits(unit="µs", warn=1000)
+
+
+def reach(targets: Sequence[str]) -> list[Check]:
+    """Loopback first, then each target, HOST:PORT. Raises UsageError for what is no address."""
+    here = _check(
+        "round trip on loopback",
+        loopback,
+        _LOOPBACK,
+        "the machine is busy, or its cores sleep deeply",
+    )
+    return [here, *(_target(*_address(text)) for text in targets)]
+
+
+def _target(host: str, port: int) -> Check:
+    return _check(
+        f"round trip to {host}:{port}",
+        lambda: distance(host, port),
+        _TARGET,
+        "measure from the same network: at depth 1 the way is most of each response time",
+    )
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.removeprefix("remote:").rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UsageError(f"--target {text!r} is no address", "write HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _check(name: str, measure: Callable[[], Distance], limits: Limits, remedy: str) -> Check:
+    try:
+        found = measure()
+    except OSError as error:
+        return Check(
+            name=name,
+            value=f"not reached: {error}",
+            judgement="fail",
+            limits="fail where it is not reached",
+            remedy="start the server, and look whether a firewall is on the way",
+        )
+    judgement = limits.judge(found.median_ns / 1e3)
+    least, mid, most = (ns / 1e3 for ns in (found.least_ns, found.median_ns, found.most_ns))
+    return Check(
+        name=name,
+        value=f"{mid:.0f} µs, {least:.0f} to {most:.0f}",
+        judgement=judgement,
+        limits=str(limits),
+        remedy="" if judgement == "ok" else remedy,
+    )
