@@ -13,12 +13,24 @@ pub enum Kind {
     Other,
 }
 
+/// Which protocol a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    Text,
+    Binary,
+}
+
 /// The request at the front of `bytes`: its length and kind; `None` when it is not whole. Reads
-/// whose first key does not begin with `prefix` are not the script's.
-pub fn frame(bytes: &[u8], prefix: &[u8]) -> Option<(usize, Kind)> {
-    match bytes.first()? {
-        &REQUEST_MAGIC => binary(bytes, prefix),
-        _ => text(bytes, prefix),
+/// whose first key does not begin with `prefix` are not the script's. A connection's first byte
+/// tells its dialect, which is noted.
+pub fn frame(bytes: &[u8], prefix: &[u8], dialect: &mut Option<Dialect>) -> Option<(usize, Kind)> {
+    let told = match bytes.first()? {
+        &REQUEST_MAGIC => Dialect::Binary,
+        _ => Dialect::Text,
+    };
+    match dialect.get_or_insert(told) {
+        Dialect::Binary => binary(bytes, prefix),
+        Dialect::Text => text(bytes, prefix),
     }
 }
 
@@ -55,7 +67,10 @@ fn text(bytes: &[u8], prefix: &[u8]) -> Option<(usize, Kind)> {
 }
 
 fn binary(bytes: &[u8], prefix: &[u8]) -> Option<(usize, Kind)> {
-    let header = Header::read(bytes)?;
+    let Some(header) = Header::read(bytes) else {
+        // Of another protocol: the session ends it.
+        return (bytes.len() >= HEADER_BYTES).then_some((bytes.len(), Kind::Other));
+    };
     let length = HEADER_BYTES + header.body_bytes();
     let body = bytes.get(HEADER_BYTES..length)?;
     let kind = match header.verb() {
@@ -91,7 +106,7 @@ mod tests {
     use super::*;
 
     fn frame(bytes: &[u8]) -> Option<(usize, Kind)> {
-        super::frame(bytes, b"")
+        super::frame(bytes, b"", &mut None)
     }
 
     #[test]
@@ -125,9 +140,18 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_speaks_as_it_began() {
+        let mut dialect = Some(Dialect::Text);
+        assert_eq!(super::frame(b"\x80get\r\n", b"", &mut dialect), Some((6, Kind::Other)));
+        let mut dialect = Some(Dialect::Binary);
+        assert_eq!(super::frame(b"get a\r\n", b"", &mut dialect), None);
+        assert_eq!(super::frame(&[b'\n'; 30], b"", &mut dialect), Some((30, Kind::Other)));
+    }
+
+    #[test]
     fn reads_of_other_keys_are_not_the_scripts() {
-        assert_eq!(super::frame(b"get ours:1\r\n", b"ours:"), Some((12, Kind::Read)));
-        assert_eq!(super::frame(b"get theirs\r\n", b"ours:"), Some((12, Kind::Other)));
+        assert_eq!(super::frame(b"get ours:1\r\n", b"ours:", &mut None), Some((12, Kind::Read)));
+        assert_eq!(super::frame(b"get theirs\r\n", b"ours:", &mut None), Some((12, Kind::Other)));
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod plan;
 mod script;
 mod server;
 
+pub use frame::{Dialect, Kind, frame};
 pub use log::{Fate, Log, Record};
 pub use plan::{Plan, Reply};
 pub use script::{Script, ScriptError};

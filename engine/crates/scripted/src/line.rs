@@ -7,7 +7,7 @@ use cachemark_server::{Session, State};
 use socket2::Socket;
 
 use crate::agenda::Agenda;
-use crate::frame::{Kind, frame, spoil};
+use crate::frame::{Dialect, Kind, frame, spoil};
 use crate::log::{Entry, Fate, Log};
 use crate::monotonic_ns;
 use crate::plan::{Plan, Reply};
@@ -59,6 +59,7 @@ pub struct Line {
     slot: usize,
     number: u64,
     session: Session,
+    dialect: Option<Dialect>,
     input: Vec<u8>,
     filled: usize,
     replies: Vec<u8>,
@@ -82,6 +83,7 @@ impl Line {
             slot,
             number,
             session: Session::default(),
+            dialect: None,
             input: vec![0; ROOM_BYTES],
             filled: 0,
             replies: Vec::with_capacity(ROOM_BYTES),
@@ -108,7 +110,9 @@ impl Line {
         }
         let now_ns = monotonic_ns();
         let mut taken = 0;
-        while let Some((length, kind)) = frame(&self.input[taken..self.filled], &world.key_prefix) {
+        while let Some((length, kind)) =
+            frame(&self.input[taken..self.filled], &world.key_prefix, &mut self.dialect)
+        {
             self.take(taken..taken + length, kind, now_ns, world);
             taken += length;
         }

@@ -8,6 +8,8 @@ use rand_distr::{Distribution, Exp, LogNormal};
 use crate::script::{Script, Stall, Times};
 
 const NS_IN_MS: f64 = 1e6;
+/// A time that is drawn is at most a week, so that sums of many stay inside 64 bits.
+const LONGEST_NS: f64 = 7.0 * 86_400e9;
 
 /// What becomes of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,8 +144,8 @@ impl Draws {
         match &self.law {
             Law::Constant(ns) => *ns,
             Law::List(list) => list[(number % list.len() as u64) as usize],
-            Law::Exponential(law) => law.sample(&mut self.random) as u64,
-            Law::Lognormal(law) => law.sample(&mut self.random) as u64,
+            Law::Exponential(law) => law.sample(&mut self.random).min(LONGEST_NS) as u64,
+            Law::Lognormal(law) => law.sample(&mut self.random).min(LONGEST_NS) as u64,
             Law::Bimodal { fast_ns, slow_ns, slow_share } => {
                 if self.random.random::<f64>() < *slow_share { *slow_ns } else { *fast_ns }
             }
