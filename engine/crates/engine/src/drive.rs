@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use cachemark_load::{Client, Configuration, Control, Limits, Session};
-use cachemark_tape::Tape;
+use cachemark_tape::{Schedule, Tape, Workload};
+use clap::Parser;
 use serde::Serialize;
 
 use crate::drive_files::{Log, write_hgrm};
@@ -137,6 +138,26 @@ impl Errors {
             Errors::Count(most) => failed <= most,
             Errors::Share(most) => failed as f64 <= most * of as f64,
         }
+    }
+}
+
+#[derive(Parser)]
+#[command(no_binary_name = true)]
+struct Words {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+impl Arguments {
+    /// Read the words behind the verb; the error is what a user is shown.
+    pub fn read(words: &[&str]) -> Result<Arguments, String> {
+        let words = Words::try_parse_from(words).map_err(|error| error.to_string())?;
+        Ok(words.arguments)
+    }
+
+    /// What is to be played, if it is neither a file's nor a trace's.
+    pub fn plan(&self) -> Result<(Workload, Schedule), String> {
+        self.workload.plan(Some(self.duration))
     }
 }
 

@@ -223,11 +223,17 @@ impl WorkloadArguments {
                 return Err("--schedule replay: of which --trace?".to_owned());
             }
             (None, _) => {
-                let schedule = self.schedule(duration).map_err(|error| error.to_string())?;
-                generate(&self.workload()?, &schedule, seed)
+                let (workload, schedule) = self.plan(duration)?;
+                generate(&workload, &schedule, seed)
             }
         };
         made.map_err(|error| error.to_string())
+    }
+
+    /// What a tape is made of that no trace is.
+    pub fn plan(&self, duration: Option<Duration>) -> Result<(Workload, Schedule), String> {
+        let schedule = self.schedule(duration).map_err(|error| error.to_string())?;
+        Ok((self.workload()?, schedule))
     }
 
     /// The same with another rate.

@@ -39,3 +39,4 @@ pub use accounts::Accounts;
 pub use session::{Fed, Session};
 pub use state::{IoMode, Settings, State};
 pub use tls::Tls;
+pub use udp::answer_datagram;

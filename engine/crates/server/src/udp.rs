@@ -65,14 +65,22 @@ fn run(socket: &UdpSocket, wake: &OwnedFd, state: &State) {
 }
 
 fn answer(socket: &UdpSocket, datagram: &[u8], to: SocketAddr, state: &State) {
-    let Some((id, request)) = unframe(datagram) else { return };
-    let Some(reply) = reply(request, state) else { return };
-    for frame in frames(id, &reply) {
+    for frame in answer_datagram(datagram, state, now_s()).into_iter().flatten() {
         // A datagram that cannot be sent is lost, as any may be.
         if let Ok(bytes) = socket.send_to(&frame, to) {
             state.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
         }
     }
+}
+
+/// The datagrams that answer one; `None` where it is no request, or where the reply is too long.
+pub fn answer_datagram(
+    datagram: &[u8],
+    state: &State,
+    now_s: u32,
+) -> Option<impl Iterator<Item = Vec<u8>> + use<>> {
+    let (id, request) = unframe(datagram)?;
+    Some(frames(id, reply(request, state, now_s)?))
 }
 
 /// The id and the request of a datagram; those of more than one are not put together.
@@ -83,10 +91,10 @@ fn unframe(datagram: &[u8]) -> Option<([u8; 2], &[u8])> {
 }
 
 /// All that is replied to a request, if it is whole.
-fn reply(request: &[u8], state: &State) -> Option<Vec<u8>> {
+fn reply(request: &[u8], state: &State, now_s: u32) -> Option<Vec<u8>> {
     let (mut session, mut out, mut rest) = (Session::default(), Vec::new(), request);
     loop {
-        let fed = session.feed(rest, state, now_s(), &mut out);
+        let fed = session.feed(rest, state, now_s, &mut out);
         rest = &rest[fed.consumed..];
         if out.len() > REPLY_BYTES_MAX {
             return None;
@@ -97,14 +105,15 @@ fn reply(request: &[u8], state: &State) -> Option<Vec<u8>> {
     }
 }
 
-fn frames(id: [u8; 2], reply: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let parts = reply.chunks(DATAGRAM_BYTES_MAX - FRAME_BYTES);
-    let count = parts.len() as u16;
-    parts.enumerate().map(move |(number, part)| {
+fn frames(id: [u8; 2], reply: Vec<u8>) -> impl Iterator<Item = Vec<u8>> {
+    const PART_BYTES: usize = DATAGRAM_BYTES_MAX - FRAME_BYTES;
+    let count = reply.len().div_ceil(PART_BYTES);
+    (0..count).map(move |number| {
+        let part = &reply[number * PART_BYTES..reply.len().min((number + 1) * PART_BYTES)];
         let mut frame = Vec::with_capacity(FRAME_BYTES + part.len());
         frame.extend_from_slice(&id);
         frame.extend_from_slice(&(number as u16).to_be_bytes());
-        frame.extend_from_slice(&count.to_be_bytes());
+        frame.extend_from_slice(&(count as u16).to_be_bytes());
         frame.extend_from_slice(&[0, 0]);
         frame.extend_from_slice(part);
         frame
@@ -117,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_long_reply_is_many_frames() {
-        let frames: Vec<Vec<u8>> = frames([7, 9], &[b'x'; 5000]).collect();
+        let frames: Vec<Vec<u8>> = frames([7, 9], vec![b'x'; 5000]).collect();
         assert_eq!(frames.len(), 4);
         assert!(frames.iter().all(|frame| frame.len() <= DATAGRAM_BYTES_MAX));
         assert_eq!(frames[3][..8], [7, 9, 0, 3, 0, 4, 0, 0]);
