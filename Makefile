@@ -12,7 +12,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-client bench-server test test-rust test-python check format docs setup workers servers debian clean
+.PHONY: help bench bench-client bench-server fuzz test test-rust test-python check format docs setup workers servers debian clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,15 @@ bench-client: setup ## CPU time per operation of the native client, beside the f
 
 bench-server: setup ## CPU time of an operation: the embedded server, memcached and a null responder (about 3 minutes)
 	@$(RUN) python benchmarks/server.py
+
+SECONDS ?= 60
+CARGO_FUZZ_VERSION := 0.13.2
+
+fuzz: ## Search for inputs that break a parser or the store: SECONDS=60 for each target, or TARGETS="tape trace"
+	@[ "$$(.tools/cargo/bin/cargo-fuzz --version 2>/dev/null)" = "cargo-fuzz $(CARGO_FUZZ_VERSION)" ] || { \
+	  echo "fuzz: cargo-fuzz $(CARGO_FUZZ_VERSION) into .tools"; \
+	  cargo install --quiet --locked --version $(CARGO_FUZZ_VERSION) --root .tools/cargo cargo-fuzz; }
+	@PATH="$$PWD/.tools/cargo/bin:$$PATH" engine/fuzz/run $(SECONDS) $(TARGETS)
 
 test: debian setup ## Set up (Debian packages and every language too), then run every test
 	@$(RUN) cachemark setup --install

@@ -1,3 +1,5 @@
+//! The program: see the library beside it.
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

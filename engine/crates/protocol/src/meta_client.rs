@@ -309,15 +309,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_panic(
-            head in "(VA [0-9]{1,3}|HD|EN|MN|)( [a-zO][a-z0-9]{0,5}){0,4}(\r\n)?",
-            bytes in proptest::collection::vec(any::<u8>(), 0..300),
-        ) {
-            let _ = parse(&bytes);
-            let _ = parse(&[head.as_bytes(), &bytes].concat());
-        }
-
-        #[test]
         fn a_reply_is_whole_or_not_there(
             key in "[!-~]{1,40}",
             data in proptest::collection::vec(any::<u8>(), 0..200),

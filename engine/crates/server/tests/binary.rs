@@ -3,144 +3,9 @@
 
 mod targets;
 
+use cachemark_properties::cases::{BinaryCase, binary, packet};
 use cachemark_server::IoMode;
-use serde::Deserialize;
-use targets::{Target, embedded, expand, guarded, memcached, table};
-
-const OPCODES: [(&str, u8); 32] = [
-    ("get", 0x00),
-    ("set", 0x01),
-    ("add", 0x02),
-    ("replace", 0x03),
-    ("delete", 0x04),
-    ("incr", 0x05),
-    ("decr", 0x06),
-    ("quit", 0x07),
-    ("flush", 0x08),
-    ("getq", 0x09),
-    ("noop", 0x0a),
-    ("version", 0x0b),
-    ("getk", 0x0c),
-    ("getkq", 0x0d),
-    ("append", 0x0e),
-    ("prepend", 0x0f),
-    ("stat", 0x10),
-    ("setq", 0x11),
-    ("addq", 0x12),
-    ("replaceq", 0x13),
-    ("deleteq", 0x14),
-    ("incrq", 0x15),
-    ("decrq", 0x16),
-    ("quitq", 0x17),
-    ("flushq", 0x18),
-    ("appendq", 0x19),
-    ("prependq", 0x1a),
-    ("touch", 0x1c),
-    ("gat", 0x1d),
-    ("gatq", 0x1e),
-    ("gatk", 0x23),
-    ("gatkq", 0x24),
-];
-
-#[derive(Deserialize)]
-struct Table {
-    case: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Case {
-    name: String,
-    #[serde(default)]
-    send: Vec<Request>,
-    #[serde(default)]
-    raw: String,
-    reply: Vec<Reply>,
-    #[serde(default)]
-    closed: bool,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct Request {
-    op: String,
-    key: String,
-    extras: String,
-    value: String,
-    cas: u64,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct Reply {
-    op: String,
-    status: u16,
-    key: String,
-    extras: String,
-    value: String,
-    value_hex: String,
-    cas: bool,
-}
-
-fn opcode(name: &str) -> u8 {
-    if let Some(hex) = name.strip_prefix("0x") {
-        return u8::from_str_radix(hex, 16).expect("an opcode");
-    }
-    OPCODES.iter().find(|(known, _)| *known == name).expect("a known opcode").1
-}
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits = (0..text.len()).step_by(2);
-    digits.map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex")).collect()
-}
-
-/// A packet; `place` is the status of a reply and the vbucket of a request.
-fn packet(magic: u8, op: u8, place: u16, opaque: u32, cas: u64, parts: [&[u8]; 3]) -> Vec<u8> {
-    let [extras, key, value] = parts;
-    let body = extras.len() + key.len() + value.len();
-    let mut out = vec![magic, op];
-    out.extend_from_slice(&(key.len() as u16).to_be_bytes());
-    out.extend_from_slice(&[extras.len() as u8, 0]);
-    out.extend_from_slice(&place.to_be_bytes());
-    out.extend_from_slice(&(body as u32).to_be_bytes());
-    out.extend_from_slice(&opaque.to_be_bytes());
-    out.extend_from_slice(&cas.to_be_bytes());
-    for part in parts {
-        out.extend_from_slice(part);
-    }
-    out
-}
-
-impl Case {
-    fn request(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        for (index, sent) in self.send.iter().enumerate() {
-            let (extras, key, value) = (hex(&sent.extras), expand(&sent.key), expand(&sent.value));
-            let parts = [&extras[..], &key[..], &value[..]];
-            out.extend(packet(0x80, opcode(&sent.op), 0, index as u32, sent.cas, parts));
-        }
-        out.extend(hex(&self.raw));
-        out
-    }
-
-    /// The replies; the opaque number of each is that of the next request of its kind.
-    fn expected(&self, version: &str) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut next = 0;
-        for reply in &self.reply {
-            let found = self.send.iter().skip(next).position(|sent| sent.op == reply.op);
-            let opaque = found.map_or(0, |after| next + after);
-            next = opaque + 1;
-            let (extras, key) = (hex(&reply.extras), expand(&reply.key));
-            let mut value = expand(&reply.value.replace("<version>", version));
-            value.extend(hex(&reply.value_hex));
-            let parts = [&extras[..], &key[..], &value[..]];
-            let (op, cas) = (opcode(&reply.op), u64::from(reply.cas));
-            out.extend(packet(0x81, op, reply.status, opaque as u32, cas, parts));
-        }
-        out
-    }
-}
+use targets::{Target, embedded, guarded, memcached};
 
 /// A unique number that is not 0 becomes 1.
 fn without_cas(reply: &[u8]) -> Vec<u8> {
@@ -157,7 +22,7 @@ fn without_cas(reply: &[u8]) -> Vec<u8> {
     out
 }
 
-fn check(target: &Target, case: &Case, piece: usize) {
+fn check(target: &Target, case: &BinaryCase, piece: usize) {
     target.exchange(b"flush_all\r\n", usize::MAX, false);
     let actual = without_cas(&target.exchange(&case.request(), piece, case.closed));
     let expected = case.expected(&target.version);
@@ -175,7 +40,7 @@ fn check(target: &Target, case: &Case, piece: usize) {
 fn the_embedded_server_answers_as_memcached() {
     for io in IoMode::here() {
         let (_server, target) = embedded(io);
-        for case in table::<Table>("binary.toml").case {
+        for case in binary() {
             check(&target, &case, usize::MAX);
             check(&target, &case, if case.request().len() < 1000 { 1 } else { 4001 });
         }
@@ -185,7 +50,7 @@ fn the_embedded_server_answers_as_memcached() {
 #[test]
 fn memcached_agrees_with_the_cases() {
     let (_memcached, target) = memcached();
-    for case in table::<Table>("binary.toml").case {
+    for case in binary() {
         check(&target, &case, usize::MAX);
     }
 }

@@ -6,11 +6,12 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cachemark_server::{Accounts, Endpoint, IoMode, Session, Settings, State, start};
+use cachemark_properties::connections::{Piece, only_whole_requests_count};
+use cachemark_properties::datagrams::framed;
+use cachemark_properties::session;
+use cachemark_server::{Endpoint, IoMode, Settings, State, start};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-
-const NOW: u32 = 1_700_000_000;
 
 fn settings(io: IoMode) -> Settings {
     Settings { io, threads: 2, memory_bytes: 8 << 20, item_bytes_max: 1 << 20, max_connections: 64 }
@@ -79,46 +80,45 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// All that a session replies to an input that comes in pieces of such sizes.
-fn replies(state: &State, input: &[u8], sizes: &mut dyn FnMut() -> usize) -> Vec<u8> {
-    let (mut session, mut out, mut held) = (Session::default(), Vec::new(), Vec::new());
-    let mut rest = input;
-    while !rest.is_empty() {
-        let size = sizes().min(rest.len());
-        held.extend_from_slice(&rest[..size]);
-        rest = &rest[size..];
-        let fed = session.feed(&held, state, NOW, &mut out);
-        held.drain(..fed.consumed);
-        if fed.close {
-            break;
-        }
-    }
-    out
-}
-
-fn state(guarded: bool) -> State {
-    let state = State::new(settings(IoMode::Events), "1.2.3");
-    if guarded { state.only_for(Accounts::parse("a:b").expect("accounts")) } else { state }
-}
-
-/// `stats` tells the time it was asked at; nothing else may differ.
-fn comparable(input: &[u8]) -> bool {
-    input.first() != Some(&0x80) || !input.windows(2).any(|pair| pair == [0x80, 0x10])
-}
-
 proptest! {
     #[test]
     fn a_session_answers_alike_however_its_input_is_cut(
         input in soup(),
         cuts in proptest::collection::vec(1_usize..40, 1..20),
-        guarded in proptest::bool::weighted(0.2),
+        fresh in proptest::sample::select(vec![session::filled as fn() -> State, session::guarded]),
     ) {
-        let whole = replies(&state(guarded), &input, &mut || usize::MAX);
-        let mut cuts = cuts.iter().cycle();
-        let cut = replies(&state(guarded), &input, &mut || *cuts.next().expect("an endless cycle"));
-        if comparable(&input) {
-            prop_assert_eq!(whole.escape_ascii().to_string(), cut.escape_ascii().to_string());
+        session::alike_however_cut(fresh, &input, &cuts);
+    }
+
+    #[test]
+    fn a_stranger_gets_nothing(input in soup()) {
+        session::strangers_get_nothing(&input);
+    }
+
+    #[test]
+    fn a_datagram_is_answered_by_what_a_session_says(
+        id in any::<u16>(),
+        input in soup(),
+    ) {
+        let frame = [&id.to_be_bytes()[..], &[0, 0, 0, 1, 0, 0]].concat();
+        framed(&[&frame[..], &input].concat());
+    }
+
+    #[test]
+    fn connections_are_told_by_whole_requests(
+        inputs in proptest::collection::vec((0_usize..4, soup()), 1..6),
+        sizes in proptest::collection::vec(1_usize..200, 1..20),
+    ) {
+        let mut sizes = sizes.iter().cycle();
+        let mut pieces = Vec::new();
+        for (number, input) in &inputs {
+            let size = sizes.next().expect("an endless cycle");
+            pieces.extend(input.chunks(*size).enumerate().map(|(at, piece)| (at, *number, piece)));
         }
+        // The first pieces of all inputs, then the second ones.
+        pieces.sort_by_key(|(at, _, _)| *at);
+        let pieces: Vec<Piece> = pieces.into_iter().map(|(_, number, piece)| (number, piece)).collect();
+        only_whole_requests_count(&pieces);
     }
 }
 

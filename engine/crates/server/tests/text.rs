@@ -3,31 +3,16 @@
 
 mod targets;
 
+use cachemark_properties::cases::{TextCase, expand, text};
 use cachemark_server::IoMode;
-use serde::Deserialize;
-use targets::{Target, embedded, expand, guarded, guarded_memcached, memcached, table};
+use targets::{Target, embedded, guarded, guarded_memcached, memcached};
 
-#[derive(Deserialize)]
-struct Table {
-    case: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    request: String,
-    reply: String,
-    reply_1_6_18: Option<String>,
-    #[serde(default)]
-    closed: bool,
-}
-
-fn cases() -> Vec<Case> {
-    ["text.toml", "meta.toml"].map(|name| table::<Table>(name).case).into_iter().flatten().collect()
+fn cases() -> Vec<TextCase> {
+    ["text.toml", "meta.toml"].map(text).into_iter().flatten().collect()
 }
 
 /// What is wrong with the reply to a case.
-fn wrong(target: &Target, case: &Case, piece: usize) -> Option<String> {
+fn wrong(target: &Target, case: &TextCase, piece: usize) -> Option<String> {
     target.exchange(b"flush_all\r\n", usize::MAX, false);
     let reply = match &case.reply_1_6_18 {
         Some(reply) if target.is_1_6_18 => reply,
@@ -111,7 +96,7 @@ fn a_guarded_server_answers_as_memcached() {
     let mut faults = Vec::new();
     for io in IoMode::here() {
         let (_server, target) = guarded(io);
-        for case in table::<Table>("auth.toml").case {
+        for case in text("auth.toml") {
             faults.extend(wrong(&target, &case, usize::MAX));
             faults.extend(wrong(&target, &case, 1 + case.request.len() / 40));
         }
@@ -122,7 +107,7 @@ fn a_guarded_server_answers_as_memcached() {
 #[test]
 fn guarded_memcached_agrees_with_the_cases() {
     let (_memcached, target) = guarded_memcached();
-    let cases = table::<Table>("auth.toml").case;
+    let cases = text("auth.toml");
     let faults: Vec<String> =
         cases.iter().filter_map(|case| wrong(&target, case, usize::MAX)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -10,45 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachemark_server::{Accounts, Endpoint, IoMode, Server, Settings, State, start};
-use serde::de::DeserializeOwned;
 
 /// Tools look for memcached's own number.
 pub const VERSION: &str = "1.6.45-test";
 /// Users and passwords of those servers that ask.
 const ACCOUNTS: &str = "ann:s3c\nbob:pw\n";
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A table of conformance/server.
-pub fn table<T: DeserializeOwned>(name: &str) -> T {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../conformance/server");
-    let text = std::fs::read_to_string(folder.join(name)).expect("the table of cases");
-    toml::from_str(&text).expect("a table of cases")
-}
-
-/// `{k250}` is a key of 250 bytes, `{x9}` nine bytes, `{keys30}` thirty keys.
-pub fn expand(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut rest = text;
-    while let Some(open) = rest.find('{') {
-        let close = open + rest[open..].find('}').expect("a closing brace");
-        out.extend_from_slice(&rest.as_bytes()[..open]);
-        let field = &rest[open + 1..close];
-        let digits = field.find(|c: char| c.is_ascii_digit()).expect("a number");
-        let count: usize = field[digits..].parse().expect("a number");
-        match &field[..digits] {
-            "k" => out.extend(std::iter::repeat_n(b'k', count)),
-            "x" => out.extend(std::iter::repeat_n(b'x', count)),
-            "keys" => {
-                let keys: Vec<String> = (0..count).map(|n| format!("q{n}")).collect();
-                out.extend_from_slice(keys.join(" ").as_bytes());
-            }
-            other => panic!("{other}?"),
-        }
-        rest = &rest[close + 1..];
-    }
-    out.extend_from_slice(rest.as_bytes());
-    out
-}
 
 pub struct Target {
     pub address: String,

@@ -1,0 +1,54 @@
+//! Scripts of the fidelity server: refused, or played without going back in time; and its reading of
+//! requests, which must be a session's.
+
+use cachemark_scripted::{Plan, Reply, Script, frame};
+use cachemark_server::Session;
+
+use crate::session;
+
+/// Read a script, and play it.
+pub fn refused_or_played(text: &str) {
+    match Script::parse(text) {
+        Err(error) => assert!(!error.to_string().is_empty()),
+        Ok(script) => play(&mut Plan::new(&script)),
+    }
+}
+
+fn play(plan: &mut Plan) {
+    let mut first = Vec::new();
+    for round in 0..2 {
+        for number in 0..40_u64 {
+            let at_ns = number * 30_000_000;
+            let reply = plan.next(at_ns, number % 7);
+            match reply {
+                Reply::At { first_ns, last_ns, .. } => {
+                    assert!(at_ns <= first_ns && first_ns <= last_ns, "{reply:?} at {at_ns}");
+                }
+                Reply::Close { at_ns: closed_ns } => assert!(at_ns <= closed_ns),
+                Reply::Never => {}
+            }
+            if round == 0 {
+                first.push(reply);
+            } else {
+                assert_eq!(reply, first[number as usize], "the same again");
+            }
+        }
+        plan.restart();
+    }
+}
+
+/// Where a request ends by the fidelity server's reckoning, a session ends it too.
+pub fn framed_as_a_session_does(bytes: &[u8]) {
+    let (state, mut server, mut rest) = (session::empty(), Session::default(), bytes);
+    let mut dialect = None;
+    while let Some((length, _)) = frame(rest, b"", &mut dialect) {
+        assert!((1..=rest.len()).contains(&length));
+        let mut held = rest[..length].to_vec();
+        let (_, closed) = session::hear(&mut server, &mut held, &state);
+        if closed {
+            return;
+        }
+        assert!(held.is_empty(), "left of {}: {}", rest[..length].escape_ascii(), held.len());
+        rest = &rest[length..];
+    }
+}

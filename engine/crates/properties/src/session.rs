@@ -1,0 +1,178 @@
+//! A session of the server: however requests are broken and wherever they are cut, it answers alike,
+//! in whole replies, and keeps little in memory.
+
+use std::sync::atomic::Ordering;
+
+use cachemark_protocol::binary::REQUEST_MAGIC;
+use cachemark_protocol::{binary_client, meta_client, reply};
+use cachemark_server::{Accounts, IoMode, Session, Settings, State};
+use cachemark_storage::Mode;
+
+pub const NOW_S: u32 = 1_700_000_000;
+
+/// Low, so that short inputs meet it.
+const ITEM_BYTES_MAX: u64 = 1024;
+/// What a session may leave unread between two pieces: a command line or a login, and an item.
+const HELD_BYTES_MAX: usize = 4096;
+/// A session pauses at 256 KiB; what is longer was one reply.
+const OUTPUT_BYTES_MAX: usize = 256 * 1024 + 8 * 1024;
+
+fn settings() -> Settings {
+    Settings {
+        io: IoMode::Events,
+        threads: 2,
+        memory_bytes: 1 << 20,
+        item_bytes_max: ITEM_BYTES_MAX,
+        max_connections: 64,
+    }
+}
+
+/// An empty server.
+pub fn empty() -> State {
+    State::new(settings(), "1.2.3")
+}
+
+/// A server with a number, a value that is stale and one that expires.
+pub fn filled() -> State {
+    let state = empty();
+    let store = |key: &[u8], flags, exptime, value: &[u8]| {
+        state.store.store(Mode::Set, key, flags, exptime, value, NOW_S).expect("room");
+    };
+    store(b"n", 0, 0, b"18446744073709551615");
+    store(b"t", 7, 30, b"soon gone");
+    store(b"a", 9, 0, b"stale");
+    let invalidated = b"md a I T60\r\nmg n\r\n";
+    hear(&mut Session::default(), &mut invalidated.to_vec(), &state);
+    state
+}
+
+/// A server for nobody but ann.
+pub fn guarded() -> State {
+    empty().only_for(Accounts::parse("ann:s3c").expect("accounts"))
+}
+
+/// Feed what is held until the session needs more; what it said, and whether it ended. What it
+/// took is gone from `held`.
+pub fn hear(session: &mut Session, held: &mut Vec<u8>, state: &State) -> (Vec<u8>, bool) {
+    let (mut said, mut out) = (Vec::new(), Vec::new());
+    loop {
+        let fed = session.feed(held, state, NOW_S, &mut out);
+        assert!(out.len() <= OUTPUT_BYTES_MAX, "{} bytes in one go", out.len());
+        held.drain(..fed.consumed);
+        said.append(&mut out);
+        if fed.close || !fed.paused {
+            return (said, fed.close);
+        }
+    }
+}
+
+/// All that a fresh session says to an input in pieces of such sizes.
+pub fn replies(state: &State, input: &[u8], mut sizes: impl FnMut() -> usize) -> Vec<u8> {
+    let (mut session, mut said, mut held) = (Session::default(), Vec::new(), Vec::new());
+    let mut rest = input;
+    while !rest.is_empty() {
+        let (piece, later) = rest.split_at(sizes().min(rest.len()));
+        rest = later;
+        held.extend_from_slice(piece);
+        let (more, closed) = hear(&mut session, &mut held, state);
+        said.extend(more);
+        if closed {
+            break;
+        }
+        let bounded = held.len() <= HELD_BYTES_MAX || held.starts_with(b"get");
+        assert!(bounded || piece.len() == input.len(), "{} bytes are kept", held.len());
+    }
+    said
+}
+
+/// A text line whose end has not come after so many bytes ends the connection; one that comes whole
+/// is read all the same, as memcached does it.
+const LINE_BYTES_MAX: usize = 2048;
+
+fn has_long_line(input: &[u8]) -> bool {
+    input.split(|byte| *byte == b'\n').any(|line| line.len() >= LINE_BYTES_MAX)
+}
+
+/// The replies do not depend on where the input is cut, and they are whole.
+pub fn alike_however_cut(fresh: fn() -> State, input: &[u8], cuts: &[usize]) {
+    let whole = replies(&fresh(), input, || usize::MAX);
+    let binary = input.first() == Some(&REQUEST_MAGIC);
+    let expected = comparable(&whole, binary);
+    if !binary && has_long_line(input) {
+        return;
+    }
+    let mut cuts = cuts.iter().cycle();
+    let mut next = || cuts.next().map_or(1, |size| *size.max(&1));
+    let cut = replies(&fresh(), input, &mut next);
+    assert_eq!(
+        expected.escape_ascii().to_string(),
+        comparable(&cut, binary).escape_ascii().to_string()
+    );
+}
+
+/// One who has not logged in stores nothing and sees nothing.
+pub fn strangers_get_nothing(input: &[u8]) {
+    let state = guarded();
+    state.store.store(Mode::Set, b"k", 0, 0, b"secret", NOW_S).expect("room");
+    let before = state.store.usage(NOW_S);
+    let said = replies(&state, input, || usize::MAX);
+    if state.logins.load(Ordering::Relaxed) == state.failed_logins.load(Ordering::Relaxed) {
+        assert_eq!(state.store.usage(NOW_S), before, "the store was used");
+        assert!(!said.windows(6).any(|six| six == b"secret"), "{}", said.escape_ascii());
+    }
+}
+
+/// The replies without what `stats` tells, which is the time and the process's own. Panics where
+/// they are not whole replies of the protocol.
+pub(crate) fn comparable(said: &[u8], binary: bool) -> Vec<u8> {
+    let (mut kept, mut rest) = (Vec::new(), said);
+    while !rest.is_empty() {
+        let (length, telling) = if binary { packet(rest) } else { line(rest) };
+        if !telling {
+            kept.extend_from_slice(&rest[..length]);
+        }
+        rest = &rest[length..];
+    }
+    kept
+}
+
+const STAT: u8 = 0x10;
+
+fn packet(said: &[u8]) -> (usize, bool) {
+    let packet = binary_client::parse(said);
+    let (reply, length) = packet.expect("a packet").expect("a whole packet");
+    (length, reply.opcode == STAT)
+}
+
+/// What the lines of replies begin with that a client of ours does not ask for.
+const OTHERS: [&[u8]; 11] = [
+    b"OK",
+    b"RESET",
+    b"STAT",
+    b"ITEM",
+    b"ME",
+    b"END",
+    b"MN",
+    b"VERSION",
+    b"ERROR",
+    b"MEMLIMIT_TOO_SMALL",
+    b"MEMLIMIT_ADJUST_FAILED",
+];
+
+fn line(said: &[u8]) -> (usize, bool) {
+    let end = said.iter().position(|byte| *byte == b'\n').expect("a line that ends") + 1;
+    let word = said[..end].split(|byte| b" \r\n".contains(byte)).next().unwrap_or_default();
+    let whole = match word {
+        b"STAT" => return (end, true),
+        // Keys in a dump are as they are, line ends and all.
+        b"ITEM" => return (said.len(), false),
+        _ if OTHERS.contains(&word) => Some(end),
+        b"VA" | b"HD" | b"EN" | b"NF" | b"NS" | b"EX" => {
+            meta_client::parse(said).expect("a meta reply").map(|(_, length)| length)
+        }
+        _ => reply::parse(said)
+            .unwrap_or_else(|_| panic!("a reply: {}", said[..end].escape_ascii()))
+            .map(|(_, length)| length),
+    };
+    (whole.expect("a whole reply"), false)
+}

@@ -1,0 +1,64 @@
+//! A client's three readers of replies, on replies that are near to right, cut at every place.
+
+use cachemark_properties::client::{Binary, Meta, Text, whole_or_not_there};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const TEXT: &str = "(VALUE [a-z\n]{0,3} [0-9]{0,11} [0-9]{0,2}( [0-9]{1,21})?\r\n[a-c]{0,3}\r\n\
+                    |END|STORED|[0-9]{1,21}|SERVER_ERROR x|ERROR)?(\r\n|\n)?";
+const META: &str = "(VA [0-9]{0,2}|HD|EN|NS|MN|VERSION 1|CLIENT_ERROR x)?( [a-zO!][a-z0-9]{0,5}){0,4} ?\
+                    (\r\n|\n)?([a-c]{1,3}\r\n)?";
+
+/// Pieces that look so, and some of any bytes.
+fn replies(near: &'static str) -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        4 => near.prop_map(String::into_bytes),
+        1 => vec(any::<u8>(), 0..60),
+    ];
+    vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+}
+
+/// Packets, some of them longer or shorter than they say.
+fn packets() -> impl Strategy<Value = Vec<u8>> {
+    let parts = (0_u8..4, 0_u8..6, 0_u8..20, prop_oneof![9 => Just(0_u8), 1 => any::<u8>()]);
+    let packet = (any::<u8>(), parts).prop_map(|(opcode, (key, extras, value, wrong))| {
+        let body = key + extras + value;
+        let told = body.wrapping_add(wrong);
+        let mut out = vec![0x81, opcode, 0, key, extras, 0, 0, 0, 0, 0, 0, told];
+        out.resize(24 + usize::from(body), opcode);
+        out
+    });
+    vec(packet, 0..5).prop_map(|packets| packets.concat())
+}
+
+proptest! {
+    #[test]
+    fn text_is_whole_or_not_there(bytes in replies(TEXT)) {
+        whole_or_not_there::<Text>(&bytes);
+    }
+
+    #[test]
+    fn meta_is_whole_or_not_there(bytes in replies(META)) {
+        whole_or_not_there::<Meta>(&bytes);
+    }
+
+    #[test]
+    fn binary_is_whole_or_not_there(packets in packets(), bytes in vec(any::<u8>(), 0..30)) {
+        whole_or_not_there::<Binary>(&[packets, bytes].concat());
+    }
+}
+
+#[test]
+fn lines_without_an_end_are_not_waited_for_in_one_place_only() {
+    for length in 2040..2060 {
+        for head in ["VALUE ", "VALUE k ", "VA 1 ", "SERVER_ERROR ", "7"] {
+            for end in [&b"\r\n7\r\n"[..], b""] {
+                let mut bytes = head.as_bytes().to_vec();
+                bytes.resize(length, b'7');
+                bytes.extend_from_slice(end);
+                whole_or_not_there::<Text>(&bytes);
+                whole_or_not_there::<Meta>(&bytes);
+            }
+        }
+    }
+}
