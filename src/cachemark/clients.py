@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.errors import UsageError
+from cachemark.errors import UNREADABLE, UsageError
 
 NATIVE = "native"
 
@@ -143,7 +143,7 @@ def read_worker_file(path: Path) -> WorkerFile:
     """Read a `worker.toml`. Raises UsageError."""
     try:
         return msgspec.toml.decode(path.read_bytes(), type=WorkerFile)
-    except (OSError, msgspec.MsgspecError, ValueError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise UsageError(f"{path}: {error}", "see CONTRIBUTING.md, `Add a client`") from error
 
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
+# What reading JSON or TOML that somebody else wrote raises. Text that is no UTF-8, numbers of
+# thousands of digits and brackets nested without end are Python's own errors, not the libraries'.
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+
 
 class UsageError(Exception):
     """Bad input. The CLI prints it as one message and exits with status 2.

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from cachemark.errors import UsageError
+from cachemark.errors import UNREADABLE, UsageError
 
 Positive = Annotated[int, Meta(ge=1)]
 # What noise of the machine does to a trial: `auto`: see verdict/noise.py.
@@ -211,7 +211,7 @@ def parse(text: str, where: str) -> Experiment:
     """Read an experiment from TOML text; `where` names the file in messages. Raises UsageError."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except UNREADABLE as error:
         raise UsageError(f"{where}: not TOML: {error}") from error
     try:
         experiment = msgspec.convert(document, Experiment)

@@ -18,7 +18,7 @@ import msgspec
 
 from cachemark import process
 from cachemark.clients import ClientSpec, workers_folder
-from cachemark.errors import TrialError, UsageError
+from cachemark.errors import UNREADABLE, TrialError, UsageError
 from cachemark.plan import NO_SERVER
 from cachemark.report import format as text
 from cachemark.servers import missing, parse_spec, running
@@ -222,7 +222,7 @@ def read(document: bytes) -> tuple[list[Any], list[Result]]:
         return [], []
     try:
         results = msgspec.json.decode(document, type=list[Result])
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise TrialError(f"JMH's JSON cannot be read: {error}") from error
     for result in results:
         if result.metric.unit not in _UNITS:

@@ -235,5 +235,5 @@ def to_line(outcome: Outcome) -> bytes:
 
 
 def from_line(line: bytes) -> Outcome:
-    """Read one outcome. Raises msgspec.MsgspecError."""
+    """Read one outcome. Raises one of errors.UNREADABLE."""
     return _decoder.decode(line)

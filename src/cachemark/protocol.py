@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from cachemark.errors import UNREADABLE
+
 PROTOCOL_VERSION = 1
 # `none` is that of a cache inside the worker's own process.
 WIRES = ("text", "binary", "meta", "none")
@@ -303,7 +305,7 @@ def decode_request(line: bytes) -> Request:
     """Read one request. Raises ProtocolError."""
     try:
         return _request_decoder.decode(line)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"not a request: {error}: {_excerpt(line)}") from error
 
 
@@ -311,7 +313,7 @@ def decode_answer(line: bytes) -> Answer:
     """Read one answer. Raises ProtocolError."""
     try:
         return _answer_decoder.decode(line)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"not an answer: {error}: {_excerpt(line)}") from error
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.calibrate.value import Calibration
-from cachemark.errors import UsageError
+from cachemark.errors import UNREADABLE, UsageError
 
 _FILE = "calibrations.jsonl"
 _decoder = msgspec.json.Decoder(Calibration)
@@ -42,7 +42,7 @@ def kept(root: Path) -> list[Calibration]:
     for number, line in enumerate(lines, 1):
         try:
             found.append(_decoder.decode(line))
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise UsageError(f"{path}:{number}: not a calibration: {error}") from error
     return found
 

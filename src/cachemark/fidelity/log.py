@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from cachemark.errors import TrialError
+from cachemark.errors import UNREADABLE, TrialError
 
 Times = NDArray[np.int64]
 ANSWERED = ("answered", "wrong")
@@ -42,7 +42,7 @@ def read_log(path: Path) -> Log:
     """Read what the server wrote at its end. Raises TrialError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Log)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise TrialError(f"scripted server: no log: {error}") from error
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import msgspec
 
 from cachemark import process
-from cachemark.errors import TrialError, UsageError
+from cachemark.errors import UNREADABLE, TrialError, UsageError
 from cachemark.outcome import ServerFacts
 from cachemark.servers.running import Member, RunningServer, died, wait_ready
 from cachemark.servers.spec import ServerSpec, positive, read_options
@@ -91,7 +91,7 @@ def announcement(child: process.Child, ready_s: float) -> Listening:
             line += chunk
     try:
         said = msgspec.json.decode(line, type=Listening)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise TrialError(f"embedded: announced itself wrongly: {error}") from error
     if not said.addresses:
         raise TrialError("embedded: announced itself wrongly: no address")
