@@ -54,7 +54,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 /// A duration: `ns`, `us`, `ms`, `s` or `m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let trimmed = text.trim();
-    let at = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
+    let at = trimmed.find(char::is_alphabetic).unwrap_or(trimmed.len());
     let seconds = match &trimmed[at..] {
         "ns" => 1e-9,
         "us" | "µs" => 1e-6,
@@ -83,6 +83,7 @@ mod tests {
         assert_eq!(whole("1k"), Ok(1000));
         assert_eq!(bytes("64m"), Ok(64 << 20));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5µs"), Ok(Duration::from_nanos(1500)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
     }
 

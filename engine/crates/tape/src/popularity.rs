@@ -32,6 +32,9 @@ pub enum Distribution {
     Gaussian(f64),
 }
 
+/// What is wider is flat, and nearly every draw of it would be thrown away.
+const DEVIATION_MOST: f64 = 100.0;
+
 const FORMS: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
                      hotspot:KEYS:OPERATIONS, latest:EXPONENT or gaussian:DEVIATION";
 
@@ -63,7 +66,12 @@ impl FromStr for Distribution {
             ("latest", Some([])) => Ok(Distribution::Latest(0.99)),
             ("latest", Some([s])) if *s >= 0.0 => Ok(Distribution::Latest(*s)),
             ("gaussian", Some([])) => Ok(Distribution::Gaussian(1.0 / 6.0)),
-            ("gaussian", Some([sd])) if *sd > 0.0 => Ok(Distribution::Gaussian(*sd)),
+            ("gaussian", Some([sd])) if *sd > 0.0 && *sd <= DEVIATION_MOST => {
+                Ok(Distribution::Gaussian(*sd))
+            }
+            ("gaussian", Some([_])) => {
+                bad(format!("{text}: a deviation above 0 and at most {DEVIATION_MOST}"))
+            }
             _ => bad(format!("no key distribution {text:?}: {FORMS}")),
         }
     }

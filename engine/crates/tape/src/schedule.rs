@@ -49,6 +49,8 @@ pub enum Think {
 
 /// More records than any tape has room for.
 const OPS_MAX: f64 = 4e9;
+/// More bursts than anybody waits to see drawn.
+const BURSTS_MAX: f64 = 1e7;
 
 impl Schedule {
     /// A closed loop of so many records, without time to think.
@@ -72,6 +74,7 @@ impl Schedule {
                     return bad(format!("--rate × --duration makes {ops} operations: 1 to 4e9"));
                 }
                 arrivals.check()?;
+                arrivals.check_bursts(duration_ns)?;
             }
         }
         Ok(())
@@ -137,6 +140,21 @@ impl Arrivals {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Arrivals {
+    /// Each burst is drawn, whether or not there are arrivals in it.
+    fn check_bursts(&self, duration_ns: u64) -> Result<(), WorkloadError> {
+        let Arrivals::Bursts { share, burst_ns, .. } = *self else { return Ok(()) };
+        let bursts = duration_ns as f64 * share / burst_ns;
+        if bursts > BURSTS_MAX {
+            return bad(format!(
+                "--schedule bursts: {bursts:e} of them in --duration: at most {BURSTS_MAX:e}; \
+                 make them longer"
+            ));
+        }
+        Ok(())
     }
 }
 
