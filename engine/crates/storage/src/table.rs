@@ -1,7 +1,7 @@
 //! The hash table as its writer changes it. Each hash has two buckets and goes into the emptier, so
-//! that nearly all slots are in use before one must overflow (and then one of the items there is
-//! moved to its other bucket, if that has room); a table that grows splits one bucket
-//! at a time, so that no call pays for more than two.
+//! that nearly all slots are in use before both are full; then one of the items there is moved to
+//! its other bucket, and one of that bucket's before it if need be, before a bucket overflows. A
+//! table that grows splits one bucket at a time, so that no call pays for more than two.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +13,10 @@ use crate::writer::Writer;
 
 /// A table grows when more of its slots than this are in use, in percent.
 const LOAD_PERCENT: u64 = 90;
+/// Items that make room for another one: one that moves, and one that makes room for that.
+const REACH: usize = 2;
+/// Beyond this a table that cannot grow is too full for that to help, in percent.
+const CROWDED_PERCENT: u64 = 96;
 
 impl Region {
     /// Begin with an empty table; nobody may be looking.
@@ -74,7 +78,13 @@ impl Writer<'_> {
     /// Put a slot where its hash belongs: its number, or that of the slot that must go first.
     pub fn insert_slot(&self, hash: u64, slot: Slot) -> Result<usize, usize> {
         let region = self.region;
-        let (one, two) = region.homes(hash, region.head().buckets.load(OWN));
+        let buckets = region.head().buckets.load(OWN);
+        let (one, two) = region.homes(hash, buckets);
+        let crowded = buckets * BUCKET_SLOTS as u64 * CROWDED_PERCENT / 100;
+        let reach = if region.head().items.load(OWN) > crowded { 0 } else { REACH };
+        if reach > 0 {
+            [one, two].into_iter().for_each(|bucket| self.shorten(bucket));
+        }
         let live = |bucket: usize| {
             let slots = &region.bucket(bucket)[..BUCKET_SLOTS];
             slots.iter().filter(|word| Slot(word.load(OWN)).is_live()).count()
@@ -82,7 +92,7 @@ impl Writer<'_> {
         let bucket = if live(two) < live(one) { two } else { one };
         let here = self.place(bucket, true, slot);
         let here = here.or_else(|| {
-            let freed = self.displace(one).or_else(|| self.displace(two))?;
+            let freed = self.displace(one, reach).or_else(|| self.displace(two, reach))?;
             region.slot(freed).store(slot.0, SEEN);
             Some(freed)
         });
@@ -92,30 +102,52 @@ impl Writer<'_> {
         })
     }
 
-    /// Move an item of a full bucket to its other one, if that has room: the slot that is free now.
-    fn displace(&self, bucket: usize) -> Option<usize> {
+    /// Move an item of a full bucket to its other one, where room may have to be made in the same way
+    /// first, so many buckets away at most: the slot that is free now.
+    fn displace(&self, bucket: usize, reach: usize) -> Option<usize> {
         let region = self.region;
-        let buckets = region.head().buckets.load(OWN);
-        for number in bucket * 8..bucket * 8 + BUCKET_SLOTS {
-            let slot = region.load(number);
-            let (one, two) = region.homes(region.hash_of(slot), buckets);
-            let other = if one == bucket { two } else { one };
-            if other != bucket && self.place(other, true, slot).is_some() {
-                region.reshaped();
-                return Some(number);
+        let numbers = || bucket * 8..bucket * 8 + BUCKET_SLOTS;
+        let home = |number: usize| self.other_home(region.load(number), bucket);
+        for further in 0..reach {
+            let homes = numbers().map(|number| (number, home(number)));
+            for (number, other) in homes.filter(|(_, other)| *other != bucket) {
+                let free = match further {
+                    0 => self.free_slot(other),
+                    _ => self.displace(other, further),
+                };
+                if let Some(free) = free {
+                    region.slot(free).store(region.load(number).0, SEEN);
+                    region.reshaped();
+                    return Some(number);
+                }
             }
         }
         None
     }
 
+    /// A slot of a bucket itself in which no item is.
+    fn free_slot(&self, bucket: usize) -> Option<usize> {
+        self.free_among(|| bucket * 8..bucket * 8 + BUCKET_SLOTS)
+    }
+
+    /// The first slot in which no item is; one that keeps no ghost, if there is.
+    fn free_among<N: Iterator<Item = usize>>(&self, numbers: impl Fn() -> N) -> Option<usize> {
+        let empty = numbers().find(|number| self.region.load(*number) == Slot::EMPTY);
+        empty.or_else(|| numbers().find(|number| self.region.load(*number).is_ghost()))
+    }
+
+    /// The other of the two buckets that an item may be in; perhaps the same.
+    fn other_home(&self, slot: Slot, bucket: usize) -> usize {
+        let region = self.region;
+        let (one, two) = region.homes(region.hash_of(slot), region.head().buckets.load(OWN));
+        if one == bucket { two } else { one }
+    }
+
     /// Put a slot into a bucket, or behind it where that is allowed.
     fn place(&self, bucket: usize, here_only: bool, slot: Slot) -> Option<usize> {
         let region = self.region;
-        let numbers =
-            || region.chain(bucket).take(if here_only { BUCKET_SLOTS } else { usize::MAX });
-        let empty = numbers().find(|number| region.load(*number) == Slot::EMPTY);
-        let free = empty.or_else(|| numbers().find(|number| region.load(*number).is_ghost()));
-        let number = match free {
+        let most = if here_only { BUCKET_SLOTS } else { usize::MAX };
+        let number = match self.free_among(|| region.chain(bucket).take(most)) {
             Some(number) => number,
             None if here_only => return None,
             None => self.lengthen(bucket)?,
@@ -193,17 +225,19 @@ impl Writer<'_> {
         self.shorten(old);
     }
 
-    /// Take items from behind a bucket into its free slots, and the emptied buckets away.
+    /// Take items from behind a bucket into its free slots or those of their other bucket, and the
+    /// emptied buckets away.
     fn shorten(&self, bucket: usize) {
         let region = self.region;
         if region.overflow(bucket).load(OWN) == 0 {
             return;
         }
         for number in region.chain(bucket).skip(BUCKET_SLOTS) {
-            let here = || region.chain(bucket).take(BUCKET_SLOTS);
-            let free = here().find(|number| !region.load(*number).is_live());
-            if let (Some(free), true) = (free, region.load(number).is_live()) {
-                region.slot(free).store(region.load(number).0, SEEN);
+            let slot = region.load(number);
+            let moved = slot.is_live()
+                && (self.place(bucket, true, slot).is_some()
+                    || self.place(self.other_home(slot, bucket), true, slot).is_some());
+            if moved {
                 region.reshaped();
                 region.slot(number).store(0, SEEN);
             }
@@ -235,5 +269,53 @@ impl Writer<'_> {
         head.overflow_used.store(0, OWN);
         head.overflow_free.store(0, OWN);
         region.reshaped();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::layout::BUCKET_SLOTS;
+    use crate::region::OWN;
+    use crate::{Mode, Store};
+
+    const NOW: u32 = 1_700_000_000;
+    const ITEMS: usize = 60_000;
+    /// Words of the table that a store may change, whatever its size: those of two buckets that are
+    /// split and of the two new ones, with what they overflow into, and the item's own.
+    const WORDS_MOST: usize = 2 * 4 * (BUCKET_SLOTS + 1) + 8;
+
+    fn words(store: &Store) -> Vec<u64> {
+        let region = &store.regions[0];
+        let head = region.head();
+        let overflow = region.layout.buckets_most;
+        let used = head.overflow_used.load(OWN) as usize;
+        let buckets = (0..2 * ITEMS / BUCKET_SLOTS).chain(overflow..overflow + used + 4);
+        buckets.flat_map(|bucket| region.bucket(bucket)).map(|word| word.load(OWN)).collect()
+    }
+
+    fn insert(store: &Store, n: usize) {
+        store.store(Mode::Set, format!("key-{n}").as_bytes(), 0, 0, b"x", NOW);
+    }
+
+    #[test]
+    fn growth_is_paid_for_in_small_parts() {
+        let store = Store::new(16 << 20);
+        let buckets = || store.regions[0].head().buckets.load(OWN);
+        let first = buckets();
+        let mut most = 0;
+        for n in 0..ITEMS {
+            let before = (n % 307 == 0).then(|| words(&store));
+            let buckets_before = buckets();
+            insert(&store, n);
+            assert!(buckets() <= buckets_before + 2, "no call splits more than two buckets");
+            if let Some(before) = before {
+                let changed = before.iter().zip(words(&store)).filter(|(a, b)| **a != *b).count();
+                most = most.max(changed);
+            }
+        }
+        assert!(buckets() > 100 * first, "the table has grown: {} buckets", buckets());
+        assert!((1..=WORDS_MOST).contains(&most), "{most} words were changed by one call");
+        let table_bytes = store.usage(NOW).table_bytes as usize;
+        assert!(table_bytes <= ITEMS * 12, "{table_bytes} bytes: hardly a bucket overflows");
     }
 }

@@ -18,6 +18,8 @@ use super::peer::Peer;
 const NOW_S: u32 = 1;
 const KEYS: u64 = 10_000;
 const KEY_BYTES: usize = 100;
+/// Those that differ.
+const KEY_DIGITS: usize = KEYS.ilog10() as usize;
 const VALUE_BYTES: usize = 1024;
 const MEMORY_BYTES: usize = 64 << 20;
 const READS: u64 = 1_000_000;
@@ -35,13 +37,14 @@ pub fn table(rounds: u64, memcached: &Path) -> Result<Table, String> {
     fill_peer(&mut peer)?;
     let map: HashMap<Vec<u8>, Box<[u8]>> =
         keys().into_iter().map(|key| (key, vec![b'v'; VALUE_BYTES].into())).collect();
-    let mut rows: [Vec<f64>; 7] = Default::default();
+    let mut rows: [Vec<f64>; 8] = Default::default();
     for _ in 0..rounds {
         let floor = read_of(3, |key| map.get(key).map(|value| (value[0], value[VALUE_BYTES - 1])));
         rows[5].push(floor.cpu_ns);
         let one = read_by_reference(&store, 1);
         rows[0].push(one.cpu_ns);
         rows[6].push(one.cpu_ns / floor.cpu_ns);
+        rows[7].push(read_of(3, |key| Some((key[0], key[KEY_BYTES - 1]))).cpu_ns);
         let alone = read_on(&store, 1);
         let both = read_on(&store, 2);
         rows[1].push(both / alone);
@@ -60,6 +63,7 @@ pub fn table(rounds: u64, memcached: &Path) -> Result<Table, String> {
         "that over the same in the process, wall clock",
         "a HashMap of boxes that nobody may change, 1 thread: ns CPU a get",
         "the store over that",
+        "drawing a key, which is in all of these: ns CPU",
     ];
     for (name, mut figures) in names.into_iter().zip(rows) {
         figures.sort_by(f64::total_cmp);
@@ -73,13 +77,12 @@ pub fn table(rounds: u64, memcached: &Path) -> Result<Table, String> {
 /// What the other process does: print the time of a read.
 pub fn peek(path: &Path) -> Result<(), String> {
     let store = Store::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let keys = keys();
-    let mut draws = Draws(11);
+    let mut draws = Draws::new(11);
     let mut read = |count: u64| {
         let mut found = 0;
         for _ in 0..count {
-            let key = &keys[draws.next() as usize];
-            let ends = store.peek(key, NOW_S, |seen| (seen.byte(0), seen.byte(seen.length() - 1)));
+            let ends =
+                store.peek(draws.key(), NOW_S, |seen| (seen.byte(0), seen.byte(seen.length() - 1)));
             found += u64::from(std::hint::black_box(ends).is_some());
         }
         found
@@ -105,16 +108,29 @@ fn fill(store: &Store) {
     }
 }
 
-/// Numbers below `KEYS`, fast (xorshift, G. Marsaglia 2003).
-struct Draws(u64);
+/// Keys by chance, fast (xorshift, G. Marsaglia 2003). Each is made where the last one was, as a
+/// program has just made the key that it asks for: to fetch it from a list would take as long as a read.
+struct Draws {
+    state: u64,
+    key: Vec<u8>,
+}
 
 impl Draws {
+    fn new(seed: u64) -> Draws {
+        Draws { state: seed, key: vec![b'0'; KEY_BYTES] }
+    }
+
     #[inline]
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((u128::from(self.0) * u128::from(KEYS)) >> 64) as u64
+    fn key(&mut self) -> &[u8] {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        let mut rest = ((u128::from(self.state) * u128::from(KEYS)) >> 64) as u64;
+        for digit in self.key.iter_mut().rev().take(KEY_DIGITS) {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        &self.key
     }
 }
 
@@ -130,11 +146,10 @@ fn read_by_reference(store: &Store, seed: u64) -> Read {
 
 /// The time that a way of reading takes on random keys.
 fn read_of(seed: u64, get: impl Fn(&[u8]) -> Option<(u8, u8)>) -> Read {
-    let keys = keys();
-    let mut draws = Draws(seed * 77 + 1);
+    let mut draws = Draws::new(seed * 77 + 1);
     let mut read = |count: u64| {
         for _ in 0..count {
-            std::hint::black_box(get(&keys[draws.next() as usize]));
+            std::hint::black_box(get(draws.key()));
         }
     };
     read(READS / 5);
@@ -184,12 +199,10 @@ fn round_trip_ns(peer: &mut Peer, cpu: usize) -> Result<f64, String> {
     let mut own = CpuSet::new();
     own.set(cpu);
     sched_setaffinity(None, &own).map_err(|error| error.to_string())?;
-    let keys = keys();
-    let mut draws = Draws(5);
+    let mut draws = Draws::new(5);
     let began = Instant::now();
     for _ in 0..NETWORK_READS {
-        let key = &keys[draws.next() as usize];
-        peer.send(&[b"get ", &key[..], b"\r\n"].concat())?;
+        peer.send(&[b"get ", draws.key(), b"\r\n"].concat())?;
         if peer.take_get()? != Some(VALUE_BYTES) {
             return Err("memcached lost a key that it had room for".to_owned());
         }
