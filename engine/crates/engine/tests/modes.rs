@@ -1,47 +1,30 @@
 //! The ways of I/O, seen from outside: a server's threads, what it holds open, and the system call that
 //! it waits in.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use common::{PATIENCE, Served};
+
 const CONNECTIONS: usize = 20;
 
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // It may have ended by itself; it must be reaped either way.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A server with some connections that have said something; the line it announced itself with.
-fn served(io: &str) -> (Served, Vec<TcpStream>, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_cachemark-engine"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--threads", "2", "--io", io])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the engine");
-    let mut said = String::new();
-    let stdout = child.stdout.take().expect("a pipe");
-    let served = Served(child);
-    BufReader::new(stdout).read_line(&mut said).expect("an announcement");
-    let address = said.split('"').find(|part| part.starts_with("127.")).expect("an address");
+/// A server with some connections that have said something.
+fn served(io: &str) -> (Served, Vec<TcpStream>) {
+    let served = Served::start(io, &[]);
     let streams = (0..CONNECTIONS).map(|_| {
-        let mut stream = TcpStream::connect(address).expect("a server");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let mut stream = served.connect();
         stream.write_all(b"mn\r\n").expect("a server that reads");
         stream.read_exact(&mut [0; 4]).expect("a server that answers");
         stream
     });
-    (served, streams.collect(), said)
+    let streams = streams.collect();
+    (served, streams)
 }
 
 /// The names of its threads, and the numbers of the system calls they wait in.
@@ -89,9 +72,9 @@ fn calls(numbers: &[libc::c_long]) -> BTreeSet<String> {
 
 #[test]
 fn blocking_is_a_thread_for_each_connection() {
-    let (served, _streams, said) = served("blocking");
-    let pid = served.0.id();
-    assert!(said.contains(r#""io":"blocking""#), "{said}");
+    let (served, _streams) = served("blocking");
+    let pid = served.pid();
+    assert!(served.said.contains(r#""io":"blocking""#), "{}", served.said);
     assert_eq!((count(pid, "connection"), count(pid, "loop")), (CONNECTIONS, 0));
     assert!(!holds(pid).contains("anon_inode:[eventpoll]"));
     assert!(waits_in(pid, "connection").is_subset(&calls(&[libc::SYS_read, libc::SYS_recvfrom])));
@@ -99,9 +82,9 @@ fn blocking_is_a_thread_for_each_connection() {
 
 #[test]
 fn events_are_loops_over_epoll() {
-    let (served, _streams, said) = served("events");
-    let pid = served.0.id();
-    assert!(said.contains(r#""io":"events""#), "{said}");
+    let (served, _streams) = served("events");
+    let pid = served.pid();
+    assert!(served.said.contains(r#""io":"events""#), "{}", served.said);
     assert_eq!((count(pid, "connection"), count(pid, "loop")), (0, 2));
     assert!(holds(pid).contains("anon_inode:[eventpoll]"));
     assert!(!holds(pid).contains("anon_inode:[io_uring]"));
@@ -117,14 +100,14 @@ const EPOLL_WAIT: libc::c_long = libc::SYS_epoll_pwait;
 /// Where the kernel has no io_uring the server says so, and is one of events.
 #[test]
 fn uring_is_loops_over_rings() {
-    let (served, _streams, said) = served("uring");
-    let pid = served.0.id();
+    let (served, _streams) = served("uring");
+    let pid = served.pid();
     assert_eq!((count(pid, "connection"), count(pid, "loop")), (0, 2));
-    if said.contains(r#""io":"events""#) {
+    if served.said.contains(r#""io":"events""#) {
         assert!(holds(pid).contains("anon_inode:[eventpoll]"));
         return;
     }
-    assert!(said.contains(r#""io":"uring""#), "{said}");
+    assert!(served.said.contains(r#""io":"uring""#), "{}", served.said);
     assert!(holds(pid).contains("anon_inode:[io_uring]"));
     assert!(!holds(pid).contains("anon_inode:[eventpoll]"));
     assert!(waits_in(pid, "loop").is_subset(&calls(&[libc::SYS_io_uring_enter])));

@@ -1,0 +1,138 @@
+//! The server as a process in hard times: told to end in the middle of work, and given more than its
+//! memory holds.
+
+mod common;
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Instant;
+
+use common::{PATIENCE, Served};
+
+const MODES: [&str; 3] = ["blocking", "events", "uring"];
+
+/// Whether a read or a write failed because the other side is gone; anything else is a hang.
+fn is_end(kind: ErrorKind) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
+/// Set and get without an end, many at once, until the server ends the connection.
+fn keep_busy(mut stream: TcpStream, mut answered: impl FnMut()) -> ErrorKind {
+    let set = [&b"set k 0 0 5000\r\n"[..], &[b'v'; 5000], b"\r\n"].concat();
+    let requests = [&set[..], &b"get k\r\n".repeat(16)].concat();
+    let value = [&b"VALUE k 0 5000\r\n"[..], &[b'v'; 5000], b"\r\nEND\r\n"].concat();
+    let expected = [&b"STORED\r\n"[..], &value.repeat(16)].concat();
+    let mut replies = vec![0; expected.len()];
+    loop {
+        let asked = stream.write_all(&requests).and_then(|()| stream.read_exact(&mut replies));
+        if let Err(error) = asked {
+            return error.kind();
+        }
+        assert!(replies == expected, "whole replies in their order");
+        answered();
+    }
+}
+
+#[test]
+fn a_server_told_to_end_under_load_ends_well_and_leaves_nobody_hanging() {
+    for io in MODES {
+        let mut served = Served::start(io, &[]);
+        let (answered, at_work) = channel();
+        let clients: Vec<_> = (0..8)
+            .map(|_| {
+                let (stream, answered) = (served.connect(), answered.clone());
+                let tell = move || {
+                    // Nobody listens any more once all are at work.
+                    let _ = answered.send(());
+                };
+                thread::spawn(move || keep_busy(stream, tell))
+            })
+            .collect();
+        let mut silent = served.connect();
+        silent.write_all(b"set k 0 0 100\r\nhalf").expect("a server that reads");
+        for _ in 0..64 {
+            at_work.recv_timeout(PATIENCE).expect("a server that answers");
+        }
+        // SAFETY: a signal to a child that is not reaped yet, so that the number is its own.
+        assert_eq!(unsafe { libc::kill(served.pid() as libc::pid_t, libc::SIGTERM) }, 0);
+        let told = Instant::now();
+        let status = loop {
+            match served.child.try_wait().expect("a child") {
+                Some(status) => break status,
+                None => assert!(told.elapsed() < PATIENCE, "{io}: it does not end"),
+            }
+            thread::yield_now();
+        };
+        assert_eq!(status.code(), Some(0), "{io}");
+        for client in clients {
+            let kind = client.join().expect("a client that ends");
+            assert!(is_end(kind), "{io}: {kind:?}");
+        }
+        let ended = silent.read(&mut [0; 8]).map_err(|error| error.kind());
+        assert!(ended.is_ok_and(|bytes| bytes == 0) || ended.is_err_and(is_end), "{io}: {ended:?}");
+    }
+}
+
+const WRITERS: usize = 24;
+const SETS: usize = 12;
+const VALUE_BYTES: usize = 600_000;
+/// What the server may take beside its items: for each writer the value that comes in, in a buffer that
+/// doubles, and what any process takes.
+const PEAK_KIB_MOST: u64 = (8 << 10) + WRITERS as u64 * 2 * 1024 + (40 << 10);
+
+fn store_large(mut stream: TcpStream, writer: usize) {
+    let value = vec![b'a' + writer as u8; VALUE_BYTES];
+    for n in 0..SETS {
+        let head = format!("set large-{writer}-{n} 0 0 {VALUE_BYTES}\r\n");
+        let set = [head.as_bytes(), &value, b"\r\n"].concat();
+        stream.write_all(&set).expect("a server that reads");
+        let mut reply = [0; 8];
+        stream.read_exact(&mut reply).expect("a server that answers");
+        assert_eq!(&reply, b"STORED\r\n");
+    }
+}
+
+/// Sets and gets of small items: each answered, a value whole or gone.
+fn use_small(stream: TcpStream, rounds: usize) {
+    let mut stream = BufReader::new(stream);
+    for n in 0..rounds {
+        let asked = format!("set small-{n} 0 0 5\r\nvalue\r\nget small-{n}\r\n");
+        stream.get_mut().write_all(asked.as_bytes()).expect("a server that reads");
+        let mut reply = String::new();
+        while !reply.ends_with("END\r\n") {
+            let bytes = stream.read_line(&mut reply).expect("a server that answers");
+            assert!(bytes > 0, "the server closed the connection: {reply}");
+        }
+        let there = format!("STORED\r\nVALUE small-{n} 0 5\r\nvalue\r\nEND\r\n");
+        assert!(reply == there || reply == "STORED\r\nEND\r\n", "{reply}");
+    }
+}
+
+fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn many_large_items_take_no_more_than_there_is_and_hurt_nobody() {
+    for io in MODES {
+        let served = Served::start(io, &["--memory", "8m"]);
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let stream = served.connect();
+                scope.spawn(move || store_large(stream, writer));
+            }
+            let stream = served.connect();
+            scope.spawn(move || use_small(stream, 200));
+        });
+        let written_kib = (WRITERS * SETS * VALUE_BYTES / 1024) as u64;
+        let peak_kib = peak_kib(served.pid());
+        assert!(PEAK_KIB_MOST < written_kib * 3 / 4, "the bound would mean nothing");
+        assert!(peak_kib < PEAK_KIB_MOST, "{io}: {peak_kib} KiB at most");
+        use_small(served.connect(), 10);
+    }
+}
