@@ -17,6 +17,10 @@ use crate::truth::{End, Truth};
 /// Instant 0 stands for "not yet" in places, so that virtual time begins later.
 const START_NS: u64 = 1_000_000_000;
 
+/// The wall clock of this world is set forth and back by a second, by turns, this often.
+const WALL_STEP_NS: u64 = 1_000_000_000;
+const WALL_SET_EVERY_NS: u64 = 3_000_000_000;
+
 /// A clock that stands still until it is set.
 #[derive(Clone)]
 pub struct VirtualClock(Rc<Cell<u64>>);
@@ -24,6 +28,11 @@ pub struct VirtualClock(Rc<Cell<u64>>);
 impl Clock for VirtualClock {
     fn now_ns(&self) -> u64 {
         self.0.get()
+    }
+
+    fn wall_ns(&self) -> u64 {
+        let now_ns = self.now_ns();
+        now_ns + WALL_STEP_NS * (now_ns / WALL_SET_EVERY_NS % 2)
     }
 }
 

@@ -3,7 +3,7 @@
 use cachemark_fidelity::{CASES, Case, Check};
 use cachemark_planted::{Bug, plant};
 
-const CAUGHT_BY: [(Bug, &[&str]); 13] = [
+const CAUGHT_BY: [(Bug, &[&str]); 14] = [
     (Bug::SendStamp, &["F5d", "F20"]),
     (Bug::DroppedInFlight, &["F12", "F15"]),
     (Bug::DroppedTimeouts, &["F16"]),
@@ -11,6 +11,7 @@ const CAUGHT_BY: [(Bug, &[&str]); 13] = [
     (Bug::CorrectedHistogram, &["F8", "F6"]),
     (Bug::UnflaggedLimit, &["F5d"]),
     (Bug::CoarseClock, &["F11", "F14"]),
+    (Bug::WallClock, &["F28"]),
     (Bug::TenMicrosecondFloor, &["F23"]),
     (Bug::UniformForPoisson, &["F19"]),
     (Bug::PercentileOneMore, &["F2"]),

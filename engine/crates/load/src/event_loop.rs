@@ -177,7 +177,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
 
     #[inline]
     fn now(&self) -> u64 {
-        let now = self.clock.now_ns();
+        let now = if planted(Bug::WallClock) { self.clock.wall_ns() } else { self.clock.now_ns() };
         if planted(Bug::CoarseClock) { now - now % 4_000_000 } else { now }
     }
 

@@ -9,6 +9,12 @@ use std::io;
 /// Instants in ns that never go back.
 pub trait Clock {
     fn now_ns(&self) -> u64;
+
+    /// The wall clock, in a world that sets it. Nothing that is measured comes from it: it is there
+    /// for the case that proves so.
+    fn wall_ns(&self) -> u64 {
+        self.now_ns()
+    }
 }
 
 /// How long a wait may last when nothing is ready.

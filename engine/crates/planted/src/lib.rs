@@ -20,6 +20,8 @@ pub enum Bug {
     UnflaggedLimit,
     /// The clock goes in steps of 4 ms, as CLOCK_MONOTONIC_COARSE does.
     CoarseClock,
+    /// Times are taken from the wall clock, which is set now and then.
+    WallClock,
     /// The histogram tells nothing apart below 10 µs.
     TenMicrosecondFloor,
     /// Arrivals at equal gaps where a Poisson process is asked for.
@@ -35,7 +37,7 @@ pub enum Bug {
 }
 
 impl Bug {
-    pub const ALL: [Bug; 13] = [
+    pub const ALL: [Bug; 14] = [
         Bug::SendStamp,
         Bug::DroppedInFlight,
         Bug::DroppedTimeouts,
@@ -43,6 +45,7 @@ impl Bug {
         Bug::CorrectedHistogram,
         Bug::UnflaggedLimit,
         Bug::CoarseClock,
+        Bug::WallClock,
         Bug::TenMicrosecondFloor,
         Bug::UniformForPoisson,
         Bug::PercentileOneMore,

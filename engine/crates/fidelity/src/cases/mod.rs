@@ -20,7 +20,7 @@ const fn case(id: &'static str, title: &'static str, play: fn() -> Findings) -> 
     Case { id, title, play }
 }
 
-pub const CASES: [Case; 36] = [
+pub const CASES: [Case; 37] = [
     case("F1", "constant 1 ms, 10,000/s", plain::constant),
     case("F2", "1 ms, each 100th 10 ms: which rank is p99?", plain::bimodal),
     case("F3", "exponential delays of 1 ms, Poisson arrivals", plain::exponential),
@@ -56,5 +56,6 @@ pub const CASES: [Case; 36] = [
     case("F22", "a value of 1 MB in two halves", failures::in_halves),
     case("F23", "constants of 100 ns to 100 s, 0, and 150 s", recorder::sweep),
     case("F24", "two recorders, 1 ms and 10 ms, merged", recorder::merged),
+    case("F28", "the wall clock is set by 1 s, forth and back", plain::wall_clock),
     case("F29", "1 in 10,000 replies is wrong", failures::wrong_replies),
 ];

@@ -71,6 +71,20 @@ pub fn lognormal() -> Findings {
         .mean(1.6487 * ms, 0.005)
 }
 
+/// The wall clock is set four times in the window, by a second either way: no time is taken from
+/// it, so nothing is early, late, lost or timed out, and the schedule is kept.
+pub fn wall_clock() -> Findings {
+    let played = Trial::uniform(1_000.0, 12).timeout(500 * MS).play(after(MS));
+    Findings::of(played)
+        .exactly("operations", 12_000, |played| played.gets().ok)
+        .exactly("unsent", 0, |played| played.session.tally.unsent)
+        .exactly("elapsed", 12_000 * MS, |played| played.session.elapsed_ns)
+        .responses(0, &[0.0, 50.0, 99.0, 100.0].map(|percent| (percent, MS)))
+        .services(0, &[(0.0, MS), (100.0, MS)])
+        .lags(1, &[(100.0, 0)])
+        .mean(MS as f64, 0.001)
+}
+
 /// 10 ms for 5 s, then 1 ms.
 fn slow_first() -> Script {
     Box::new(|request| {
