@@ -92,7 +92,7 @@ debian: ## Debian packages that the tests need: servers, PyPy, a browser, reader
 	  apt-get install -y -qq --no-install-recommends $$missing >/dev/null
 
 clean: ## Remove everything that was set up
-	rm -rf .tools .venv engine/target
+	rm -rf .tools .venv engine/target engine/fuzz/target engine/fuzz/corpus engine/fuzz/artifacts
 	git clean -fdXq workers
 
 $(UV):

@@ -60,6 +60,8 @@ impl Clock for Instant {
 
 #[derive(Default)]
 struct Line {
+    /// The client has it open: what comes to one that is closed is lost.
+    open: bool,
     arrived: VecDeque<u8>,
     /// The server has closed it.
     ended: bool,
@@ -84,8 +86,10 @@ impl World<'_> {
     fn deliver(&mut self) -> bool {
         let Some((number, piece)) = self.coming.pop_front() else { return false };
         let line = &mut self.lines[number % CONNECTIONS];
-        line.ended |= piece.is_empty();
-        line.arrived.extend(piece);
+        if line.open {
+            line.ended |= piece.is_empty();
+            line.arrived.extend(piece);
+        }
         true
     }
 
@@ -137,7 +141,8 @@ impl Network for World<'_> {
         Ok(())
     }
 
-    fn begun(&mut self, _: usize) -> io::Result<()> {
+    fn begun(&mut self, c: usize) -> io::Result<()> {
+        self.lines[c].open = true;
         Ok(())
     }
 
@@ -164,7 +169,7 @@ fn play<W: Wire>(coming: Vec<Piece<'_>>, server: Option<State>) -> Said {
     let clock = Instant(Rc::new(Cell::new(START_NS)));
     let world = World {
         clock: clock.clone(),
-        lines: (0..CONNECTIONS).map(|_| Line::default()).collect(),
+        lines: (0..CONNECTIONS).map(|_| Line { open: true, ..Line::default() }).collect(),
         coming: coming.into(),
         opening: Vec::new(),
         ready: Vec::new(),
