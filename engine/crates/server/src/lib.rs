@@ -25,7 +25,6 @@ mod login;
 mod meta;
 mod meta_reply;
 mod meta_set;
-mod provided;
 mod session;
 mod state;
 mod stats;

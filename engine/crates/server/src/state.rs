@@ -10,7 +10,6 @@ use cachemark_storage::Store;
 use crate::accounts::Accounts;
 use crate::guest::Peer;
 use crate::tls::Tls;
-use crate::uring;
 
 /// How connections are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ impl IoMode {
 
     /// Why this machine cannot serve so, if it cannot.
     pub fn refusal(self) -> Option<String> {
-        if self == IoMode::Uring { uring::refusal() } else { None }
+        if self == IoMode::Uring { cachemark_uring::refusal() } else { None }
     }
 
     pub fn name(self) -> &'static str {

@@ -7,18 +7,16 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cachemark_uring::{COMPLETIONS, GROUP, Provided};
 use io_uring::types::Fd;
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use crate::guest::Guest;
 use crate::inbox::Inbox;
-use crate::provided::{GROUP, Provided};
 use crate::session::Session;
 use crate::state::{State, now_s};
 use crate::stream::{Input, Stream};
 
-const SUBMISSIONS: u32 = 256;
-const COMPLETIONS: u32 = 4096;
 /// So much that is not sent yet, or not carried out, and the connection is not listened to.
 const BACKLOG_BYTES: usize = 256 * 1024;
 
@@ -31,28 +29,9 @@ mod kind {
     pub const BITS: u32 = 2;
 }
 
-/// Why this machine has no io_uring of the kind that is needed, if it has none.
-pub fn refusal() -> Option<String> {
-    let ring = match ring() {
-        Ok(ring) => ring,
-        Err(error) => return Some(format!("the kernel refuses io_uring: {error}")),
-    };
-    // Multishot receipt came with Linux 6.0, the last of what is used here with 6.1.
-    let refused = Provided::register(&ring.submitter()).err();
-    refused.map(|error| format!("the kernel's io_uring has no provided buffers: {error}"))
-}
-
-fn ring() -> io::Result<IoUring> {
-    IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_cqsize(COMPLETIONS)
-        .build(SUBMISSIONS)
-}
-
 /// Serve until the inbox says stop.
 pub fn run(inbox: &Arc<Inbox>, state: &Arc<State>) -> io::Result<()> {
-    let ring = ring()?;
+    let ring = cachemark_uring::ring()?;
     let provided = Provided::register(&ring.submitter())?;
     let mut body = Ring {
         ring,

@@ -20,6 +20,9 @@ pub struct Provided {
     tail: u16,
 }
 
+// SAFETY: the entries are memory of its own, which only its methods touch, and the kernel.
+unsafe impl Send for Provided {}
+
 impl Provided {
     fn layout() -> Layout {
         let bytes = usize::from(COUNT) * size_of::<BufRingEntry>();
@@ -35,7 +38,7 @@ impl Provided {
         }
         let buffers = vec![0; usize::from(COUNT) * BUFFER_BYTES];
         let mut provided = Provided { entries, buffers, tail: 0 };
-        // SAFETY: the entries are COUNT, on a page, and outlive the ring: `uring::Ring` drops its
+        // SAFETY: the entries are COUNT, on a page, and outlive the ring: whoever has both drops the
         // ring first.
         unsafe { to.register_buf_ring_with_flags(entries as u64, COUNT, GROUP, 0)? };
         (0..COUNT).for_each(|number| provided.give(number));
