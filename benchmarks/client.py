@@ -1,8 +1,10 @@
 """CPU per operation of the native client against the floor, and against the peers that are on PATH.
 
 The floor is the null client: it writes requests that were made beforehand, reads into a scratch
-buffer, and parses nothing. Client and server have a CPU each; every program plays gets of 100-byte
-values, one after the other in each round, in an order that changes; CPU time is the scheduler's.
+buffer, and parses nothing. The native client plays as it comes, with an interval recorded and
+logged each second, and over io_uring where the kernel has it. Client and server have a CPU each;
+every program plays gets of 100-byte values, one after the other in each round, in an order that
+changes; CPU time is the scheduler's.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,12 +90,32 @@ def native(case: Case, cpus: set[int], seconds: float, *more: str) -> dict[str, 
     return engine(cpus, *drive)["measure"]
 
 
-def play_native(case: Case, cpus: set[int], seconds: float) -> Run:
+def play_native(case: Case, cpus: set[int], seconds: float, *more: str) -> Run:
     """Every reply parsed and verified, both times recorded."""
-    told = native(case, cpus, seconds)
+    told = native(case, cpus, seconds, *more)
     ops = told["operations"]["get"]["ok"]
     cpu_us = (told["cpu_user_ns"] + told["cpu_system_ns"]) / 1e3
     return Run(ops, cpu_us, ops / told["elapsed_ns"] * 1e9)
+
+
+# How else the native client may play.
+VARIANTS = {
+    "native, intervals": ("--hlog", os.devnull),
+    "native, uring": ("--io", "uring"),
+}
+
+
+def play_variant(more: tuple[str, ...], case: Case, cpus: set[int], seconds: float) -> Run:
+    """The same with these options."""
+    return play_native(case, cpus, seconds, *more)
+
+
+def has_uring(case: Case) -> bool:
+    """Whether the kernel lets the native client have io_uring."""
+    shape = ["--keys", str(case.keys), *SHAPE, "--no-prefill", "--io", "uring", "--quiet"]
+    drive = [binary_path(), "drive", "--server", case.address, *shape, "--duration", "10ms"]
+    ended = subprocess.run([*drive, "--warmup", "0s"], capture_output=True, check=False)
+    return ended.returncode != 2
 
 
 def play_null(case: Case, cpus: set[int], seconds: float) -> Run:
@@ -174,8 +197,12 @@ def compare(
         "null client": play_null,
         "native": play_native,
     }
-    players |= {name: lambda *told, name=name: play_peer(name, *told) for name in peers}
+    players |= {name: partial(play_variant, more) for name, more in VARIANTS.items()}
+    if not has_uring(cases[0]):
+        del players["native, uring"]
+    players |= {name: partial(play_peer, name) for name in peers}
     print(f"{'server':9}{'depth':>6}  {'client':18}{'ops/s':>10}{'CPU µs/op':>11}{'× floor':>9}")
+    costs: list[float] = []
     for case in cases:
         runs: dict[str, list[Run | None]] = {name: [] for name in players}
         for _ in range(rounds):
@@ -183,6 +210,14 @@ def compare(
                 runs[name].append(players[name](case, cpus, seconds))
         for name, told in runs.items():
             _row(case, name, told, runs["null client"])
+        costs.extend(_ratios(runs["native, intervals"], runs["native"]))
+    print(f"an interval a second: {statistics.median(costs):.3f} × the CPU of none")
+
+
+def _ratios(told: list[Run | None], other: list[Run | None]) -> list[float]:
+    """CPU time per operation of runs, each over that of the same round."""
+    pairs = [(run, low) for run, low in zip(told, other, strict=True) if run and low and run.ops]
+    return [run.cpu_us / run.ops / (low.cpu_us / low.ops) for run, low in pairs]
 
 
 def _row(case: Case, name: str, told: list[Run | None], floor: list[Run | None]) -> None:
@@ -190,7 +225,7 @@ def _row(case: Case, name: str, told: list[Run | None], floor: list[Run | None])
     if not pairs:
         return
     each = [run.cpu_us / run.ops for run, _ in pairs]
-    ratios = [run.cpu_us / run.ops / (low.cpu_us / low.ops) for run, low in pairs]
+    ratios = _ratios(told, floor)
     rate = statistics.median(run.rate for run, _ in pairs)
     print(
         f"{case.server:9}{case.depth:6}  {name:18}{rate:10.0f}{statistics.median(each):11.2f}"

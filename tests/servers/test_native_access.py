@@ -1,4 +1,4 @@
-"""The native client where servers want TLS, or to know who one is: against the real memcached."""
+"""The native client by TLS, UDP, and where it has to say who it is: against the real memcached."""
 
 from __future__ import annotations
 
@@ -46,9 +46,11 @@ def memcached(tmp_path: Path) -> Generator[Start]:
     """Start memcached with arguments: the process and its address."""
     children: list[subprocess.Popen[bytes]] = []
 
-    def start(*arguments: str, port: str = "-1") -> tuple[subprocess.Popen[bytes], str]:
+    def start(
+        *arguments: str, port: str = "-1", udp: str = "0"
+    ) -> tuple[subprocess.Popen[bytes], str]:
         ports = tmp_path / f"ports-{len(children)}"
-        command = ["memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-u", getpass.getuser()]
+        command = ["memcached", "-l", "127.0.0.1", "-p", port, "-U", udp, "-u", getpass.getuser()]
         env = {**os.environ, "MEMCACHED_PORT_FILENAME": str(ports), "SASL_CONF_PATH": str(tmp_path)}
         children.append(subprocess.Popen([*command, *arguments], env=env))
         until(lambda: ports.exists() and "TCP" in ports.read_text(), "no memcached")
@@ -204,3 +206,35 @@ def test_a_server_that_comes_back_is_entered_again(
     assert told["attempts"] == told["ok"] + sum(told["errors"].values())
     assert told["errors"]["connection"] > 0
     assert measure["reconnects"] >= 4, measure["reconnects"]
+
+
+def test_datagrams(memcached: Start, tmp_path: Path) -> None:
+    """Gets over UDP, of values that take many datagrams; nobody there is said at once."""
+    server, stream = memcached(udp="-1")  # -1: any port
+    lines = (tmp_path / "ports-0").read_text().splitlines()
+    port = next(line for line in lines if line.startswith("UDP INET:")).rpartition(":")[2].strip()
+    datagrams = f"udp:127.0.0.1:{port}"
+    sizes = ("--keys", "50", "--size", "0..9k", "--ops", "500", "--connections", "2", "--json")
+    window = ("--warmup", "0s", "--duration", "300ms", "--quiet")
+
+    def told(address: str, *arguments: str) -> tuple[int, str, str]:
+        command = [binary_path(), "drive", "--server", address, *sizes, *window, *arguments]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    slowly = ("--timeout", "20s")
+    assert told(stream, "--mix", "get=1", *slowly)[0] == 0  # stores them: some are too long for UDP
+    gets = ("--no-prefill", "--mix", "get=1")
+    code, out, said = told(datagrams, *gets, *slowly)
+    assert code == 0, said
+    told_of = json.loads(out)["measure"]["operations"]["get"]
+    assert told_of["hits"] == told_of["attempts"] > 0
+    for more in (["--depth", "2"], ["--wire", "binary"], ["--io", "uring"], ["--mix", "mget=1"]):
+        code, _, said = told(datagrams, "--no-prefill", *more)
+        assert (code, "UDP" in said) == (2, True), said
+    code, _, said = told(datagrams, "--mix", "get=1", *slowly)
+    assert (code, "store it over TCP" in said) == (2, True), said
+    server.kill()
+    server.wait()
+    code, _, said = told(datagrams, *gets, "--timeout", "300ms")
+    assert (code, datagrams in said) == (2, True), said

@@ -36,7 +36,7 @@ use crate::{fail, units, way};
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// host:port or unix:/path; several with commas between
+    /// host:port, udp:host:port or unix:/path; several with commas between
     #[arg(long)]
     server: String,
     #[command(flatten)]
@@ -94,6 +94,7 @@ struct Document<'a> {
     threads: u64,
     connections: u64,
     depth: u64,
+    io: &'static str,
     open_loop: bool,
     seed: u64,
     duration_ms: u64,
@@ -199,6 +200,7 @@ fn drive(arguments: &Arguments) -> Result<bool, String> {
             threads: arguments.threads,
             connections: connections(arguments),
             depth: arguments.depth,
+            io: client.io().name(),
             open_loop: tape.is_open_loop(),
             seed: tape.seed(),
             duration_ms: arguments.duration.as_millis() as u64,
@@ -325,7 +327,11 @@ fn watched(
     log: Option<&mut Log>,
 ) -> Result<Session, String> {
     let threads = arguments.threads as usize;
-    let control = Control::with_intervals(live.tape, threads, Duration::from_secs(1));
+    // Nobody looks at a second of a window that is neither told nor logged.
+    let control = match live.quiet && log.is_none() {
+        true => Control::default(),
+        false => Control::with_intervals(live.tape, threads, Duration::from_secs(1)),
+    };
     thread::scope(|scope| {
         let (ending, ended) = channel::<()>();
         let handle = control.clone();

@@ -21,6 +21,9 @@ pub struct Live<'a> {
 /// How long threads may take to hand an interval over.
 const GRACE: Duration = Duration::from_millis(100);
 const EVERY: Duration = Duration::from_secs(1);
+/// Why a second has no percentiles.
+const TAKEN_BACK: &str =
+    " (percentiles at the end: an error may take back what has no reply, seconds later)";
 
 /// Watch until `ended` is dropped. The log's last interval is added then.
 pub fn watch(
@@ -29,6 +32,7 @@ pub fn watch(
     ended: &Receiver<()>,
     mut log: Option<&mut Log>,
 ) -> Result<(), String> {
+    let why = if control.has_intervals() { "" } else { TAKEN_BACK };
     let begun = Instant::now();
     let (mut before, mut cpu_before, mut looked) = (0, cpu(), begun);
     for second in 1.. {
@@ -48,7 +52,7 @@ pub fn watch(
         let used = (cpu_now - cpu_before).as_secs_f64() / since;
         if !live.quiet {
             let rate = (ok - before) as f64 / since;
-            tell(&line(live.name, second, rate, failed, used, interval.as_ref()));
+            tell(&line(live.name, second, rate, failed, used, (interval.as_ref(), why)));
         }
         (before, cpu_before, looked) = (ok, cpu_now, now);
     }
@@ -66,11 +70,12 @@ fn line(
     rate: f64,
     failed: u64,
     cpus: f64,
-    interval: Option<&Interval>,
+    (interval, why): (Option<&Interval>, &str),
 ) -> String {
     let mut line = format!("{name} {second} s: ");
     let Some(Interval { tally, rate, .. }) = interval else {
-        return line + &format!("{rate:.0} ops/s, {failed} errors, CPU {:.0} %", cpus * 100.0);
+        line += &format!("{rate:.0} ops/s, {failed} errors, CPU {:.0} %", cpus * 100.0);
+        return line + why;
     };
     line += &format!("{rate:.0} ops/s");
     let times = responses(tally);
@@ -112,4 +117,16 @@ fn tell(line: &str) {
     let end = if stderr.is_terminal() { "\x1b[K\r" } else { "\n" };
     // Nobody to tell is no reason to stop measuring.
     let _ = write!(stderr, "{line}{end}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_times_says_why() {
+        let told = line("measure", 3, 1200.4, 1, 0.5, (None, TAKEN_BACK));
+        assert!(told.starts_with("measure 3 s: 1200 ops/s, 1 errors, CPU 50 % (perc"), "{told}");
+        assert!(line("measure", 3, 1.0, 0, 0.5, (None, "")).ends_with("CPU 50 %"));
+    }
 }

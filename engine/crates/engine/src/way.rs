@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cachemark_load::{Address, Credentials, Hashing, Way, WireName};
+use cachemark_load::{Address, Credentials, Hashing, Io, Way, WireName};
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -28,6 +28,9 @@ pub struct WayArguments {
     /// text, binary or meta
     #[arg(long, default_value = "text")]
     wire: WireName,
+    /// How threads wait for their sockets: auto, epoll or uring
+    #[arg(long, default_value = "auto")]
+    io: Io,
     /// Which of several servers a key is on
     #[arg(long, value_enum, default_value_t = HashingName::Modulo)]
     hashing: HashingName,
@@ -49,13 +52,13 @@ impl WayArguments {
 
     /// What they come to; a file that cannot be read is named.
     pub fn way(&self) -> Result<Way, String> {
-        let way = Way { wire: self.wire, replicas: self.replicas, ..Way::default() };
+        let way = Way { wire: self.wire, io: self.io, replicas: self.replicas, ..Way::default() };
         let way = with_auth(way, self.auth.as_deref()).map_err(|text| format!("--auth: {text}"))?;
         with_tls(way, self.tls.as_deref()).map_err(|text| format!("--tls: {text}"))
     }
 }
 
-/// Read `host:port`, `unix:/path`, or several with commas between.
+/// Read `host:port`, `udp:host:port`, `unix:/path`, or several with commas between.
 pub fn addresses(text: &str) -> Result<Vec<Address>, String> {
     text.split(',').map(|one| Address::parse(one.trim())).collect()
 }
@@ -83,13 +86,21 @@ pub fn of_options(
                 let reason = format!("no hashing {value:?}");
                 return Err(Refusal::Unknown(reason, "hashing is default or ketama"));
             }
+            ("io", _) => {
+                way.io = value.parse().map_err(|text| Refusal::Unknown(text, "use one of them"))?;
+            }
+            ("replicas", "on" | "off") => way.replicas = value == "on",
+            ("replicas", _) => {
+                let reason = format!("no replicas {value:?}");
+                return Err(Refusal::Unknown(reason, "replicas is on or off"));
+            }
             ("auth", _) => way = with_auth(way, Some(value)).map_err(Refusal::Failed)?,
             ("tls", _) => way = with_tls(way, Some(value)).map_err(Refusal::Failed)?,
             _ => {
                 let reason = format!("no option {name:?}");
                 return Err(Refusal::Unknown(
                     reason,
-                    "the native client has hashing, auth and tls",
+                    "the native client has hashing, replicas, io, auth and tls",
                 ));
             }
         }
@@ -134,6 +145,11 @@ mod tests {
     #[test]
     fn options_are_known_or_refused_by_name() {
         let (hashing, way) = options(&[("hashing", "ketama")]).expect("known");
+        assert_eq!((way.io, way.replicas), (Io::Auto, false));
+        let (_, other) = options(&[("io", "uring"), ("replicas", "on")]).expect("known");
+        assert_eq!((other.io, other.replicas), (Io::Uring, true));
+        assert!(options(&[("io", "fast")]).expect_err("none").contains("fast"));
+        assert!(options(&[("replicas", "2")]).expect_err("none").contains('2'));
         assert_eq!((hashing, way.wire, way.auth), (Hashing::Ketama, WireName::Meta, None));
         assert!(options(&[("hashing", "random")]).expect_err("none").contains("random"));
         assert!(options(&[("colour", "red")]).expect_err("none").contains("colour"));

@@ -18,6 +18,12 @@ impl<'tape> Book<'tape> {
         Book { tape, spread }
     }
 
+    /// The value of a key at a length, as long as the tape lives.
+    #[inline]
+    pub fn value(&self, k: u32, length: u32) -> &'tape [u8] {
+        self.tape.value(k, length)
+    }
+
     /// The key at a place of an operation's run, or its only one.
     #[inline]
     pub fn key_at(&self, op: &Op, at: u16) -> u32 {

@@ -12,6 +12,7 @@ use crate::access::Credentials;
 use crate::clock::Monotonic;
 use crate::event_loop::Shared;
 use crate::intervals::{Interval, Intervals};
+use crate::io::Io;
 use crate::lanes::{self, Lanes, Phase};
 use crate::outside::Clock;
 use crate::player::Player;
@@ -22,6 +23,7 @@ use crate::spread::{Hashing, Spread};
 use crate::tally::Tally;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
+use crate::udp;
 use crate::wire::{Wire, WireName};
 
 /// How the client is set up.
@@ -44,6 +46,7 @@ pub struct Configuration {
 #[derive(Clone, Debug, Default)]
 pub struct Way {
     pub wire: WireName,
+    pub io: Io,
     /// Each of several servers holds every key: writes go to all, reads to the key's home.
     pub replicas: bool,
     /// Who one is, where servers ask.
@@ -89,6 +92,11 @@ impl Control {
     pub fn with_intervals(tape: &Tape, threads: usize, every: Duration) -> Control {
         let intervals = Intervals::new(tape, threads, every);
         Control { shared: Arc::new(Shared { intervals, ..Shared::default() }) }
+    }
+
+    /// Whether it tells what is recorded: not of a tape with operations without a reply.
+    pub fn has_intervals(&self) -> bool {
+        self.shared.intervals.is_some()
     }
 
     /// What was recorded since the last call; `None` if nothing was handed over.
@@ -151,7 +159,10 @@ const FAR_NS: u64 = u64::MAX / 4;
 
 impl Client {
     /// Open all connections.
-    pub fn prepare(configuration: Configuration, tape: Arc<Tape>) -> Result<Client, PrepareError> {
+    pub fn prepare(
+        mut configuration: Configuration,
+        tape: Arc<Tape>,
+    ) -> Result<Client, PrepareError> {
         let Configuration { threads, connections, depth, segment, .. } = configuration;
         let usage = |text: String| Err(PrepareError::Usage(text));
         if threads == 0 || connections == 0 || depth == 0 {
@@ -169,6 +180,10 @@ impl Client {
             return usage("no server".to_owned());
         }
         check_kinds(&tape, &configuration.way)?;
+        if let Some(reason) = udp::refusal(&configuration, &tape) {
+            return Err(PrepareError::Unsupported(reason));
+        }
+        configuration.way.io = Io::chosen(&configuration)?;
         let Configuration { addresses, hashing, way, .. } = &configuration;
         let spread = (addresses.len() > 1)
             .then(|| Arc::new(Spread::new(&tape, addresses, *hashing, way.replicas)));
@@ -177,8 +192,16 @@ impl Client {
         Ok(Client { configuration, tape, spread, lanes })
     }
 
+    /// How its threads wait for their sockets.
+    pub fn io(&self) -> Io {
+        self.configuration.way.io
+    }
+
     /// Play one phase on all threads; blocks until it is over and drained.
     pub fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
+        if let Some(reason) = udp::refusal_of(limits, &self.configuration, &self.tape) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
         let mut window = window_of(limits, self.configuration.timeout);
         if control.shared.intervals.is_some() {
             window.section_ns = None; // a tally that is handed over has no parts

@@ -4,23 +4,25 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 
 use cachemark_protocol::reply::Violation;
+use cachemark_protocol::sink::Sink;
 
 use crate::book::Book;
 use crate::ledger::Ledger;
+use crate::outgoing::{Batch, Outgoing};
 use crate::pending::Pending;
 use crate::tally::Failure;
 use crate::wire::{By, Wire};
 
 /// The state of one connection.
-pub struct Connection<W> {
+pub struct Connection<'tape, W> {
     /// Operations that wait for a reply, oldest first.
     waiting: VecDeque<Pending>,
     /// Operations without a reply whose bytes are not all written.
     quiet: Vec<Pending>,
     /// How many of `waiting`, counted from the back, are not stamped as sent yet.
     unstamped: usize,
-    out: Vec<u8>,
-    written: usize,
+    out: Outgoing<'tape>,
+    /// The beginning of a reply that is not whole: so many bytes of the buffer.
     unread: Vec<u8>,
     filled: usize,
     /// Operations without a reply were written since the last command that had one.
@@ -30,17 +32,17 @@ pub struct Connection<W> {
     wire: PhantomData<W>,
 }
 
-const READ_BYTES: usize = 64 * 1024;
+/// What is read in one system call.
+pub const READ_BYTES: usize = 64 * 1024;
 
-impl<W: Wire> Connection<W> {
+impl<'tape, W: Wire> Connection<'tape, W> {
     /// A fresh connection with room for `depth` outstanding operations.
-    pub fn new(depth: usize) -> Connection<W> {
+    pub fn new(depth: usize) -> Connection<'tape, W> {
         Connection {
             waiting: VecDeque::with_capacity(depth + 1),
             quiet: Vec::with_capacity(depth),
             unstamped: 0,
-            out: Vec::with_capacity(READ_BYTES),
-            written: 0,
+            out: Outgoing::new(READ_BYTES),
             unread: vec![0; READ_BYTES],
             filled: 0,
             unanswered: false,
@@ -62,7 +64,7 @@ impl<W: Wire> Connection<W> {
 
     /// Append an operation's bytes. They count as sent when `stamp` is called.
     #[inline]
-    pub fn send(&mut self, mut pending: Pending, book: Book<'_>) {
+    pub fn send(&mut self, mut pending: Pending, book: Book<'tape>) {
         self.number(&mut pending);
         W::write(&mut self.out, &pending, book);
         if pending.op.noreply {
@@ -77,7 +79,7 @@ impl<W: Wire> Connection<W> {
     pub fn send_barrier(&mut self) {
         let mut pending = Pending::barrier();
         self.number(&mut pending);
-        W::write_barrier(&mut self.out, pending.tag);
+        W::write_barrier(self.out.bytes(), pending.tag);
         self.waiting.push_back(pending);
         self.unstamped += 1;
         self.unanswered = false;
@@ -106,8 +108,19 @@ impl<W: Wire> Connection<W> {
 
     /// The bytes to write.
     #[inline]
-    pub fn outgoing(&self) -> &[u8] {
-        &self.out[self.written..]
+    pub fn outgoing(&self) -> Batch<'_> {
+        self.out.batch()
+    }
+
+    #[inline]
+    pub fn has_outgoing(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Whether operations wait that are complete once they are written.
+    #[inline]
+    pub fn has_quiet(&self) -> bool {
+        !self.quiet.is_empty()
     }
 
     /// So many of them were written. Operations without a reply are complete once all are: how many.
@@ -119,20 +132,22 @@ impl<W: Wire> Connection<W> {
         book: Book<'_>,
         ledger: &mut Ledger,
     ) -> usize {
-        self.written += bytes;
-        if self.written < self.out.len() {
+        self.out.wrote(bytes);
+        if self.has_outgoing() || self.quiet.is_empty() {
             return 0;
         }
-        self.out.clear();
-        self.written = 0;
-        self.unanswered |= !self.quiet.is_empty();
+        self.unanswered = true;
         let ended = self.quiet.drain(..).filter(|pending| ledger.answered(pending, now_ns, book));
         ended.count()
     }
 
-    /// Where to read to.
+    /// Where to read to: behind what is there of a reply, else to `shared`, so that connections do
+    /// not take turns in the caches.
     #[inline]
-    pub fn incoming(&mut self) -> &mut [u8] {
+    pub fn incoming<'a>(&'a mut self, shared: &'a mut [u8]) -> &'a mut [u8] {
+        if self.filled == 0 {
+            return shared;
+        }
         if self.filled == self.unread.len() {
             // A value larger than the buffer: grow once, and keep it.
             self.unread.resize(self.unread.len() * 2, 0);
@@ -140,21 +155,50 @@ impl<W: Wire> Connection<W> {
         &mut self.unread[self.filled..]
     }
 
-    /// So many bytes were read: complete what they answer, and tell how many operations that was.
-    /// After a violation the stream cannot be matched to operations any more; the connection must be
-    /// failed.
+    /// So many bytes were read to where `incoming` said: complete what they answer, and tell how many
+    /// operations that was. After a violation the stream cannot be matched to operations any more;
+    /// the connection must be failed.
+    #[inline]
     pub fn read(
         &mut self,
+        shared: &[u8],
         bytes: usize,
         now_ns: u64,
-        book: Book<'_>,
+        book: Book<'tape>,
         ledger: &mut Ledger,
     ) -> (usize, Result<(), Violation>) {
-        self.filled += bytes;
+        if self.filled == 0 {
+            let (used, ended, read) = self.digest(&shared[..bytes], now_ns, book, ledger);
+            let rest = &shared[used..bytes];
+            self.unread[..rest.len()].copy_from_slice(rest);
+            self.filled = rest.len();
+            return (ended, read);
+        }
+        let filled = self.filled + bytes;
+        let mut unread = std::mem::take(&mut self.unread);
+        let (used, ended, read) = self.digest(&unread[..filled], now_ns, book, ledger);
+        unread.copy_within(used..filled, 0);
+        self.unread = unread;
+        self.filled = filled - used;
+        (ended, read)
+    }
+
+    /// Complete what is answered: how many bytes that took, and how many operations it was.
+    #[inline]
+    fn digest(
+        &mut self,
+        bytes: &[u8],
+        now_ns: u64,
+        book: Book<'tape>,
+        ledger: &mut Ledger,
+    ) -> (usize, usize, Result<(), Violation>) {
         let (mut begin, mut ended) = (0, 0);
         let read = loop {
+            if begin == bytes.len() {
+                break Ok(());
+            }
             let front = self.waiting.front_mut();
-            let taken = match W::take(&self.unread[begin..self.filled], front, book) {
+            let taken = match W::take(&bytes[begin..], front, book) {
                 Ok(Some(taken)) => taken,
                 Ok(None) => break Ok(()),
                 Err(violation) => break Err(violation),
@@ -170,9 +214,7 @@ impl<W: Wire> Connection<W> {
                 By::Quiet(Some((verb, failure))) => ledger.tally.retract(verb, failure),
             }
         };
-        self.unread.copy_within(begin..self.filled, 0);
-        self.filled -= begin;
-        (ended, read)
+        (begin, ended, read)
     }
 
     /// The oldest operation is answered; true when that ended it.
@@ -180,7 +222,7 @@ impl<W: Wire> Connection<W> {
     fn answered(
         &mut self,
         now_ns: u64,
-        book: Book<'_>,
+        book: Book<'tape>,
         ledger: &mut Ledger,
     ) -> Result<bool, Violation> {
         let done = self.waiting.pop_front().expect("what was answered");
@@ -196,7 +238,7 @@ impl<W: Wire> Connection<W> {
     }
 
     /// The second command of a cas or fetch, behind whatever was sent since its first.
-    fn swap(&mut self, mut pending: Pending, book: Book<'_>) {
+    fn swap(&mut self, mut pending: Pending, book: Book<'tape>) {
         pending.swapping = true;
         self.number(&mut pending);
         match pending.token {
@@ -239,7 +281,6 @@ impl<W: Wire> Connection<W> {
         }
         self.unstamped = 0;
         self.out.clear();
-        self.written = 0;
         self.filled = 0;
         self.unanswered = false;
         ended

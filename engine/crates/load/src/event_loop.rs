@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use cachemark_planted::{Bug, planted};
 
 use crate::intervals::Intervals;
+use crate::links::{Link, Links, RECONNECT_LONGEST_NS};
+use crate::outgoing::Batch;
 use crate::outside::{Clock, Nap, Network, Ready};
 use crate::player::Player;
 use crate::tally::Failure;
@@ -20,9 +22,6 @@ const PROGRESS_EVERY_NS: u64 = 50_000_000;
 const DOWN_TIMEOUTS: u64 = 3;
 /// So many writes may follow each other before the connections are looked at.
 const BUSY_ROUNDS: u64 = 64;
-/// A lost connection is opened again at once; where that fails after this, twice … as long.
-const RECONNECT_FIRST_NS: u64 = 10_000_000;
-const RECONNECT_LONGEST_NS: u64 = 500_000_000;
 
 /// What the threads of a run share.
 #[derive(Default)]
@@ -31,70 +30,6 @@ pub struct Shared {
     pub ok: AtomicU64,
     pub failed: AtomicU64,
     pub intervals: Option<Intervals>,
-}
-
-#[derive(Clone, Copy)]
-enum Link {
-    Open,
-    Connecting,
-    /// To be opened again at this instant, then after that long.
-    Closed {
-        again_ns: u64,
-        wait_ns: u64,
-    },
-}
-
-/// The connections of one thread and the state that each is in; they outlive a run.
-pub struct Links<N> {
-    network: N,
-    links: Vec<Link>,
-    blocked: Vec<bool>,
-    /// How long to wait should a connection be lost that has had no reply yet; 0 for one that has.
-    fruitless_ns: Vec<u64>,
-}
-
-impl<N: Network> Links<N> {
-    /// Over connections that are all open.
-    pub fn new(network: N) -> Links<N> {
-        let count = network.connections();
-        Links {
-            network,
-            links: vec![Link::Open; count],
-            blocked: vec![false; count],
-            fruitless_ns: vec![0; count],
-        }
-    }
-
-    pub fn len(&self) -> usize {
-        self.links.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.links.is_empty()
-    }
-
-    pub fn network_mut(&mut self) -> &mut N {
-        &mut self.network
-    }
-
-    /// What they went over.
-    pub fn into_network(self) -> N {
-        self.network
-    }
-
-    fn close(&mut self, c: usize, now_ns: u64) {
-        self.network.close(c);
-        self.blocked[c] = false;
-        self.links[c] = Link::Closed { again_ns: now_ns, wait_ns: RECONNECT_FIRST_NS };
-    }
-
-    /// Close a connection that the server has ended or spoilt: one that does so to each before it
-    /// has answered anything is not asked again at once.
-    fn close_spoilt(&mut self, c: usize, now_ns: u64) {
-        let wait_ns = self.fruitless_ns[c];
-        self.fruitless_ns[c] = (wait_ns * 2).clamp(RECONNECT_FIRST_NS, RECONNECT_LONGEST_NS);
-        self.close(c, now_ns + wait_ns);
-    }
 }
 
 /// Plays one window on one thread.
@@ -142,6 +77,12 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
 
     /// Play until the window is over and drained.
     pub fn run(mut self) -> io::Result<Player<'tape, W>> {
+        let played = self.links.network.enter().and_then(|()| self.play());
+        self.links.network.leave()?;
+        played.map(|()| self.player)
+    }
+
+    fn play(&mut self) -> io::Result<()> {
         for c in 0..self.links.len() {
             if !matches!(self.links.links[c], Link::Open) {
                 self.player.lost(c, Failure::Connection, self.now());
@@ -156,7 +97,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             self.player.close_quiet(now);
             self.flush(now)?;
             if planted(Bug::DroppedInFlight) && self.player.closing(now) {
-                return Ok(self.player);
+                return Ok(());
             }
             if self.player.finished(now) || now >= self.drain_end_ns {
                 break;
@@ -172,7 +113,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         self.give_up(now);
         self.tell(now);
         self.end_interval(now, true);
-        Ok(self.player)
+        Ok(())
     }
 
     #[inline]
@@ -198,21 +139,38 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         }
     }
 
+    /// Write what is to go out; `now` has just been read. All of a turn goes out together: a server
+    /// that wakes for each write answers one by one, and each answer wakes this thread.
     fn flush(&mut self, mut now: u64) -> io::Result<()> {
-        for c in 0..self.links.len() {
-            while self.player.has_outgoing(c) && !self.links.blocked[c] {
-                if !matches!(self.links.links[c], Link::Open) {
-                    break;
+        let mut next = self.player.next_unsent();
+        while let Some(c) = next {
+            self.write(c, now)?;
+            next = self.player.next_unsent();
+            if next.is_some() {
+                now = self.now();
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, c: usize, now: u64) -> io::Result<()> {
+        while self.player.has_outgoing(c) && !self.links.blocked[c] {
+            if !matches!(self.links.links[c], Link::Open) {
+                break;
+            }
+            let network = &mut self.links.network;
+            let written = match self.player.outgoing(c, now) {
+                Batch::Bytes(bytes) => network.write(c, bytes),
+                Batch::Pieces(pieces) => network.write_pieces(c, pieces.as_slices()),
+            };
+            match written {
+                Ok(bytes) => {
+                    let now = if self.player.has_quiet(c) { self.now() } else { now };
+                    self.room |= self.player.wrote(c, bytes, now);
                 }
-                match self.links.network.write(c, self.player.outgoing(c, now)) {
-                    Ok(bytes) => {
-                        now = self.now();
-                        self.room |= self.player.wrote(c, bytes, now);
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.block(c)?,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(_) => self.lose(c, Failure::Connection),
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.block(c)?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => self.lose(c, Failure::Connection),
             }
         }
         Ok(())
@@ -260,7 +218,8 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         match self.links.links[c] {
             Link::Open if ready.writable => {
                 self.links.blocked[c] = false;
-                self.links.network.watch_writes(c, false)
+                self.links.network.watch_writes(c, false)?;
+                self.write(c, self.now())
             }
             Link::Open => {
                 self.read(c);

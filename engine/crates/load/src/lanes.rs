@@ -8,18 +8,21 @@ use std::time::Duration;
 
 use cachemark_tape::{Lane, Tape};
 
-use crate::client::{Configuration, Limits, Session};
+use crate::client::{Configuration, Limits, Session, Way};
 use crate::clock::Monotonic;
-use crate::event_loop::{EventLoop, Links, Shared};
-use crate::outside::Clock;
+use crate::event_loop::{EventLoop, Shared};
+use crate::io::Io;
+use crate::links::Links;
+use crate::outside::{Clock, Network};
 use crate::player::Player;
+use crate::ring::Ring;
 use crate::share::{Share, Window};
 use crate::socket::{Address, Stream};
 use crate::sockets::Sockets;
 use crate::spread::Spread;
 #[cfg(feature = "tls")]
 use crate::tls::TlsStream;
-use crate::transport::Transport;
+use crate::udp::UdpStream;
 use crate::wire::{Binary, Meta, Text, Wire, WireName};
 
 /// One phase of a client.
@@ -41,37 +44,42 @@ pub trait Lanes: Send {
 pub fn open(configuration: &Configuration) -> Result<Box<dyn Lanes>, (Address, io::Error)> {
     #[cfg(feature = "tls")]
     if configuration.way.tls.is_some() {
-        return over::<TlsStream>(configuration);
+        return over(configuration, Sockets::<TlsStream>::connect);
     }
-    over::<Stream>(configuration)
+    match configuration.way.io {
+        Io::Uring => over(configuration, Ring::connect),
+        Io::Auto | Io::Epoll => match configuration.addresses[0] {
+            Address::Udp(_) => over(configuration, Sockets::<UdpStream>::connect),
+            Address::Tcp(_) | Address::Unix(_) => over(configuration, Sockets::<Stream>::connect),
+        },
+    }
 }
 
-fn over<S: Transport>(
+/// How a thread's connections are opened: to which servers, how, so many sets of them, waiting at most
+/// so long for each.
+type Connect<N> = fn(&[Address], &Way, usize, Duration) -> Result<N, (Address, io::Error)>;
+
+fn over<N: Network + Send + 'static>(
     configuration: &Configuration,
+    connect: Connect<N>,
 ) -> Result<Box<dyn Lanes>, (Address, io::Error)> {
-    Ok(match configuration.way.wire {
-        WireName::Text => Box::new(Threads::<Text, S>::open(configuration)?),
-        WireName::Binary => Box::new(Threads::<Binary, S>::open(configuration)?),
-        WireName::Meta => Box::new(Threads::<Meta, S>::open(configuration)?),
+    let Configuration { addresses, way, threads, connections, timeout, .. } = configuration;
+    let sets = connections / threads;
+    let open = |_| connect(addresses, way, sets, *timeout).map(Links::new);
+    let links = (0..*threads).map(open).collect::<Result<Vec<_>, _>>()?;
+    Ok(match way.wire {
+        WireName::Text => Box::new(Threads { links, wire: PhantomData::<Text> }),
+        WireName::Binary => Box::new(Threads { links, wire: PhantomData::<Binary> }),
+        WireName::Meta => Box::new(Threads { links, wire: PhantomData::<Meta> }),
     })
 }
 
-struct Threads<W, S> {
-    links: Vec<Links<Sockets<S>>>,
+struct Threads<W, N> {
+    links: Vec<Links<N>>,
     wire: PhantomData<W>,
 }
 
-impl<W: Wire, S: Transport> Threads<W, S> {
-    fn open(configuration: &Configuration) -> Result<Threads<W, S>, (Address, io::Error)> {
-        let Configuration { addresses, way, threads, connections, timeout, .. } = configuration;
-        let sets = connections / threads;
-        let links =
-            (0..*threads).map(|_| Sockets::connect(addresses, way, sets, *timeout).map(Links::new));
-        Ok(Threads { links: links.collect::<Result<_, _>>()?, wire: PhantomData })
-    }
-}
-
-impl<W: Wire, S: Transport> Lanes for Threads<W, S> {
+impl<W: Wire, N: Network + Send> Lanes for Threads<W, N> {
     fn play(&mut self, phase: &Phase<'_>) -> io::Result<Session> {
         let Phase { configuration, tape, spread, limits, window, shared } = *phase;
         // Everything outstanding at the window's end is answered or timed out by then.

@@ -4,7 +4,7 @@
 //! `Monotonic` and `Sockets`; the fidelity cases run the same loop on a clock and a server that
 //! are scripts, and need no time.
 
-use std::io;
+use std::io::{self, IoSlice};
 
 /// Instants in ns that never go back.
 pub trait Clock {
@@ -43,7 +43,22 @@ pub struct Ready {
 pub trait Network {
     fn connections(&self) -> usize;
 
+    /// The calling thread is going to use them.
+    fn enter(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// It has done with them.
+    fn leave(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Write pieces that follow each other; at least a part of the first.
+    fn write_pieces(&mut self, c: usize, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.write(c, &pieces[0])
+    }
 
     /// 0 bytes: the other side has closed.
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize>;

@@ -1,16 +1,18 @@
 //! One caller's decisions: which operation goes out when, and on which connection. No I/O.
 
+mod issuing;
+
 use std::collections::VecDeque;
 
-use cachemark_planted::{Bug, planted};
 use cachemark_protocol::reply::Violation;
 use cachemark_tape::{Op, Tape};
 
 use crate::book::Book;
-use crate::connection::Connection;
+use crate::connection::{Connection, READ_BYTES};
 use crate::intervals::Intervals;
 use crate::ledger::Ledger;
-use crate::pending::Pending;
+use crate::outgoing::Batch;
+use crate::sets::Sets;
 use crate::share::{Share, Window};
 use crate::spread::Spread;
 use crate::tally::{Failure, Tally};
@@ -24,13 +26,14 @@ pub struct Player<'tape, W = Text> {
     share: Share,
     window: Window,
     depth: usize,
-    /// Where several servers are used: which key is whose. Each connection is then a set, one to
-    /// each server, side by side in `connections`; its depth is that of the set.
+    /// Where several servers are used: which key is whose.
     spread: Option<&'tape Spread>,
-    connections: Vec<Connection<W>>,
-    up: Vec<bool>,
-    /// Operations under way on each set.
-    busy: Vec<usize>,
+    connections: Vec<Connection<'tape, W>>,
+    sets: Sets,
+    /// Connections with bytes to write that nobody has looked at.
+    unsent: VecDeque<usize>,
+    /// Where connections read to.
+    shared: Vec<u8>,
     /// Open loop: operations that are due and wait for a connection with room.
     queue: VecDeque<(Op, u64)>,
     /// Closed loop with time to think: operations whose callers still do.
@@ -61,8 +64,9 @@ impl<'tape, W: Wire> Player<'tape, W> {
             depth,
             spread: None,
             connections: (0..connections).map(|_| Connection::new(depth)).collect(),
-            up: vec![true; connections],
-            busy: vec![0; connections],
+            sets: Sets::new(connections, 1, depth),
+            unsent: VecDeque::with_capacity(connections),
+            shared: vec![0; READ_BYTES],
             queue: VecDeque::with_capacity(1024),
             thinking: Thinking::new(connections, depth),
             next_set: 0,
@@ -76,9 +80,10 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     /// The same over several servers: so many connections to each of them.
     pub fn over(mut self, spread: &'tape Spread) -> Player<'tape, W> {
-        let count = self.connections.len() * spread.servers();
-        self.connections = (0..count).map(|_| Connection::new(self.depth)).collect();
-        self.up = vec![true; count];
+        let (sets, servers) = (self.connections.len(), spread.servers());
+        self.connections = (0..sets * servers).map(|_| Connection::new(self.depth)).collect();
+        self.sets = Sets::new(sets, servers, self.depth);
+        self.unsent = VecDeque::with_capacity(self.connections.len());
         self.spread = Some(spread);
         self.book = Book::new(self.tape, Some(spread));
         self
@@ -114,162 +119,9 @@ impl<'tape, W: Wire> Player<'tape, W> {
         (self.last_reply_ns.max(self.last_send_ns) - start, self.last_send_ns - start)
     }
 
-    /// Hand out operations: in a closed loop to each connection with room, in an open loop those
-    /// that are due. Call it whenever time has passed or a reply has come.
-    pub fn issue(&mut self, now_ns: u64) {
-        if matches!(self.share, Share::Lane { .. }) && self.tape.is_open_loop() {
-            self.issue_due(now_ns);
-        } else {
-            self.issue_thought(now_ns);
-            self.issue_closed(now_ns);
-        }
-    }
-
-    fn issue_closed(&mut self, now_ns: u64) {
-        for set in 0..self.sets() {
-            while self.has_room(set) {
-                if self.stopped || now_ns >= self.window.end_ns {
-                    return;
-                }
-                let Some((op, think_ns)) = self.take() else { return };
-                if think_ns > 0 {
-                    self.thinking.begin(set, op, now_ns + think_ns);
-                    continue;
-                }
-                self.send(set, Pending::closed(op));
-            }
-        }
-    }
-
-    /// Send what has been thought about. Its intended start is the end of the thinking.
-    fn issue_thought(&mut self, now_ns: u64) {
-        if self.thinking.is_empty() || self.stopped || now_ns >= self.window.end_ns {
-            return;
-        }
-        self.send_queued();
-        while let Some((set, op, due_ns)) = self.thinking.done(now_ns) {
-            self.ledger.tally.late.saturating_record((now_ns - due_ns).max(1));
-            if self.has_room(set) {
-                self.send(set, Pending::open(op, due_ns));
-            } else {
-                // Its connection is down: the next that has room takes it.
-                self.queue.push_back((op, due_ns));
-            }
-        }
-    }
-
-    fn issue_due(&mut self, now_ns: u64) {
-        while let Some((op, due_ns)) = self.due(now_ns) {
-            self.ledger.tally.late.saturating_record((now_ns - due_ns).max(1));
-            let waits = !self.queue.is_empty() || self.with_room().is_none();
-            self.ledger.tally.bound += u64::from(waits && !planted(Bug::UnflaggedLimit));
-            self.queue.push_back((op, due_ns));
-            self.send_queued();
-        }
-        self.send_queued();
-    }
-
-    fn send_queued(&mut self) {
-        while !self.queue.is_empty() {
-            let Some(set) = self.with_room() else { return };
-            let Some((op, due_ns)) = self.queue.pop_front() else { return };
-            self.send(set, Pending::open(op, due_ns));
-            self.next_set = (set + 1) % self.sets();
-        }
-    }
-
-    /// Hand an operation to a set's connection, or to those of its keys' homes.
-    #[inline]
-    fn send(&mut self, set: usize, pending: Pending) {
-        self.in_flight += 1;
-        self.busy[set] += 1;
-        let most = &mut self.ledger.tally.max_in_flight;
-        *most = self.in_flight.max(*most);
-        match self.spread {
-            None => self.connections[set].send(pending, self.book),
-            Some(spread) => self.send_parts(set, spread, pending),
-        }
-    }
-
-    fn send_parts(&mut self, set: usize, spread: &Spread, pending: Pending) {
-        let first = set * spread.servers();
-        let count = spread.parts(&pending.op).count();
-        if count == 1 {
-            let (server, _) = spread.parts(&pending.op).next().expect("the one part");
-            return self.connections[first + server].send(pending, self.book);
-        }
-        let copies = spread.copies(&pending.op);
-        let number = self.ledger.join(pending, count as u16);
-        for (place, (server, op)) in spread.parts(&pending.op).enumerate() {
-            let part = pending.part(op, number, copies && place > 0);
-            self.connections[first + server].send(part, self.book);
-        }
-    }
-
-    /// The next set in turn that has room.
-    fn with_room(&self) -> Option<usize> {
-        let count = self.sets();
-        (0..count).map(|step| (self.next_set + step) % count).find(|set| self.has_room(*set))
-    }
-
-    #[inline]
-    fn servers(&self) -> usize {
-        self.spread.map_or(1, Spread::servers)
-    }
-
-    fn sets(&self) -> usize {
-        self.connections.len() / self.servers()
-    }
-
-    /// Whether a set is up, all of it, and may have another operation under way.
-    #[inline]
-    fn has_room(&self, set: usize) -> bool {
-        let servers = self.servers();
-        self.busy[set] + self.thinking.of(set) < self.depth
-            && self.up[set * servers..(set + 1) * servers].iter().all(|up| *up)
-    }
-
     /// Whether some set could be used.
     pub fn any_up(&self) -> bool {
-        self.up.chunks(self.servers()).any(|set| set.iter().all(|up| *up))
-    }
-
-    /// The next operation if it is due by now, and the instant it was due at.
-    fn due(&mut self, now_ns: u64) -> Option<(Op, u64)> {
-        let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= now_ns)?;
-        self.take().map(|(op, _)| (op, due_ns))
-    }
-
-    /// When the next operation is due, in an open loop or where a caller thinks; `None` when there
-    /// is none left.
-    pub fn next_due_ns(&self) -> Option<u64> {
-        if let Some(due_ns) = self.thinking.next_ns() {
-            return (!self.stopped && due_ns < self.window.end_ns).then_some(due_ns);
-        }
-        let Share::Lane { lane: Some(lane), ops } = &self.share else {
-            return None;
-        };
-        if *ops == 0 || self.stopped || !self.tape.is_open_loop() {
-            return None;
-        }
-        let (j, pass) = lane.peek();
-        let due_ns = self.window.start_ns + pass * self.tape.period_ns() + self.tape.due_ns(j);
-        (due_ns < self.window.end_ns).then_some(due_ns)
-    }
-
-    /// The next operation, and how long its caller thinks first.
-    fn take(&mut self) -> Option<(Op, u64)> {
-        let (op, record) = self.share.take(self.tape)?;
-        let Some(record) = record else { return Some((op, 0)) };
-        let op = self.spread.map_or(op, |spread| spread.ordered(op, record));
-        Some((op, self.tape.think_ns(record)))
-    }
-
-    fn exhausted(&self) -> bool {
-        match &self.share {
-            Share::Prefill { first, .. } => *first >= u64::from(self.tape.prefill_count()),
-            Share::Lane { lane, ops } => lane.is_none() || *ops == 0,
-        }
+        self.sets.any_up()
     }
 
     /// Whether the window is over: nothing more begins, nothing is outstanding.
@@ -285,8 +137,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
     }
 
     fn owes_barrier(&self) -> bool {
-        let open = self.connections.iter().zip(&self.up);
-        open.into_iter().any(|(connection, up)| *up && connection.owes_barrier())
+        let mut each = self.connections.iter().enumerate();
+        each.any(|(c, connection)| self.sets.is_up(c) && connection.owes_barrier())
     }
 
     /// At the end of the window, ask each connection for the reply that ends its quiet operations.
@@ -295,11 +147,11 @@ impl<'tape, W: Wire> Player<'tape, W> {
             return;
         }
         for c in 0..self.connections.len() {
-            if self.up[c] && self.connections[c].owes_barrier() {
+            if self.sets.is_up(c) && self.connections[c].owes_barrier() {
+                self.will_send(c);
                 self.connections[c].send_barrier();
                 self.in_flight += 1;
-                let set = c / self.servers();
-                self.busy[set] += 1;
+                self.sets.began_on(c);
             }
         }
     }
@@ -308,13 +160,18 @@ impl<'tape, W: Wire> Player<'tape, W> {
     #[inline]
     fn ended(&mut self, c: usize, operations: usize) {
         self.in_flight -= operations as u64;
-        let set = c / self.servers();
-        self.busy[set] -= operations;
+        self.sets.ended(c, operations);
+    }
+
+    /// A connection that has bytes to write since it had none.
+    #[inline]
+    pub fn next_unsent(&mut self) -> Option<usize> {
+        self.unsent.pop_front()
     }
 
     /// Bytes to write on a connection, stamped as sent now.
     #[inline]
-    pub fn outgoing(&mut self, c: usize, now_ns: u64) -> &[u8] {
+    pub fn outgoing(&mut self, c: usize, now_ns: u64) -> Batch<'_> {
         let connection = &mut self.connections[c];
         connection.stamp(now_ns, &mut self.ledger);
         connection.outgoing()
@@ -322,7 +179,13 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     #[inline]
     pub fn has_outgoing(&self, c: usize) -> bool {
-        !self.connections[c].outgoing().is_empty()
+        self.connections[c].has_outgoing()
+    }
+
+    /// Whether writing what a connection has may complete operations.
+    #[inline]
+    pub fn has_quiet(&self, c: usize) -> bool {
+        self.connections[c].has_quiet()
     }
 
     /// So many bytes were written; true when that completed operations that have no reply.
@@ -336,13 +199,19 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     #[inline]
     pub fn incoming(&mut self, c: usize) -> &mut [u8] {
-        self.connections[c].incoming()
+        self.connections[c].incoming(&mut self.shared)
     }
 
     /// So many bytes were read. After a violation the connection is down.
     #[inline]
     pub fn read(&mut self, c: usize, bytes: usize, now_ns: u64) -> Result<(), Violation> {
-        let (ended, read) = self.connections[c].read(bytes, now_ns, self.book, &mut self.ledger);
+        let connection = &mut self.connections[c];
+        let had_outgoing = connection.has_outgoing();
+        let (ended, read) =
+            connection.read(&self.shared, bytes, now_ns, self.book, &mut self.ledger);
+        if connection.has_outgoing() && !had_outgoing {
+            self.unsent.push_back(c);
+        }
         self.ended(c, ended);
         self.last_reply_ns = now_ns;
         if read.is_err() {
@@ -360,13 +229,13 @@ impl<'tape, W: Wire> Player<'tape, W> {
         let connection = &mut self.connections[c];
         let ended = connection.fail(failure, before_ns, now_ns, self.book, &mut self.ledger);
         self.ended(c, ended);
-        self.up[c] = false;
+        self.sets.lost(c);
         self.last_reply_ns = now_ns;
     }
 
     /// The connection is there again.
     pub fn restored(&mut self, c: usize) {
-        self.up[c] = true;
+        self.sets.restored(c);
         self.ledger.tally.reconnects += 1;
     }
 
@@ -375,7 +244,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
     }
 
     pub fn is_up(&self, c: usize) -> bool {
-        self.up[c]
+        self.sets.is_up(c)
     }
 
     /// When the next operation times out.

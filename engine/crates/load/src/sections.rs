@@ -4,7 +4,9 @@
 
 use hdrhistogram::Histogram;
 
-use crate::tally::{Tally, histogram, merge};
+use crate::kind::merge;
+use crate::tally::Tally;
+use crate::times::{Times, histogram};
 
 /// Few enough that a part is long beside what makes requests resemble each other, and as many as
 /// Student's t needs: Schmeiser, Operations Research 30 (1982).
@@ -12,7 +14,7 @@ pub const SECTIONS: usize = 10;
 
 /// The parts of one player's window while it records.
 ///
-/// An operation costs nothing more: where a part ends, the histograms of all kinds change places
+/// An operation costs nothing more: where a part ends, the times of all kinds change places
 /// with empty ones that were made before the window.
 #[derive(Clone, Debug)]
 pub(crate) struct Cuts {
@@ -22,14 +24,14 @@ pub(crate) struct Cuts {
     current: usize,
     /// Operations by the end of each part that has ended.
     ok: [u64; SECTIONS],
-    /// For each end of a part the kinds and their histograms: empty before, the part's after it.
-    kept: Vec<Vec<(usize, Histogram<u64>)>>,
+    /// For each end of a part the kinds and their times: empty before, the part's after it.
+    kept: Vec<Vec<(usize, Times)>>,
 }
 
 impl Cuts {
     /// Of a window that begins then, whose parts are so long and whose kinds are these.
     pub fn new(start_ns: u64, length_ns: u64, kinds: &[usize]) -> Cuts {
-        let empty = || kinds.iter().map(|kind| (*kind, histogram())).collect();
+        let empty = || kinds.iter().map(|kind| (*kind, Times::new())).collect();
         Cuts {
             length_ns,
             end_ns: start_ns + length_ns,
@@ -41,7 +43,7 @@ impl Cuts {
 
     /// A part has ended, after which so many operations are done: what its kinds recorded is to be
     /// exchanged for what is given here.
-    pub fn next(&mut self, ok: u64) -> &mut [(usize, Histogram<u64>)] {
+    pub fn next(&mut self, ok: u64) -> &mut [(usize, Times)] {
         let ended = self.current;
         self.ok[ended] = ok;
         self.current += 1;
@@ -51,7 +53,7 @@ impl Cuts {
     }
 
     /// What was recorded in the parts that have ended, with its kind.
-    pub fn past(&self) -> impl Iterator<Item = &(usize, Histogram<u64>)> {
+    pub fn past(&self) -> impl Iterator<Item = &(usize, Times)> {
         self.kept[..self.current].iter().flatten()
     }
 }
@@ -93,10 +95,11 @@ impl Sections {
             section.ok += by_then.saturating_sub(before);
             before = by_then;
             if going_on {
-                tally.kinds().for_each(|(_, kind)| merge(&mut section.response, &kind.response));
+                let kinds = tally.kinds().map(|(_, kind)| kind.responses.histogram());
+                kinds.for_each(|part| merge(&mut section.response, &part));
             } else {
                 let parts = cuts.kept[number].iter();
-                parts.for_each(|(_, part)| merge(&mut section.response, part));
+                parts.for_each(|(_, part)| merge(&mut section.response, &part.histogram()));
             }
         }
     }

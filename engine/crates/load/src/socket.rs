@@ -1,26 +1,34 @@
 //! Non-blocking stream sockets: TCP or Unix.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     Tcp(SocketAddr),
+    Udp(SocketAddr),
     Unix(PathBuf),
 }
 
 impl Address {
-    /// Read `host:port` or `unix:/path`. An error says what is wrong with it.
+    /// Read `host:port`, `udp:host:port` or `unix:/path`. An error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Address, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Address::Unix(PathBuf::from(path)));
+        }
+        if let Some(rest) = text.strip_prefix("udp:") {
+            return match Address::parse(rest)? {
+                Address::Tcp(address) => Ok(Address::Udp(address)),
+                _ => Err(format!("{text}: write udp:HOST:PORT")),
+            };
         }
         let mut found = text.to_socket_addrs().map_err(|error| format!("{text}: {error}"))?;
         found.next().map(Address::Tcp).ok_or_else(|| format!("{text}: no such host"))
@@ -31,6 +39,7 @@ impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(address) => write!(out, "{address}"),
+            Address::Udp(address) => write!(out, "udp:{address}"),
             Address::Unix(path) => write!(out, "unix:{}", path.display()),
         }
     }
@@ -74,6 +83,12 @@ impl Stream {
         }
     }
 
+    /// End both directions, for the other side and for the kernel.
+    pub(crate) fn shutdown(&self) {
+        // One that is gone already needs no end.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    }
+
     /// How a connect that was begun ended.
     pub fn connected(&self) -> io::Result<()> {
         match self.socket.take_error()? {
@@ -87,7 +102,8 @@ impl Read for Stream {
     /// Read what is there; `WouldBlock` when nothing is.
     #[inline]
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.socket.read(into)
+        // The system call itself: libc's has a place at which threads may be cancelled around it.
+        Ok(rustix::net::recv(&self.socket, into, RecvFlags::empty())?.0)
     }
 }
 
@@ -95,7 +111,13 @@ impl Write for Stream {
     /// Write what fits; `WouldBlock` when nothing does.
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.socket.write(bytes)
+        Ok(rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    #[inline]
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let (mut none, flags) = (SendAncillaryBuffer::default(), SendFlags::NOSIGNAL);
+        Ok(rustix::net::sendmsg(&self.socket, pieces, &mut none, flags)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -116,6 +138,7 @@ fn open(address: &Address) -> io::Result<(Socket, SockAddr)> {
             socket.set_tcp_nodelay(true)?;
             Ok((socket, SockAddr::from(*address)))
         }
+        Address::Udp(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "no stream over UDP")),
         Address::Unix(path) => {
             let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
             Ok((socket, SockAddr::unix(path)?))

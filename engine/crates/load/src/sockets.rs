@@ -1,10 +1,8 @@
 //! The sockets of one thread behind level-triggered epoll, so that one read per readiness is
 //! enough. At depth 1 an operation costs epoll_wait, read and write.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::event::Timespec;
@@ -12,6 +10,7 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
 use crate::client::Way;
+use crate::entrance::Entrance;
 use crate::outside::{Nap, Network, Ready};
 use crate::socket::{Address, Stream};
 use crate::transport::Transport;
@@ -36,12 +35,6 @@ pub struct Sockets<S = Stream> {
     /// Whether the loop waits for room to write, and whether the transport does.
     blocked: Vec<bool>,
     holding: Vec<bool>,
-}
-
-/// A thread that is let in: it hangs up once the outcome is there.
-struct Entrance<S> {
-    line: UnixStream,
-    outcome: Receiver<io::Result<S>>,
 }
 
 impl<S: Transport> Sockets<S> {
@@ -91,16 +84,9 @@ impl<S: Transport> Sockets<S> {
 
     /// Be let in again, on a thread, as that takes answers of the server.
     fn enter(&mut self, c: usize, address: &Address) -> io::Result<()> {
-        let (line, end) = UnixStream::pair()?;
-        let (sender, outcome) = channel();
-        let (address, way, timeout) = (address.clone(), self.way.clone(), self.timeout);
-        std::thread::Builder::new().spawn(move || {
-            // Nobody listens any more once the run is over.
-            let _ = sender.send(S::enter(&address, &way, timeout));
-            drop(end);
-        })?;
-        epoll::add(&self.epoll, &line, EventData::new_u64(c as u64), EventFlags::IN)?;
-        self.entering[c] = Some(Entrance { line, outcome });
+        let entrance = Entrance::begin(address, &self.way, self.timeout)?;
+        epoll::add(&self.epoll, &entrance, EventData::new_u64(c as u64), EventFlags::IN)?;
+        self.entering[c] = Some(entrance);
         Ok(())
     }
 
@@ -145,6 +131,15 @@ impl<S: Transport> Network for Sockets<S> {
         written
     }
 
+    fn write_pieces(&mut self, c: usize, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
+        let written = stream.write_vectored(pieces);
+        if S::HOLDS {
+            self.push(c)?;
+        }
+        written
+    }
+
     #[inline]
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
         let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
@@ -180,8 +175,8 @@ impl<S: Transport> Network for Sockets<S> {
 
     fn begun(&mut self, c: usize) -> io::Result<()> {
         if let Some(entrance) = self.entering[c].take() {
-            epoll::delete(&self.epoll, &entrance.line)?;
-            let stream = entrance.outcome.recv().map_err(|_| closed())??;
+            epoll::delete(&self.epoll, &entrance)?;
+            let stream = entrance.outcome()?;
             epoll::add(&self.epoll, &stream, EventData::new_u64(c as u64), EventFlags::IN)?;
             self.streams[c] = Some(stream);
             return Ok(());
@@ -192,8 +187,7 @@ impl<S: Transport> Network for Sockets<S> {
     #[inline]
     fn wait(&mut self, nap: Nap) -> io::Result<usize> {
         let nap = if S::HOLDS && !self.unread.is_empty() { Nap::NONE } else { nap };
-        let until_due = nap.due_in_ns.map(|due| due.saturating_sub(SPIN_NS));
-        let sleep_ns = until_due.into_iter().fold(nap.longest_ns, u64::min);
+        let sleep_ns = sleep_ns(nap);
         let timeout = Timespec {
             tv_sec: (sleep_ns / 1_000_000_000) as i64,
             tv_nsec: (sleep_ns % 1_000_000_000) as i64,
@@ -223,6 +217,12 @@ fn ready(event: &Event) -> Ready {
     Ready { connection: event.data.u64() as usize, writable: flags.contains(EventFlags::OUT) }
 }
 
-fn closed() -> io::Error {
+/// How long to sleep for a nap; the rest is spun.
+pub fn sleep_ns(nap: Nap) -> u64 {
+    let until_due = nap.due_in_ns.map(|due| due.saturating_sub(SPIN_NS));
+    until_due.into_iter().fold(nap.longest_ns, u64::min)
+}
+
+pub fn closed() -> io::Error {
     io::ErrorKind::NotConnected.into()
 }

@@ -8,12 +8,10 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use crate::course::Course;
+use crate::kind::{KindTally, merge, record};
 use crate::sections::Cuts;
 use crate::share::Window;
-
-/// Bounds of every histogram: 1 ns to 100 s at 3 significant digits.
-const HIGHEST_NS: u64 = 100_000_000_000;
-const DIGITS: u8 = 3;
+use crate::times::{HIGHEST_NS, histogram};
 
 /// Why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,142 +52,6 @@ pub struct Figures {
     pub keys: u32,
     pub value_bytes: u64,
     pub key_bytes: u64,
-}
-
-/// Counts and histograms of one kind of operation.
-#[derive(Clone, Debug)]
-pub struct KindTally {
-    pub attempts: u64,
-    pub ok: u64,
-    pub hits: u64,
-    pub misses: u64,
-    pub not_stored: u64,
-    pub wrong_values: u64,
-    pub errors: [u64; 5],
-    pub keys: u64,
-    pub value_bytes: u64,
-    pub key_bytes: u64,
-    pub busy_ns: u64,
-    pub response: Histogram<u64>,
-    pub service: Histogram<u64>,
-}
-
-pub(crate) fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS).expect("fixed bounds that are valid")
-}
-
-/// A value outside the bounds is recorded as the bound that it is beyond.
-#[inline]
-fn record(histogram: &mut Histogram<u64>, ns: u64) {
-    let lowest_ns = if planted(Bug::TenMicrosecondFloor) { 10_000 } else { 1 };
-    let ns = ns.clamp(lowest_ns, HIGHEST_NS);
-    if planted(Bug::CorrectedHistogram) {
-        histogram.record_correct(ns, 10_000_000).expect("inside the bounds");
-    } else {
-        histogram.saturating_record(ns);
-    }
-}
-
-/// The value at rank ceil(percent / 100 · n): the highest that its bucket stands for.
-pub fn percentile_ns(histogram: &Histogram<u64>, percent: f64) -> u64 {
-    // Shares such as 0.999 are not exact in binary: stay one part in 10¹² below.
-    let rank = (percent / 100.0 * histogram.len() as f64 * (1.0 - 1e-12)).ceil() as u64;
-    let rank = rank + u64::from(planted(Bug::PercentileOneMore));
-    let rank = rank.saturating_sub(u64::from(planted(Bug::PercentileOneLess)));
-    let mut seen = 0;
-    for value in histogram.iter_recorded() {
-        seen += value.count_since_last_iteration();
-        if seen >= rank {
-            return histogram.highest_equivalent(value.value_iterated_to());
-        }
-    }
-    histogram.max()
-}
-
-/// The histogram of the values of both.
-pub(crate) fn merge(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
-    if planted(Bug::AveragedPercentiles) && !sum.is_empty() && !part.is_empty() {
-        let mut averaged = histogram();
-        let each = (sum.len() + part.len()) / 100;
-        for percent in 1..=100 {
-            let percent = f64::from(percent);
-            let both = percentile_ns(sum, percent) + percentile_ns(part, percent);
-            averaged.saturating_record_n(both / 2, each);
-        }
-        *sum = averaged;
-        return;
-    }
-    sum.add(part).expect("same bounds");
-}
-
-impl KindTally {
-    fn new() -> KindTally {
-        KindTally {
-            attempts: 0,
-            ok: 0,
-            hits: 0,
-            misses: 0,
-            not_stored: 0,
-            wrong_values: 0,
-            errors: [0; 5],
-            keys: 0,
-            value_bytes: 0,
-            key_bytes: 0,
-            busy_ns: 0,
-            response: histogram(),
-            service: histogram(),
-        }
-    }
-
-    fn clear(&mut self) {
-        let counts = [
-            &mut self.attempts,
-            &mut self.ok,
-            &mut self.hits,
-            &mut self.misses,
-            &mut self.not_stored,
-            &mut self.wrong_values,
-            &mut self.keys,
-            &mut self.value_bytes,
-            &mut self.key_bytes,
-            &mut self.busy_ns,
-        ];
-        counts.into_iter().for_each(|count| *count = 0);
-        self.errors.fill(0);
-        self.response.reset();
-        self.service.reset();
-    }
-
-    pub fn failed(&self) -> u64 {
-        self.errors.iter().sum::<u64>() + self.wrong_values
-    }
-
-    /// Record both times of an operation; true when the longer is beyond what is told apart.
-    #[inline]
-    fn times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) -> bool {
-        let response_ns = now_ns.saturating_sub(due_ns);
-        record(&mut self.response, response_ns);
-        record(&mut self.service, now_ns.saturating_sub(sent_ns));
-        response_ns > HIGHEST_NS && !planted(Bug::SilentOverflow)
-    }
-
-    fn add(&mut self, other: &KindTally) {
-        self.attempts += other.attempts;
-        self.ok += other.ok;
-        self.hits += other.hits;
-        self.misses += other.misses;
-        self.not_stored += other.not_stored;
-        self.wrong_values += other.wrong_values;
-        for (sum, part) in self.errors.iter_mut().zip(other.errors) {
-            *sum += part;
-        }
-        self.keys += other.keys;
-        self.value_bytes += other.value_bytes;
-        self.key_bytes += other.key_bytes;
-        self.busy_ns += other.busy_ns;
-        merge(&mut self.response, &other.response);
-        merge(&mut self.service, &other.service);
-    }
 }
 
 /// Everything that one player recorded.
@@ -277,7 +139,7 @@ impl Tally {
         self.kinds().map(|(_, kind)| kind.failed()).sum()
     }
 
-    /// Forget everything, and keep the room for it.
+    /// Forget everything that was recorded here, and keep the room for it.
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().flatten().for_each(|kind| kind.clear());
         self.lag.reset();
@@ -304,7 +166,7 @@ impl Tally {
         self.course.add(&other.course);
         for (index, part) in other.cuts.iter().flat_map(|cuts| cuts.past()) {
             let kind = self.kinds[*index].get_or_insert_with(|| Box::new(KindTally::new()));
-            merge(&mut kind.response, part);
+            merge(&mut kind.response, &part.histogram());
         }
         self.max_in_flight += other.max_in_flight;
         self.bound += other.bound;
@@ -357,7 +219,7 @@ impl Tally {
         while now_ns >= cuts.end_ns {
             for (index, kept) in cuts.next(ok) {
                 if let Some(kind) = &mut self.kinds[*index] {
-                    std::mem::swap(&mut kind.response, kept);
+                    std::mem::swap(&mut kind.responses, kept);
                 }
             }
         }
@@ -398,7 +260,7 @@ impl Tally {
     pub(crate) fn never_sent(&mut self, verb: Verb, noreply: bool, waited_ns: u64) {
         self.unsent += 1;
         self.beyond += u64::from(waited_ns > HIGHEST_NS);
-        record(&mut self.kind_mut(verb, noreply).response, waited_ns);
+        record(&mut self.kind_mut(verb, noreply).responses, waited_ns);
     }
 
     fn kind_mut(&mut self, verb: Verb, noreply: bool) -> &mut KindTally {

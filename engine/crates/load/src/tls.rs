@@ -1,7 +1,7 @@
 //! TLS over a socket, by rustls.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Transport for TlsStream {
     fn enter(address: &Address, way: &Way, timeout: Duration) -> io::Result<TlsStream> {
         let Some(Tls { config }) = &way.tls else { return Err(io::ErrorKind::InvalidInput.into()) };
         let name = match address {
-            Address::Tcp(address) => ServerName::from(address.ip()),
+            Address::Tcp(address) | Address::Udp(address) => ServerName::from(address.ip()),
             Address::Unix(_) => ServerName::try_from("localhost").map_err(io::Error::other)?,
         };
         let mut tls = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
@@ -146,6 +146,15 @@ impl Write for TlsStream {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let taken = self.tls.writer().write(bytes)?;
+        self.push()?;
+        Ok(taken)
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        if !self.push()? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let taken = self.tls.writer().write_vectored(pieces)?;
         self.push()?;
         Ok(taken)
     }

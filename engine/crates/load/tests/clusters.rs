@@ -1,15 +1,19 @@
 //! One tape comes to the same in every protocol, on one server, on several, and on replicas.
 
 mod common;
+#[path = "common/ways.rs"]
+mod ways;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cachemark_load::{
-    Address, Client, Configuration, Control, Hashing, Limits, PrepareError, Session, Way, WireName,
+    Address, Client, Configuration, Control, Hashing, Io, Limits, PrepareError, Session, Way,
+    WireName,
 };
 use cachemark_tape::Tape;
 use common::{figures, server, tape};
+use ways::ways_of_io;
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,cas=2,\
                           incr=2,decr,set_noreply,delete_noreply,mset_noreply,incr_noreply";
@@ -21,6 +25,7 @@ struct Play {
     servers: usize,
     hashing: Hashing,
     wire: WireName,
+    io: Io,
     replicas: bool,
     connections: usize,
     depth: usize,
@@ -30,6 +35,7 @@ const PLAIN: Play = Play {
     servers: 1,
     hashing: Hashing::Modulo,
     wire: WireName::Text,
+    io: Io::Epoll,
     replicas: false,
     connections: 1,
     depth: 1,
@@ -42,7 +48,7 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(Session, Vec<u64>), PrepareError
     let configuration = Configuration {
         addresses: addresses.collect::<Result<_, _>>().expect("addresses"),
         hashing: how.hashing,
-        way: Way { wire: how.wire, replicas: how.replicas, ..Way::default() },
+        way: Way { wire: how.wire, io: how.io, replicas: how.replicas, ..Way::default() },
         threads: 1,
         connections: how.connections,
         depth: how.depth,
@@ -62,17 +68,17 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(Session, Vec<u64>), PrepareError
 
 #[test]
 fn every_way_comes_to_the_same() {
-    let tape = tape(EVERY_KIND, OPS);
+    let tape = tape(EVERY_KIND, OPS, 300);
     let (session, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (figures(&session), items[0]);
     assert_eq!(expected.len(), 18, "every kind was played");
     assert!(expected["mget"][2] > 0 && expected["mget"][3] > 0, "hits and misses");
     assert!(expected["cas"][2] > 0 && expected["incr"][3] > 0);
-    for wire in WireName::ALL {
+    for (io, wire) in ways_of_io() {
         for hashing in [Hashing::Modulo, Hashing::Ketama] {
-            let spread = Play { servers: 3, hashing, wire, ..PLAIN };
-            for how in [Play { wire, ..PLAIN }, spread, Play { replicas: true, ..spread }] {
-                let label = format!("{wire:?} {hashing:?} {} {}", how.servers, how.replicas);
+            let spread = Play { servers: 3, hashing, wire, io, ..PLAIN };
+            for how in [Play { wire, io, ..PLAIN }, spread, Play { replicas: true, ..spread }] {
+                let label = format!("{io:?} {wire:?} {hashing:?} {} {}", how.servers, how.replicas);
                 let (session, items) = play(&tape, how).expect("a client");
                 assert_eq!(figures(&session), expected, "{label}");
                 assert_eq!(session.tally.max_in_flight, 1, "{label}");
@@ -88,7 +94,7 @@ fn every_way_comes_to_the_same() {
 
 #[test]
 fn a_fetch_fills_what_it_misses() {
-    let tape = tape("fetch=8,delete=2", OPS);
+    let tape = tape("fetch=8,delete=2", OPS, 300);
     let (session, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (figures(&session), items[0]);
     let fetch = expected["fetch"];
@@ -107,7 +113,7 @@ fn a_fetch_fills_what_it_misses() {
 
 #[test]
 fn depth_is_that_of_the_set() {
-    let tape = tape("get=2,mget=2,set=1,mset=1,cas=1,set_noreply=1", OPS);
+    let tape = tape("get=2,mget=2,set=1,mset=1,cas=1,set_noreply=1", OPS, 300);
     for wire in WireName::ALL {
         let how = Play { servers: 3, wire, connections: 2, depth: 8, ..PLAIN };
         let (session, _) = play(&tape, how).expect("a client");
@@ -119,7 +125,7 @@ fn depth_is_that_of_the_set() {
 
 #[test]
 fn what_a_protocol_lacks_is_told_before_anything_is_sent() {
-    let tape = tape("touch_noreply", OPS);
+    let tape = tape("touch_noreply", OPS, 300);
     for (wire, fits) in [(WireName::Text, true), (WireName::Meta, true), (WireName::Binary, false)]
     {
         match play(&tape, Play { wire, ..PLAIN }) {

@@ -38,7 +38,7 @@ fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<&'static str, [u64; 8]> {
 
 #[test]
 fn a_tape_comes_to_the_same_without_a_network() {
-    let tape = tape(EVERY_KIND, OPS);
+    let tape = tape(EVERY_KIND, OPS, 300);
     let folder = tempfile::tempdir_in("/dev/shm").expect("shared memory");
     let shared = Store::create(&folder.path().join("store"), MEMORY_BYTES, Some(12));
     let expected = over_the_network(&tape);
@@ -55,7 +55,7 @@ fn a_tape_comes_to_the_same_without_a_network() {
 
 #[test]
 fn threads_and_segments_share_a_tape() {
-    let tape = tape("get=9,set", OPS);
+    let tape = tape("get=9,set", OPS, 300);
     let store = Arc::new(Store::new(MEMORY_BYTES));
     let mut ok = 0;
     for segment in 0..2 {
@@ -81,10 +81,10 @@ fn what_a_call_cannot_do_is_refused() {
         Err(PrepareError::Unsupported(text)) => text,
         _ => panic!("it is not refused"),
     };
-    let quiet = refused(tape("set_noreply", OPS));
+    let quiet = refused(tape("set_noreply", OPS, 300));
     assert!(quiet.contains("set_noreply"), "{quiet}");
     let store = || Arc::new(Store::new(MEMORY_BYTES));
-    let whole = || tape("get", OPS);
+    let whole = || tape("get", OPS, 300);
     assert!(InProcess::prepare(store(), whole(), 0, (0, 1)).is_err());
     assert!(InProcess::prepare(store(), whole(), 1, (1, 1)).is_err());
 }

@@ -1,6 +1,9 @@
 //! Servers that do wrong, in each protocol: what goes wrong is counted as what it is, connections are
 //! opened again, and the run ends.
 
+#[path = "common/ways.rs"]
+mod ways;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,10 +12,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use cachemark_load::{
-    Address, Client, Configuration, Control, Failure, Hashing, KindTally, Limits, Session, Way,
+    Address, Client, Configuration, Control, Failure, Hashing, Io, KindTally, Limits, Session, Way,
     WireName,
 };
 use cachemark_tape::{Distribution, KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
+use ways::ways_of_io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
@@ -148,12 +152,12 @@ impl Drop for Hostile {
     }
 }
 
-fn play(fault: Fault, wire: WireName, timeout_ms: u64) -> Session {
+fn play(fault: Fault, (io, wire): (Io, WireName), timeout_ms: u64) -> Session {
     let hostile = Hostile::start(fault, wire);
     let configuration = Configuration {
         addresses: vec![Address::Tcp(hostile.address)],
         hashing: Hashing::default(),
-        way: Way { wire, ..Way::default() },
+        way: Way { wire, io, ..Way::default() },
         threads: 1,
         connections: 2,
         depth: 1,
@@ -178,63 +182,72 @@ fn failures(session: &Session, failure: Failure) -> u64 {
 
 #[test]
 fn each_fault_is_counted_by_its_kind() {
-    for wire in WireName::ALL {
+    for (io, wire) in ways_of_io() {
         for (fault, failure) in [
             (Fault::Closes, Failure::Connection),
             (Fault::Truncates, Failure::Connection),
             (Fault::Garbage, Failure::Protocol),
             (Fault::Refuses, Failure::Server),
         ] {
-            let session = play(fault, wire, 20_000);
+            let session = play(fault, (io, wire), 20_000);
             let told = gets(&session);
-            assert_eq!((told.attempts, told.ok, told.misses), (6, 0, 0), "{wire:?} {fault:?}");
-            assert_eq!(failures(&session, failure), 6, "{wire:?} {fault:?} {:?}", told.errors);
+            assert_eq!(
+                (told.attempts, told.ok, told.misses),
+                (6, 0, 0),
+                "{io:?} {wire:?} {fault:?}"
+            );
+            assert_eq!(
+                failures(&session, failure),
+                6,
+                "{io:?} {wire:?} {fault:?} {:?}",
+                told.errors
+            );
             let again = session.tally.reconnects;
             let kept = fault == Fault::Refuses;
-            assert_eq!(again == 0, kept, "{wire:?} {fault:?}: {again} reconnects");
+            assert_eq!(again == 0, kept, "{io:?} {wire:?} {fault:?}: {again} reconnects");
         }
     }
 }
 
 #[test]
 fn a_frozen_server_is_a_timeout() {
-    for wire in WireName::ALL {
-        let session = play(Fault::Freezes, wire, 50);
+    for (io, wire) in ways_of_io() {
+        let session = play(Fault::Freezes, (io, wire), 50);
         let told = gets(&session);
-        assert_eq!((told.ok, told.misses), (0, 0), "{wire:?}");
-        assert!(failures(&session, Failure::Timeout) > 0, "{wire:?} {:?}", told.errors);
+        assert_eq!((told.ok, told.misses), (0, 0), "{io:?} {wire:?}");
+        assert!(failures(&session, Failure::Timeout) > 0, "{io:?} {wire:?} {:?}", told.errors);
         assert!(told.response.min() >= 49_000_000, "a timeout counts as long as it lasted");
     }
 }
 
 #[test]
 fn a_reply_for_another_is_no_hit() {
-    for wire in WireName::ALL {
-        let told = play(Fault::Mixes, wire, 20_000);
+    for (io, wire) in ways_of_io() {
+        let told = play(Fault::Mixes, (io, wire), 20_000);
         let (wrong, protocol) = (gets(&told).wrong_values, failures(&told, Failure::Protocol));
         // Binary numbers its commands; the others know it by the key.
         let expected = if wire == WireName::Binary { (0, 6) } else { (6, 0) };
-        assert_eq!((gets(&told).ok, (wrong, protocol)), (0, expected), "{wire:?}");
+        assert_eq!((gets(&told).ok, (wrong, protocol)), (0, expected), "{io:?} {wire:?}");
     }
 }
 
 #[test]
 fn a_reply_too_many_ends_the_connection() {
-    for wire in WireName::ALL {
-        let told = play(Fault::Repeats, wire, 20_000);
+    for (io, wire) in ways_of_io() {
+        let told = play(Fault::Repeats, (io, wire), 20_000);
         // What it is taken for depends on when it comes: for nothing, or for the next one's.
         let counted = gets(&told);
-        assert_eq!(counted.attempts, 6, "{wire:?}");
-        assert_eq!((counted.misses, counted.wrong_values), (0, 0), "{wire:?}");
+        assert_eq!(counted.attempts, 6, "{io:?} {wire:?}");
+        assert_eq!((counted.misses, counted.wrong_values), (0, 0), "{io:?} {wire:?}");
         assert_eq!(failures(&told, Failure::Protocol), counted.attempts - counted.ok);
     }
 }
 
 #[test]
 fn slowness_is_no_fault() {
-    for wire in WireName::ALL {
-        let told = play(Fault::Dribbles, wire, 20_000);
-        assert_eq!((gets(&told).ok, gets(&told).hits), (6, 6), "{wire:?}");
+    for (io, wire) in ways_of_io() {
+        let told = play(Fault::Dribbles, (io, wire), 20_000);
+        assert_eq!((gets(&told).ok, gets(&told).hits), (6, 6), "{io:?} {wire:?}");
         assert_eq!(told.tally.reconnects, 0);
     }
 }

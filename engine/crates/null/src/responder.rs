@@ -71,6 +71,7 @@ impl Responder {
                 let bound = listener.local_addr()?.to_string();
                 (Socket::from(listener), bound)
             }
+            Address::Udp(_) => return Err(io::ErrorKind::Unsupported.into()),
             Address::Unix(path) => (
                 OwnedFd::from(UnixListener::bind(path)?).into(),
                 format!("unix:{}", path.display()),

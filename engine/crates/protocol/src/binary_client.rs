@@ -3,6 +3,7 @@
 
 use crate::binary::{HEADER_BYTES, REPLY_MAGIC, REQUEST_MAGIC, big_endian_u32, big_endian_u64};
 use crate::reply::{ErrorKind, Violation};
+use crate::sink::Sink;
 
 /// What a command is, by number.
 pub mod opcode {
@@ -56,7 +57,7 @@ impl Head {
     }
 }
 
-fn request(out: &mut Vec<u8>, head: &Head, extras: &[u8], key: &[u8], value: &[u8]) {
+fn request<'v>(out: &mut impl Sink<'v>, head: &Head, extras: &[u8], key: &[u8], value: &'v [u8]) {
     let body = extras.len() + key.len() + value.len();
     let mut bytes = [0; HEADER_BYTES];
     bytes[0] = REQUEST_MAGIC;
@@ -66,10 +67,11 @@ fn request(out: &mut Vec<u8>, head: &Head, extras: &[u8], key: &[u8], value: &[u
     bytes[8..12].copy_from_slice(&(body as u32).to_be_bytes());
     bytes[12..16].copy_from_slice(&head.opaque.to_be_bytes());
     bytes[16..24].copy_from_slice(&head.cas.to_be_bytes());
-    out.extend_from_slice(&bytes);
-    out.extend_from_slice(extras);
-    out.extend_from_slice(key);
-    out.extend_from_slice(value);
+    let front = out.bytes();
+    front.extend_from_slice(&bytes);
+    front.extend_from_slice(extras);
+    front.extend_from_slice(key);
+    out.value(value);
 }
 
 /// A command that has a key and nothing else: a get, a delete.
@@ -83,14 +85,20 @@ pub fn bare(out: &mut Vec<u8>, head: &Head) {
 }
 
 /// Set, add, replace; flags are always 0, so that every client stores the same bytes.
-pub fn store(out: &mut Vec<u8>, head: &Head, key: &[u8], exptime_s: u32, value: &[u8]) {
+pub fn store<'v>(
+    out: &mut impl Sink<'v>,
+    head: &Head,
+    key: &[u8],
+    exptime_s: u32,
+    value: &'v [u8],
+) {
     let mut extras = [0; 8];
     extras[4..].copy_from_slice(&exptime_s.to_be_bytes());
     request(out, head, &extras, key, value);
 }
 
 /// Append, prepend: what is there keeps its flags and expiry time.
-pub fn extend(out: &mut Vec<u8>, head: &Head, key: &[u8], value: &[u8]) {
+pub fn extend<'v>(out: &mut impl Sink<'v>, head: &Head, key: &[u8], value: &'v [u8]) {
     request(out, head, &[], key, value);
 }
 

@@ -1,33 +1,44 @@
 //! Requests as a client writes them, appended to a buffer that is used again.
 
+use crate::sink::Sink;
+
 /// A storage command's header and data: `set key 0 exptime length[ noreply]`.
 ///
 /// `verb` is the command's word; flags are always 0, so that every client stores the same bytes.
-pub fn store(out: &mut Vec<u8>, verb: &str, key: &[u8], exptime_s: u32, value: &[u8], quiet: bool) {
-    word(out, verb.as_bytes());
-    word(out, key);
-    out.extend_from_slice(b"0 ");
-    number(out, u64::from(exptime_s));
-    out.push(b' ');
-    number(out, value.len() as u64);
-    end(out, quiet);
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
+pub fn store<'v>(
+    out: &mut impl Sink<'v>,
+    verb: &str,
+    key: &[u8],
+    exptime_s: u32,
+    value: &'v [u8],
+    quiet: bool,
+) {
+    let head = out.bytes();
+    word(head, verb.as_bytes());
+    word(head, key);
+    head.extend_from_slice(b"0 ");
+    number(head, u64::from(exptime_s));
+    head.push(b' ');
+    number(head, value.len() as u64);
+    end(head, quiet);
+    out.value(value);
+    out.bytes().extend_from_slice(b"\r\n");
 }
 
 /// `cas key 0 exptime length token` and the data.
-pub fn cas(out: &mut Vec<u8>, key: &[u8], exptime_s: u32, value: &[u8], token: u64) {
-    out.extend_from_slice(b"cas ");
-    word(out, key);
-    out.extend_from_slice(b"0 ");
-    number(out, u64::from(exptime_s));
-    out.push(b' ');
-    number(out, value.len() as u64);
-    out.push(b' ');
-    number(out, token);
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
+pub fn cas<'v>(out: &mut impl Sink<'v>, key: &[u8], exptime_s: u32, value: &'v [u8], token: u64) {
+    let head = out.bytes();
+    head.extend_from_slice(b"cas ");
+    word(head, key);
+    head.extend_from_slice(b"0 ");
+    number(head, u64::from(exptime_s));
+    head.push(b' ');
+    number(head, value.len() as u64);
+    head.push(b' ');
+    number(head, token);
+    head.extend_from_slice(b"\r\n");
+    out.value(value);
+    out.bytes().extend_from_slice(b"\r\n");
 }
 
 /// `incr key amount[ noreply]`, or `decr`.

@@ -4,6 +4,7 @@
 use memchr::memchr;
 
 use crate::reply::{ErrorKind, Violation, decimal, error_line};
+use crate::sink::Sink;
 
 /// The longest reply line: a value's, with a key of 250 bytes and its marks, or an error text.
 const LINE_BYTES_MAX: usize = 2048;
@@ -55,22 +56,30 @@ pub enum Mode {
 }
 
 /// `ms key length marks` and the data; flags are 0, so that every client stores the same bytes.
-pub fn store(out: &mut Vec<u8>, mode: Mode, key: &[u8], exptime_s: u32, value: &[u8], quiet: bool) {
-    command(out, b"ms ", key);
-    out.push(b' ');
-    number(out, value.len() as u64);
+pub fn store<'v>(
+    out: &mut impl Sink<'v>,
+    mode: Mode,
+    key: &[u8],
+    exptime_s: u32,
+    value: &'v [u8],
+    quiet: bool,
+) {
+    let head = out.bytes();
+    command(head, b"ms ", key);
+    head.push(b' ');
+    number(head, value.len() as u64);
     if exptime_s > 0 {
-        mark(out, b'T', u64::from(exptime_s));
+        mark(head, b'T', u64::from(exptime_s));
     }
     match mode {
         Mode::Set => {}
-        Mode::Add => out.extend_from_slice(b" ME"),
-        Mode::Replace => out.extend_from_slice(b" MR"),
-        Mode::Cas(token) => mark(out, b'C', token),
+        Mode::Add => head.extend_from_slice(b" ME"),
+        Mode::Replace => head.extend_from_slice(b" MR"),
+        Mode::Cas(token) => mark(head, b'C', token),
     }
-    end(out, quiet);
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
+    end(head, quiet);
+    out.value(value);
+    out.bytes().extend_from_slice(b"\r\n");
 }
 
 /// `ma key` with the amount, and the number it comes to as the answer.

@@ -3,10 +3,12 @@
 
 use cachemark_protocol::binary_client::{self as codec, Answer, Head, Reply, opcode};
 use cachemark_protocol::reply::{ErrorKind, Violation};
+use cachemark_protocol::sink::Sink;
 use cachemark_tape::Verb;
 
 use crate::book::Book;
 use crate::judge::{failure_of, take_token, take_value};
+use crate::outgoing::Outgoing;
 use crate::pending::Pending;
 use crate::tally::Failure;
 use crate::wire::{By, Taken, Wire};
@@ -17,19 +19,19 @@ impl Wire for Binary {
     const NAMELESS_ERRORS: bool = false;
 
     #[inline]
-    fn write(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>) {
+    fn write<'tape>(out: &mut Outgoing<'tape>, pending: &Pending, book: Book<'tape>) {
         let op = &pending.op;
         let loud = opcode_of(pending.command());
         let head = Head::new(if op.noreply { opcode::quiet(loud) } else { loud }, pending.tag);
         let key = || book.key(op.key);
         match pending.command() {
             Verb::Get | Verb::Fetch | Verb::Gets | Verb::Cas | Verb::Delete => {
-                codec::plain(out, &head, key())
+                codec::plain(out.bytes(), &head, key())
             }
-            Verb::Mget => write_mget(out, pending, book),
-            Verb::Touch | Verb::Gat => codec::touch(out, &head, key(), op.exptime_s),
-            Verb::Version => codec::bare(out, &head),
-            Verb::Incr | Verb::Decr => codec::count(out, &head, key(), op.length),
+            Verb::Mget => write_mget(out.bytes(), pending, book),
+            Verb::Touch | Verb::Gat => codec::touch(out.bytes(), &head, key(), op.exptime_s),
+            Verb::Version => codec::bare(out.bytes(), &head),
+            Verb::Incr | Verb::Decr => codec::count(out.bytes(), &head, key(), op.length),
             Verb::Set | Verb::Add | Verb::Replace => {
                 codec::store(out, &head, key(), op.exptime_s, book.value(op.key, op.length));
             }
@@ -43,7 +45,12 @@ impl Wire for Binary {
         }
     }
 
-    fn write_swap(out: &mut Vec<u8>, pending: &Pending, token: u64, book: Book<'_>) {
+    fn write_swap<'tape>(
+        out: &mut Outgoing<'tape>,
+        pending: &Pending,
+        token: u64,
+        book: Book<'tape>,
+    ) {
         let op = &pending.op;
         let head = Head { opcode: opcode::SET, opaque: pending.tag, cas: token };
         codec::store(out, &head, book.key(op.key), op.exptime_s, book.value(op.key, op.length));

@@ -3,11 +3,13 @@
 
 use cachemark_protocol::meta_client::{self as codec, Answer, Get, Mode, Reply};
 use cachemark_protocol::reply::Violation;
+use cachemark_protocol::sink::Sink;
 use cachemark_protocol::{encode, request};
 use cachemark_tape::Verb;
 
 use crate::book::Book;
 use crate::judge::{failure_of, take_named, take_token};
+use crate::outgoing::Outgoing;
 use crate::pending::Pending;
 use crate::tally::Failure;
 use crate::wire::{By, Taken, Wire};
@@ -20,28 +22,30 @@ impl Wire for Meta {
     const NAMELESS_ERRORS: bool = true;
 
     #[inline]
-    fn write(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>) {
+    fn write<'tape>(out: &mut Outgoing<'tape>, pending: &Pending, book: Book<'tape>) {
         let op = &pending.op;
         let key = || book.key(op.key);
         match pending.command() {
-            Verb::Get | Verb::Fetch => codec::get(out, key(), &VALUE),
-            Verb::Gets | Verb::Cas => codec::get(out, key(), &Get { cas: true, ..VALUE }),
-            Verb::Gat => codec::get(out, key(), &Get { touch_s: Some(op.exptime_s), ..VALUE }),
+            Verb::Get | Verb::Fetch => codec::get(out.bytes(), key(), &VALUE),
+            Verb::Gets | Verb::Cas => codec::get(out.bytes(), key(), &Get { cas: true, ..VALUE }),
+            Verb::Gat => {
+                codec::get(out.bytes(), key(), &Get { touch_s: Some(op.exptime_s), ..VALUE })
+            }
             Verb::Touch => {
                 let touch_s = Some(op.exptime_s);
                 let touch = Get { value: false, touch_s, quiet: op.noreply, ..VALUE };
-                codec::get(out, key(), &touch);
+                codec::get(out.bytes(), key(), &touch);
             }
             Verb::Mget => {
                 for k in book.keys(op) {
-                    codec::get(out, book.key(k), &Get { batch: true, ..VALUE });
+                    codec::get(out.bytes(), book.key(k), &Get { batch: true, ..VALUE });
                 }
-                codec::noop(out);
+                codec::noop(out.bytes());
             }
-            Verb::Delete => codec::delete(out, key(), op.noreply),
-            Verb::Version => encode::version(out),
+            Verb::Delete => codec::delete(out.bytes(), key(), op.noreply),
+            Verb::Version => encode::version(out.bytes()),
             Verb::Incr | Verb::Decr => {
-                codec::count(out, key(), op.length, op.verb == Verb::Incr, op.noreply);
+                codec::count(out.bytes(), key(), op.length, op.verb == Verb::Incr, op.noreply);
             }
             Verb::Set | Verb::Add | Verb::Replace => {
                 let mode = match pending.command() {
@@ -62,7 +66,12 @@ impl Wire for Meta {
         }
     }
 
-    fn write_swap(out: &mut Vec<u8>, pending: &Pending, token: u64, book: Book<'_>) {
+    fn write_swap<'tape>(
+        out: &mut Outgoing<'tape>,
+        pending: &Pending,
+        token: u64,
+        book: Book<'tape>,
+    ) {
         let op = &pending.op;
         let value = book.value(op.key, op.length);
         codec::store(out, Mode::Cas(token), book.key(op.key), op.exptime_s, value, false);

@@ -15,6 +15,7 @@ pub use meta::Meta;
 pub use text::Text;
 
 use crate::book::Book;
+use crate::outgoing::Outgoing;
 use crate::pending::Pending;
 use crate::tally::Failure;
 
@@ -74,10 +75,15 @@ pub trait Wire: Send + 'static {
     const NAMELESS_ERRORS: bool;
 
     /// Append an operation.
-    fn write(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>);
+    fn write<'tape>(out: &mut Outgoing<'tape>, pending: &Pending, book: Book<'tape>);
 
     /// Append the second command of a cas, with the token that its first has brought.
-    fn write_swap(out: &mut Vec<u8>, pending: &Pending, token: u64, book: Book<'_>);
+    fn write_swap<'tape>(
+        out: &mut Outgoing<'tape>,
+        pending: &Pending,
+        token: u64,
+        book: Book<'tape>,
+    );
 
     /// Append a command that is answered behind everything before it.
     fn write_barrier(out: &mut Vec<u8>, tag: u32);

@@ -9,12 +9,13 @@ use cachemark_tape::{KeyShape, Schedule, Span, Tape, Workload, generate, parse_m
 
 pub const MEMORY_BYTES: usize = 16 << 20;
 
-/// A tape of a mix over sixty keys, half of which are stored first.
-pub fn tape(mix: &str, ops: u64) -> Arc<Tape> {
+/// A tape of a mix over sixty keys with values of so many bytes at most, half of which are stored
+/// first.
+pub fn tape(mix: &str, ops: u64, most_bytes: u32) -> Arc<Tape> {
     let workload = Workload {
         keys: 60,
         shape: KeyShape::Pattern("key-{index}".to_owned()),
-        size: Span { low: 0, high: 300 }.into(),
+        size: Span { low: 0, high: most_bytes }.into(),
         mix: parse_mix(mix).expect("a mix"),
         run: 7,
         prefill: 0.5,

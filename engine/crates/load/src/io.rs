@@ -1,0 +1,62 @@
+//! How a thread waits for its sockets: by epoll or by io_uring, chosen when a client is made.
+
+use std::str::FromStr;
+
+use crate::client::{Configuration, PrepareError};
+use crate::socket::Address;
+
+/// What is asked for, and what it comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// What is quicker by our measurements: epoll.
+    #[default]
+    Auto,
+    Epoll,
+    Uring,
+}
+
+impl Io {
+    pub const ALL: [Io; 3] = [Io::Auto, Io::Epoll, Io::Uring];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Io::Auto => "auto",
+            Io::Epoll => "epoll",
+            Io::Uring => "uring",
+        }
+    }
+
+    /// Why this machine has none of it, if so.
+    pub fn refusal(self) -> Option<String> {
+        if self == Io::Uring { cachemark_uring::refusal() } else { None }
+    }
+
+    /// What a client uses that is set up so: never `Auto`.
+    pub(crate) fn chosen(configuration: &Configuration) -> Result<Io, PrepareError> {
+        let Configuration { way, addresses, .. } = configuration;
+        if way.io != Io::Uring {
+            return Ok(Io::Epoll);
+        }
+        let none = |what| {
+            let reason = format!("there is no {what} over io_uring: use epoll");
+            Err(PrepareError::Unsupported(reason))
+        };
+        if addresses.iter().any(|one| matches!(one, Address::Udp(_))) {
+            return none("UDP");
+        }
+        #[cfg(feature = "tls")]
+        if way.tls.is_some() {
+            return none("TLS");
+        }
+        way.io.refusal().map_or(Ok(Io::Uring), |why| Err(PrepareError::Unsupported(why)))
+    }
+}
+
+impl FromStr for Io {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Io, String> {
+        let found = Io::ALL.into_iter().find(|io| io.name() == text);
+        found.ok_or_else(|| format!("no I/O {text:?}: there are auto, epoll and uring"))
+    }
+}

@@ -1,0 +1,196 @@
+//! What a connection has to write: commands in a buffer of its own, and large values where the tape
+//! has them.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+use cachemark_protocol::sink::Sink;
+
+/// A value of so many bytes or more is not copied. Below, copying it costs no more than telling the
+/// kernel of two pieces more: CPU time of a set with and without, by the length of its value, was 1.1
+/// at 4 kB, 1.0 at 8 kB, 0.8 at 16 kB, 0.6 at 64 kB and 0.4 at 256 kB.
+const SHARED_BYTES: usize = 8192;
+/// So many pieces go into one system call at most.
+const PIECES: usize = 32;
+
+/// Bytes on their way to a socket, in order.
+pub struct Outgoing<'tape> {
+    bytes: Vec<u8>,
+    /// Values that lie between them, each behind so many of `bytes`.
+    values: VecDeque<(usize, &'tape [u8])>,
+    /// How many of `bytes`, and of the first of `values`, are written.
+    written: usize,
+    value_written: usize,
+}
+
+/// The next bytes to write, in one system call. It goes no further than to that.
+#[allow(clippy::large_enum_variant)]
+pub enum Batch<'a> {
+    Bytes(&'a [u8]),
+    Pieces(Pieces<'a>),
+}
+
+/// Pieces of memory that follow each other.
+pub struct Pieces<'a> {
+    pieces: [IoSlice<'a>; PIECES],
+    count: usize,
+}
+
+impl<'a> Pieces<'a> {
+    pub fn as_slices(&self) -> &[IoSlice<'a>] {
+        &self.pieces[..self.count]
+    }
+
+    fn push(&mut self, piece: &'a [u8]) {
+        if !piece.is_empty() && self.count < PIECES {
+            self.pieces[self.count] = IoSlice::new(piece);
+            self.count += 1;
+        }
+    }
+}
+
+impl<'tape> Outgoing<'tape> {
+    /// Nothing, and room for so many bytes of commands.
+    pub fn new(capacity: usize) -> Outgoing<'tape> {
+        Outgoing {
+            bytes: Vec::with_capacity(capacity),
+            values: VecDeque::new(),
+            written: 0,
+            value_written: 0,
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.values.is_empty()
+    }
+
+    /// What is not written yet, or the first of it.
+    #[inline]
+    pub fn batch(&self) -> Batch<'_> {
+        if self.values.is_empty() {
+            return Batch::Bytes(&self.bytes[self.written..]);
+        }
+        Batch::Pieces(self.pieces())
+    }
+
+    fn pieces(&self) -> Pieces<'_> {
+        let mut pieces = Pieces { pieces: [IoSlice::new(&[]); PIECES], count: 0 };
+        let (mut at, mut skip) = (self.written, self.value_written);
+        for (behind, value) in &self.values {
+            pieces.push(&self.bytes[at..*behind]);
+            pieces.push(&value[skip..]);
+            (at, skip) = (*behind, 0);
+        }
+        pieces.push(&self.bytes[at..]);
+        pieces
+    }
+
+    /// So many bytes were written.
+    #[inline]
+    pub fn wrote(&mut self, mut count: usize) {
+        while let Some((behind, value)) = self.values.front() {
+            let of_bytes = count.min(behind - self.written);
+            self.written += of_bytes;
+            count -= of_bytes;
+            let of_value = count.min(value.len() - self.value_written);
+            self.value_written += of_value;
+            count -= of_value;
+            if self.written < *behind || self.value_written < value.len() {
+                return;
+            }
+            self.values.pop_front();
+            self.value_written = 0;
+        }
+        self.written += count;
+        if self.written == self.bytes.len() {
+            self.bytes.clear();
+            self.written = 0;
+        }
+    }
+
+    /// Nothing of it is to be written any more.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.values.clear();
+        (self.written, self.value_written) = (0, 0);
+    }
+}
+
+impl<'tape> Sink<'tape> for Outgoing<'tape> {
+    #[inline]
+    fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    #[inline]
+    fn value(&mut self, value: &'tape [u8]) {
+        if value.len() < SHARED_BYTES {
+            self.bytes.extend_from_slice(value);
+        } else {
+            self.values.push_back((self.bytes.len(), value));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything, written so many bytes at a time.
+    fn drained(outgoing: &mut Outgoing<'_>, step: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        while !outgoing.is_empty() {
+            let before = all.len();
+            match outgoing.batch() {
+                Batch::Bytes(bytes) => all.extend(bytes.iter().take(step)),
+                Batch::Pieces(pieces) => {
+                    let bytes = pieces.as_slices().iter().flat_map(|piece| piece.iter());
+                    all.extend(bytes.take(step));
+                }
+            }
+            assert!(all.len() > before, "something is to be written");
+            outgoing.wrote(all.len() - before);
+        }
+        all
+    }
+
+    #[test]
+    fn values_and_commands_go_out_in_order_however_they_are_cut() {
+        let large: Vec<u8> = (0..2 * SHARED_BYTES).map(|n| n as u8).collect();
+        let values = [&large[..], &large[..10], &large[3..SHARED_BYTES + 3], b"", &large[..7]];
+        for step in [7, 1000, SHARED_BYTES, usize::MAX] {
+            let mut outgoing = Outgoing::new(16);
+            let mut expected = Vec::new();
+            for (number, value) in values.iter().cycle().take(40).enumerate() {
+                let head = format!("set {number}\r\n");
+                outgoing.bytes().extend_from_slice(head.as_bytes());
+                outgoing.value(value);
+                expected.extend_from_slice(head.as_bytes());
+                expected.extend_from_slice(value);
+            }
+            assert_eq!(drained(&mut outgoing, step), expected, "{step} at a time");
+        }
+    }
+
+    #[test]
+    fn a_large_value_is_not_copied() {
+        let large = vec![7; SHARED_BYTES];
+        let mut outgoing = Outgoing::new(16);
+        outgoing.bytes().push(b'a');
+        outgoing.value(&large);
+        let Batch::Pieces(pieces) = outgoing.batch() else { panic!("one piece") };
+        assert_eq!(pieces.as_slices()[1].as_ptr(), large.as_ptr());
+    }
+
+    #[test]
+    fn what_is_cleared_is_not_written() {
+        let large = vec![7; SHARED_BYTES];
+        let mut outgoing = Outgoing::new(16);
+        outgoing.value(&large);
+        outgoing.wrote(5);
+        outgoing.clear();
+        outgoing.bytes().extend_from_slice(b"next");
+        assert_eq!(drained(&mut outgoing, 2), b"next");
+    }
+}

@@ -1,0 +1,262 @@
+//! memcached over UDP: each datagram begins with a header of 8 bytes, and a reply may come in many,
+//! in any order. (memcached's doc/protocol.txt, "UDP protocol".)
+//!
+//! One request is under way at a time. What is lost is not asked for again: the operation times out,
+//! and its socket is left, so that a reply that comes late meets nobody.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use cachemark_tape::{Op, Tape};
+
+use crate::access::authenticate;
+use crate::client::{Configuration, Limits, Way};
+use crate::socket::Address;
+use crate::transport::Transport;
+use crate::wire::WireName;
+
+const HEADER_BYTES: usize = 8;
+/// What a request may have, with its header, so that no router cuts it in pieces.
+const DATAGRAM_BYTES: usize = 1400;
+/// No datagram is longer.
+const LONGEST_BYTES: usize = 1 << 16;
+/// A command's words and numbers, beside its keys and its value.
+const WORDS_BYTES: usize = 64;
+
+/// Why a client cannot play a tape over datagrams, if it cannot: a request is one of them, and is
+/// answered.
+pub fn refusal(configuration: &Configuration, tape: &Tape) -> Option<String> {
+    let Configuration { addresses, way, depth, .. } = configuration;
+    let datagrams = addresses.iter().filter(|one| matches!(one, Address::Udp(_))).count();
+    let mut ops = (0..tape.op_count()).map(|j| tape.op(j));
+    let why = match datagrams {
+        0 => return None,
+        _ if datagrams < addresses.len() => "UDP is for all servers or for none",
+        _ if *depth > 1 => "UDP has one request under way on each connection: use depth 1",
+        _ if way.wire != WireName::Text => "UDP is spoken in text",
+        _ if is_encrypted(way) => "there is no TLS over UDP",
+        _ if ops.any(|op| op.noreply || !fits(&op, tape)) => {
+            "a request over UDP is of one key, a datagram of 1400 bytes at most, and has a reply"
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
+}
+
+/// The same of a phase: only the keys that are stored first are not on the tape's list.
+pub fn refusal_of(limits: Limits, configuration: &Configuration, tape: &Tape) -> Option<String> {
+    let Limits::Prefill = limits else { return None };
+    let Address::Udp(_) = configuration.addresses[0] else { return None };
+    let bytes = |k: u32| tape.key(k).len() + tape.value_length(k) as usize;
+    let longest = (0..tape.prefill_count()).map(bytes).max()?;
+    (longest + WORDS_BYTES > DATAGRAM_BYTES - HEADER_BYTES).then(|| {
+        format!(
+            "a value of {longest} bytes with its key does not fit a datagram: store it over TCP"
+        )
+    })
+}
+
+#[cfg(feature = "tls")]
+fn is_encrypted(way: &Way) -> bool {
+    way.tls.is_some()
+}
+
+#[cfg(not(feature = "tls"))]
+fn is_encrypted(_: &Way) -> bool {
+    false
+}
+
+/// Whether an operation is one datagram, and its reply one reply: memcached numbers the datagrams of
+/// each of several values from 0, so that nobody can tell their order.
+fn fits(op: &Op, tape: &Tape) -> bool {
+    let key: usize = tape.run(op).map(|k| tape.key(k).len()).sum();
+    let value = if op.verb.writes() { op.length as usize } else { 0 };
+    !op.verb.has_run() && key + value + WORDS_BYTES <= DATAGRAM_BYTES - HEADER_BYTES
+}
+
+/// The datagrams of one reply; their memory is used again.
+#[derive(Default)]
+struct Reply {
+    id: u16,
+    parts: Vec<Option<usize>>,
+    bytes: Vec<Vec<u8>>,
+    missing: usize,
+    over: bool,
+}
+
+impl Reply {
+    /// Nothing has come of the reply to request `id`.
+    fn expect(&mut self, id: u16) {
+        self.id = id;
+        self.parts.clear();
+        self.over = false;
+    }
+
+    /// Take a datagram; true when it was the last that was missing, and the whole reply is in `whole`
+    /// then. One that belongs to another request, or came before, is dropped.
+    fn take(&mut self, datagram: &[u8], whole: &mut Vec<u8>) -> bool {
+        let Some((header, data)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
+            return false;
+        };
+        let number = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let (id, place, total) = (number(0), usize::from(number(2)), usize::from(number(4)));
+        if self.over || id != self.id || place >= total {
+            return false;
+        }
+        if self.parts.is_empty() {
+            self.parts.resize(total, None);
+            self.missing = total;
+            if self.bytes.len() < total {
+                self.bytes.resize(total, Vec::new());
+            }
+        }
+        if self.parts.len() != total || self.parts[place].is_some() {
+            return false;
+        }
+        self.parts[place] = Some(data.len());
+        self.bytes[place].clear();
+        self.bytes[place].extend_from_slice(data);
+        self.missing -= 1;
+        self.over = self.missing == 0;
+        if self.over {
+            whole.clear();
+            self.bytes[..total].iter().for_each(|part| whole.extend_from_slice(part));
+        }
+        self.over
+    }
+}
+
+/// A UDP socket with one request under way.
+pub struct UdpStream {
+    socket: UdpSocket,
+    reply: Reply,
+    /// A reply that is whole, and how much of it is read.
+    whole: Vec<u8>,
+    read: usize,
+    datagram: Vec<u8>,
+}
+
+impl UdpStream {
+    fn open(address: SocketAddr) -> io::Result<UdpStream> {
+        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(address)?;
+        let (reply, datagram) = (Reply::default(), vec![0; LONGEST_BYTES]);
+        Ok(UdpStream { socket, reply, whole: Vec::new(), read: 0, datagram })
+    }
+}
+
+impl Transport for UdpStream {
+    const HOLDS: bool = true;
+
+    fn enter(address: &Address, way: &Way, timeout: Duration) -> io::Result<UdpStream> {
+        let Address::Udp(address) = address else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let mut stream = UdpStream::open(*address)?;
+        stream.socket.set_read_timeout(Some(timeout))?;
+        if let Some(who) = &way.auth {
+            authenticate(&mut stream, way.wire, who)?;
+        }
+        // Nothing else tells whether anybody is there.
+        stream.write_all(b"version\r\n")?;
+        while stream.read(&mut [0; 64])? == 64 {}
+        stream.socket.set_nonblocking(true)?;
+        Ok(stream)
+    }
+
+    fn begin(_: &Address, _: &Way) -> Option<io::Result<UdpStream>> {
+        None
+    }
+
+    fn begun(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn has_unread(&self) -> bool {
+        self.read < self.whole.len()
+    }
+}
+
+impl Read for UdpStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.read == self.whole.len() {
+            let bytes = self.socket.recv(&mut self.datagram)?;
+            if self.reply.take(&self.datagram[..bytes], &mut self.whole) {
+                self.read = 0;
+            }
+        }
+        let bytes = (&self.whole[self.read..]).read(into)?;
+        self.read += bytes;
+        Ok(bytes)
+    }
+}
+
+impl Write for UdpStream {
+    /// A request, whole: it has to fit into one datagram.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if HEADER_BYTES + bytes.len() > DATAGRAM_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "too long for a datagram"));
+        }
+        let id = self.reply.id.wrapping_add(1);
+        let mut datagram = [0; DATAGRAM_BYTES];
+        datagram[..2].copy_from_slice(&id.to_be_bytes());
+        datagram[5] = 1;
+        datagram[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
+        self.socket.send(&datagram[..HEADER_BYTES + bytes.len()])?;
+        self.reply.expect(id);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsFd for UdpStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(id: u8, place: u8, total: u8, data: &[u8]) -> Vec<u8> {
+        [&[0, id, 0, place, 0, total, 0, 0], data].concat()
+    }
+
+    #[test]
+    fn a_reply_is_whole_in_whatever_order_it_comes() {
+        let (mut reply, mut whole) = (Reply::default(), Vec::new());
+        for id in [7, 8] {
+            reply.expect(u16::from(id));
+            for (of, place, total, data) in [
+                (id, 2, 3, &b"c"[..]),
+                (id, 2, 3, b"again"),
+                (id - 1, 0, 1, b"of another"),
+                (id, 1, 2, b"of other parts"),
+                (id, 0, 3, b"a"),
+            ] {
+                assert!(!reply.take(&datagram(of, place, total, data), &mut whole));
+            }
+            assert!(reply.take(&datagram(id, 1, 3, b"b"), &mut whole));
+            assert_eq!(whole, b"abc");
+        }
+    }
+
+    #[test]
+    fn what_is_no_datagram_of_it_is_dropped() {
+        let (mut reply, mut whole) = (Reply::default(), Vec::new());
+        reply.expect(1);
+        for bytes in
+            [&b""[..], b"short", &datagram(1, 1, 1, b"beyond"), &datagram(1, 0, 0, b"none")]
+        {
+            assert!(!reply.take(bytes, &mut whole));
+        }
+        assert!(reply.take(&datagram(1, 0, 1, b"it"), &mut whole));
+        assert!(!reply.take(&datagram(1, 0, 1, b"it"), &mut whole), "it came");
+        assert_eq!(whole, b"it");
+    }
+}

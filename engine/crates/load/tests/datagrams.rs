@@ -1,0 +1,137 @@
+//! Gets over UDP: replies in many datagrams that come in any order, twice, or never.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use cachemark_load::{
+    Address, Client, Configuration, Control, Failure, Hashing, Io, Limits, PrepareError, Way,
+    WireName,
+};
+use cachemark_tape::{KeyShape, Law, Schedule, Tape, Workload, generate, parse_mix};
+
+const VALUE_BYTES: u32 = 3000;
+const PART_BYTES: usize = 1000;
+const OPS: u64 = 12;
+
+fn tape(mix: &str) -> Arc<Tape> {
+    let workload = Workload {
+        keys: 4,
+        shape: KeyShape::Pattern("key-{index}".to_owned()),
+        size: Law::fixed(VALUE_BYTES),
+        mix: parse_mix(mix).expect("a mix"),
+        ..Workload::default()
+    };
+    let bytes = generate(&workload, &Schedule::closed(OPS), 1).expect("a tape");
+    Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
+}
+
+/// A server that answers `version`, and gets from behind, each part twice; the n-th get not at all
+/// where `lost` says so. It ends with the process.
+fn server(tape: &Arc<Tape>, lost: fn(u32) -> bool) -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = socket.local_addr().expect("bound");
+    let tape = Arc::clone(tape);
+    thread::spawn(move || {
+        let (mut request, mut gets) = ([0; 2048], 0);
+        while let Ok((bytes, from)) = socket.recv_from(&mut request) {
+            let (id, words) = ([request[0], request[1]], &request[8..bytes]);
+            let Some(key) = words.strip_prefix(b"get ").and_then(|key| key.strip_suffix(b"\r\n"))
+            else {
+                send(&socket, from, id, b"VERSION 1\r\n");
+                continue;
+            };
+            gets += 1;
+            if !lost(gets) {
+                let keys = 0..tape.key_count();
+                let k = keys.into_iter().find(|k| tape.key(*k) == key).expect("a key");
+                let head = format!("VALUE key-{k} 0 {VALUE_BYTES}\r\n");
+                let value = tape.value(k, VALUE_BYTES);
+                send(&socket, from, id, &[head.as_bytes(), value, b"\r\nEND\r\n"].concat());
+            }
+        }
+    });
+    address
+}
+
+fn send(socket: &UdpSocket, to: SocketAddr, id: [u8; 2], reply: &[u8]) {
+    let parts: Vec<&[u8]> = reply.chunks(PART_BYTES).collect();
+    for (place, part) in parts.iter().enumerate().rev() {
+        let header = [id[0], id[1], 0, place as u8, 0, parts.len() as u8, 0, 0];
+        for _ in 0..2 {
+            // One that is gone does not miss it.
+            let _ = socket.send_to(&[&header[..], part].concat(), to);
+        }
+    }
+}
+
+fn client(
+    address: SocketAddr,
+    tape: &Arc<Tape>,
+    (way, depth): (Way, usize),
+    timeout: Duration,
+) -> Result<Client, PrepareError> {
+    let configuration = Configuration {
+        addresses: vec![Address::Udp(address)],
+        hashing: Hashing::default(),
+        way,
+        threads: 1,
+        connections: 2,
+        depth,
+        segment: (0, 1),
+        timeout,
+    };
+    Client::prepare(configuration, Arc::clone(tape))
+}
+
+fn figures(address: SocketAddr, tape: &Arc<Tape>, timeout: Duration) -> (u64, u64, u64, u64) {
+    let mut client = client(address, tape, (Way::default(), 1), timeout).expect("a client");
+    let limits =
+        Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: Some(120_000_000_000) };
+    let session = client.run(limits, &Control::default()).expect("a window");
+    let (_, gets) = session.tally.kinds().next().expect("gets");
+    assert_eq!(gets.attempts, gets.ok + gets.errors.iter().sum::<u64>());
+    assert_eq!((gets.hits, gets.wrong_values), (gets.ok, 0));
+    let timeouts = gets.errors[Failure::Timeout as usize];
+    (gets.attempts, gets.ok, timeouts, session.tally.reconnects)
+}
+
+#[test]
+fn replies_are_put_together() {
+    let tape = tape("get");
+    let told = figures(server(&tape, |_| false), &tape, Duration::from_secs(60));
+    assert_eq!(told, (OPS, OPS, 0, 0));
+}
+
+#[test]
+fn what_is_lost_is_a_timeout() {
+    let tape = tape("get");
+    let address = server(&tape, |number| number == 3 || number == 8);
+    let (attempts, ok, timeouts, reconnects) = figures(address, &tape, Duration::from_secs(1));
+    // A machine that stands still for a second has more of them.
+    assert!(timeouts >= 2 && ok <= OPS - 2 && attempts <= OPS, "{timeouts} of {attempts}, {ok}");
+    assert!(reconnects >= 1, "a socket with a time-out is left");
+}
+
+#[test]
+fn what_is_no_datagram_is_refused() {
+    let (gets, sets, runs) = (tape("get"), tape("set"), tape("mget"));
+    let address = server(&gets, |_| false);
+    let plain = (Way::default(), 1);
+    let long = Duration::from_secs(60);
+    let refused = |tape, how| match client(address, tape, how, long) {
+        Err(PrepareError::Unsupported(reason)) => reason,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was taken"),
+    };
+    assert!(refused(&sets, plain.clone()).contains("1400"), "a value too long");
+    assert!(refused(&runs, plain.clone()).contains("one key"));
+    assert!(refused(&gets, (Way::default(), 2)).contains("depth"));
+    let wire = Way { wire: WireName::Binary, ..Way::default() };
+    assert!(refused(&gets, (wire, 1)).contains("text"));
+    assert!(refused(&gets, (Way { io: Io::Uring, ..Way::default() }, 1)).contains("epoll"));
+    let mut client = client(address, &gets, plain, long).expect("a client");
+    let error = client.run(Limits::Prefill, &Control::default()).err().expect("too long to store");
+    assert!(error.to_string().contains("TCP"), "{error}");
+}

@@ -1,0 +1,52 @@
+//! Values that are written from where the tape has them arrive as the tape has them, in each
+//! protocol, however full the sockets are.
+
+mod common;
+#[path = "common/ways.rs"]
+mod ways;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Way};
+use common::{figures, server, tape};
+use ways::ways_of_io;
+
+const OPS: u64 = 600;
+/// Some values are copied, most are not.
+const MOST_BYTES: u32 = 60_000;
+
+#[test]
+fn what_is_stored_is_what_is_read() {
+    let tape = tape("get=3,set=3,mset,cas,add,set_noreply", OPS, MOST_BYTES);
+    for (io, wire) in ways_of_io() {
+        for depth in [1, 16] {
+            let (mut server, _state) = server();
+            let configuration = Configuration {
+                addresses: vec![Address::parse(&server.addresses[0]).expect("an address")],
+                hashing: Hashing::Modulo,
+                way: Way { wire, io, ..Way::default() },
+                threads: 1,
+                connections: 2,
+                depth,
+                segment: (0, 1),
+                timeout: Duration::from_secs(60),
+            };
+            let mut client = Client::prepare(configuration, Arc::clone(&tape)).expect("a client");
+            let control = Control::default();
+            client.run(Limits::Prefill, &control).expect("a prefill");
+            let limits = Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
+            let session = client.run(limits, &control).expect("a window");
+            // None failed, and no value was wrong.
+            let told = figures(&session);
+            assert!(told["get"][2] > 0, "{io:?} {wire:?} {depth}: hits");
+            assert_eq!(
+                told.values().map(|counts| counts[1]).sum::<u64>(),
+                OPS,
+                "{io:?} {wire:?} {depth}"
+            );
+            drop(client);
+            server.stop();
+        }
+    }
+}
