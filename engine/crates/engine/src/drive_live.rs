@@ -39,7 +39,7 @@ pub fn watch(
         let next = begun + EVERY * second + GRACE;
         let wait = next.saturating_duration_since(Instant::now());
         let over = ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
-        let interval = control.interval(live.tape);
+        let interval = control.interval();
         if let (Some(log), Some(interval)) = (&mut log, &interval) {
             log.add(interval)?;
         }

@@ -100,8 +100,8 @@ impl Control {
     }
 
     /// What was recorded since the last call; `None` if nothing was handed over.
-    pub fn interval(&self, tape: &Tape) -> Option<Interval> {
-        self.shared.intervals.as_ref()?.take(tape)
+    pub fn interval(&self) -> Option<Interval> {
+        self.shared.intervals.as_ref()?.take()
     }
 
     /// End the run; it drains what is outstanding.

@@ -49,7 +49,7 @@ impl Intervals {
             every_ns: every.as_nanos() as u64,
             spares: Mutex::new(spares),
             parts: Mutex::new(Vec::with_capacity(SPARES_EACH * threads)),
-            taken: Mutex::new(Tally::new(tape, 0)),
+            taken: Mutex::new(Tally::empty(0)),
         })
     }
 
@@ -71,10 +71,9 @@ impl Intervals {
     }
 
     /// What was handed over since the last call; `None` if nothing was.
-    pub fn take(&self, tape: &Tape) -> Option<Interval> {
+    pub fn take(&self) -> Option<Interval> {
         let parts = mem::take(&mut *self.parts.lock().ok()?);
-        let mut interval =
-            Interval { tally: Tally::new(tape, 0), rate: 0.0, length: Duration::ZERO };
+        let mut interval = Interval { tally: Tally::empty(0), rate: 0.0, length: Duration::ZERO };
         for Part { mut tally, length_ns } in parts {
             interval.tally.add(&tally);
             interval.rate += tally.ok() as f64 * 1e9 / length_ns.max(1) as f64;

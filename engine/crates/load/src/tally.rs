@@ -83,10 +83,9 @@ impl Tally {
     // Verbs are numbered with gaps; an index is twice the number.
     const KINDS: usize = 2 * (Verb::Fetch as usize + 1);
 
-    /// A tally with room for each kind on the tape, so that recording never allocates.
-    /// `start_ns` is when the window begins.
-    pub fn new(tape: &Tape, start_ns: u64) -> Tally {
-        let mut tally = Tally {
+    /// Nothing, and no room for any kind: what others are added up in.
+    pub fn empty(start_ns: u64) -> Tally {
+        Tally {
             kinds: [const { None }; Tally::KINDS],
             lag: histogram(),
             late: histogram(),
@@ -100,7 +99,13 @@ impl Tally {
             course: Course::new(start_ns),
             cuts: None,
             turn_ns: start_ns,
-        };
+        }
+    }
+
+    /// A tally with room for each kind on the tape, so that recording never allocates.
+    /// `start_ns` is when the window begins.
+    pub fn new(tape: &Tape, start_ns: u64) -> Tally {
+        let mut tally = Tally::empty(start_ns);
         tally.kind_mut(Verb::Set, false);
         for j in 0..tape.op_count() {
             let op = tape.op(j);
