@@ -33,6 +33,8 @@ _WORKLOAD = Workload(
 _PARTS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _ATTEMPTS = 2
 _LEAST_ACHIEVED = 0.99
+# A window that holds fewer operations than this says nothing of the rate that was asked.
+_LEAST_OPERATIONS = 10
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,8 +85,12 @@ def calibrate(
     known = _floor(floor.measure)
     steps: list[Step] = []
     if floor.worker and "open_loop" in floor.worker.capabilities:
-        steps = sweep(known.ops_per_s, lambda asked: _told(bench, asked, says))
-        why = "" if any(step.clean for step in steps) else "no rate was clean"
+        least = _LEAST_OPERATIONS * 1000 / shape.window_ms
+        steps = sweep(known.ops_per_s, least, lambda asked: _told(bench, asked, says))
+        if not steps:
+            why = f"{shape.window_ms} ms are too short: fewer than {_LEAST_OPERATIONS} operations"
+        elif not any(step.clean for step in steps):
+            why = "no rate was clean"
     else:
         why = "its worker plays no open loop"
     clean = [step.rate for step in steps if step.clean]
@@ -93,10 +99,10 @@ def calibrate(
     )
 
 
-def sweep(closed_rate: float, play: Callable[[float], Step]) -> list[Step]:
-    """Rising rates until one is missed twice; all that was played."""
+def sweep(closed_rate: float, least: float, play: Callable[[float], Step]) -> list[Step]:
+    """Rising rates, from `least` on, until one is missed twice; all that was played."""
     steps: list[Step] = []
-    for part in _PARTS:
+    for part in (part for part in _PARTS if closed_rate * part >= least):
         for _ in range(_ATTEMPTS):
             steps.append(play(float(f"{closed_rate * part:.3g}")))
             if steps[-1].clean:
