@@ -283,4 +283,4 @@ def test_a_run_that_goes_on_is_not_looked_at_again(cli: Cli, tmp_path: Path) -> 
     )
     ended = cli("report", "--format", "json")
     titles = [section["title"] for section in json.loads(ended.stdout)["sections"]]
-    assert titles == ["Are the servers fit to be timed?"]
+    assert titles.count("Are the servers fit to be timed?") == 1

@@ -45,6 +45,9 @@ class _Handler(socketserver.BaseRequestHandler):
         with contextlib.suppress(OSError):
             while chunk := self.request.recv(1 << 20):
                 buffer += chunk
+                if buffer[:1] == b"\x80":
+                    # No binary protocol: said at once, not by a silence that has to be waited for.
+                    return
                 out = b""
                 while (done := self._one(store, buffer)) is not None:
                     reply, used, more = done

@@ -23,7 +23,7 @@ NOT_IN_DEVIANT = {"meta commands", "binary protocol"}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that says nothing is given up soon."""
-    monkeypatch.setattr(wire, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(wire, "PATIENCE_S", 5.0)
 
 
 def here(text: str) -> str:
