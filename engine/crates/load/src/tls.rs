@@ -94,14 +94,6 @@ impl Transport for TlsStream {
         Ok(stream)
     }
 
-    fn begin(_: &Address, _: &Way) -> Option<io::Result<TlsStream>> {
-        None
-    }
-
-    fn begun(&self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn has_unread(&self) -> bool {
         self.unread > 0
     }

@@ -165,14 +165,6 @@ impl Transport for UdpStream {
         Ok(stream)
     }
 
-    fn begin(_: &Address, _: &Way) -> Option<io::Result<UdpStream>> {
-        None
-    }
-
-    fn begun(&self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn has_unread(&self) -> bool {
         self.read < self.whole.len()
     }
