@@ -15,7 +15,7 @@ from cachemark.report.factors import factors
 from cachemark.report.plots import files, plots, summary
 from cachemark.report.plots.bars import BarItem, bars, cut_off, end
 from cachemark.report.plots.draw import svg
-from cachemark.report.plots.picture import ticks
+from cachemark.report.plots.picture import ticks, title_lines
 from cachemark.report.plots.same_work import same_work
 from cachemark.report.trials import trial_rows
 from cachemark.report.value import Report
@@ -147,6 +147,13 @@ def test_a_plot_is_a_file_in_each_form(made: Report) -> None:
     assert set(png) == set(dict(files(small, "svg"))) == set(dict(files(small, "vega-lite")))
     for content in png.values():
         assert content.startswith(b"\x89PNG")
+
+
+def test_a_title_is_whole_in_as_many_lines_as_it_takes() -> None:
+    assert title_lines("mixed · 1-thread", 200) == ["mixed · 1-thread"]
+    title = "set-get · text-blocking-32-threads · memcached"
+    assert title_lines(title, 190) == ["set-get", "text-blocking-32-threads", "memcached"]
+    assert title_lines("get · " + "very-" * 9 + "long", 100)[1].startswith("very…")
 
 
 def test_the_picture_fits_a_readme(made: Report, tmp_path: Path) -> None:

@@ -52,12 +52,12 @@ def text_width(texts: Sequence[str]) -> int:
     return math.ceil(_LETTER * max((len(text) for text in texts), default=0))
 
 
-def fit(words: str, width: float) -> str:
+def fit(words: str, width: float, size: int = 11) -> str:
     """The words, or as much of both their ends as surely fits: what tells apart comes late.
 
     Vega's own limit goes by the fonts of this machine, not by those of the reader's.
     """
-    most = max(6, int(width / _WIDE_LETTER))
+    most = max(6, int(width * 11 / (size * _WIDE_LETTER)))
     if len(words) <= most:
         return words
     tail = most * 2 // 3

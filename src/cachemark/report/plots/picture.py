@@ -28,6 +28,7 @@ _COLUMNS = 3
 _GAP = 24
 _FIGURE = 46  # room for a figure behind the longest bar
 _BETWEEN = 7
+_TITLE_LINE = 14
 _SMALL = 10
 
 
@@ -65,14 +66,20 @@ def picture(report: Report, answer: str) -> Spec | None:
     for beside, columns in _lines(found):
         width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
         rows, height = _rows(beside)
+        titles = [title_lines(_title(panel), width) for panel in beside]
+        for index, title in enumerate(titles):
+            for line, words in enumerate(title):
+                at = left + index * (width + _GAP)
+                paper.words(at, down + 8 + line * _TITLE_LINE, words, bold=True)
+        down += 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
         for row in rows:
-            middle = down + 24 + row.top + row.count * _thick(beside[0]) / 2
-            words = fit(row.who, left - _MARGIN - 2)
+            middle = down + row.top + row.count * _thick(beside[0]) / 2
+            words = fit(row.who, left - _MARGIN - 2, _SMALL)
             paper.words(left - 8, middle, words, size=_SMALL, align="right")
         for index, panel in enumerate(beside):
             at = left + index * (width + _GAP)
             _panel(paper, panel, rows, _Place(left=at, top=down, width=width, height=height))
-        down += height + 24 + 30
+        down += height + 30
     down = _foot(paper, report, found, down)
     told = f"{report.header.experiment.question} {answer}"
     return paper.specification(WIDTH, math.ceil(down), told)
@@ -136,11 +143,28 @@ def _rows(beside: Sequence[Panel]) -> tuple[list[_Name], float]:
     return rows, top - _BETWEEN
 
 
+def _title(panel: Panel) -> str:
+    return panel.title + ("" if panel.closed else ", p99")
+
+
+def title_lines(title: str, width: float) -> list[str]:
+    """A title in as many lines as it takes, broken between the names of its factors.
+
+    >>> title_lines("set-get · text-blocking-32-threads", 190)
+    ['set-get', 'text-blocking-32-threads']
+    """
+    lines: list[str] = []
+    for part in title.split(" · "):
+        longer = f"{lines[-1]} · {part}" if lines else part
+        if lines and fit(longer, width) == longer:
+            lines[-1] = longer
+        else:
+            lines.append(fit(part, width))
+    return lines
+
+
 def _panel(paper: Drawing, panel: Panel, rows: Sequence[_Name], place: _Place) -> None:
-    suffix = "" if panel.closed else ", p99"
-    title = fit(panel.title + suffix, place.width * 1.08)
-    paper.words(place.left, place.top + 8, title, bold=True)
-    top, last = place.top + 24, end(panel.items)
+    top, last = place.top, end(panel.items)
     scale = (place.width - _FIGURE) / last
     for tick in ticks(last):
         at = place.left + tick * scale
