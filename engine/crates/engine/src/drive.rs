@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -13,6 +12,7 @@ use cachemark_tape::{Schedule, Tape, Workload};
 use clap::Parser;
 use serde::Serialize;
 
+use crate::drive_errors::Errors;
 use crate::drive_files::{Log, write_hgrm};
 use crate::drive_live::Live;
 use crate::drive_search::{Objective, Point};
@@ -112,36 +112,6 @@ struct Curve<'a> {
     points: &'a [Point],
 }
 
-/// How many operations may fail.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Errors {
-    Count(u64),
-    Share(f64),
-}
-
-impl FromStr for Errors {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Errors, String> {
-        if let Some(percent) = text.strip_suffix('%') {
-            let share = percent.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
-            return share
-                .map(|percent| Errors::Share(percent / 100.0))
-                .ok_or_else(|| format!("{text:?}: write a number, or a part such as 0.1%"));
-        }
-        units::count(text).map(|count| Errors::Count(count as u64))
-    }
-}
-
-impl Errors {
-    fn allow(self, failed: u64, of: u64) -> bool {
-        match self {
-            Errors::Count(most) => failed <= most,
-            Errors::Share(most) => failed as f64 <= most * of as f64,
-        }
-    }
-}
-
 #[derive(Parser)]
 #[command(no_binary_name = true)]
 struct Words {
@@ -170,14 +140,17 @@ pub fn run(arguments: Arguments) -> ExitCode {
         None => drive(&arguments),
     };
     match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(complaint)) => {
+            eprintln!("cachemark-engine: {complaint}");
+            ExitCode::FAILURE
+        }
         Err(error) => fail(error),
     }
 }
 
-/// One window; whether it went well.
-fn drive(arguments: &Arguments) -> Result<bool, String> {
+/// One window; why it did not go well, if so.
+fn drive(arguments: &Arguments) -> Result<Option<String>, String> {
     let tape = Arc::new(tape(arguments)?);
     let mut client = connected(arguments, &tape)?;
     if !arguments.no_prefill {
@@ -212,12 +185,11 @@ fn drive(arguments: &Arguments) -> Result<bool, String> {
         print!("{}", drive_table::render(&session, tape.is_open_loop()));
         warnings.iter().for_each(|warning| println!("warning: {warning}"));
     }
-    let (ok, failed) = (session.tally.ok(), session.tally.failed());
-    Ok(ok > 0 && arguments.max_errors.allow(failed, ok + failed))
+    Ok(arguments.max_errors.complaint(&session.tally))
 }
 
-/// The highest rate that meets the objective; whether there is one.
-fn look_for(arguments: &Arguments, objective: Objective) -> Result<bool, String> {
+/// The highest rate that meets the objective; a complaint if there is none.
+fn look_for(arguments: &Arguments, objective: Objective) -> Result<Option<String>, String> {
     let closed = arguments.workload.closed();
     let tape = Arc::new(in_memory(closed.tape(None)?)?);
     let mut client = connected(arguments, &tape)?;
@@ -255,7 +227,8 @@ fn look_for(arguments: &Arguments, objective: Objective) -> Result<bool, String>
         println!("closed loop: {most:.0} operations a second");
         print!("{}", drive_table::curve(&points, &text));
     }
-    Ok(best.is_some())
+    let nothing = || format!("no rate met {text}; see the curve for what each missed it by");
+    Ok(best.is_none().then(nothing))
 }
 
 fn print_json(document: &impl Serialize) {
@@ -341,20 +314,4 @@ fn watched(
         watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         session.map_err(|error| format!("the client failed: {error}"))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_are_a_number_or_a_part() {
-        assert_eq!("10".parse(), Ok(Errors::Count(10)));
-        assert_eq!("0.1%".parse(), Ok(Errors::Share(0.001)));
-        for text in ["", "-1", "x%", "101%"] {
-            assert!(text.parse::<Errors>().is_err(), "{text}");
-        }
-        assert!(Errors::Count(2).allow(2, 2) && !Errors::Count(2).allow(3, 100));
-        assert!(Errors::Share(0.01).allow(1, 100) && !Errors::Share(0.01).allow(2, 100));
-    }
 }

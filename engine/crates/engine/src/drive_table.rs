@@ -1,7 +1,10 @@
 //! The table that `drive` prints.
 
+use std::iter;
+
+use crate::drive_errors::by_kind;
 use crate::drive_search::{Point, best};
-use cachemark_load::{Failure, KindTally, Session, percentile_ns};
+use cachemark_load::{KindTally, Session, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
 /// The percentiles shown, and the least sample whose two-sided 95 % interval is finite:
@@ -66,7 +69,7 @@ fn row(name: &str, kind: &KindTally, seconds: f64) -> Vec<String> {
         format!("{:.0}", kind.ok as f64 / seconds),
         kind.hits.to_string(),
         kind.misses.to_string(),
-        errors(kind),
+        by_kind(iter::once(kind)),
     ];
     let at = |histogram: &hdrhistogram::Histogram<u64>, (percent, _, least): (f64, &str, u64)| {
         if histogram.len() < least {
@@ -80,19 +83,6 @@ fn row(name: &str, kind: &KindTally, seconds: f64) -> Vec<String> {
     row.extend(PERCENTILES.map(|percentile| at(&kind.service, percentile)));
     row.push(if kind.service.is_empty() { "–".to_owned() } else { time(kind.service.max()) });
     row
-}
-
-fn errors(kind: &KindTally) -> String {
-    let mut parts: Vec<String> = Failure::ALL
-        .into_iter()
-        .zip(kind.errors)
-        .filter(|(_, count)| *count > 0)
-        .map(|(failure, count)| format!("{count} {}", failure.name()))
-        .collect();
-    if kind.wrong_values > 0 {
-        parts.push(format!("{} wrong value", kind.wrong_values));
-    }
-    if parts.is_empty() { "0".to_owned() } else { parts.join(", ") }
 }
 
 fn notes(session: &Session, open_loop: bool) -> String {

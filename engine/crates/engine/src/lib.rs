@@ -3,6 +3,7 @@
 
 mod bench_store;
 pub mod drive;
+mod drive_errors;
 mod drive_files;
 mod drive_live;
 mod drive_search;

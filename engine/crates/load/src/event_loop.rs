@@ -20,6 +20,8 @@ const LONGEST_SLEEP_NS: u64 = 20_000_000;
 const PROGRESS_EVERY_NS: u64 = 50_000_000;
 /// A window is given up when no connection has been up for so many time-outs.
 const DOWN_TIMEOUTS: u64 = 3;
+/// Nothing is asked for while what has come is read, so that ends, unless a server sends for ever.
+const LOOKS: usize = 4096;
 /// So many writes may follow each other before the connections are looked at.
 const BUSY_ROUNDS: u64 = 64;
 
@@ -106,8 +108,9 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
                 continue;
             }
             self.wait(now)?;
-            self.keep_up();
+            self.keep_up()?;
         }
+        self.look_again()?;
         let now = self.now();
         self.player.abandon(now);
         self.give_up(now);
@@ -127,6 +130,18 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     fn busy(&mut self) -> bool {
         self.rounds = if std::mem::take(&mut self.room) { self.rounds + 1 } else { 0 };
         self.rounds > 0 && !self.rounds.is_multiple_of(BUSY_ROUNDS)
+    }
+
+    /// Read what has come before anything is said to have no reply. A thread that stood still finds
+    /// replies that came long ago, and one look at the sockets does not tell of all. They are answers;
+    /// how late they are read is in their times.
+    fn look_again(&mut self) -> io::Result<()> {
+        for _ in 0..LOOKS {
+            if !self.attend(Nap::NONE)? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// At the end of the drain nothing may stay outstanding.
@@ -195,11 +210,16 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
 
     fn wait(&mut self, now: u64) -> io::Result<()> {
         let nap = self.nap(now);
+        self.attend(nap).map(|_| ())
+    }
+
+    /// Wait, and see to what is ready: whether anything was.
+    fn attend(&mut self, nap: Nap) -> io::Result<bool> {
         let count = self.links.network.wait(nap)?;
         for n in 0..count {
             self.ready(self.links.network.ready(n))?;
         }
-        Ok(())
+        Ok(count > 0)
     }
 
     /// Until the next thing that time brings.
@@ -267,16 +287,15 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
 
     /// What time brings: timeouts, reconnects, progress. It is looked for only when it may be there,
     /// as that takes a look at every connection.
-    fn keep_up(&mut self) {
+    fn keep_up(&mut self) -> io::Result<()> {
         let now = self.now();
         if now < self.keep_ns {
-            return;
+            return Ok(());
         }
         if self.player.any_up() {
             self.up_ns = now;
         }
-        let links = &mut *self.links;
-        self.player.expire(now, |c| links.close(c, now));
+        self.expire(now)?;
         for c in 0..self.links.len() {
             if let Link::Closed { again_ns, wait_ns } = self.links.links[c]
                 && again_ns <= now
@@ -291,6 +310,18 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             self.player.stop();
         }
         self.keep_ns = self.next_keep_ns(now);
+        Ok(())
+    }
+
+    /// Fail what is over its time and has no reply.
+    fn expire(&mut self, now: u64) -> io::Result<()> {
+        if self.player.next_timeout_ns().is_none_or(|at_ns| at_ns > now) {
+            return Ok(());
+        }
+        self.look_again()?;
+        let links = &mut *self.links;
+        self.player.expire(now, |c| links.close(c, now));
+        Ok(())
     }
 
     /// Nothing is to be done for time's sake before this instant, unless a connection is lost: what

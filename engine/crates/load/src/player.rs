@@ -230,7 +230,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         let ended = connection.fail(failure, before_ns, now_ns, self.book, &mut self.ledger);
         self.ended(c, ended);
         self.sets.lost(c);
-        self.last_reply_ns = now_ns;
+        self.last_reply_ns = self.last_reply_ns.max(now_ns);
     }
 
     /// The connection is there again.

@@ -1,0 +1,102 @@
+//! How many operations of a window may fail, and what is said of one in which too many did.
+
+use std::fmt;
+use std::str::FromStr;
+
+use cachemark_load::{Failure, KindTally, Tally};
+
+use crate::units;
+
+/// How many operations may fail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Errors {
+    Count(u64),
+    Share(f64),
+}
+
+impl FromStr for Errors {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Errors, String> {
+        if let Some(percent) = text.strip_suffix('%') {
+            let share = percent.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
+            return share
+                .map(|percent| Errors::Share(percent / 100.0))
+                .ok_or_else(|| format!("{text:?}: write a number, or a part such as 0.1%"));
+        }
+        units::count(text).map(|count| Errors::Count(count as u64))
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Errors::Count(most) => write!(out, "{most}"),
+            Errors::Share(most) => write!(out, "{}%", most * 100.0),
+        }
+    }
+}
+
+impl Errors {
+    pub fn allow(self, failed: u64, of: u64) -> bool {
+        match self {
+            Errors::Count(most) => failed <= most,
+            Errors::Share(most) => failed as f64 <= most * of as f64,
+        }
+    }
+
+    /// Why a window did not go well, in words; `None` of one that did.
+    pub fn complaint(self, tally: &Tally) -> Option<String> {
+        let (ok, failed) = (tally.ok(), tally.failed());
+        let all = ok + failed;
+        if all == 0 {
+            return Some("no operation began in the window".to_owned());
+        }
+        let kinds = by_kind(tally.kinds().map(|(_, kind)| kind));
+        if ok == 0 {
+            return Some(format!("no operation succeeded: {failed} failed ({kinds})"));
+        }
+        let refused = !self.allow(failed, all);
+        refused
+            .then(|| format!("{failed} of {all} operations failed ({kinds}): --max-errors {self}"))
+    }
+}
+
+/// Failures by their kinds, as in "3 timeout, 1 wrong value"; "0" of none.
+pub fn by_kind<'a>(kinds: impl Iterator<Item = &'a KindTally>) -> String {
+    let (mut counts, mut wrong) = ([0; Failure::ALL.len()], 0);
+    for kind in kinds {
+        counts.iter_mut().zip(kind.errors).for_each(|(sum, count)| *sum += count);
+        wrong += kind.wrong_values;
+    }
+    let named = Failure::ALL.into_iter().map(Failure::name).chain(["wrong value"]);
+    let parts = named.zip(counts.into_iter().chain([wrong])).filter(|(_, count)| *count > 0);
+    let parts: Vec<String> = parts.map(|(name, count)| format!("{count} {name}")).collect();
+    if parts.is_empty() { "0".to_owned() } else { parts.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_a_number_or_a_part() {
+        assert_eq!("10".parse(), Ok(Errors::Count(10)));
+        assert_eq!("0.1%".parse(), Ok(Errors::Share(0.001)));
+        for text in ["", "-1", "x%", "101%"] {
+            assert!(text.parse::<Errors>().is_err(), "{text}");
+        }
+        assert!(Errors::Count(2).allow(2, 2) && !Errors::Count(2).allow(3, 100));
+        assert!(Errors::Share(0.01).allow(1, 100) && !Errors::Share(0.01).allow(2, 100));
+    }
+
+    #[test]
+    fn what_was_typed_is_what_is_told() {
+        for text in ["0", "10", "0.1%", "25%"] {
+            assert_eq!(
+                text.parse::<Errors>().map(|errors| errors.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A thread that did not run for longer than the time-out: what was answered meanwhile is answered.
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+
+use cachemark_load::{
+    Clock, EventLoop, Failure, Links, Nap, Network, Player, Ready, Session, Share, Shared, Window,
+};
+use cachemark_tape::{Distribution, KeyShape, Lane, Schedule, Tape, Workload, generate, parse_mix};
+
+const SECOND: u64 = 1_000_000_000;
+const LINES: usize = 8;
+
+#[derive(Clone)]
+struct Watch(Rc<Cell<u64>>);
+
+impl Clock for Watch {
+    fn now_ns(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// Answers the first of so many lines at once with a miss, and never the others. The program sleeps
+/// through a minute in its first wait, and is told of one line at a time, as kernels do not tell of all.
+struct Shy {
+    watch: Watch,
+    answered: usize,
+    unread: Vec<usize>,
+    slept: bool,
+}
+
+impl Network for Shy {
+    fn connections(&self) -> usize {
+        LINES
+    }
+
+    fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize> {
+        if c < self.answered {
+            self.unread.push(c);
+        }
+        Ok(bytes.len())
+    }
+
+    fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
+        assert_eq!(self.unread.pop(), Some(c), "only what was told is read");
+        into[..5].copy_from_slice(b"END\r\n");
+        Ok(5)
+    }
+
+    fn watch_writes(&mut self, _: usize, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, _: usize) {}
+
+    fn begin(&mut self, _: usize) -> io::Result<()> {
+        Err(io::ErrorKind::ConnectionRefused.into())
+    }
+
+    fn begun(&mut self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wait(&mut self, nap: Nap) -> io::Result<usize> {
+        let length_ns = if self.slept { nap.longest_ns } else { 60 * SECOND };
+        if !self.slept || self.unread.is_empty() {
+            self.watch.0.set(self.watch.now_ns() + length_ns);
+        }
+        self.slept = true;
+        Ok(usize::from(!self.unread.is_empty()))
+    }
+
+    fn ready(&self, _: usize) -> Ready {
+        let connection = *self.unread.last().expect("a line that is ready");
+        Ready { connection, writable: false }
+    }
+}
+
+fn tape() -> Tape {
+    let workload = Workload {
+        keys: 1,
+        distribution: Distribution::Constant,
+        shape: KeyShape::Pattern("key".to_owned()),
+        mix: parse_mix("get").expect("a mix"),
+        prefill: 0.0,
+        ..Workload::default()
+    };
+    let bytes = generate(&workload, &Schedule::closed(LINES as u64), 1).expect("a tape");
+    Tape::from_bytes(bytes).expect("our own tape")
+}
+
+/// One get on each line, with a time-out of a second; misses and time-outs.
+fn play(answered: usize, window_ns: u64) -> (u64, u64) {
+    let tape = tape();
+    let watch = Watch(Rc::new(Cell::new(SECOND)));
+    let shy = Shy { watch: watch.clone(), answered, unread: vec![], slept: false };
+    let end_ns = SECOND + window_ns;
+    let window = Window { start_ns: SECOND, end_ns, timeout_ns: SECOND, section_ns: None };
+    let lane = Lane::new(0, 1, tape.op_count(), tape.group());
+    let share = Share::Lane { lane, ops: LINES as u64 };
+    let player = Player::<cachemark_load::Text>::new(&tape, share, window, LINES, 1);
+    let (mut links, shared) = (Links::new(shy), Shared::default());
+    let drained_ns = end_ns + 2 * SECOND;
+    let played = EventLoop::new(player, watch, &mut links, &shared, drained_ns).run();
+    let session = Session::of(&[played.expect("no error")], &tape);
+    let (_, gets) = session.tally.kinds().next().expect("gets");
+    assert_eq!(gets.ok + gets.errors.iter().sum::<u64>(), LINES as u64, "{:?}", gets.errors);
+    assert!(gets.response.min() >= 60 * SECOND - SECOND / 10, "the sleep is in the times");
+    (gets.misses, gets.errors[Failure::Timeout as usize])
+}
+
+#[test]
+fn replies_that_lay_there_are_no_timeouts() {
+    assert_eq!(play(LINES, 600 * SECOND), (LINES as u64, 0));
+}
+
+#[test]
+fn what_was_never_answered_is_one_all_the_same() {
+    assert_eq!(play(3, 600 * SECOND), (3, LINES as u64 - 3));
+}
+
+#[test]
+fn nor_are_they_when_it_slept_through_the_end_of_the_window() {
+    assert_eq!(play(LINES, SECOND), (LINES as u64, 0));
+    assert_eq!(play(3, SECOND), (3, LINES as u64 - 3));
+}
