@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -54,6 +55,18 @@ def test_a_search_shows_its_curve(server: str) -> None:
     assert wanted == sorted(wanted)
     assert all(0 < rate < told["closed_loop_rate"] for rate in wanted)
     assert (told["best_rate"] is not None) == (ran.returncode == 0)
+
+
+def test_what_fails_is_said_on_stderr_too() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        brief = ("--no-prefill", "--warmup", "0s", "--duration", "50ms", "--timeout", "50ms")
+        ran = drive("--server", address, *brief, "--quiet", "--json")
+    assert ran.returncode == 1
+    (said,) = ran.stderr.splitlines()
+    assert "no operation succeeded" in said
+    assert said.endswith("timeout)")
+    assert json.loads(ran.stdout)["measure"]["operations"]["get"]["ok"] == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 //! One binary: `serve` the embedded server, `tape` a workload, be a `worker`, `drive` a server, or show
 //! its own `fidelity`.
 
+mod awake;
 mod bench_store;
 pub mod drive;
 mod drive_errors;
@@ -45,6 +46,8 @@ enum Verb {
     Drive(Box<drive::Arguments>),
     /// Hold the native client against answers that are known beforehand
     Fidelity(fidelity::Arguments),
+    /// Keep CPUs from going to sleep with threads that give way to everything
+    Awake(awake::Arguments),
     /// What the item store costs and keeps, beside memcached
     BenchStore(bench_store::Arguments),
     /// The floor of `serve`: answer each request with the same bytes, reading none of them
@@ -61,6 +64,7 @@ pub fn main() -> ExitCode {
         Verb::Worker(arguments) => worker::run(arguments),
         Verb::Drive(arguments) => drive::run(*arguments),
         Verb::Fidelity(arguments) => fidelity::run(arguments),
+        Verb::Awake(arguments) => awake::run(arguments),
         Verb::BenchStore(arguments) => bench_store::run(arguments),
         Verb::NullServer(arguments) => null::run_server(arguments),
         Verb::NullClient(arguments) => null::run_client(*arguments),

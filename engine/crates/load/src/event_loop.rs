@@ -110,7 +110,9 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             self.wait(now)?;
             self.keep_up()?;
         }
-        self.look_again()?;
+        if self.player.next_timeout_ns().is_some() {
+            self.look_again()?;
+        }
         let now = self.now();
         self.player.abandon(now);
         self.give_up(now);
