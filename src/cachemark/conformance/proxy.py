@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Literal
 
+from cachemark.address import host_port
 from cachemark.conformance.requests import Command, Request, RequestReader
 
 Fault = Literal["", "corrupt", "silence", "error", "hold"]
@@ -29,7 +30,7 @@ class Proxy:
     """
 
     def __init__(self, upstream: str) -> None:
-        self._upstream = upstream
+        self._upstream = host_port(upstream)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
@@ -58,8 +59,7 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            host, _, port = self._upstream.rpartition(":")
-            server = socket.create_connection((host, int(port)))
+            server = socket.create_connection(self._upstream)
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets += [client, server]

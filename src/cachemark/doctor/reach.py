@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from cachemark.address import HostPort, host_port
 from cachemark.doctor.check import Check
 from cachemark.errors import UsageError
 from cachemark.host.distance import Distance, distance, loopback
@@ -22,23 +23,23 @@ def reach(targets: Sequence[str]) -> list[Check]:
         _LOOPBACK,
         "the machine is busy, or its cores sleep deeply",
     )
-    return [here, *(_target(*_address(text)) for text in targets)]
+    return [here, *(_target(_address(text)) for text in targets)]
 
 
-def _target(host: str, port: int) -> Check:
+def _target(at: HostPort) -> Check:
     return _check(
-        f"round trip to {host}:{port}",
-        lambda: distance(host, port),
+        f"round trip to {at}",
+        lambda: distance(at.host, at.port),
         _TARGET,
         "measure from the same network: at depth 1 the way is most of each response time",
     )
 
 
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.removeprefix("remote:").rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise UsageError(f"--target {text!r} is no address", "write HOST:PORT")
-    return host.strip("[]"), int(port)
+def _address(text: str) -> HostPort:
+    try:
+        return host_port(text.removeprefix("remote:"))
+    except ValueError as error:
+        raise UsageError(f"--target {error}", "write HOST:PORT") from error
 
 
 def _check(name: str, measure: Callable[[], Distance], limits: Limits, remedy: str) -> Check:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 
+from cachemark.address import host_port
 from cachemark.errors import TrialError
 
 _TIMEOUT_S = 5.0
@@ -92,7 +93,6 @@ def connect(address: str, timeout_s: float) -> socket.socket:
         connection.settimeout(timeout_s)
         connection.connect(address.removeprefix("unix:"))
         return connection
-    host, _, port = address.rpartition(":")
-    connection = socket.create_connection((host.strip("[]"), int(port)), timeout_s)
+    connection = socket.create_connection(host_port(address), timeout_s)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection

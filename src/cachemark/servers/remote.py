@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
+from cachemark.address import host_port
 from cachemark.errors import UsageError
 from cachemark.host.distance import distance
 from cachemark.outcome import ServerFacts
@@ -17,21 +18,23 @@ def parse(text: str, details: str) -> ServerSpec:
     """Read addresses, `host:port` or `unix:/path`, with commas between them. Raises UsageError."""
     addresses = details.split(",")
     for address in addresses:
-        if not _is_address(address):
-            raise UsageError(
-                f"server {text!r}: {address!r} is no address", "write remote:HOST:PORT[,HOST:PORT]"
-            )
+        if objection := _objection(address):
+            raise UsageError(f"server {text!r}: {objection}", "write remote:HOST:PORT[,HOST:PORT]")
     twice = sorted({address for address in addresses if addresses.count(address) > 1})
     if twice:
         raise UsageError(f"server {text!r}: {twice[0]} stands there twice", "name it once")
     return ServerSpec(text=text, kind="remote", details=details)
 
 
-def _is_address(text: str) -> bool:
+def _objection(text: str) -> str:
+    """Why a text is no address; empty if it is one."""
     if text.startswith("unix:"):
-        return text.startswith("unix:/")
-    host, _, port = text.rpartition(":")
-    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+        return "" if text.startswith("unix:/") else f"{text!r} has no whole path"
+    try:
+        host_port(text)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def missing(_spec: ServerSpec) -> None:
@@ -40,11 +43,10 @@ def missing(_spec: ServerSpec) -> None:
 
 def _round_trip_ns(address: str) -> int | None:
     """How far it is; None by a Unix socket, and where it would not be asked so often."""
-    host, _, port = address.rpartition(":")
     if address.startswith("unix:"):
         return None
     try:
-        return distance(host.strip("[]"), int(port)).median_ns
+        return distance(*host_port(address)).median_ns
     except OSError:
         return None
 

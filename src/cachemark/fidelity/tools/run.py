@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cachemark import host
+from cachemark.address import host_port
 from cachemark.errors import TrialError
 from cachemark.experiment import Placement
 from cachemark.fidelity import judge
@@ -82,7 +83,7 @@ def _play(tool: Tool, program: str, case: Case) -> tuple[Reading, Log, int]:
     with tempfile.TemporaryDirectory(prefix="cachemark-") as name:
         folder = Path(name)
         with scripted(case.script, folder, cpus[0]) as server:
-            port = int(server.address.rpartition(":")[2])
+            port = host_port(server.address).port
             job = Job(program=program, port=port, folder=folder, load=case.load)
             output, waited = _output(tool, job, cpus[1])
             log = server.end()
