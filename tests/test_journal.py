@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from cachemark.doctor.journal import journal
+from cachemark.host import NoiseProbe
+from cachemark.host.kernel_log import LogWatch, log
 from tests.test_doctor import by_name, tree
 
 # Lines as kernels write them, and which check must find each.
@@ -25,8 +27,11 @@ COMPLAINTS = [
     ("clocksource: timekeeping watchdog: Marking clocksource 'tsc' as unstable", "clock trouble",
      "warn"),
     ("e1000e 0000:00:19.0 eth0: NIC Link is Down", "lost links and I/O errors", "warn"),
-    ("nf_conntrack: nf_conntrack: table full, dropping packet", "lost links and I/O errors",
-     "warn"),
+    ("nf_conntrack: nf_conntrack: table full, dropping packet", "connections refused", "warn"),
+    ("TCP: request_sock_TCP: Possible SYN flooding on port 11211. Sending cookies.",
+     "connections refused", "warn"),
+    ("TCP: out of memory -- consider tuning tcp_mem", "connections refused", "warn"),
+    ("blk_update_request: I/O error, dev sda, sector 1", "lost links and I/O errors", "warn"),
 ]  # fmt: skip
 HARMLESS = [
     "mce: CPU0: supports 32 MCE banks",
@@ -80,4 +85,34 @@ def test_a_ring_that_has_no_more_says_so_and_does_not_block(tmp_path: Path) -> N
         reader.join(30)
     finally:
         os.close(both)
-    assert sorted(found) == ["ok"] * 5 + ["warn"]
+    assert sorted(found) == ["ok"] * 6 + ["warn"]
+
+
+OOM = "Out of memory: Killed process 9 (java)"
+SWITCHED = "clocksource: Switched to clocksource acpi_pm"
+
+
+def test_a_window_has_only_what_came_in_it(tmp_path: Path) -> None:
+    ring = tree(tmp_path, {"dev/kmsg": f"6,1,1,-;{OOM}\n6,2,1,-;{SWITCHED}\n"}) / "dev/kmsg"
+    probe = NoiseProbe(tmp_path)
+    probe.start([])
+    assert probe.stop().kernel_log == {}
+    probe.start([])
+    with ring.open("a", encoding="utf-8") as log:
+        log.write(f"6,3,1,-;harmless\n6,4,1,-;{SWITCHED}\n4,5,1,-;{OOM}\n")
+    # A clock source is chosen at each boot; in a window it changes.
+    assert probe.stop().kernel_log == {"clock trouble": [SWITCHED], "out of memory": [OOM]}
+
+
+def test_a_window_whose_log_cannot_be_read_says_so(tmp_path: Path) -> None:
+    # The copy is there, but comes too late for a window.
+    probe = NoiseProbe(tree(tmp_path, {"var/log/kern.log": OOM}))
+    probe.start([])
+    assert probe.stop().kernel_log is None
+
+
+@pytest.mark.skipif(not os.access("/dev/kmsg", os.R_OK), reason="the log may not be read here")
+def test_the_kernels_own_log_has_an_end() -> None:
+    lines = log(Path("/"))
+    assert lines
+    assert LogWatch().close() is not None

@@ -157,7 +157,8 @@ class HostNoise(Record, frozen=True, kw_only=True):
     process of the trial ended in the window. `counters` are what the kernel counted in it, by the
     names of host/counters.py, or lack what it does not tell. `waited_percent` is how long the
     trial's own threads stood ready without a CPU, as a part of what they ran. A pause is what a
-    thread slept longer than it was to, and only counts beyond 1 ms.
+    thread slept longer than it was to, and only counts beyond 1 ms. `kernel_log` has the kernel's
+    complaints of the window by their names in complaints.py; None where its log cannot be read.
     """
 
     steal_percent: float | None = None
@@ -170,6 +171,7 @@ class HostNoise(Record, frozen=True, kw_only=True):
     longest_pause_ns: int | None = None
     paused_ns: int = 0
     mhz: tuple[float, float] | None = None
+    kernel_log: dict[str, list[str]] | None = None
 
 
 class TapeFacts(Record, frozen=True, kw_only=True):

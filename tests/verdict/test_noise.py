@@ -55,6 +55,8 @@ SPOILS: list[tuple[dict[str, Any], str]] = [
     ({"counters": {"segments_sent": 10_000, "retransmits": 1}}, "retransmits"),
     ({"counters": {"accept_drops": 1}}, "accept-drops"),
     ({"longest_pause_ns": 1_100_000, "paused_ns": 1_100_000}, "pauses"),
+    ({"kernel_log": {"stalls": ["soft lockup"]}}, "kernel-log stalls"),
+    ({"kernel_log": {"connections refused": ["SYN flooding"]}}, "kernel-log connections refused"),
 ]
 
 
@@ -71,6 +73,14 @@ def test_what_bends_a_comparison_spoils_a_closed_loop_too(name: str) -> None:
     counters = {"counters": {name: 1}}
     assert found(CLOSED, **counters)[0] == "INVALID"
     assert found(CLOSED, "note", **counters)[0] == "VALID"
+
+
+@pytest.mark.parametrize("name", ["out of memory", "throttled by heat", "clock trouble"])
+def test_what_the_kernel_says_of_one_client_spoils_a_closed_loop_too(name: str) -> None:
+    complained = {"kernel_log": {name: ["first", "last"]}}
+    assert found(CLOSED, **complained) == ("INVALID", [f"kernel-log {name}"])
+    assert found(CLOSED, "note", **complained) == ("VALID", [f"kernel-log {name}"])
+    assert found(OPEN, kernel_log={}) == ("VALID", [])
 
 
 def test_what_only_warns_never_spoils() -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from cachemark.complaints import complaints
 from cachemark.host import counters
 from cachemark.host.files import read
+from cachemark.host.kernel_log import LogWatch
 from cachemark.outcome import HostNoise
 from cachemark.process import cpu_ns
 
@@ -102,11 +104,13 @@ class NoiseProbe:
         self._own: list[int] = []
         self._begin: _Reading | None = None
         self._mhz: list[float] = []
+        self._log: LogWatch | None = None
         self.pauses = Pauses()
 
     def start(self, own_pids: list[int]) -> None:
         """The window begins; `own_pids` are the processes of the trial besides this one."""
         self._own = own_pids
+        self._log = LogWatch(self._root)
         self._begin = self._reading()
 
     def glance(self) -> None:
@@ -116,6 +120,7 @@ class NoiseProbe:
     def stop(self) -> HostNoise:
         """The window has ended. What could not be read at either end is absent."""
         begin, end = self._begin, self._reading()
+        lines = self._log.close() if self._log else None
         load = os.getloadavg()[0]
         if begin is None:
             return HostNoise(load_1min=load)
@@ -132,6 +137,7 @@ class NoiseProbe:
             longest_pause_ns=self.pauses.longest_ns,
             paused_ns=self.pauses.paused_ns,
             mhz=(min(self._mhz), max(self._mhz)) if self._mhz else None,
+            kernel_log=None if lines is None else complaints(lines, within=True),
         )
 
     def _reading(self) -> _Reading:

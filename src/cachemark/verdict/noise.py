@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from cachemark import limits
+from cachemark.complaints import COMPLAINTS
 from cachemark.experiment import Load, NoisePolicy
 from cachemark.limits import Limits
 from cachemark.outcome import Finding, HostNoise
@@ -153,7 +154,7 @@ def noise_findings(
         found += _held(_CPU_PRESSURE, noise, strict, policy)
     if load.schedule != "closed" or strict:
         found += _pauses(noise, measure, strict)
-    return [*found, *_clock(noise)]
+    return [*found, *_logged(noise, strict, policy), *_clock(noise)]
 
 
 _CPU_PRESSURE = _Rule(
@@ -179,6 +180,22 @@ def _held(rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy) -> I
         limit=limit,
         unit=rule.limits.unit,
     )
+
+
+def _logged(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
+    """What the kernel complained of meanwhile."""
+    for complaint in COMPLAINTS:
+        lines = (noise.kernel_log or {}).get(complaint.name)
+        if lines:
+            spoils = strict or (complaint.bends and policy != "note")
+            yield Finding(
+                rule=f"kernel-log {complaint.name}",
+                weight="INVALID" if spoils else "noise",
+                text=f"the kernel's log, {complaint.name}: {lines[-1]}",
+                figure=len(lines),
+                limit=0,
+                unit="lines",
+            )
 
 
 def _pauses(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
