@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.conformance import open_loop, operations, traffic, trouble
+from cachemark.conformance import open_loop, operations, traffic, trouble, window
 from cachemark.conformance.bench import Bench, CheckError, NotApplicableError
 from cachemark.errors import TrialError, UnsupportedError, UsageError
 from cachemark.servers import RunningServer, parse_spec, running
@@ -57,7 +57,7 @@ def checks() -> dict[str, Check]:
     made: dict[str, Check] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
-    for check in (*trouble.CHECKS, *traffic.CHECKS, *open_loop.CHECKS):
+    for check in (*trouble.CHECKS, *traffic.CHECKS, *open_loop.CHECKS, *window.CHECKS):
         made[check.__name__.replace("_", " ")] = check
     return made
 
@@ -79,7 +79,7 @@ def find(bench: Bench, name: str, check: Check) -> Iterator[Finding]:
 
 
 def _find(bench: Bench, wire: str, name: str, check: Check) -> Finding:
-    if wire == "none" and not isinstance(check, partial):
+    if wire == "none" and not _plays_in_process(check):
         return Finding(case=name, wire=wire, state="not applicable", text="it has no server")
     try:
         with running(parse_spec("none" if wire == "none" else _SERVER)) as server:
@@ -92,6 +92,10 @@ def _find(bench: Bench, wire: str, name: str, check: Check) -> Finding:
         bench.replace()
         return Finding(case=name, wire=wire, state="failed", text=str(error))
     return Finding(case=name, wire=wire, state="passed")
+
+
+def _plays_in_process(check: Check) -> bool:
+    return isinstance(check, partial) or check in window.CHECKS
 
 
 def _explained(client: str, finding: Finding) -> Finding:
