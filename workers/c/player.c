@@ -44,6 +44,13 @@ static void add_one(_Atomic uint64_t *counter)
   atomic_store_explicit(counter, value + 1, memory_order_relaxed);
 }
 
+/* A slice of the window has ended, and perhaps a section with it. */
+static __attribute__((noinline)) void go_on(struct lane *lane, uint64_t now)
+{
+  course_advance(&lane->course, now);
+  lane->section = lane->tallies[course_section(&lane->course)];
+}
+
 /* One operation; the instant of its end. */
 static inline uint64_t play_one(struct lane *lane, const struct operation *op, uint64_t due_ns)
 {
@@ -57,8 +64,12 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
   struct verdict verdict = judge(p->tape, op, &answer, lane->used);
   if (now - began >= p->window.timeout_ns)
     verdict.ending = TIMED_OUT;
-  struct tally *tally = lane->tallies[op->kind];
+  if (now >= lane->course.end_ns)
+    go_on(lane, now);
+  struct tally *tally = lane->section[op->kind];
   tally_note(tally, op, verdict, now - began);
+  if (verdict.ending < WRONG)
+    course_note(&lane->course, now - (p->open_loop ? due_ns : began));
   if (p->open_loop) {
     histogram_record(lane->lag, began - due_ns);
     if (is_timed(verdict.ending))
@@ -106,7 +117,7 @@ static void leave(struct lane *lane, uint64_t n)
   uint64_t now = clock_ns(), end = end_of(&lane->player->window);
   for (; n < lane->limit && due(lane, n) < (end < now ? end : now); n++) {
     lane->unsent++;
-    histogram_record(&lane->tallies[lane->operations[n % lane->count].kind]->response, now - due(lane, n));
+    histogram_record(&lane->section[lane->operations[n % lane->count].kind]->response, now - due(lane, n));
   }
 }
 
@@ -180,7 +191,8 @@ static bool open_lane(struct player *p, struct lane *lane, uint64_t t, char *rea
   lane->lag = calloc(1, sizeof *lane->lag);
   for (int kind = 0; kind < KINDS; kind++)
     if (p->tape->kinds >> kind & 1 || kind == KIND(SET, 0))
-      lane->tallies[kind] = calloc(1, sizeof *lane->tallies[kind]);
+      for (int section = 0; section < SECTIONS; section++)
+        lane->tallies[section][kind] = calloc(1, sizeof(struct tally));
   return true;
 }
 
@@ -207,26 +219,31 @@ void player_close(struct player *p)
     struct lane *lane = &p->lanes[t];
     if (lane->session)
       p->client->close(lane->session);
-    for (int kind = 0; kind < KINDS; kind++)
-      free(lane->tallies[kind]);
+    for (int section = 0; section < SECTIONS; section++)
+      for (int kind = 0; kind < KINDS; kind++)
+        free(lane->tallies[section][kind]);
     free(lane->operations), free(lane->used), free(lane->lag);
   }
   tape_close(p->tape);
   free(p->lanes), free(p);
 }
 
-static void begin_lane(struct lane *lane, uint64_t limit)
+static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
 {
   const struct player *p = lane->player;
+  /* What the last run did not come to is empty, and takes no memory where none did. */
+  for (unsigned section = 0; section <= course_section(&lane->course); section++)
+    for (int kind = 0; kind < KINDS; kind++)
+      if (lane->tallies[section][kind])
+        memset(lane->tallies[section][kind], 0, sizeof(struct tally));
+  course_clear(&lane->course, duration_ns);
+  lane->section = lane->tallies[0];
   p->client->begin(lane->session, p->prefill);
   lane->limit = limit;
   lane->sent_ns = lane->ended_ns = lane->bound = lane->unsent = lane->barriers = 0;
   lane->done = lane->failed = lane->called_ns = 0;
   lane->reconnects_before = p->client->reconnects(lane->session);
   memset(lane->lag, 0, sizeof *lane->lag); /* their pages are there, too, before the window */
-  for (int kind = 0; kind < KINDS; kind++)
-    if (lane->tallies[kind])
-      memset(lane->tallies[kind], 0, sizeof *lane->tallies[kind]);
 }
 
 void player_start(struct player *p, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns)
@@ -238,7 +255,8 @@ void player_start(struct player *p, bool prefill, int64_t ops, int64_t duration_
   p->playing = p->lane_count;
   for (uint64_t t = 0; t < p->lane_count; t++) {
     uint64_t total = (uint64_t)ops, extra = t < total % p->lane_count;
-    begin_lane(&p->lanes[t], ops == NO_LIMIT ? UINT64_MAX : total / p->lane_count + extra);
+    begin_lane(&p->lanes[t], ops == NO_LIMIT ? UINT64_MAX : total / p->lane_count + extra,
+               duration_ms == NO_LIMIT ? 0 : (uint64_t)duration_ms * 1000000);
   }
   struct timespec wall;
   clock_gettime(CLOCK_REALTIME, &wall);
@@ -249,6 +267,8 @@ void player_start(struct player *p, bool prefill, int64_t ops, int64_t duration_
   p->window.timeout_ns = p->setup->timeout_ms * 1000000;
   p->window.end_ns = duration_ms == NO_LIMIT ? UINT64_MAX / 2 : p->window.start_ns + (uint64_t)duration_ms * 1000000;
   p->window.stopped = false;
+  for (uint64_t t = 0; t < p->lane_count; t++)
+    course_start(&p->lanes[t].course, p->window.start_ns);
   for (uint64_t t = 0; t < p->lane_count; t++)
     if (pthread_create(&p->lanes[t].thread, NULL, play, &p->lanes[t]))
       abort();

@@ -2,6 +2,7 @@
 #ifndef PLAYER_H
 #define PLAYER_H
 
+#include "course.h"
 #include "tally.h"
 
 #include <pthread.h>
@@ -21,7 +22,9 @@ struct lane {
   pthread_t thread;
   struct operation *operations;  /* its share of the tape */
   uint64_t count, place, limit;
-  struct tally *tallies[KINDS];  /* of the kinds that it plays */
+  struct tally *tallies[SECTIONS][KINDS];  /* of the kinds that it plays */
+  struct tally **section;                  /* those of the section that is going on */
+  struct course course;
   struct histogram *lag;
   uint8_t *used;
   uint64_t sent_ns, ended_ns, bound, unsent, barriers, reconnects_before;

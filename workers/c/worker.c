@@ -3,7 +3,7 @@
  *   worker.c     requests in, answers out       tape.c       what is to be done
  *   prepare.c    what is asked for, and refused  tally.c      what an answer comes to, and its sums
  *   player.c     the measured loops             histogram.c  how a histogram travels
- *   clients/     one file for each library
+ *   course.c     the window by slices             clients/     one file for each library
  *
  * This thread reads stdin, tells progress and waits; lanes are threads of their own. */
 #include "prepare.h"
@@ -81,6 +81,7 @@ static json_t *hello(void)
   snprintf(words, sizeof words, "%s", client->capabilities);
   for (char *word; (word = strsep(&rest, " "));)
     json_array_append_new(capabilities, json_string(word));
+  json_array_append_new(capabilities, json_string("course"));
   for (int kind = 0; kind < KINDS; kind++)
     if (client->kinds & every_kind() & (kind_set)1 << kind)
       json_array_append_new(capabilities, json_string(kind_name(kind)));
@@ -146,13 +147,58 @@ static json_t *operations_message(void)
   for (int kind = 0; kind < KINDS; kind++) {
     memset(sum, 0, sizeof *sum);
     for (uint64_t t = 0; t < player->lane_count; t++)
-      if (player->lanes[t].tallies[kind])
-        tally_add(sum, player->lanes[t].tallies[kind]);
+      for (unsigned s = 0; s <= course_section(&player->lanes[t].course); s++)
+        if (player->lanes[t].tallies[s][kind])
+          tally_add(sum, player->lanes[t].tallies[s][kind]);
     if (sum->attempts || histogram_any(&sum->response))
       json_object_set_new(operations, kind_name(kind), operation_message(sum, player->open_loop));
   }
   free(sum);
   return operations;
+}
+
+/* The response times of a section, of all lanes and kinds. */
+static json_t *section_message(unsigned section)
+{
+  static struct histogram sum;
+  memset(&sum, 0, sizeof sum);
+  for (uint64_t t = 0; t < player->lane_count; t++)
+    for (int kind = 0; kind < KINDS; kind++) {
+      const struct tally *tally = player->lanes[t].tallies[section][kind];
+      if (tally && section <= course_section(&player->lanes[t].course))
+        histogram_add(&sum, player->open_loop ? &tally->response : &tally->service);
+    }
+  char *encoded = histogram_encode(&sum);
+  json_t *message = encoded ? json_string(encoded) : json_null();
+  free(encoded);
+  return message;
+}
+
+/* The course of all lanes, and the sections that it consists of. */
+static void set_course(json_t *message)
+{
+  static struct course sum;
+  sum = player->lanes[0].course;
+  for (uint64_t t = 1; t < player->lane_count; t++)
+    course_add(&sum, &player->lanes[t].course);
+  if (!sum.slice_ns)
+    return;
+  json_t *ok = json_array(), *response = json_array();
+  json_int_t in_section[SECTIONS] = {0};
+  for (uint32_t i = 0; i <= sum.at; i++) {
+    json_array_append_new(ok, json_integer((json_int_t)sum.slices[i].ok));
+    json_array_append_new(response, json_integer((json_int_t)sum.slices[i].response_ns));
+    in_section[i < SLICES ? i / SECTION_SLICES : SECTIONS - 1] += (json_int_t)sum.slices[i].ok;
+  }
+  json_object_set_new(message, "course", json_pack("{sI so so}", "slice_ns", (json_int_t)sum.slice_ns,
+                                                   "ok", ok, "response_ns", response));
+  json_t *oks = json_array(), *responses = json_array();
+  for (unsigned section = 0; section < SECTIONS; section++) {
+    json_array_append_new(oks, json_integer(in_section[section]));
+    json_array_append_new(responses, section_message(section));
+  }
+  json_object_set_new(message, "sections", json_pack("{sI so so}", "length_ns",
+      (json_int_t)sum.slice_ns * SECTION_SLICES, "ok", oks, "response", responses));
 }
 
 static json_int_t span(uint64_t from, uint64_t until)
@@ -190,6 +236,7 @@ static json_t *done(const char *phase, const struct rusage *before)
       "cpu_user_ns", cpu_ns(before->ru_utime, after.ru_utime), "cpu_system_ns",
       cpu_ns(before->ru_stime, after.ru_stime));
   set_histogram(message, "lag", &lag);
+  set_course(message);
   return message;
 }
 
