@@ -6,6 +6,7 @@
 #   lib/Player.pm  the process that plays            lib/Record.pm      what is noted, and its sums
 #   lib/Tape.pm    what is to be done                lib/Histogram.pm   HdrHistogram, in Perl
 #   lib/Client.pm  what a client file has            lib/Wire.pm        JSON lines
+#   lib/Course.pm  the window by slices
 #   clients/       one file for each library
 use v5.36;
 
@@ -72,7 +73,7 @@ sub hello () {
     return {
         type         => 'ready', protocol => 1, client => "perl/$name", library => $class->LIBRARY,
         library_version => $class->VERSION_TEXT, language => 'perl', runtime => sprintf('perl %vd', $^V),
-        capabilities => [$class->WIRES, $class->FEATURES, @kinds],
+        capabilities => [$class->WIRES, $class->FEATURES, 'course', @kinds],
     };
 }
 

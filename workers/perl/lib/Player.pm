@@ -42,11 +42,12 @@ sub new ($class, $parent, $setup, $client_class) {
 sub run ($self, $request) {
     my $prefill = $request->{phase} eq 'prefill';
     my $script  = $prefill ? $self->{prefill} : $self->{lane};
-    my $record  = $self->{record} = Record->new($script->{ops});
     my $limit   = $script->{ops}->@* ? $request->{ops} // FOR_EVER_S : 0;
     $limit = $script->{ops}->@* if $prefill;
     my $ahead_s = ($request->{start_unix_ns} // 0) / 1e9 - clock_gettime(CLOCK_REALTIME);
     my $start_s = now() + max(0.002, $ahead_s);
+    my $course  = Course->new($start_s, $request->{duration_ms});
+    my $record  = $self->{record} = Record->new($script->{ops}, $course);
     my $last_s  = defined $request->{duration_ms} ? $start_s + $request->{duration_ms} / 1000 : FOR_EVER_S;
     @$self{qw(end_s told_s look_s stopped)} = ($last_s, now(), 0, 0);
     $record->{sent_s} = $start_s;
@@ -73,9 +74,11 @@ sub closed ($self, $script, $limit) {
     my $now = now();
     while ($record->{played} < $limit) {
         last if $now >= $self->{look_s} && !$self->look($now);
-        my $to = min($last, $at + Loop::BATCH - 1, $at + $limit - $record->{played} - 1);
+        my $to     = min($last, $at + Loop::BATCH - 1, $at + $limit - $record->{played} - 1);
+        my $from_s = $now;
         (my $n, undef, $now, my $took) = $play->($at, $to, $self->{look_s}, \@odd);
         $record->note($n, $took, \@odd);
+        $record->lasted($from_s, $now);
         $at += $n;
         $at = 0 if $at > $last;
     }
@@ -96,6 +99,7 @@ sub opened ($self, $script, $limit, $start_s) {
         (undef, my $began_s, $ended_s, my $took) = $play->($n % $length, $n % $length, FOR_EVER_S, \@odd);
         push $record->{lag}->@*,   $began_s - $due_s;
         push $record->{waits}->@*, $ended_s - $due_s;
+        push $record->{ends}->@*,  $ended_s;
         $record->{sent_s} = $ended_s;
         $record->note(1, $took, \@odd);
     }
@@ -171,6 +175,7 @@ sub done ($phase, $record, $start_s) {
         reconnects      => 0,    # the libraries do not tell
         cpu_user_ns     => int($record->{cpu_ns} - $system_ns),
         cpu_system_ns   => int $system_ns,
+        map({ $_ => $record->{course} ? $record->{course}->$_ : undef } qw(course sections)),
     };
 }
 

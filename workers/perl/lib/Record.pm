@@ -3,15 +3,17 @@
 package Record;
 use v5.36;
 
+use Course;
 use Histogram;
 use Judge;
-use List::Util qw(min pairs);
+use List::Util qw(pairs sum0);
 use Operation;
 
 use constant BATCH => 1 << 16;
 
-sub new ($class, $ops) {
+sub new ($class, $ops, $course) {
     return bless {
+        course => $course, batches => [], ends => [],
         ops  => $ops, took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], bound => 0, unsent => 0,
         left => {}, barriers => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
         system_ns => 0, sums => {}, service => {}, response => {},
@@ -31,6 +33,28 @@ sub note ($self, $n, $took, $odd) {
     $self->{played} += $n;
 }
 
+# The batch that was noted last lasted from one instant to another.
+sub lasted ($self, $from_s, $to_s) {
+    push $self->{batches}->@*, [$self->{played}, $from_s, $to_s] if $self->{course};
+}
+
+# When operations ended: what a batch took besides its calls is spread evenly over them.
+sub ends ($self, $first, $took) {
+    return $self->{ends}->@[$first .. $first + $#$took] if $self->{ends}->@*;
+    my @ends;
+    for my $position ($first .. $first + $#$took) {
+        my $batch = $self->{batch};
+        if (!$batch || $position >= $batch->{last}) {
+            my ($last, $from_s, $to_s) = (shift $self->{batches}->@*)->@*;
+            my $count  = $last - $position;
+            my $rest_s = $to_s - $from_s - sum0 unpack 'f*', substr $self->{took}, 4 * $position, 4 * $count;
+            $batch = $self->{batch} = {last => $last, at => $from_s, gap => $rest_s / $count};
+        }
+        push @ends, $batch->{at} += $took->[$position - $first] + $batch->{gap};
+    }
+    return @ends;
+}
+
 # Count everything. `$tick` is called now and then: this may take a second.
 sub count ($self, $timeout_s, $tick) {
     my ($ops, $odd, $played) = @$self{qw(ops odd played)};
@@ -41,12 +65,14 @@ sub count ($self, $timeout_s, $tick) {
             my ($position, $code) = splice @$odd, 0, 2;
             $odd{$position} = $code;
         }
-        $self->add($first + $_, $took[$_], $odd{ $first + $_ }, $timeout_s) for 0 .. $#took;
+        my @ends = $self->{course} ? $self->ends($first, \@took) : ();
+        $self->add($first + $_, $took[$_], $odd{ $first + $_ }, $timeout_s, $ends[$_]) for 0 .. $#took;
         $tick->();
     }
     while (my ($kind, $waits) = each $self->{left}->%*) {
         $self->sums($kind);
         $self->{response}{$kind}[Histogram::place(1e9 * $_)]++ for @$waits;
+        $self->{course}->waited($_) for $self->{course} ? @$waits : ();
     }
 }
 
@@ -56,7 +82,7 @@ sub sums ($self, $kind) {
     };
 }
 
-sub add ($self, $position, $took_s, $code, $timeout_s) {
+sub add ($self, $position, $took_s, $code, $timeout_s, $end_s) {
     my $op   = $self->{ops}[$position % $self->{ops}->@*];
     my $kind = $op->[KIND];
     my $sum  = $self->{sums}{$kind} // $self->sums($kind);
@@ -67,6 +93,7 @@ sub add ($self, $position, $took_s, $code, $timeout_s) {
         $self->{service}{$kind}[Histogram::place(1e9 * $took_s)]++;
         my $waited_s = $self->{waits}[$position];
         $self->{response}{$kind}[Histogram::place(1e9 * $waited_s)]++ if defined $waited_s;
+        $self->{course}->note($end_s, $waited_s // $took_s, $code >= 0) if defined $end_s;
     }
     if ($code < 0) {
         $code == WRONG ? $sum->{wrong_values}++ : $sum->{errors}{ $ERRORS{$code} }++;

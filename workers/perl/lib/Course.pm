@@ -1,0 +1,55 @@
+# A window as it went: a thousand slices, what ended in each; a hundred of them are a section. All of it
+# is made after the window, from the instants that batches of operations began and ended at, at most
+# 20 ms apart, and how long each operation took between them.
+package Course;
+use v5.36;
+
+use Histogram;
+use List::Util qw(max min);
+
+use constant { SECTIONS => 10, SECTION_SLICES => 100 };
+use constant SLICES => SECTIONS * SECTION_SLICES;
+
+# What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+use constant MOST_SLICES => 4 * SLICES;
+
+# Of a window that lasts so long, or until so many operations were played: then it has no slices.
+sub new ($class, $start_s, $duration_ms) {
+    my $slice_ns = int(($duration_ms // 0) * 1e6 / SLICES);
+    return $slice_ns ? bless {start_s => $start_s, slice_ns => $slice_ns, ok => [], response_ns => [], times => []}, $class : undef;
+}
+
+# An operation ended then, whose response time counts; whether it succeeded.
+sub note ($self, $end_s, $response_s, $is_ok) {
+    my $slice = max 0, min MOST_SLICES - 1, int(1e9 * ($end_s - $self->{start_s}) / $self->{slice_ns});
+    $self->{times}[section($slice)][Histogram::place(1e9 * $response_s)]++;
+    return unless $is_ok;
+    $self->{ok}[$slice]++;
+    $self->{response_ns}[$slice] += 1e9 * $response_s;
+}
+
+# An operation that was never sent waited so long by the end.
+sub waited ($self, $waited_s) {
+    $self->{times}[SECTIONS - 1][Histogram::place(1e9 * $waited_s)]++;
+}
+
+sub section ($slice) { return min int($slice / SECTION_SLICES), SECTIONS - 1 }
+
+# The field of `done`.
+sub course ($self) {
+    return {
+        slice_ns    => $self->{slice_ns}, ok => [map { $_ // 0 } $self->{ok}->@*],
+        response_ns => [map { int($_ // 0) } $self->{response_ns}->@*],
+    };
+}
+
+sub sections ($self) {
+    my @ok = (0) x SECTIONS;
+    $ok[section($_)] += $self->{ok}[$_] // 0 for 0 .. $#{ $self->{ok} };
+    return {
+        length_ns => $self->{slice_ns} * SECTION_SLICES, ok => \@ok,
+        response  => [map { $_ && Histogram::encode($_) } $self->{times}->@[0 .. SECTIONS - 1]],
+    };
+}
+
+1;
