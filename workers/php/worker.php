@@ -5,7 +5,8 @@
 //   src/team.php       the lanes, from the parent   src/judge.php      what an answer comes to
 //   src/lane.php       the measured loops           src/record.php     what is noted, and its sums
 //   src/session.php    what a client file has       src/histogram.php  HdrHistogram, in PHP
-//   clients/           one file for each library    src/wire.php       JSON lines
+//   src/course.php     the window by slices         src/wire.php       JSON lines
+//   clients/           one file for each library
 
 declare(strict_types=1);
 
@@ -30,7 +31,7 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['wire', 'tape', 'judge', 'histogram', 'session', 'record', 'lane', 'team'] as $part) {
+foreach (['wire', 'tape', 'judge', 'histogram', 'session', 'course', 'record', 'lane', 'team'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 
@@ -108,7 +109,7 @@ final class Worker
         return [
             'type' => 'ready', 'protocol' => 1, 'client' => 'php/' . $this->name, 'library' => Client::LIBRARY,
             'library_version' => Client::libraryVersion(), 'language' => 'php', 'runtime' => 'PHP ' . PHP_VERSION,
-            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', ...Client::FEATURES, ...$kinds],
+            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'course', ...Client::FEATURES, ...$kinds],
         ];
     }
 

@@ -29,6 +29,7 @@ final class Lane
     private readonly int $drainNs;
 
     private Record $record;
+    private int $responseNs = 0;
     private int $endNs = 0;
     private int $lookNs = 0;
     private int $toldNs = 0;
@@ -71,7 +72,10 @@ final class Lane
     /** Play one phase. `$start` tells that all is ready and says when to begin. @return array<string, mixed> */
     public function run(string $phase, ?int $ops, ?int $durationMs, Closure $start): array
     {
-        $this->record = $record = new Record($this->kinds);
+        $course = new Course($durationMs);
+        $sections = $course->sliceNs && $this->lanes * count($this->kinds) <= Course::MOST_SECTIONED ? Course::SECTIONS : 1;
+        $this->record = $record = new Record($this->kinds, $course, $sections);
+        $this->responseNs = 0;
         $this->stopped = false;
         $prefill = $phase === 'prefill';
         $quiet = !$prefill && (bool) preg_grep('/_noreply$/', array_keys($this->tape->kinds));
@@ -80,11 +84,13 @@ final class Lane
         $length = $prefill ? $this->tape->prefillLength($this->place, $this->lanes) : $this->length;
         $limit = $prefill ? $length : ($length ? $ops ?? PHP_INT_MAX : 0);
         $startNs = $start();
+        $course->start($startNs);
         $this->endNs = $durationMs === null ? self::FOR_EVER_NS : $startNs + $durationMs * 1_000_000;
         $this->toldNs = $startNs;
         $before = getrusage();
         $this->wait($startNs);
         $this->tape->openLoop && !$prefill ? $this->opened($script, $limit, $startNs) : $this->closed($script, $limit);
+        $course->close($record->played - $record->failed, $record->response ? $this->responseNs : array_sum($record->busyNs));
         $record->endedNs = $record->sentNs;
         if ($quiet && $record->played) {
             $this->endQuiet();
@@ -114,6 +120,7 @@ final class Lane
         $record->service = $record->busyNs = [];
         $played = 0;
         $lookNs = 0;
+        $sliceEndsNs = $record->course->endNs;
         $now = hrtime(true);
         while ($played < $limit) {
             foreach ($script() as $op) {
@@ -134,6 +141,11 @@ final class Lane
                 }
                 $now = hrtime(true);
                 $took = $now - $began;
+                if ($now >= $sliceEndsNs) {
+                    $record->course->close($played - $record->failed, array_sum($busyNs));
+                    $service = $record->goOn($now, $service);
+                    $sliceEndsNs = $record->course->endNs;
+                }
                 $played++;
                 $shift = $shifts[$took >> 11] ?? Histogram::shift($took);
                 if ($answer === $op->want && $took < $timeoutNs) {
@@ -192,6 +204,10 @@ final class Lane
     {
         $record = $this->record;
         $took = $now - $began;
+        if ($now >= $record->course->endNs) {
+            $record->course->close($record->played - $record->failed, $this->responseNs);
+            $record->response = $record->goOn($now, $record->response);
+        }
         $record->played++;
         $record->sentNs = $now;
         $code = $answer === $op->want && $took < $this->timeoutNs ? 0 : $this->note($op, $answer, $took);
@@ -202,6 +218,7 @@ final class Lane
         }
         if ($code >= 0) {
             $record->busyNs[$op->base] += $took;
+            $this->responseNs += $now - $due;
         }
     }
 

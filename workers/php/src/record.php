@@ -28,18 +28,38 @@ final class Record
     public int $sentNs = 0;
     public int $endedNs = 0;
 
+    /** The response times of sections that are over; in a closed loop they are service times. @var list<array<int, int>> */
+    private array $past = [];
+    /** Room for those that are to come, made before the window. @var list<array<int, int>> */
+    private array $rooms = [];
+
     /** @var array<string, array<string, int>> */
     private array $sums = [];
     /** @var array<string, array<string, int>> */
     private array $errors = [];
 
-    /** @param array<string, int> $kinds the number of each kind */
-    public function __construct(private readonly array $kinds)
+    /** @param array<string, int> $kinds the number of each kind @param int $sections how many parts of the window have histograms of their own */
+    public function __construct(private readonly array $kinds, public readonly Course $course, int $sections)
     {
         $this->service = array_fill(0, count($kinds) * Histogram::PLACES, 0);
+        while (count($this->rooms) < $sections - 1) {
+            $this->rooms[] = array_fill(0, count($kinds) * Histogram::PLACES, 0);
+        }
         foreach ($kinds as $number) {
             $this->busyNs[$number * Histogram::PLACES] = 0;
         }
+    }
+
+    /** A slice has ended: empty room for the next one's response times, or those given where its section goes on. @param array<int, int> $times @return array<int, int> */
+    public function goOn(int $now, array $times): array
+    {
+        $section = $this->course->section;
+        $this->course->advance($now);
+        for (; $section < $this->course->section && $this->rooms; $section++) {
+            $this->past[] = $times;
+            $times = array_pop($this->rooms);
+        }
+        return $times;
     }
 
     /** Note an operation that did not bring the answer hoped for: take back what it would have counted. */
@@ -96,20 +116,39 @@ final class Record
     public function message(): array
     {
         $operations = [];
+        $open = $this->response !== [];
+        $last = $open ? $this->response : $this->service;
+        $parts = [...$this->past, $last, ...$this->rooms];
         foreach ($this->sums as $kind => $sum) {
             $number = $this->kinds[$kind];
+            $responses = self::whole($parts, [$number]);
             $operations[$kind] = [
                 'figures' => ['busy_ns' => $this->busyNs[$number * Histogram::PLACES]] + $sum,
                 'errors' => $this->errors[$kind] ?? [],
-                'service' => self::counted($this->service, $number),
-                'response' => self::counted($this->response, $number),
+                'service' => $open ? self::counted($this->service, $number) : $responses,
+                'response' => $open ? $responses : [],
             ];
         }
         return [
             'operations' => $operations, 'lag' => self::counted($this->lag, 0), 'played' => $this->played,
             'bound' => $this->bound, 'unsent' => $this->unsent, 'barriers' => $this->barriers,
-            'sent_ns' => $this->sentNs, 'ended_ns' => $this->endedNs,
+            'sent_ns' => $this->sentNs, 'ended_ns' => $this->endedNs, 'course' => $this->course->message(),
+            'sections' => count($parts) === 1 ? null : array_map(fn ($part) => self::whole([$part], $this->kinds), $parts),
         ];
+    }
+
+    /** The counts of so many parts and kinds together, by place. @param list<array<int, int>> $parts @param array<int> $numbers @return array<int, int> */
+    private static function whole(array $parts, array $numbers): array
+    {
+        $sum = [];
+        foreach ($parts as $part) {
+            foreach ($numbers as $number) {
+                foreach (self::counted($part, $number) as $place => $count) {
+                    $sum[$place] = ($sum[$place] ?? 0) + $count;
+                }
+            }
+        }
+        return $sum;
     }
 
     /** The counts of one kind that are not zero, by place. @param array<int, int> $counts @return array<int, int> */

@@ -225,6 +225,8 @@ final class Team
             ];
         }
         $startNs = $all('start_ns')[0];
+        $course = Course::merge($all('course'));
+        $sections = array_filter($all('sections'));
         return [
             'type' => 'done', 'phase' => $phase, 'operations' => (object) $operations,
             'elapsed_ns' => max(0, max($all('ended_ns')) - $startNs),
@@ -238,7 +240,18 @@ final class Team
             'cpu_user_ns' => array_sum($all('cpu_user_ns')),
             'cpu_system_ns' => array_sum($all('cpu_system_ns')),
             'barriers' => array_sum($all('barriers')),
+            'course' => $course,
+            'sections' => $course && $sections ? Course::sections($course, self::sectioned($sections)) : null,
         ];
+    }
+
+    /** A histogram for each section, of all lanes. @param list<list<array<int, int>>> $lanes @return list<string|null> */
+    private static function sectioned(array $lanes): array
+    {
+        return array_map(
+            static fn (int $section) => Histogram::encode(self::sum(array_column($lanes, $section))),
+            range(0, Course::SECTIONS - 1),
+        );
     }
 
     /** Sums by key. @param list<array<int|string, int>> $parts @return array<int|string, int> */
