@@ -1,35 +1,87 @@
-"""An open loop's window as it went, from what was noted of each operation (see `Course`)."""
+"""A window as it went: a thousand slices, what ended in each; a hundred of them are a section.
+
+In the window an operation costs a comparison: where a slice has ended, the lane says how many it
+had noted by then. Everything else comes after the window.
+"""
 
 from __future__ import annotations
 
-from itertools import compress
+from collections import Counter
 
-# So many slices at most, each a power of two of this long, so that those of workers fit together.
-_SLICES = 256
-_SHORTEST_NS = 1_000_000
+from judge import TIMEOUT
+from window import FOR_EVER_NS
 
-
-def course(records, start_ns):
-    """Even slices from the window's start: operations that ended in each, their response times."""
-    done = [_done(record) for record in records]
-    ends = [end - start_ns for each in done for end, _ in each]
-    if not ends:
-        return None
-    slice_ns = _SHORTEST_NS
-    while max(ends) // slice_ns >= _SLICES:
-        slice_ns *= 2
-    count = max(ends) // slice_ns + 1
-    ok, response_ns = [0] * count, [0] * count
-    for each in done:
-        for end, took in each:
-            at = max(0, end - start_ns) // slice_ns
-            ok[at] += 1
-            response_ns[at] += took
-    return {"slice_ns": slice_ns, "ok": ok, "response_ns": response_ns}
+_SECTIONS, _SECTION_SLICES = 10, 100
+_SLICES = _SECTIONS * _SECTION_SLICES
+# What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+_MOST_SLICES = 4 * _SLICES
 
 
-def _done(record):
-    """When each operation that was answered rightly ended, and its response time."""
-    right = [code >= 0 for code in record.codes]
-    responses = map(int.__add__, record.times, record.lags)
-    return list(compress(zip(record.ends, responses), right))
+class Course:
+    """One lane's slices. A window that ends by a number of operations has none."""
+
+    def __init__(self, window):
+        self._start_ns = window.start_ns
+        self.slice_ns = (window.duration_ns or 0) // _SLICES
+        self.end_ns = self._start_ns + self.slice_ns if self.slice_ns else FOR_EVER_NS
+        self._at = 0
+        self._marks = []  # slices that are over, and how many operations were noted by their end
+
+    def advance(self, now_ns, noted):
+        """Go on to the slice that an instant is in; when that ends."""
+        self._marks.append((self._at, noted))
+        self._at = min((now_ns - self._start_ns) // self.slice_ns, _MOST_SLICES - 1)
+        last = self._at == _MOST_SLICES - 1
+        self.end_ns = FOR_EVER_NS if last else self._start_ns + (self._at + 1) * self.slice_ns
+        return self.end_ns
+
+    def slices(self, noted):
+        """Each slice with operations: its number, how many were noted before it and by its end."""
+        before = 0
+        for at, by_then in [*self._marks, (self._at, noted)]:
+            if by_then > before:
+                yield at, before, by_then
+            before = by_then
+
+
+def told(records, encode):
+    """The course of all lanes and its sections, as they are sent."""
+    slice_ns = records[0].course.slice_ns
+    if not slice_ns:
+        return {"course": None, "sections": None}
+    ok, response_ns = Counter(), Counter()
+    in_section = [0] * _SECTIONS
+    times = [Counter() for _ in range(_SECTIONS)]
+    for record in records:
+        for at, first, last in record.course.slices(len(record.codes)):
+            section = min(at // _SECTION_SLICES, _SECTIONS - 1)
+            right, timed_ns = _ended(record, first, last, times[section])
+            ok[at] += right
+            response_ns[at] += timed_ns
+            in_section[section] += right
+        times[-1].update(waited_ns for _, waited_ns in record.unsent)
+    count = max(ok, default=0) + 1
+    course = {
+        "slice_ns": slice_ns,
+        "ok": [ok[at] for at in range(count)],
+        "response_ns": [response_ns[at] for at in range(count)],
+    }
+    sections = {
+        "length_ns": slice_ns * _SECTION_SLICES,
+        "ok": in_section,
+        "response": [encode(each) for each in times],
+    }
+    return {"course": course, "sections": sections}
+
+
+def _ended(record, first, last, times):
+    """How many of some operations succeeded, the sum of their response times; all go to `times`."""
+    codes, took = record.codes[first:last], record.times[first:last]
+    responses = list(map(int.__add__, took, record.lags[first:last])) if record.lags else took
+    if min(codes) >= 0:
+        times.update(responses)
+        return len(codes), sum(responses)
+    right = [response for code, response in zip(codes, responses) if code >= 0]
+    times.update(right)
+    times.update(response for code, response in zip(codes, responses) if code == TIMEOUT)
+    return len(right), sum(right)

@@ -12,7 +12,7 @@ from itertools import chain, count, islice, repeat
 
 import tasks
 import threads
-from course import course
+from course import Course, told
 from operations import Operations
 from record import Record, encode, summed
 from window import Window, clock, wait_until
@@ -79,7 +79,7 @@ class Player:
 
     def run(self, phase, ops, window):
         """Play one phase; blocks until it is over. The fields of `done`."""
-        self.records = [Record() for _ in self.sessions]
+        self.records = [Record(Course(window)) for _ in self.sessions]
         limits = [part(ops, t, len(self.sessions)) for t in range(len(self.sessions))]
         calls = [self._calls(t, phase, limit, window) for t, limit in enumerate(limits)]
         open_loop = self.tape.open_loop and phase != "prefill"
@@ -166,7 +166,7 @@ class Player:
             "cpu_user_ns": int((after.ru_utime - before.ru_utime) * 1e9),
             "cpu_system_ns": int((after.ru_stime - before.ru_stime) * 1e9),
             "barriers": sum(record.barriers for record in records),
-            "course": course(records, start_ns) if self.waits else None,
+            **told(records, encode),
         }
 
 

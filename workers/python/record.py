@@ -25,12 +25,12 @@ _LOOKS_UP = READS | STEPS | {"delete", "touch"}
 class Record:
     """The notes of one lane."""
 
-    def __init__(self):
+    def __init__(self, course):
+        self.course = course
         self.numbers = array("Q")  # which record of the tape
         self.codes = array("q")  # what it came to, see judge.py
         self.times = array("Q")  # ns from its call to its end
         self.lags = array("Q")  # open loop: ns from its due instant to its call
-        self.ends = array("Q")  # open loop: when it ended
         self.unsent = []  # open loop: (number, ns that it waited) of what was never sent
         self.failed = self.bound = self.peak = self.barriers = 0
         self.sent_ns = self.ended_ns = 0
@@ -50,9 +50,18 @@ def encode(counts):
     if not counts:
         return None
     histogram = HdrHistogram(LOWEST_NS, HIGHEST_NS, DIGITS)
-    for value, count in counts.items():
+    for value, count in _bucketed(counts).items():
         histogram.record_value(min(max(value, LOWEST_NS), HIGHEST_NS), count)
     return histogram.encode().decode()
+
+
+def _bucketed(counts):
+    """Counts by the least value of each bucket: to find one is what takes time in a histogram."""
+    sums = Counter()
+    for value, count in counts.items():
+        shift = max(0, value.bit_length() - 11)
+        sums[value >> shift << shift] += count
+    return sums
 
 
 class Sum:

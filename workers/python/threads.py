@@ -15,6 +15,8 @@ from window import clock, wait_until
 def closed(session, calls, window, record, _active):
     """Call after call until the window ends."""
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
+    course = record.course
+    slice_ends_ns = course.end_ns
     now = clock()
     for function, arguments, judge, op in calls:
         if now >= window.end_ns:
@@ -31,6 +33,8 @@ def closed(session, calls, window, record, _active):
             code = TIMEOUT
         if code < 0:
             record.failed += 1
+        if now >= slice_ends_ns:
+            slice_ends_ns = course.advance(now, len(record.codes))
         number(op.number)
         code_of(code)
         time_of(now - began)
@@ -44,7 +48,7 @@ def opened(session, calls, window, record, active):
     popping are atomic.
     """
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
-    lag_of, end_of = record.lags.append, record.ends.append
+    lag_of, course = record.lags.append, record.course
     begin, end = active.append, active.pop
     now = 0
     for due, function, arguments, judge, op in calls:
@@ -68,11 +72,12 @@ def opened(session, calls, window, record, active):
             code = TIMEOUT
         if code < 0:
             record.failed += 1
+        if now >= course.end_ns:
+            course.advance(now, len(record.codes))
         number(op.number)
         code_of(code)
         time_of(now - began)
         lag_of(began - due)
-        end_of(now)
     record.sent_ns = record.ended_ns = now or window.start_ns
 
 

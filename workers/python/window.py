@@ -17,6 +17,7 @@ class Window:
 
     def __init__(self, start_ns, duration_ns, timeout_ns):
         self.start_ns = start_ns
+        self.duration_ns = duration_ns
         self.planned_end_ns = FOR_EVER_NS if duration_ns is None else start_ns + duration_ns
         self.end_ns = self.planned_end_ns
         self.stopped = False

@@ -5,7 +5,7 @@ request.py     what `prepare` asks for         tasks.py    the measured loop of 
 tape.py        the tape, checked               window.py   when a run begins and ends
 operations.py  its records, made ready         judge.py    what an answer comes to
 player.py      a prepared trial, its phases    record.py   what is noted, and its sums
-course.py      an open loop's window, by slices
+course.py      the window by slices
 clients/       one file for each library, see clients/__init__.py
 """
 
@@ -86,7 +86,7 @@ class Worker:
             "type": "ready", "protocol": 1, "client": f"{prefix}/{self.name.replace('_', '-')}",
             "library": client.LIBRARY, "library_version": version, "language": "python",
             "runtime": f"{implementation} {platform.python_version()}",
-            "capabilities": [*client.WIRES, *client.FEATURES, *kinds],
+            "capabilities": [*client.WIRES, *client.FEATURES, "course", *kinds],
         }  # fmt: skip
 
     def prepare(self, request):
