@@ -75,7 +75,7 @@ def _then_and_now(
 ) -> list[Section]:
     """What the original of a suite published, beside what was measured."""
     if experiment.name == "emcache":
-        return emcache.sections(outcomes)
+        return emcache.sections([o for o in outcomes if not is_again(o.trial.cell)])
     if experiment.name in _PUBLISHED:
         return published.sections(experiment.name, outcomes, summaries)
     return []
