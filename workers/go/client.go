@@ -80,7 +80,7 @@ func (c *Client) inProcess() bool { return c.Wires[0] == "none" }
 
 func (c *Client) capabilities() []string {
 	lane := c.New().Lane()
-	listed := slices.Concat(c.Wires, c.Features)
+	listed := slices.Concat(c.Wires, c.Features, []string{"course"})
 	for kind := range Kind(kindCount) {
 		if _, can := lane[kind]; can {
 			listed = append(listed, kind.String())

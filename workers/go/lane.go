@@ -5,8 +5,6 @@ package main
 import (
 	"math"
 	"sync/atomic"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // How often a lane says how far it is; the worker tells it on once a second.
@@ -31,8 +29,10 @@ type lane struct {
 	names   []string
 	open    bool
 
-	tallies      [kindCount]*Tally
-	lags         *hdr.Histogram
+	sections     [][kindCount]*Tally // one for each part of the window, or one for all of it
+	tallies      *[kindCount]*Tally  // of the section that is going on
+	course       *course
+	lags         *Times
 	sentNs       int64
 	endedNs      int64
 	bound        int64
@@ -65,16 +65,24 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 	if prefill {
 		l.at = l.place
 	}
-	l.tallies = [kindCount]*Tally{}
-	for kind := range l.tallies {
-		wanted := l.tape.kinds[kind] && !prefill || prefill && Kind(kind) == Set.kind(false)
-		if wanted {
-			l.tallies[kind] = newTally(l.open)
+	l.free()
+	l.course = newCourse(window.startNs, window.durationNs)
+	l.sections = make([][kindCount]*Tally, 1)
+	if l.course.sliceNs > 0 {
+		l.sections = make([][kindCount]*Tally, sectionCount)
+	}
+	for section := range l.sections {
+		for kind := range kindCount {
+			wanted := l.tape.kinds[kind] && !prefill || prefill && Kind(kind) == Set.kind(false)
+			if wanted {
+				l.sections[section][kind] = newTally(l.open)
+			}
 		}
 	}
+	l.tallies = &l.sections[0]
 	l.lags = nil
 	if l.open {
-		l.lags = newHistogram()
+		l.lags = newTimes()
 	}
 	l.sentNs, l.endedNs = window.startNs, window.startNs
 	l.bound, l.unsent, l.peak, l.played, l.faults = 0, 0, 0, 0, 0
@@ -82,6 +90,19 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 	l.told.Store(0)
 	l.failed.Store(0)
 	l.alive.Store(window.startNs)
+}
+
+// free gives back what the last run was noted into.
+func (l *lane) free() {
+	l.lags.free()
+	for _, tallies := range l.sections {
+		for _, tally := range tallies {
+			if tally != nil {
+				tally.free()
+			}
+		}
+	}
+	l.sections, l.lags = nil, nil
 }
 
 // next makes the lane's next operation ready; false if there is none.
@@ -213,11 +234,16 @@ func (l *lane) call(due int64, open bool) int64 {
 	lag := int64(0)
 	if open {
 		lag = began - due
-		put(l.lags, lag)
+		l.lags.put(lag)
+	}
+	if now >= l.course.endNs {
+		l.tallies = &l.sections[l.course.advance(now)]
 	}
 	l.tallies[l.op.Kind].note(&l.op, result, now-began, lag)
 	l.played++
-	if result.Fault != Fine {
+	if result.Fault == Fine {
+		l.course.note(lag + now - began)
+	} else {
 		l.faults++
 	}
 	l.sentNs = now
@@ -239,7 +265,7 @@ func (l *lane) leave(due int64, window *Window) {
 	now := clock()
 	end := min(window.endNs.Load(), now)
 	for due < end {
-		put(l.tallies[l.op.Kind].response, now-due)
+		l.tallies[l.op.Kind].response.put(now - due)
 		l.unsent++
 		l.advance()
 		if !l.next() {

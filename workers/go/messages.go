@@ -64,6 +64,22 @@ type Done struct {
 	Reconnects    int64                 `json:"reconnects"`
 	CPUUserNs     int64                 `json:"cpu_user_ns"`
 	CPUSystemNs   int64                 `json:"cpu_system_ns"`
+	Course        *Course               `json:"course"`
+	Sections      *Sections             `json:"sections"`
+}
+
+// Course is a window in slices.
+type Course struct {
+	SliceNs    int64   `json:"slice_ns"`
+	OK         []int64 `json:"ok"`
+	ResponseNs []int64 `json:"response_ns"`
+}
+
+// Sections are a window's parts, each with its histogram.
+type Sections struct {
+	LengthNs int64     `json:"length_ns"`
+	OK       []int64   `json:"ok"`
+	Response []*string `json:"response"`
 }
 
 // Operation is what one kind of operation came to.

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // A call that outlasts every time-out by this much will not come back.
@@ -44,6 +42,9 @@ func newPlayer(client *Client, setup *Setup, segment [2]int) (*Player, error) {
 }
 
 func (p *Player) close() {
+	for _, l := range p.lanes {
+		l.free()
+	}
 	p.session.Close()
 	p.tape.close()
 }
@@ -118,7 +119,7 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 
 func (p *Player) done(window *Window) (*Done, error) {
 	done := &Done{Type: "done"}
-	var lags *hdr.Histogram
+	var lags *Times
 	atOnce := int64(0) // in a closed loop each lane that plays is always in a call
 	for _, l := range p.lanes {
 		done.ElapsedNs = max(done.ElapsedNs, l.endedNs-window.startNs)
@@ -130,15 +131,19 @@ func (p *Player) done(window *Window) (*Done, error) {
 			atOnce++
 		}
 		if l.lags != nil && lags == nil {
-			lags = newHistogram()
+			lags = newTimes()
 		}
 		if l.lags != nil {
-			lags.Merge(l.lags)
+			lags.add(l.lags)
 		}
 	}
 	done.MaxInFlight = max(done.MaxInFlight, atOnce)
 	var err error
-	if done.Lag, err = encode(lags); err != nil {
+	defer lags.free()
+	if done.Lag, err = lags.encode(); err != nil {
+		return nil, err
+	}
+	if done.Course, done.Sections, err = courseOf(p.lanes); err != nil {
 		return nil, err
 	}
 	done.Operations, err = sum(p.lanes, lags != nil)

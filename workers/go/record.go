@@ -5,47 +5,37 @@
 
 package main
 
-import (
-	"maps"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-)
-
-const (
-	lowestNs  = 1
-	highestNs = 100_000_000_000
-	digits    = 3
-)
+import "maps"
 
 // Tally is what one kind of operation came to in one lane.
 type Tally struct {
 	attempts, ok, hits, misses, notStored, wrong int64
 	keys, valueBytes, keyBytes, busyNs           int64
 	errors                                       [faultCount]int64
-	service                                      *hdr.Histogram
-	response                                     *hdr.Histogram // of an open loop
+	service                                      *Times
+	response                                     *Times // of an open loop
 }
 
 func newTally(open bool) *Tally {
-	tally := &Tally{service: newHistogram()}
+	tally := &Tally{service: newTimes()}
 	if open {
-		tally.response = newHistogram()
+		tally.response = newTimes()
 	}
 	return tally
 }
 
-func newHistogram() *hdr.Histogram { return hdr.New(lowestNs, highestNs, digits) }
-
-// put records a time; one beyond the bounds counts as the bound.
-func put(h *hdr.Histogram, ns int64) { _ = h.RecordValue(min(max(ns, lowestNs), highestNs)) }
+func (t *Tally) free() {
+	t.service.free()
+	t.response.free()
+}
 
 // note counts an operation: the time in its call, and how long after its due instant that began.
 func (t *Tally) note(op *Op, result Result, serviceNs, lagNs int64) {
 	t.attempts++
 	if result.Fault == Fine || result.Fault == TimedOut {
-		put(t.service, serviceNs)
+		t.service.put(serviceNs)
 		if t.response != nil {
-			put(t.response, lagNs+serviceNs)
+			t.response.put(lagNs + serviceNs)
 		}
 	}
 	switch result.Fault {
@@ -88,10 +78,18 @@ func (t *Tally) add(other *Tally) {
 	for fault, count := range other.errors {
 		t.errors[fault] += count
 	}
-	t.service.Merge(other.service)
+	t.service.add(other.service)
 	if t.response != nil {
-		t.response.Merge(other.response)
+		t.response.add(other.response)
 	}
+}
+
+// responses are its response times: in a closed loop they are the same samples as the service's.
+func (t *Tally) responses() *Times {
+	if t.response != nil {
+		return t.response
+	}
+	return t.service
 }
 
 func (t *Tally) message() (*Operation, error) {
@@ -106,46 +104,36 @@ func (t *Tally) message() (*Operation, error) {
 		}
 	}
 	var err error
-	if told.Service, err = encode(t.service); err != nil {
+	if told.Service, err = t.service.encode(); err != nil {
 		return nil, err
 	}
 	told.Response = told.Service // in a closed loop the two are the same samples
 	if t.response != nil {
-		told.Response, err = encode(t.response)
+		told.Response, err = t.response.encode()
 	}
 	return told, err
-}
-
-// encode is a histogram as it travels; nil if there is nothing in it.
-func encode(h *hdr.Histogram) (*string, error) {
-	if h == nil || h.TotalCount() == 0 {
-		return nil, nil
-	}
-	bytes, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return nil, err
-	}
-	text := string(bytes)
-	return &text, nil
 }
 
 // sum is the operations of all lanes by kind, as they are sent.
 func sum(lanes []*lane, open bool) (map[string]*Operation, error) {
 	whole := map[Kind]*Tally{}
 	for _, l := range lanes {
-		for kind, tally := range l.tallies {
-			if tally == nil || tally.attempts == 0 && (tally.response == nil || tally.response.TotalCount() == 0) {
-				continue
+		for _, tallies := range l.sections {
+			for kind, tally := range tallies {
+				if tally == nil || tally.attempts == 0 && !tally.responses().any() {
+					continue
+				}
+				if whole[Kind(kind)] == nil {
+					whole[Kind(kind)] = newTally(open)
+				}
+				whole[Kind(kind)].add(tally)
 			}
-			if whole[Kind(kind)] == nil {
-				whole[Kind(kind)] = newTally(open)
-			}
-			whole[Kind(kind)].add(tally)
 		}
 	}
 	told := map[string]*Operation{}
 	for kind := range maps.Keys(whole) {
 		message, err := whole[kind].message()
+		whole[kind].free()
 		if err != nil {
 			return nil, err
 		}

@@ -28,10 +28,11 @@ func clock() int64 { return int64(time.Since(epoch)) }
 
 // Window is shared by the lanes of a run. Its end moves to now when the run is stopped.
 type Window struct {
-	startNs   int64
-	timeoutNs int64
-	endNs     atomic.Int64
-	stopped   atomic.Bool
+	startNs    int64
+	durationNs int64 // 0 where it ends by a number of operations
+	timeoutNs  int64
+	endNs      atomic.Int64
+	stopped    atomic.Bool
 }
 
 func newWindow(startUnixNs int64, durationMs *int64, timeout time.Duration) *Window {
@@ -39,7 +40,8 @@ func newWindow(startUnixNs int64, durationMs *int64, timeout time.Duration) *Win
 	window := &Window{startNs: clock() + ahead, timeoutNs: int64(timeout)}
 	window.endNs.Store(math.MaxInt64)
 	if durationMs != nil {
-		window.endNs.Store(window.startNs + *durationMs*1_000_000)
+		window.durationNs = *durationMs * 1_000_000
+		window.endNs.Store(window.startNs + window.durationNs)
 	}
 	return window
 }

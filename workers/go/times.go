@@ -1,0 +1,84 @@
+// Times in HdrHistogram's own buckets, in memory that the collector does not know of: what is noted
+// must not change how often it runs.
+
+package main
+
+import (
+	"fmt"
+	"math/bits"
+	"syscall"
+	"unsafe"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const (
+	lowestNs  = 1
+	highestNs = 100_000_000_000
+	digits    = 3
+	// Each ns up to 2048, then 1024 steps to each doubling.
+	linearBits  = 11
+	bucketCount = 28 << (linearBits - 1)
+)
+
+// Times are counts by bucket. Pages that are never written to take no memory.
+type Times struct {
+	counts []int64
+	pages  []byte
+}
+
+func newTimes() *Times {
+	const size = bucketCount * int(unsafe.Sizeof(int64(0)))
+	pages, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		panic(fmt.Sprintf("no memory for a histogram: %v", err))
+	}
+	return &Times{unsafe.Slice((*int64)(unsafe.Pointer(&pages[0])), bucketCount), pages}
+}
+
+// free gives the memory back; they hold nothing any more.
+func (t *Times) free() {
+	if t != nil {
+		_ = syscall.Munmap(t.pages)
+		t.counts, t.pages = nil, nil
+	}
+}
+
+// put records a time; one beyond the bounds counts as the bound.
+func (t *Times) put(ns int64) {
+	value := uint64(min(max(ns, lowestNs), highestNs))
+	shift := max(bits.Len64(value)-linearBits, 0)
+	t.counts[shift<<(linearBits-1)+int(value>>shift)]++
+}
+
+func (t *Times) add(other *Times) {
+	for i, count := range other.counts {
+		t.counts[i] += count
+	}
+}
+
+// any tells whether there is a time.
+func (t *Times) any() bool {
+	for _, count := range t.counts {
+		if count != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// encode is a histogram as it travels; nil if there is nothing in it.
+func (t *Times) encode() (*string, error) {
+	if t == nil || !t.any() {
+		return nil, nil
+	}
+	counted := hdr.Import(&hdr.Snapshot{
+		LowestTrackableValue: lowestNs, HighestTrackableValue: highestNs, SignificantFigures: digits, Counts: t.counts,
+	})
+	bytes, err := counted.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return nil, err
+	}
+	text := string(bytes)
+	return &text, nil
+}
