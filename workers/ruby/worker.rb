@@ -7,7 +7,8 @@
 #   lib/lane.rb      the measured loops                 lib/record.rb     what is noted, and its sums
 #   lib/window.rb    when a run begins and ends         lib/histogram.rb  HdrHistogram, in Ruby
 #   lib/session.rb   what a client file has             lib/complaints.rb what libraries log
-#   clients/         one file for each client           lib/gems.rb       where a library is loaded from
+#   lib/course.rb    the window by slices               lib/gems.rb       where a library is loaded from
+#   clients/         one file for each client
 #   lib/dalli_gem.rb, lib/rails_store.rb                what several clients share
 #
 # Lanes are Ruby threads: one runs at a time, as in every program on this interpreter.
@@ -22,7 +23,7 @@ Gems.prepare(ARGV[0].to_s)
 require 'io/wait'
 require 'json'
 
-%w[tape judge histogram session window complaints record lane player].each { |part| require_relative "lib/#{part}" }
+%w[tape judge histogram session window course complaints record lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0
@@ -106,7 +107,7 @@ class Worker
     {
       type: 'ready', protocol: 1, client: "ruby/#{@name}", library: @client::LIBRARY, language: 'ruby',
       library_version: @client.library_version, runtime: "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}",
-      capabilities: [*@client.wires, 'threads', 'open_loop', *@client::FEATURES, *@client.kinds]
+      capabilities: [*@client.wires, 'threads', 'open_loop', 'course', *@client::FEATURES, *@client.kinds]
     }
   rescue LoadError => e
     raise Unsupported.new("#{@name}: #{e.message}", Gems.remedy(@name))

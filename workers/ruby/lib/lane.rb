@@ -29,10 +29,13 @@ class Lane
   end
 
   # Make all ready for a phase, before its window is known.
-  def ready(phase, ops)
+  def ready(phase, ops, duration_ms)
     @prefill = phase == 'prefill'
     @open_loop = @tape.open_loop? && !@prefill
-    @record = Record.new(@bases, @open_loop)
+    course = Course.new(duration_ms)
+    sections = course.sliced? && @lanes * @bases.size <= Course::MOST_SECTIONED ? Course::SECTIONS : 1
+    @record = Record.new(@bases, @open_loop, course, sections)
+    @response_ns = 0
     @limit = @prefill ? prefill(whole: false).count : ops || Window::FOR_EVER_NS
     @limit = 0 if @length.zero? && !@prefill
   end
@@ -41,9 +44,11 @@ class Lane
   def play(window)
     @window = window
     @now = @record.sent_ns = window.start_ns
+    @record.course.start(window.start_ns)
     window.wait(window.start_ns)
     @open_loop ? opened : closed
     @record.ended_ns = @record.sent_ns
+    @record.go_on(0, @open_loop ? @response_ns : @record.busy_ns.values.sum)
     end_quiet if @quiet && !@prefill && @record.played.positive?
   end
 
@@ -101,6 +106,7 @@ class Lane
     played = record.played
     limit = @limit
     now = @now
+    slice_ends_ns = record.course.end_ns
     clock = Process::CLOCK_MONOTONIC
     chunk.each do |op|
       break if now >= window.end_ns || played == limit
@@ -116,6 +122,11 @@ class Lane
         answer = e
       end
       took = now - began
+      if now >= slice_ends_ns
+        record.go_on(now, busy_ns.values.sum)
+        service = record.service
+        slice_ends_ns = record.course.end_ns
+      end
       record.played = played += 1
       if took < timeout_ns && op.want === answer # rubocop:disable Style/CaseEquality
         shift = took.bit_length - 11
@@ -177,6 +188,7 @@ class Lane
 
   def note_open(op, answer, due, began)
     took = @now - began
+    @record.go_on(@now, @response_ns) if @now >= @record.course.end_ns
     @record.played += 1
     @record.sent_ns = @now
     @record.lag[Histogram.place(began - due)] += 1
@@ -188,6 +200,7 @@ class Lane
       code = note(op, answer, took, began)
     end
     @record.response[op.base + Histogram.place(@now - due)] += 1 if code >= 0 || code == Judge::TIMEOUT
+    @response_ns += @now - due if code >= 0
   end
 
   # What was due in the window and will not be sent: it waited at least until now.

@@ -30,7 +30,7 @@ class Player
 
   # Begin a phase: its window, and a thread that returns the fields of `done`.
   def start(phase, ops, duration_ms, start_unix_ns)
-    @lanes.each_with_index { |lane, t| lane.ready(phase, ops && part(ops, t, @lanes.size)) }
+    @lanes.each_with_index { |lane, t| lane.ready(phase, ops && part(ops, t, @lanes.size), duration_ms) }
     # What was made ready has to be old before the window: a young one is looked at in each collection.
     4.times { GC.start }
     ahead_ns = [START_AHEAD_NS, start_unix_ns - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
@@ -56,31 +56,38 @@ class Player
   end
 
   def done(phase, window, records, before, after)
+    course = Course.message(records.map(&:course))
     {
       type: 'done', phase: phase, operations: operations(records),
       elapsed_ns: [0, *records.map { |record| record.ended_ns - window.start_ns }].max,
       send_elapsed_ns: [0, *records.map { |record| record.sent_ns - window.start_ns }].max,
-      lag: Histogram.encode(sum(records.map { |record| Record.counted(record.lag, 0) })),
+      lag: Histogram.encode(Record.sum(records.map { |record| Record.counted(record.lag, 0) })),
       max_in_flight: records.count { |record| record.played.positive? },
       bound: records.sum(&:bound), unsent: records.sum(&:unsent),
       # A library that connects again does not say so: these would be the worker's own, none.
       reconnects: 0,
       cpu_user_ns: ((after.utime - before.utime) * 1e9).round,
       cpu_system_ns: ((after.stime - before.stime) * 1e9).round,
-      barriers: records.sum(&:barriers)
+      barriers: records.sum(&:barriers), course: course, sections: course && sections(course, records)
     }
+  end
+
+  # Those of all lanes; nil where they keep none.
+  def sections(course, records)
+    parts = records.map(&:sections).transpose
+    return unless parts.size == Course::SECTIONS
+
+    histograms = parts.map { |part| Histogram.encode(Record.sum(part)) }
+    Course.sections(course, records.first.course.length_ns, histograms)
   end
 
   def operations(records)
     parts = records.map(&:operations)
     parts.flat_map(&:keys).uniq.to_h do |kind|
-      figures, errors, service, response = parts.filter_map { |part| part[kind] }.transpose.map { |each| sum(each) }
+      figures, errors, service, response = parts.filter_map { |part| part[kind] }.transpose.map { |each| Record.sum(each) }
       coded = Histogram.encode(service)
       # In a closed loop the two are the same.
       [kind, { **figures, errors: errors, service: coded, response: @tape.open_loop? && !response.empty? ? Histogram.encode(response) : coded }]
     end
   end
-
-  # Sums by key.
-  def sum(parts) = parts.reduce({}) { |sum, part| sum.merge(part) { |_, a, b| a + b } }
 end

@@ -9,18 +9,33 @@ class Record
 
   # Service and response times of all kinds, one histogram after the other: counts by place.
   # `busy_ns`: time in the calls of the operations that are done, by where their histogram begins.
-  attr_reader :service, :response, :lag, :busy_ns, :errors
+  attr_reader :service, :response, :lag, :busy_ns, :errors, :course
   attr_accessor :played, :failed, :bound, :unsent, :barriers, :sent_ns, :ended_ns
 
-  def initialize(bases, open_loop)
+  # `sections`: how many parts of the window have response times of their own. In a closed loop they
+  # are its service times.
+  def initialize(bases, open_loop, course, sections)
     @bases = bases
-    @service = Array.new(bases.size * Histogram::PLACES, 0)
-    @response = open_loop ? @service.dup : []
+    @open_loop = open_loop
+    @course = course
+    @parts = Array.new(sections) { Array.new(bases.size * Histogram::PLACES, 0) }
+    @service = open_loop ? Array.new(bases.size * Histogram::PLACES, 0) : @parts.first
+    @response = open_loop ? @parts.first : []
     @lag = open_loop ? Array.new(Histogram::PLACES, 0) : []
     @busy_ns = bases.values.to_h { |base| [base, 0] }
     @sums = Hash.new { |sums, kind| sums[kind] = FIGURES.to_h { |name| [name, 0] } }
     @errors = Hash.new { |errors, kind| errors[kind] = Hash.new(0) }
     @played = @failed = @bound = @unsent = @barriers = @sent_ns = @ended_ns = 0
+  end
+
+  # A slice of the window has ended, in which response times came to this sum: go on to another.
+  def go_on(now_ns, took_ns)
+    @course.close(@played - @failed, took_ns)
+    return unless now_ns >= @course.end_ns
+
+    @course.advance(now_ns)
+    part = @parts[[@course.section, @parts.size - 1].min]
+    @open_loop ? @response = part : @service = part
   end
 
   # Note an operation that did not bring the answer hoped for: take back what it would have counted.
@@ -69,9 +84,19 @@ class Record
   def operations
     @sums.to_h do |kind, sum|
       base = @bases[kind]
-      [kind, [sum.merge(busy_ns: @busy_ns[base]), @errors[kind], Record.counted(@service, base), Record.counted(@response, base)]]
+      whole = Record.sum(@parts.map { |part| Record.counted(part, base) })
+      times = @open_loop ? [Record.counted(@service, base), whole] : [whole, {}]
+      [kind, [sum.merge(busy_ns: @busy_ns[base]), @errors[kind], *times]]
     end
   end
+
+  # The response times of each section, of all kinds: counts by place.
+  def sections
+    @parts.map { |part| Record.sum(@bases.values.map { |base| Record.counted(part, base) }) }
+  end
+
+  # Sums by key.
+  def self.sum(parts) = parts.reduce({}) { |sum, part| sum.merge(part) { |_, a, b| a + b } }
 
   # The counts of one histogram that are not zero, by place.
   def self.counted(counts, base)

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+# A window as it went: a thousand slices, what ended in each; a hundred of them are a section. Where a
+# slice has ended the lane tells what it has done by then, so an operation costs a comparison.
+class Course
+  SECTIONS = 10
+  SECTION_SLICES = 100
+  SLICES = SECTIONS * SECTION_SLICES
+  # What ends after the window, in an open loop that is late, has slices too; the last has the rest.
+  MOST_SLICES = 4 * SLICES
+  # Histograms take 230 kB each: beyond so many lanes and kinds there are no sections.
+  MOST_SECTIONED = 64
+
+  # When the slice that is going on ends; its section.
+  attr_reader :end_ns, :section, :slice_ns, :ok, :response_ns
+
+  # `duration_ms` is nil where a window ends by a number of operations: it has no slices.
+  def initialize(duration_ms)
+    @slice_ns = duration_ms ? duration_ms * 1_000_000 / SLICES : 0
+    @ok = Array.new(MOST_SLICES, 0)
+    @response_ns = Array.new(MOST_SLICES, 0)
+    @at = @section = @done = @took_ns = 0
+    @end_ns = Window::FOR_EVER_NS
+  end
+
+  def start(start_ns)
+    @start_ns = start_ns
+    @end_ns = start_ns + @slice_ns if sliced?
+  end
+
+  def sliced? = @slice_ns.positive?
+
+  def length_ns = @slice_ns * SECTION_SLICES
+
+  # So many operations, with response times of this sum, were done in the slices up to this one.
+  def close(done, took_ns)
+    @ok[@at] += done - @done
+    @response_ns[@at] += took_ns - @took_ns
+    @done = done
+    @took_ns = took_ns
+  end
+
+  # Go on to the slice that an instant is in.
+  def advance(now_ns)
+    @at = [(now_ns - @start_ns) / @slice_ns, MOST_SLICES - 1].min
+    @end_ns = @at == MOST_SLICES - 1 ? Window::FOR_EVER_NS : @start_ns + ((@at + 1) * @slice_ns)
+    @section = Course.section(@at)
+  end
+
+  def self.section(slice) = [slice / SECTION_SLICES, SECTIONS - 1].min
+
+  # Those of all lanes as they are sent; nil without slices.
+  def self.message(courses)
+    return unless courses.first.sliced?
+
+    used = 1 + courses.map { |course| course.ok.rindex(&:positive?) || 0 }.max
+    sum = ->(of) { courses.map { |course| of.to_proc.call(course).first(used) }.transpose.map(&:sum) }
+    { slice_ns: courses.first.slice_ns, ok: sum.call(:ok), response_ns: sum.call(:response_ns) }
+  end
+
+  # The sections that a course consists of, with the histograms of each.
+  def self.sections(course, length_ns, histograms)
+    ok = Array.new(SECTIONS, 0)
+    course[:ok].each_with_index { |count, slice| ok[section(slice)] += count }
+    { length_ns: length_ns, ok: ok, response: histograms }
+  end
+end
