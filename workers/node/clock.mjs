@@ -28,7 +28,8 @@ export class Window {
   constructor(startUnixNs, durationMs, timeoutNs) {
     const unixNs = (performance.timeOrigin + performance.now()) * 1e6;
     this.startNs = clock() + Math.max(AHEAD_NS, startUnixNs - unixNs);
-    this.endNs = durationMs === null ? Infinity : this.startNs + durationMs * 1e6;
+    this.durationNs = durationMs === null ? Infinity : durationMs * 1e6;
+    this.endNs = this.startNs + this.durationNs;
     this.timeoutNs = timeoutNs;
     this.stopped = false;
   }

@@ -120,7 +120,7 @@ export class Player {
   done(phase, { sentNs, barriers, cpu, reconnects }) {
     const { run } = this;
     const operations = {};
-    run.tallies.forEach((tally, kind) => {
+    run.whole.forEach((tally, kind) => {
       if (tally.attempts > 0 || tally.response?.sumNs > 0) operations[KINDS[kind]] = tally.message();
     });
     const since = (ns) => Math.max(0, Math.round(ns - run.window.startNs));
@@ -138,6 +138,8 @@ export class Player {
       cpu_user_ns: cpu.user * 1000,
       cpu_system_ns: cpu.system * 1000,
       barriers,
+      course: run.course.message(),
+      sections: run.course.sections(run.sections),
     };
   }
 

@@ -1,7 +1,8 @@
 // The loops that are measured: a closed one, and one with a schedule.
 
-import { TIMEOUT } from './judge.mjs';
+import { FINE, TIMEOUT } from './judge.mjs';
 import { clock, nap, restMs } from './clock.mjs';
+import { Course, SECTIONS } from './course.mjs';
 import { SET } from './kinds.mjs';
 import { Lost } from './request.mjs';
 import { Tally, Times } from './tally.mjs';
@@ -16,8 +17,13 @@ class Run {
     this.window = window;
     this.timeoutNs = window.timeoutNs;
     this.open = open;
-    this.tallies = [];
-    for (const kind of kinds) this.tallies[kind] = new Tally(kind, open);
+    this.course = new Course(window.startNs, window.durationNs);
+    this.sections = [];
+    for (let i = 0; i < (this.course.sliceNs > 0 ? SECTIONS : 1); i++) {
+      this.sections[i] = [];
+      for (const kind of kinds) this.sections[i][kind] = new Tally(kind, open);
+    }
+    this.tallies = this.sections[0]; // of the section that is going on
     this.lags = open ? new Times() : null;
     this.active = this.peak = this.bound = this.unsent = 0;
     this.endedNs = window.startNs;
@@ -36,7 +42,11 @@ class Run {
       lagNs = call.beganNs - call.dueNs;
       this.lags.note(lagNs);
     }
-    this.tallies[call.kind].note(call, tookNs, lagNs, tookNs >= this.timeoutNs ? TIMEOUT : fault);
+    const came = tookNs >= this.timeoutNs ? TIMEOUT : fault;
+    const { course } = this;
+    if (now >= course.endNs) this.tallies = this.sections[course.advance(now)];
+    this.tallies[call.kind].note(call, tookNs, lagNs, came);
+    if (came === FINE) course.note(lagNs + tookNs);
     this.endedNs = now;
   }
 
@@ -49,11 +59,23 @@ class Run {
   get progress() {
     let ops = 0;
     let errors = 0;
-    for (const tally of this.tallies) {
-      ops += tally?.ok ?? 0;
-      errors += tally?.failures ?? 0;
+    for (const tally of this.sections.flat()) {
+      ops += tally.ok;
+      errors += tally.failures;
     }
     return { ops, errors };
+  }
+
+  /** The tallies of the whole window, by kind. */
+  get whole() {
+    const whole = [];
+    for (const tallies of this.sections) {
+      tallies.forEach((tally, kind) => {
+        whole[kind] ??= new Tally(kind, this.open);
+        whole[kind].add(tally);
+      });
+    }
+    return whole;
   }
 
   /** Look after calls that last too long: give them up where the library forgets them, or the run. */

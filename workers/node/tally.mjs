@@ -36,6 +36,12 @@ export class Times {
     this.counts[(shift << HALF_BITS) + (value >>> shift)] += 1;
   }
 
+  add(other) {
+    other.counts.forEach((count, i) => (this.counts[i] += count));
+    this.large.push(...other.large);
+    this.sumNs += other.sumNs;
+  }
+
   /** As it travels; null if there is nothing in it. */
   encode() {
     const made = hdr.build({ ...BOUNDS, bitBucketSize: 64 });
@@ -69,6 +75,8 @@ function readable(blob) {
   return Buffer.concat([head, packed]).toString('base64');
 }
 
+const FIGURES = ['attempts', 'ok', 'hits', 'notStored', 'wrong', 'keys', 'bytes', 'keyBytes', 'busyNs'];
+
 /** The counts of one kind. */
 export class Tally {
   constructor(kind, open) {
@@ -99,6 +107,18 @@ export class Tally {
     }
     this.service.note(tookNs);
     if (this.response !== null) this.response.note(lagNs + tookNs);
+  }
+
+  /** Response times: in a closed loop they are the same samples as the service's. */
+  get responses() {
+    return this.response ?? this.service;
+  }
+
+  add(other) {
+    for (const figure of FIGURES) this[figure] += other[figure];
+    other.errors.forEach((count, fault) => (this.errors[fault] += count));
+    this.service.add(other.service);
+    if (this.response !== null) this.response.add(other.response);
   }
 
   get failures() {

@@ -5,7 +5,8 @@
 //   tape.mjs     the tape, checked              judge.mjs    what an answer comes to
 //   kinds.mjs    the kinds of operation         tally.mjs    what is noted, and its sums
 //   player.mjs   one prepared trial             clock.mjs    when a run begins and ends
-//   sockets.mjs  the connections                clients/     one file for each library
+//   sockets.mjs  the connections                course.mjs   the window by slices
+//   clients/     one file for each library
 //
 // A caller is a lane, all lanes run on one event loop, as a program for Node has it. Each has a
 // connection of its own unless fewer are asked for.
@@ -102,7 +103,7 @@ class Worker {
       library_version: version,
       language: 'node',
       runtime: `Node.js ${process.version}, V8 ${process.versions.v8}`,
-      capabilities: [...wires, ...features, ...this.kinds],
+      capabilities: [...wires, ...features, 'course', ...this.kinds],
     };
   }
 
