@@ -20,9 +20,9 @@ READ = [
     ("[fe80::1%eth0]:11211", "fe80::1%eth0", 11211),
 ]
 REFUSED = [
-    ("", "no HOST:PORT"),
-    ("localhost", "no HOST:PORT"),
-    (":11211", "no HOST:PORT"),
+    ("", "no address"),
+    ("localhost", "no address"),
+    (":11211", "no address"),
     ("localhost:", "no port"),
     ("localhost:0", "no port"),
     ("localhost:65536", "no port"),

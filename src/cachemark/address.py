@@ -25,7 +25,7 @@ def host_port(text: str) -> HostPort:
     """
     host, colon, port = text.rpartition(":")
     if not colon or not host:
-        raise ValueError(f"{text!r} is no HOST:PORT")
+        raise ValueError(f"{text!r} is no address")
     if not (port.isascii() and port.isdecimal() and 0 < int(port) <= _MOST_PORTS):
         raise ValueError(f"{text!r}: {port!r} is no port from 1 to {_MOST_PORTS}")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
