@@ -10,6 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::client::{Session, Setup};
+use crate::course::{Course, SECTIONS};
 use crate::judge::Ending;
 use crate::tally::{Tally, histogram};
 use crate::tape::{KINDS, Operation, Tape, Verb};
@@ -112,7 +113,10 @@ pub struct Lane<S: Session> {
 /// What a lane notes in a run.
 pub struct Notes {
     tape: &'static Tape,
-    pub tallies: Vec<Option<Tally>>,
+    /// By section of the window and kind; a window without sections has one of them.
+    pub tallies: Vec<Vec<Option<Tally>>>,
+    section: usize,
+    pub course: Course,
     pub lag: Histogram<u64>,
     pub watch: Arc<Watch>,
     pub sent_ns: u64,
@@ -124,12 +128,16 @@ pub struct Notes {
 }
 
 impl Notes {
-    fn new(tape: &'static Tape) -> Notes {
+    fn new(tape: &'static Tape, duration_ns: Option<u64>) -> Notes {
         let prefill = 2 * usize::from(Verb::SET.0);
         let played = |kind| kind == prefill || tape.kinds.contains(&kind);
+        let tallies = || (0..KINDS).map(|kind| played(kind).then(Tally::new)).collect();
+        let sections = if duration_ns.is_some() { SECTIONS } else { 1 };
         Notes {
             tape,
-            tallies: (0..KINDS).map(|kind| played(kind).then(Tally::new)).collect(),
+            tallies: (0..sections).map(|_| tallies()).collect(),
+            section: 0,
+            course: Course::new(duration_ns),
             lag: histogram(),
             watch: Arc::default(),
             sent_ns: 0,
@@ -142,7 +150,7 @@ impl Notes {
     }
 
     fn tally(&mut self, op: &Operation) -> &mut Tally {
-        self.tallies[op.kind].as_mut().expect("a kind of the tape")
+        self.tallies[self.section][op.kind].as_mut().expect("a kind of the tape")
     }
 }
 
@@ -171,6 +179,9 @@ async fn play_one<S: Session>(
     if now - began >= window.timeout_ns {
         verdict.ending = Ending::Timeout;
     }
+    if now >= notes.course.end_ns {
+        notes.section = notes.course.advance(now);
+    }
     let timed = notes.tally(op).note(op, &verdict, now - began);
     if let Some(due_ns) = due_ns {
         notes.lag.saturating_record((began - due_ns).max(1));
@@ -178,7 +189,12 @@ async fn play_one<S: Session>(
             notes.tally(op).response.saturating_record((now - due_ns).max(1));
         }
     }
-    add_one(if verdict.ending < Ending::Wrong { &notes.watch.done } else { &notes.watch.failed });
+    if verdict.ending < Ending::Wrong {
+        notes.course.note(now - due_ns.unwrap_or(began));
+        add_one(&notes.watch.done);
+    } else {
+        add_one(&notes.watch.failed);
+    }
     now
 }
 
@@ -202,7 +218,7 @@ impl<S: Session> Lane<S> {
             operations: tape.lane(place, lanes),
             place,
             lanes,
-            notes: Notes::new(tape),
+            notes: Notes::new(tape, None),
         })
     }
 
@@ -229,9 +245,9 @@ impl<S: Session> Lane<S> {
         self
     }
 
-    /// Forget the last run.
-    pub fn reset(&mut self) {
-        self.notes = Notes::new(self.notes.tape);
+    /// Forget the last run; the next lasts so long.
+    pub fn reset(&mut self, duration_ns: Option<u64>) {
+        self.notes = Notes::new(self.notes.tape, duration_ns);
         self.notes.reconnects_before = self.session.reconnects();
     }
 }

@@ -1,10 +1,11 @@
 //! The worker for memcached clients in Rust: `worker CLIENT` speaks the worker protocol (PROTOCOL.md).
 //!
 //! `worker` answers requests, `lane` has the measured loops, `tape` says what is to be done, `judge`
-//! what an answer comes to, `tally` its sums; `client` is what a file of `clients` gives, one library each.
+//! what an answer comes to, `tally` its sums, `course` the window by slices; `client` is what a file of `clients` gives, one library each.
 
 mod client;
 mod clients;
+mod course;
 mod judge;
 mod lane;
 mod tally;

@@ -114,6 +114,11 @@ impl Tally {
         self.response.add(&other.response).expect("same bounds");
     }
 
+    /// Its response times.
+    pub fn responses(&self, open_loop: bool) -> &Histogram<u64> {
+        if open_loop { &self.response } else { &self.service }
+    }
+
     /// As it is sent.
     pub fn message(&self, open_loop: bool) -> Value {
         let count = |ending: Ending| self.failed[ending as usize];

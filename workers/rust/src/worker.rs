@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Session, Setup};
+use crate::course::{Course, SECTIONS};
 use crate::lane::{Lane, Task, Watch, Window, clock_ns};
 use crate::tally::{Tally, encode, histogram};
 use crate::tape::{KINDS, Refusal, Tape, kind_name};
@@ -160,13 +161,14 @@ impl<S: Session> Worker<S> {
 
     /// Each lane into its thread.
     fn start(&mut self, player: &mut Player<S>, run: &Run) -> (Arc<Window>, Vec<Arc<Watch>>) {
+        let duration_ns = run.duration_ms.map(|ms| ms * 1_000_000);
+        player.lanes.iter_mut().for_each(|lane| lane.reset(duration_ns));
         let wall_ns =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
-        player.lanes.iter_mut().for_each(Lane::reset);
         let start_ns = clock_ns() + run.start_unix_ns.saturating_sub(wall_ns).max(START_AHEAD_NS);
         let timeout_ns = player.setup.timeout_ms * 1_000_000;
-        let window =
-            Arc::new(Window::new(start_ns, run.duration_ms.map(|ms| ms * 1_000_000), timeout_ns));
+        player.lanes.iter_mut().for_each(|lane| lane.notes.course.start(start_ns));
+        let window = Arc::new(Window::new(start_ns, duration_ns, timeout_ns));
         let watches = player.lanes.iter().map(|lane| lane.notes.watch.clone()).collect();
         let (prefill, count) = (run.phase == "prefill", player.lanes.len() as u64);
         let quiet = !prefill && player.tape.kinds.iter().any(|kind| kind % 2 == 1);
@@ -230,7 +232,12 @@ fn is_lost(called_ns: u64, longest_ns: u64) -> bool {
 fn hello<S: Session>() -> Value {
     let client = S::CLIENT;
     let kinds = client.kinds().map(kind_name);
-    let words = client.wires.iter().chain(client.features).map(|word| (*word).to_owned());
+    let words = client
+        .wires
+        .iter()
+        .chain(client.features)
+        .chain(&["course"])
+        .map(|word| (*word).to_owned());
     json!({
         "type": "ready", "protocol": 1, "client": format!("rust/{}", client.name), "library": client.library,
         "library_version": client.version, "language": "rust", "runtime": env!("RUSTC_VERSION"),
@@ -303,6 +310,8 @@ fn done<S: Session>(
     let sum = |of: fn(&crate::lane::Notes) -> u64| notes().map(of).sum::<u64>();
     let reconnects: u64 =
         lanes.iter().map(|lane| lane.session.reconnects() - lane.notes.reconnects_before).sum();
+    let (course, sections) =
+        Course::messages(notes().map(|note| &note.course), || responses(lanes, open_loop));
     json!({
         "type": "done", "phase": phase,
         "elapsed_ns": latest(|note| note.ended_ns), "send_elapsed_ns": latest(|note| note.sent_ns),
@@ -312,7 +321,19 @@ fn done<S: Session>(
         "barriers": sum(|note| note.barriers), "reconnects": reconnects,
         "cpu_user_ns": (after.user_time() - before.user_time()).num_nanoseconds(),
         "cpu_system_ns": (after.system_time() - before.system_time()).num_nanoseconds(),
+        "course": course, "sections": sections,
     })
+}
+
+/// The response times of each section, of all lanes and kinds.
+fn responses<S: Session>(lanes: &[Lane<S>], open_loop: bool) -> Vec<Option<String>> {
+    let section = |number: usize| {
+        let mut sum = histogram();
+        let tallies = lanes.iter().flat_map(|lane| lane.notes.tallies[number].iter().flatten());
+        tallies.for_each(|tally| sum.add(tally.responses(open_loop)).expect("same bounds"));
+        encode(&sum)
+    };
+    (0..SECTIONS).map(section).collect()
 }
 
 fn operations<S: Session>(lanes: &[Lane<S>], open_loop: bool) -> Map<String, Value> {
@@ -321,7 +342,8 @@ fn operations<S: Session>(lanes: &[Lane<S>], open_loop: bool) -> Map<String, Val
         let mut sum = Tally::new();
         lanes
             .iter()
-            .filter_map(|lane| lane.notes.tallies[kind].as_ref())
+            .flat_map(|lane| &lane.notes.tallies)
+            .filter_map(|section| section[kind].as_ref())
             .for_each(|tally| sum.add(tally));
         if sum.attempts > 0 || !sum.response.is_empty() {
             operations.insert(kind_name(kind), sum.message(open_loop));
