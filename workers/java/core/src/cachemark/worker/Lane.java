@@ -14,7 +14,10 @@ final class Lane {
     private static final VarHandle FAILED = handle("failedSoFar");
 
     final Session session;
-    final Tally tally;
+    /** One for each section of the window, or one for all of it. */
+    final Tally[] tallies;
+    final Course course;
+    private Tally tally;
     private final Script script;
     private final Window window;
     /** Operations that it may begin; less than 0 is no limit. */
@@ -34,10 +37,13 @@ final class Lane {
     private long ok;
     private long failed;
 
-    Lane(Session session, Script script, Tally tally, Window window, long limit) {
+    Lane(Session session, Script script, Tally[] tallies, Course course, Window window,
+            long limit) {
         this.session = session;
         this.script = script;
-        this.tally = tally;
+        this.tallies = tallies;
+        this.course = course;
+        tally = tallies[0];
         this.window = window;
         left = limit;
         sentNs = endedNs = window.startNs;
@@ -59,11 +65,17 @@ final class Lane {
         return failedSoFar;
     }
 
-    private void note(Op op, long outcome, long serviceNs, long lagNs) {
+    private void note(Op op, long outcome, long began, long now, long lagNs) {
+        long serviceNs = now - began;
         boolean late = serviceNs >= window.timeoutNs;
         long came = late ? Outcome.TIMEOUT : outcome;
+        if (course.ended(now)) {
+            int section = course.advance(now);
+            tally = tallies[Math.min(section, tallies.length - 1)];
+        }
         tally.note(op, came, serviceNs, lagNs);
         if (came >= 0) {
+            course.note(serviceNs + lagNs);
             OK.setOpaque(this, ++ok);
         } else {
             FAILED.setOpaque(this, ++failed);
@@ -89,7 +101,7 @@ final class Lane {
                 now = System.nanoTime();
                 outcome = session.failure(thrown);
             }
-            note(op, outcome, now - began, 0);
+            note(op, outcome, began, now, 0);
         }
         sentNs = endedNs = now;
     }
@@ -119,7 +131,7 @@ final class Lane {
                     futures[slot] = session.begin(op);
                 } catch (Throwable thrown) {
                     sentNs = endedNs = System.nanoTime();
-                    note(op, session.failure(thrown), endedNs - began, 0);
+                    note(op, session.failure(thrown), began, endedNs, 0);
                     continue;
                 }
                 ops[slot] = op;
@@ -154,7 +166,7 @@ final class Lane {
             endedNs = System.nanoTime();
             outcome = session.failure(thrown);
         }
-        note(op, outcome, endedNs - began, 0);
+        note(op, outcome, began, endedNs, 0);
     }
 
     /** Each call when it is due, or as soon after that as this caller is free. */
@@ -186,7 +198,7 @@ final class Lane {
                 outcome = session.failure(thrown);
             }
             inFlight.decrementAndGet();
-            note(op, outcome, now - began, began - due);
+            note(op, outcome, began, now, began - due);
             sentNs = endedNs = now;
         }
     }

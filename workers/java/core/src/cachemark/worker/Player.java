@@ -1,5 +1,6 @@
 package cachemark.worker;
 
+import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -12,16 +13,22 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.HdrHistogram.Histogram;
 
 /** A client with its connections open, and the callers of this worker. */
 final class Player {
+    /** Histograms take 230 kB each: beyond so many callers and kinds there are no sections. */
+    private static final int MOST_SECTIONED = 64;
+
     final Setup setup;
     private final Tape tape;
     private final List<Session> sessions = new ArrayList<>();
     private final ExecutorService callers;
     private final Op[][] scripts;
     private final long[][] times;
-    private final Tally[] tallies;
+    /** Of each lane: a tally for each section of a window, or one. */
+    private final Tally[][] tallies;
+    private final Course[] courses;
     private final boolean quiet;
     private volatile Lane[] lanes = {};
     private volatile boolean waits;
@@ -45,8 +52,13 @@ final class Player {
             }
         }
         quiet = anyQuiet;
-        tallies = new Tally[setup.threads];
-        Arrays.setAll(tallies, t -> new Tally(kinds, tape.file.openLoop));
+        int rows = setup.threads * kinds.size() <= MOST_SECTIONED ? Course.SECTIONS : 1;
+        tallies = new Tally[setup.threads][rows];
+        courses = new Course[setup.threads];
+        Arrays.setAll(courses, t -> new Course());
+        for (Tally[] sections : tallies) {
+            Arrays.setAll(sections, section -> new Tally(kinds, tape.file.openLoop));
+        }
         callers = Executors.newFixedThreadPool(setup.threads);
         try {
             for (int c = 0; c < setup.clients(); c++) {
@@ -61,10 +73,16 @@ final class Player {
 
     /** The window of the run that comes next; what that run needs is there before it begins. */
     Window window(long startUnixNs, Long durationMs) {
-        for (Tally tally : tallies) {
-            tally.reset();
+        for (Tally[] sections : tallies) {
+            for (Tally tally : sections) {
+                tally.reset();
+            }
         }
-        return new Window(startUnixNs, durationMs, setup.timeoutMs * 1_000_000);
+        Window window = new Window(startUnixNs, durationMs, setup.timeoutMs * 1_000_000);
+        for (Course course : courses) {
+            course.reset(window.startNs, window.durationNs);
+        }
+        return window;
     }
 
     long okSoFar() {
@@ -126,7 +144,7 @@ final class Player {
         long limit = ops == null ? -1
                 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
         Session session = sessions.get(t * sessions.size() / setup.threads);
-        return new Lane(session, script, tallies[t], window, limit);
+        return new Lane(session, script, tallies[t], courses[t], window, limit);
     }
 
     private Void play(Lane lane, Window window, boolean prefill, boolean openLoop,
@@ -155,7 +173,8 @@ final class Player {
         long bound = 0;
         long unsent = 0;
         long barriers = 0;
-        Tally sum = own[0].tally;
+        JsonObject sections = sections(own);
+        Tally sum = own[0].tallies[0];
         for (Lane lane : own) {
             sentNs = Math.max(sentNs, lane.sentNs);
             endedNs = Math.max(endedNs, lane.endedNs);
@@ -164,8 +183,10 @@ final class Player {
             bound += lane.bound;
             unsent += lane.unsent;
             barriers += lane.barriers;
-            if (lane.tally != sum) {
-                sum.add(lane.tally);
+            for (Tally tally : lane.tallies) {
+                if (tally != sum) {
+                    sum.add(tally);
+                }
             }
         }
         JsonObject done = new JsonObject();
@@ -183,7 +204,29 @@ final class Player {
         done.addProperty("cpu_user_ns", cpuNs[0]);
         done.addProperty("cpu_system_ns", cpuNs[1]);
         done.addProperty("barriers", barriers);
+        done.add("course", own[0].course.message());
+        done.add("sections", sections);
         return done;
+    }
+
+    /** The sections of all lanes, whose courses become that of the first; null without any. */
+    private static JsonObject sections(Lane[] own) {
+        Course course = own[0].course;
+        Arrays.stream(own).skip(1).forEach(lane -> course.add(lane.course));
+        JsonObject sections = own[0].tallies.length == 1 ? null : course.sections();
+        if (sections == null) {
+            return null;
+        }
+        JsonArray responses = new JsonArray();
+        for (int section = 0; section < Course.SECTIONS; section++) {
+            Histogram sum = Tally.histogram();
+            for (Lane lane : own) {
+                lane.tallies[section].addResponses(sum);
+            }
+            responses.add(Tally.encode(sum));
+        }
+        sections.add("response", responses);
+        return sections;
     }
 
     /** Close the connections. */

@@ -63,6 +63,15 @@ final class Tally {
         record(kinds[op.kind].response, waitedNs);
     }
 
+    /** Add the response times of all kinds to a histogram. */
+    void addResponses(Histogram to) {
+        for (Kind kind : kinds) {
+            if (kind != null) {
+                to.add(kind.response);
+            }
+        }
+    }
+
     /** Forget everything; the memory stays. */
     void reset() {
         for (Kind kind : kinds) {

@@ -14,6 +14,8 @@ final class Window {
 
     final long startNs;
     final long timeoutNs;
+    /** How long it is to last; 0 where it ends by a number of operations. */
+    final long durationNs;
     /** Nothing is begun after this instant; a stop moves it to the past. */
     volatile long endNs;
     private volatile boolean stopped;
@@ -22,7 +24,8 @@ final class Window {
         Instant now = Instant.now();
         long nowUnixNs = now.getEpochSecond() * 1_000_000_000 + now.getNano();
         startNs = System.nanoTime() + Math.max(START_AHEAD_NS, startUnixNs - nowUnixNs);
-        endNs = durationMs == null ? Long.MAX_VALUE : startNs + durationMs * 1_000_000;
+        durationNs = durationMs == null ? 0 : durationMs * 1_000_000;
+        endNs = durationMs == null ? Long.MAX_VALUE : startNs + durationNs;
         this.timeoutNs = timeoutNs;
     }
 

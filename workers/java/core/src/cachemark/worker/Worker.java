@@ -190,6 +190,7 @@ public final class Worker {
         JsonArray capabilities = new JsonArray();
         client.wires().forEach(capabilities::add);
         client.features().forEach(capabilities::add);
+        capabilities.add("course");
         Set<String> kinds = new TreeSet<>();
         client.wires().forEach(wire -> kinds.addAll(client.kinds(wire, false)));
         kinds.forEach(capabilities::add);

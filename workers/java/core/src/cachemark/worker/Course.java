@@ -1,0 +1,98 @@
+package cachemark.worker;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import java.util.Arrays;
+
+/**
+ * A window as it went: a thousand slices, what ended in each; a hundred of them are a section. All
+ * room is there before the window, and an operation costs a comparison and two additions.
+ */
+final class Course {
+    static final int SECTIONS = 10;
+    private static final int SECTION_SLICES = 100;
+    private static final int SLICES = SECTIONS * SECTION_SLICES;
+    /** What ends after the window, in an open loop that is late, has slices too; the last the rest. */
+    private static final int MOST_SLICES = 4 * SLICES;
+
+    private final long[] ok = new long[MOST_SLICES];
+    private final long[] responseNs = new long[MOST_SLICES];
+    private long startNs;
+    /** 0: the window ends by a number of operations and has no slices. */
+    private long sliceNs;
+    private int at;
+    /** The slice that is going on ends so long after the start. */
+    private long lengthNs;
+
+    /** Begin anew, with the memory that there is. `durationNs` is 0 where none was given. */
+    void reset(long startNs, long durationNs) {
+        this.startNs = startNs;
+        sliceNs = durationNs / SLICES;
+        lengthNs = sliceNs == 0 ? Long.MAX_VALUE : sliceNs;
+        at = 0;
+        Arrays.fill(ok, 0);
+        Arrays.fill(responseNs, 0);
+    }
+
+    /** Whether the slice that was going on has ended. */
+    boolean ended(long nowNs) {
+        return nowNs - startNs >= lengthNs;
+    }
+
+    /** Go on to the slice that an instant is in; the number of its section. */
+    int advance(long nowNs) {
+        at = (int) Math.min((nowNs - startNs) / sliceNs, MOST_SLICES - 1);
+        lengthNs = at == MOST_SLICES - 1 ? Long.MAX_VALUE : (at + 1) * sliceNs;
+        return section(at);
+    }
+
+    private static int section(int slice) {
+        return Math.min(slice / SECTION_SLICES, SECTIONS - 1);
+    }
+
+    void note(long tookNs) {
+        ok[at]++;
+        responseNs[at] += tookNs;
+    }
+
+    void add(Course other) {
+        at = Math.max(at, other.at);
+        for (int i = 0; i <= other.at; i++) {
+            ok[i] += other.ok[i];
+            responseNs[i] += other.responseNs[i];
+        }
+    }
+
+    /** The field of `done`; null where there are no slices. */
+    JsonObject message() {
+        if (sliceNs == 0) {
+            return null;
+        }
+        JsonObject message = new JsonObject();
+        message.addProperty("slice_ns", sliceNs);
+        message.add("ok", numbers(ok, at + 1));
+        message.add("response_ns", numbers(responseNs, at + 1));
+        return message;
+    }
+
+    /** The field `sections` without its histograms; null where there are none. */
+    JsonObject sections() {
+        if (sliceNs == 0) {
+            return null;
+        }
+        long[] sums = new long[SECTIONS];
+        for (int i = 0; i <= at; i++) {
+            sums[section(i)] += ok[i];
+        }
+        JsonObject sections = new JsonObject();
+        sections.addProperty("length_ns", sliceNs * SECTION_SLICES);
+        sections.add("ok", numbers(sums, SECTIONS));
+        return sections;
+    }
+
+    private static JsonArray numbers(long[] values, int count) {
+        JsonArray array = new JsonArray();
+        Arrays.stream(values, 0, count).forEach(array::add);
+        return array;
+    }
+}
