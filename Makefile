@@ -21,7 +21,7 @@ bench: setup ## Set up, then find the fastest Python client on this machine (abo
 	@$(RUN) cachemark setup python
 	@$(RUN) cachemark run quick
 
-bench-client: setup ## CPU time per operation of the native client, beside the floor and the peers on PATH (about 2 minutes)
+bench-client: setup ## CPU time per operation of the native client, beside the floor and the peers on PATH; its lag, its memory (about 6 minutes)
 	@$(RUN) python benchmarks/client.py
 
 bench-server: setup ## CPU time of an operation: the embedded server, memcached and a null responder (about 3 minutes)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
+import pytest
+
 from tests.conftest import ROOT
+
+SERVERS = ("null", "embedded")
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
 def test_the_native_client_beside_its_floor() -> None:
@@ -19,14 +29,25 @@ def test_the_native_client_beside_its_floor() -> None:
     )
     assert ended.returncode == 0, ended.stderr
     compared = [line.split() for line in ended.stdout.splitlines() if " to " in line]
-    rows = {(row[0], row[1], " ".join(row[2:-6])) for row in compared}
+    rows = {(row[0], row[1], " ".join(row[2:-6])) for row in compared if row[0] in SERVERS}
     # The kernel may have no io_uring.
     rows = {row for row in rows if row[2] != "native, uring"}
     assert rows == {
         (server, depth, client)
-        for server in ("null", "embedded")
+        for server in SERVERS
         for depth in ("1", "16")
         for client in ("null client", "native", "native, intervals")
     }
     assert "an interval a second: " in ended.stdout
-    assert [line.split()[0] for line in ended.stdout.splitlines()[-3:]] == ["20%", "50%", "80%"]
+    assert "memory at most " in ended.stdout
+    last = [line.split()[0] for line in ended.stdout.splitlines()[-4:]]
+    assert last == ["20%", "50%", "80%", "spinner"]
+
+
+def test_a_spinning_thread_is_late_by_its_gaps() -> None:
+    lags = importlib.import_module("lags")
+    # Nine of ten ns lie in gaps of 1 µs, the others in one of 10 µs: p95 is in the middle of that.
+    gaps = {1_000: 90, 10_000: 1}
+    assert lags.lateness_us(gaps, (95,)) == [pytest.approx(5.0)]
+    # Of even gaps each part is as likely.
+    assert lags.lateness_us({1_000: 7}, (10, 50, 90)) == [pytest.approx(x) for x in (0.1, 0.5, 0.9)]

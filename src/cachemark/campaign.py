@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -53,6 +54,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
     audit: Audit
     server_cpus: str
     worker_cpus: str
+    awake_pid: int | None
 
 
 def run_campaign(
@@ -63,7 +65,10 @@ def run_campaign(
     done = run.done()
     usable = host.usable_cpus()
     placed = host.placement(experiment.placement, usable, host.cores(usable))
-    with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
+        host.awake(usable) if experiment.awake else nullcontext() as awake_pid,
+    ):
         shelf = TapeShelf(parties.engine, Path(folder))
         auditor = Auditor(experiment, parties.clients, parties.servers)
         common = _Common(
@@ -72,6 +77,7 @@ def run_campaign(
             audit=_audit(run, auditor, shelf, display),
             server_cpus=placed[0],
             worker_cpus=placed[1],
+            awake_pid=awake_pid,
         )
         for trial in _left(trials, done):
             display.begins(trial, trial.index + 1, len(trials))
@@ -115,6 +121,7 @@ def _setting(
         tape=common.shelf.get(workload, load, experiment.timing, trial.tape_seed),
         server_cpus=common.server_cpus,
         worker_cpus=common.worker_cpus,
+        awake_pid=common.awake_pid,
         noise=experiment.noise,
         caution=common.auditor.caution(common.audit, trial.cell),
     )

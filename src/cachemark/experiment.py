@@ -186,7 +186,8 @@ class Experiment(Frozen, frozen=True, kw_only=True):
     own process, which have no server. `noise` says whether a trial counts on a machine that was not
     quiet: `refuse` shows no figure of such a trial, `note` only tells, `auto` refuses in open loops
     and where noise falls on some clients more than on others. `twice` names a client that is played
-    a second time in each block, under a label: what it then differs from itself is chance.
+    a second time in each block, under a label: what it then differs from itself is chance. `awake`
+    keeps idle CPUs from sleep, with threads that give way to everything.
     """
 
     name: Name
@@ -202,6 +203,7 @@ class Experiment(Frozen, frozen=True, kw_only=True):
     margin_percent: Annotated[float, Meta(ge=0)] = 2.0
     noise: NoisePolicy = "auto"
     twice: str = ""
+    awake: bool = False
     timing: Timing = Timing()
     placement: Placement = Placement()
     quick: Quick | None = None

@@ -188,7 +188,8 @@ class TapeFacts(Record, frozen=True, kw_only=True):
 class Outcome(Record, frozen=True, kw_only=True):
     """A trial and all that came of it.
 
-    `measure_started_at` is when the measured window began; empty where there was none.
+    `measure_started_at` is when the measured window began; empty where there was none. `awake`:
+    idle CPUs were kept from sleep.
     """
 
     format: int = OUTCOME_FORMAT
@@ -212,6 +213,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     wire: str = ""
     worker_command: list[str] = []
     worker_cpus: str = ""
+    awake: bool = False
     binaries: list[Binary] = []
     server: ServerFacts | None = None
     tape: TapeFacts | None = None

@@ -64,6 +64,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     caution: Caution = Caution()
     noise: NoisePolicy = "auto"
     target: Target | None = None
+    awake_pid: int | None = None
 
 
 class _Notes:
@@ -84,6 +85,7 @@ class _Notes:
         self.notes: list[str] = []
         self.binaries: list[Binary] = []
         self.log = ""
+        self.awake_pid: int | None = None
 
 
 def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
@@ -102,6 +104,7 @@ def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
         worker_command=setting.client.client.command,
         worker_cpus=setting.worker_cpus,
         tape=setting.tape.facts,
+        awake=setting.awake_pid is not None,
     )
     try:
         _play(setting, notes, progress)
@@ -227,6 +230,7 @@ def _phases(
     if setting.workload.prefill > 0:
         notes.phases["prefill"] = filled(lambda: fleet.run(Run(phase="prefill"), watch))
     request = _window(setting, notes, server, fleet, watch)
+    notes.awake_pid = setting.awake_pid
     _measure(request, notes, server, fleet, watch)
     if notes.use is not None and empty is not None:
         notes.use = msgspec.structs.replace(notes.use, rss_before_bytes=empty.rss_bytes)
@@ -343,7 +347,7 @@ def _measure(
     own = [worker.pid for worker in fleet.workers] + server.pids
     notes.before = server.stats()
     use = server.use()
-    noise.start(own)
+    noise.start(own, notes.awake_pid)
     with Sampler(server, tick_s=_tick_s(notes.worker, request), noise=noise) as sampler:
         watched = msgspec.structs.replace(watch, progress=_both(sampler.heard, watch.progress))
         try:

@@ -111,6 +111,9 @@ def test_what_differs_besides_is_told() -> None:
         "version of a: 1.0 → 2.0",
     ]
     assert not any("machines differ" in note for note in found.notes)
+    awake = msgspec.structs.replace(made_header("new").experiment, awake=True)
+    found = compared(after, after, experiment=awake)
+    assert found.differences == ["CPUs kept awake: False → True"]
     there = compared(trials("a", 2000), after, host=other_host(cpu_model="Another"))
     assert "the machines differ: a ratio is of them, too" in there.notes
 

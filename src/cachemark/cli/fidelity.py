@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Annotated
 
 import msgspec
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark import process
+from cachemark import host, process
 from cachemark.cli.output import console
 from cachemark.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.errors import UsageError
@@ -41,6 +42,9 @@ def fidelity(
         tuple[str, ...],
         Parameter(negative="", help="a foreign tool on PATH too, or `all` of them (repeat it)"),
     ] = (),
+    awake: Annotated[
+        bool, Parameter(help="keep idle CPUs from sleep meanwhile, so that more can be judged")
+    ] = True,
     json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
 ) -> int:
     """Hold what clients say against a scripted server's own log and against analytic answers.
@@ -56,12 +60,14 @@ def fidelity(
     tools = _tools(tool)
     found: list[Finding] = []
     told: set[tuple[str, str]] = set()
-    for finding in _found(list(_specs(clients)), tools, wanted, tries):
-        found.append(finding)
-        # Why a client plays none of the cases is told once.
-        if finding.state != "not applicable" or (finding.client, finding.why) not in told:
-            _progress(to, finding)
-        told.add((finding.client, finding.why))
+    specs = list(_specs(clients))
+    with _awake(to) if awake else nullcontext():
+        for finding in _found(specs, tools, wanted, tries):
+            found.append(finding)
+            # Why a client plays none of the cases is told once.
+            if finding.state != "not applicable" or (finding.client, finding.why) not in told:
+                _progress(to, finding)
+            told.add((finding.client, finding.why))
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
     else:
@@ -71,6 +77,19 @@ def fidelity(
     sums = ", ".join(f"{count} {state}" for state, count in sorted(ours.items()))
     to.print(sums, soft_wrap=True)
     return 1 if ours["failed"] else 0
+
+
+@contextmanager
+def _awake(to: Console) -> Generator[None]:
+    """Keep the CPUs awake; where the kernel refuses, say so and go on."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(host.awake(host.usable_cpus()))
+        except UsageError as error:
+            to.print(f"{escape(error.text)}; times may be late", soft_wrap=True)
+        else:
+            to.print("idle CPUs are kept awake (--no-awake leaves them alone)", soft_wrap=True)
+        yield
 
 
 def _found(

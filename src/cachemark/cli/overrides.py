@@ -54,6 +54,9 @@ class Overrides:
     twice: Annotated[
         str | None, Parameter(help="a client to play twice in each block: does it equal itself?")
     ] = None
+    awake: Annotated[
+        bool, Parameter(negative="", help="keep idle CPUs from sleep, with threads that give way")
+    ] = False
     quick: Annotated[bool, Parameter(negative="", help="the suite's small grid")] = False
 
 
@@ -69,6 +72,7 @@ def apply(
         blocks=overrides.blocks,
         seed=overrides.seed,
         noise=overrides.noise,
+        awake=overrides.awake or None,
     )
     if overrides.twice is not None:
         changed["twice"] = overrides.twice

@@ -27,6 +27,7 @@ def differences(headers: tuple[RunHeader, RunHeader], pairs: Sequence[Pair]) -> 
     for name in ("server", "worker"):
         placed = [getattr(header.experiment.placement, name) for header in headers]
         found.append(_line(f"CPUs of the {name}", placed[0], placed[1]))
+    found.append(_line("CPUs kept awake", *(header.experiment.awake for header in headers)))
     for pair in pairs:
         found += _versions(pair)
     return list(dict.fromkeys(line for line in found if line))

@@ -1,8 +1,9 @@
 """The environment: facts about this machine, CPU placement, noise sampled during a trial."""
 
+from cachemark.host.awake import awake
 from cachemark.host.facts import HostFacts, facts
 from cachemark.host.noise import NoiseProbe
 from cachemark.host.placement import placement, usable_cpus
 from cachemark.host.topology import cores
 
-__all__ = ["HostFacts", "NoiseProbe", "cores", "facts", "placement", "usable_cpus"]
+__all__ = ["HostFacts", "NoiseProbe", "awake", "cores", "facts", "placement", "usable_cpus"]

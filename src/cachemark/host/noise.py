@@ -102,15 +102,20 @@ class NoiseProbe:
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._own: list[int] = []
+        self._awake: list[int] = []
         self._begin: _Reading | None = None
         self._mhz: list[float] = []
         self._log: LogWatch | None = None
         self.pauses = Pauses()
 
-    def start(self, own_pids: list[int]) -> None:
-        """The window begins; `own_pids` are the processes of the trial besides this one."""
+    def start(self, own_pids: list[int], awake_pid: int | None = None) -> None:
+        """The window begins; `own_pids` are the processes of the trial besides this one.
+
+        `awake_pid` keeps the CPUs awake, if one does: its CPU time is ours, its waiting nobody's.
+        """
         self._own = own_pids
         self._log = LogWatch(self._root)
+        self._awake = [] if awake_pid is None else [awake_pid]
         self._begin = self._reading()
 
     def glance(self) -> None:
@@ -131,7 +136,7 @@ class NoiseProbe:
             foreign_cpu_percent=self._foreign(window, begin, end) if window else None,
             load_1min=load,
             window_ns=at_ns,
-            counters=counters.risen(begin.counters, end.counters),
+            counters=self._counted(begin, end),
             waited_percent=_waited(begin.scheduled, end.scheduled),
             clock_step_ns=end.wall_ns - begin.wall_ns - at_ns,
             longest_pause_ns=self.pauses.longest_ns,
@@ -139,6 +144,13 @@ class NoiseProbe:
             mhz=(min(self._mhz), max(self._mhz)) if self._mhz else None,
             kernel_log=None if lines is None else complaints(lines, within=True),
         )
+
+    def _counted(self, begin: _Reading, end: _Reading) -> dict[str, int]:
+        risen = counters.risen(begin.counters, end.counters)
+        if self._awake:
+            # Threads that give way wait whenever anything runs.
+            risen.pop("cpu_pressure_us", None)
+        return risen
 
     def _reading(self) -> _Reading:
         return _Reading(
@@ -160,7 +172,7 @@ class NoiseProbe:
 
     def _own_ns(self) -> int | None:
         """CPU time of our processes; None when one of them is gone, and its time with it."""
-        used = [cpu_ns(pid) for pid in [*self._own, os.getpid()]]
+        used = [cpu_ns(pid) for pid in [*self._own, *self._awake, os.getpid()]]
         known = [ns for ns in used if ns is not None]
         return sum(known) if len(known) == len(used) else None
 

@@ -289,7 +289,7 @@ def _environment(header: RunHeader) -> list[str]:
         f"governor {host.governor or 'not readable'}, clock {host.clocksource}, "
         f"load {host.load_1min:.2f} at the start",
         f"client and server on one machine unless remote; CPUs: server {placement.server}, "
-        f"worker {placement.worker}",
+        f"worker {placement.worker}" + ("; idle CPUs kept awake" if experiment.awake else ""),
         f"cachemark {header.cachemark}, Python {host.python}, {experiment.blocks} blocks in "
         f"random order, seed {experiment.seed}, {header.created_at}",
     ]

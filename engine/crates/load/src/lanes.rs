@@ -3,6 +3,7 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 use std::thread;
 use std::time::Duration;
 
@@ -134,7 +135,10 @@ pub fn share_of(
     }
 }
 
+/// Wait for a window's start. The calling thread's sleeps end on time from then on: by default the
+/// kernel may add 50 µs to each; where it does not let go of them, more is spun.
 pub fn wait_until(start_ns: u64) {
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let spin_ns = 200_000;
     let left = start_ns.saturating_sub(Monotonic.now_ns());
     if left > spin_ns {

@@ -91,6 +91,7 @@ def environment(report: Report) -> list[tuple[str, str]]:
         ("Load at the start", f"{host.load_1min:.2f}"),
         ("Swap in use", size(host.swap_used_bytes) if host.swap_used_bytes else "none"),
         ("CPU placement", _placement(experiment.placement)),
+        ("Idle CPUs", "kept awake" if experiment.awake else ""),
         ("cachemark", f"{header.cachemark}, Python {host.python}"),
         ("Engine", host.engine),
         *[(name, version) for name, version in host.tools.items()],
