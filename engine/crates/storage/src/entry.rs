@@ -4,7 +4,7 @@
 use crate::counters::Counters;
 use crate::item::{Item, Marks};
 use crate::number;
-use crate::store::Arithmetic;
+use crate::rules::Arithmetic;
 use crate::writer::{Fresh, Writer};
 
 /// The entry of a key, whether there is an item or not.

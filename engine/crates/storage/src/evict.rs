@@ -6,8 +6,6 @@
 //! tag in a free slot of its bucket: if it comes back soon, it is of the main queue at once. This is
 //! S3-FIFO (J. Yang et al., SOSP 2023) on segments; a scan passes through the new queue alone.
 
-use std::time::Duration;
-
 use crate::item::Placed;
 use crate::layout::NONE;
 use crate::region::{OWN, SEEN, add, reduce, subtract};
@@ -29,12 +27,6 @@ const GATHERED_MOST: usize = 8;
 /// … and after so many the next is dropped whatever its uses.
 const PATIENCE: usize = 16;
 
-/// Looks at the readers before the CPU is given to others.
-const SPINS: usize = 100;
-/// For how long it is: a reader that was cut off in the middle ends in less. To yield instead would
-/// be to wait for whole slices of readers that never sleep, three times for each segment.
-const NAP: Duration = Duration::from_micros(20);
-
 /// What is to become of a segment's living items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -47,19 +39,21 @@ impl Writer<'_> {
     /// The first of `count` free segments, for which others are emptied. With nothing to `spare`,
     /// it is for items that are moved: then none is emptied for it. `None` when it cannot be.
     pub fn obtain(&mut self, count: usize, spare: usize) -> Option<u32> {
-        let mut attempt = 0;
+        let (mut attempt, mut keep) = (0, spare);
         loop {
             self.settle();
             let census = self.census();
             if count + spare >= self.allowed().max(1) {
                 return None;
             }
-            let room = self.room_for(&census, count, spare);
+            let room = self.room_for(&census, count, keep);
             if let (true, Some(first)) = (room, self.find_free(count)) {
                 return Some(first);
             }
-            if census.pending > 0 {
+            if census.pending > 0 && (room || spare == 0 || !self.empties_more(&census)) {
                 self.wait_for_readers();
+                // Who has to wait does so for more than the next segment.
+                keep = if spare == 0 { 0 } else { self.local.stock.segments() };
             } else if spare == 0 {
                 return None;
             } else if room {
@@ -71,25 +65,36 @@ impl Writer<'_> {
         }
     }
 
-    /// Readers leave within a microsecond, unless the system took their CPU from them.
-    fn wait_for_readers(&self) {
+    /// Whether another segment is to be emptied before readers are waited for; there must be room for
+    /// what moves out of it.
+    fn empties_more(&self, census: &Census) -> bool {
+        census.pending < self.local.stock.segments() && self.room_for(census, 1, 0)
+    }
+
+    fn wait_for_readers(&mut self) {
         let pending = |segment: &u32| self.state(*segment) == state::PENDING;
         let Some(first) = self.segments().find(pending) else { return };
         let epoch = self.region.note(first).grace.load(OWN);
-        for _ in 0..SPINS {
-            if self.grace.passed(epoch) {
-                return;
-            }
-            std::hint::spin_loop();
+        if !self.grace.wait(epoch) {
+            self.local.stock.waited();
         }
-        std::thread::sleep(NAP);
     }
 
-    /// Empty a segment before the next one is needed, so that no writer waits for readers to leave.
+    /// Empty segments before the next is needed, so that no writer waits for readers to leave.
     pub fn look_ahead(&mut self) {
         let census = self.census();
-        if census.pending == 0 && !self.room_for(&census, 1, 1) {
-            self.reclaim(&census, 0);
+        if census.pending > 0 || self.room_for(&census, 1, self.local.stock.least()) {
+            return;
+        }
+        let allowed = self.allowed();
+        self.local.stock.learn(allowed);
+        self.reclaim(&census, 0);
+        for attempt in 1..self.local.stock.segments() {
+            let census = self.census();
+            if !self.empties_more(&census) {
+                return;
+            }
+            self.reclaim(&census, attempt);
         }
     }
 

@@ -15,9 +15,16 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::barrier::Barrier;
 use crate::line::{LINES, Line as Place};
+
+/// Looks at the readers before the CPU is given to others.
+const SPINS: usize = 100;
+/// For how long it is: a reader that was cut off in the middle ends in less. To yield instead would
+/// be to wait for whole slices of readers that never sleep, three times for each segment.
+const NAP: Duration = Duration::from_micros(20);
 
 #[derive(Default)]
 struct Side {
@@ -50,6 +57,8 @@ pub struct Grace {
     barrier: Barrier,
     /// The last epoch within which there was a barrier, and one more.
     barred: AtomicU64,
+    /// How often a writer slept.
+    naps: AtomicU64,
     /// Hits and misses when counting began again.
     counted: [AtomicU64; 2],
 }
@@ -99,6 +108,7 @@ impl Grace {
             epoch: AtomicU64::new(0),
             barrier: Barrier::new(),
             barred: AtomicU64::new(0),
+            naps: AtomicU64::new(0),
             counted: Default::default(),
         }
     }
@@ -133,6 +143,26 @@ impl Grace {
             // Where another thread was faster, the step is done as well.
             let _ = self.epoch.compare_exchange(now, now + 1, Ordering::SeqCst, Ordering::SeqCst);
         }
+    }
+
+    /// Wait for an epoch, not for long: false if it has not come, which is to be asked again.
+    /// Readers leave within a microsecond, unless the system took their CPU from them.
+    pub fn wait(&self, epoch: u64) -> bool {
+        for _ in 0..SPINS {
+            if self.passed(epoch) {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        self.naps.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(NAP);
+        false
+    }
+
+    /// How often a writer had to sleep until readers left.
+    #[cfg(test)]
+    pub fn naps(&self) -> u64 {
+        self.naps.load(Ordering::Relaxed)
     }
 
     /// A barrier between what was taken out of sight before this epoch and the looks within it: one

@@ -8,6 +8,7 @@ use crate::item::Placed;
 use crate::layout::{BUCKET_SLOTS, Layout, Note, RegionHead, StoreHead};
 use crate::memory::Memory;
 use crate::slot::{Slot, tag};
+use crate::stock::Stock;
 
 /// The ordering of what readers and writers both touch: that of one sequence for all. On the
 /// machines that matter it costs readers nothing over a weaker one.
@@ -39,6 +40,7 @@ unsafe impl Sync for Region {}
 #[derive(Default)]
 pub struct Local {
     pub counters: Counters,
+    pub stock: Stock,
 }
 
 impl Region {
@@ -181,19 +183,40 @@ impl Region {
         None
     }
 
-    /// Fetch the beginning of the item that a search will most likely find.
+    /// Fetch the buckets that a search will look at.
     #[inline]
-    pub fn warm(&self, hash: u64) {
+    pub fn warm_slots(&self, hash: u64) {
+        let (one, two) = self.homes(hash, self.head().buckets.load(OWN));
+        prefetch(self.bucket(one).as_ptr().cast());
+        prefetch(self.bucket(two).as_ptr().cast());
+    }
+
+    /// Fetch the beginning of the item that a search will most likely find; the number of its slot.
+    #[inline]
+    pub fn warm_item(&self, hash: u64) -> Option<usize> {
         let (one, two) = self.homes(hash, self.head().buckets.load(OWN));
         let tag = tag(hash);
         let places = self.places(one, tag) | self.places(two, tag) << 8;
         let place = places.trailing_zeros() as usize;
         let number = (if place < 8 { one } else { two }) * 8 + place % 8;
         let slot = self.load(number);
-        if places != 0 && slot.is_live() {
+        (places != 0 && slot.is_live()).then(|| {
             let item = self.placed_bytes(slot);
             (0..WARM_LINES).for_each(|line| prefetch(item.wrapping_add(line * 64)));
-        }
+            number
+        })
+    }
+
+    /// The same as a search where only this slot is looked at.
+    #[inline]
+    pub fn look_at(
+        &self,
+        number: usize,
+        hash: u64,
+        same: impl FnOnce(Slot) -> bool,
+    ) -> Option<(usize, Slot)> {
+        let slot = self.load(number);
+        (slot.has_tag(tag(hash)) && slot.is_live() && same(slot)).then_some((number, slot))
     }
 
     /// Which slots of a bucket have a tag, a bit for each.

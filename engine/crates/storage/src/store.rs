@@ -1,4 +1,4 @@
-//! The store: regions, and memcached's rules for each command.
+//! The store: regions, and what each command does to an item of them.
 
 use std::io;
 use std::sync::Arc;
@@ -11,52 +11,10 @@ use crate::item::{Item, Marks};
 use crate::layout::{Geometry, NONE};
 use crate::memory::Memory;
 use crate::region::{OWN, Region};
+use crate::rules::{Arithmetic, Deletion, Mode, Outcome, expires_s, refusal};
 use crate::slot::Slot;
+use crate::wanted::Wanted;
 use crate::writer::Writer;
-
-/// Exptimes up to this are from now on, above it they are instants.
-const RELATIVE_EXPTIME_MAX_S: i64 = 60 * 60 * 24 * 30;
-
-/// How a value is to be stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    Set,
-    Add,
-    Replace,
-    Append,
-    Prepend,
-    Cas(u64),
-}
-
-/// What came of storing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Stored,
-    NotStored,
-    Exists,
-    NotFound,
-}
-
-/// What came of `incr` or `decr`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
-    Number(u64),
-    NotFound,
-    /// It has another unique number than the one that was asked for.
-    Exists,
-    NonNumeric,
-    /// There is no room for the new number; the item is gone.
-    NoRoom,
-}
-
-/// What came of deleting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deletion {
-    Deleted,
-    NotFound,
-    /// It has another unique number than the one that was asked for.
-    Exists,
-}
 
 /// What the store holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,10 +91,22 @@ impl Store {
         now_s: u32,
         read: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
+        self.get_wanted(&Wanted::new(key), exptime, now_s, read)
+    }
+
+    /// The same of a key of which something may be known already.
+    #[inline]
+    pub fn get_wanted<R>(
+        &self,
+        wanted: &Wanted<'_>,
+        exptime: Option<i64>,
+        now_s: u32,
+        read: impl FnOnce(&Item<'_>) -> R,
+    ) -> Option<R> {
+        let Wanted { key, hash, .. } = *wanted;
         if let Some(exptime) = exptime {
             return self.get_and_touch(key, exptime, now_s, read);
         }
-        let hash = hash::of(key);
         let region = self.region(hash);
         if region.flush_due(now_s) {
             drop(self.writer(hash, now_s));
@@ -147,7 +117,8 @@ impl Store {
         let visit = self.grace.enter();
         // SAFETY: what a slot leads to is not written to again while the visit lasts.
         let same = |slot: Slot| unsafe { region.placed(slot).key() } == key;
-        let Some((number, slot)) = region.search(hash, same) else {
+        let found = wanted.slot.and_then(|number| region.look_at(number, hash, same));
+        let Some((number, slot)) = found.or_else(|| region.search(hash, same)) else {
             visit.miss();
             return None;
         };
@@ -166,14 +137,6 @@ impl Store {
         let result = read(&placed.describe(slot, region.implied_cas(slot.offset()), value));
         placed.access(now_s);
         Some(result)
-    }
-
-    /// Have what a read of this key will look at brought into the processor's caches, for those who
-    /// know their next key while they still work on another.
-    #[inline]
-    pub fn warm(&self, key: &[u8]) {
-        let hash = hash::of(key);
-        self.region(hash).warm(hash);
     }
 
     fn get_and_touch<R>(
@@ -358,48 +321,5 @@ impl Store {
 
     pub(crate) fn writers(&self, now_s: u32) -> impl Iterator<Item = Writer<'_>> {
         self.regions.iter().map(move |region| Writer::new(region, &self.grace, now_s))
-    }
-}
-
-/// Whether a mode forbids to store, given the item that is there.
-fn refusal(mode: Mode, expected_cas: u64, entry: &mut Entry<'_>) -> Option<Outcome> {
-    let mode = match mode {
-        Mode::Set | Mode::Add | Mode::Replace if expected_cas != 0 => Mode::Cas(expected_cas),
-        other => other,
-    };
-    let there = entry.item().map(|item| item.cas);
-    match (mode, there) {
-        (Mode::Append | Mode::Prepend, Some(cas)) if expected_cas != 0 && cas != expected_cas => {
-            Some(Outcome::Exists)
-        }
-        (Mode::Add, Some(_)) => {
-            // A refused add still counts as a use of the item.
-            entry.used();
-            Some(Outcome::NotStored)
-        }
-        (Mode::Replace | Mode::Append | Mode::Prepend, None) => Some(Outcome::NotStored),
-        (Mode::Cas(_), None) => {
-            entry.counters().cas_misses += 1;
-            Some(Outcome::NotFound)
-        }
-        (Mode::Cas(expected), Some(cas)) if cas != expected => {
-            entry.counters().cas_badval += 1;
-            Some(Outcome::Exists)
-        }
-        (Mode::Cas(_), Some(_)) => {
-            entry.counters().cas_hits += 1;
-            None
-        }
-        _ => None,
-    }
-}
-
-/// An exptime as an instant: 0 never, negative at once, small from now on, large as it is.
-pub fn expires_s(exptime: i64, now_s: u32) -> u32 {
-    match exptime {
-        0 => 0,
-        ..0 => 1,
-        1..=RELATIVE_EXPTIME_MAX_S => now_s.saturating_add(exptime as u32),
-        _ => u32::try_from(exptime).unwrap_or(u32::MAX),
     }
 }
