@@ -92,7 +92,11 @@ pub enum MetaMode {
 
 /// What the flags ask for. Times are exptimes as the classic commands have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MetaOptions {
+pub struct MetaOptions<'a> {
+    /// All letters in their order, which is that of the reply.
+    pub letters: Letters,
+    /// `O` with its token, as it comes back.
+    pub opaque: &'a [u8],
     /// `b`
     pub base64: bool,
     /// `v`
@@ -127,7 +131,27 @@ pub struct MetaOptions {
     pub initial: u64,
 }
 
-/// The letters that mean something; of those that come back in a reply nothing is noted.
+/// Letters of flags, in the order they were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Letters {
+    letters: [u8; WORDS_MAX],
+    count: usize,
+}
+
+impl Letters {
+    #[inline]
+    fn push(&mut self, letter: u8) {
+        self.letters[self.count] = letter;
+        self.count += 1;
+    }
+
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = u8> {
+        self.letters[..self.count].iter().copied()
+    }
+}
+
+/// The letters that mean something; of those that come back in a reply nothing else is noted.
 const KNOWN: u64 = bits(b"bvquhlIxNRTCEFMDJOPLkstcf");
 
 /// A set of letters, a bit for each.
@@ -146,15 +170,9 @@ const fn bit(letter: u8) -> u64 {
 }
 
 impl<'a> MetaRequest<'a> {
-    /// The flags as they were sent, in their order: each a letter and its token.
-    #[inline]
-    pub fn flags(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        self.flags
-    }
-
     /// Read the flags.
     #[inline]
-    pub fn options(&self) -> Result<MetaOptions, MetaFault> {
+    pub fn options(&self) -> Result<MetaOptions<'a>, MetaFault> {
         let mut options = MetaOptions::default();
         let mut seen = 0_u64;
         // The verb, the key and perhaps the length stand before the flags.
@@ -171,13 +189,20 @@ impl<'a> MetaRequest<'a> {
                 return Err(MetaFault::Duplicate);
             }
             seen |= bit(letter);
-            self.note(letter, &flag[1..], &mut options)?;
+            options.letters.push(letter);
+            self.note(letter, flag, &mut options)?;
         }
         Ok(options)
     }
 
     #[inline]
-    fn note(&self, letter: u8, token: &[u8], options: &mut MetaOptions) -> Result<(), MetaFault> {
+    fn note(
+        &self,
+        letter: u8,
+        flag: &'a [u8],
+        options: &mut MetaOptions<'a>,
+    ) -> Result<(), MetaFault> {
+        let token = &flag[1..];
         match letter {
             b'v' => options.value = true,
             b'q' => options.quiet = true,
@@ -196,6 +221,7 @@ impl<'a> MetaRequest<'a> {
             b'J' => options.initial = unsigned(token).ok_or(MetaFault::BadInitial)?,
             b'M' => options.mode = self.mode(token)?,
             b'O' if token.len() >= OPAQUE_BYTES_MAX => return Err(MetaFault::LongOpaque),
+            b'O' => options.opaque = flag,
             known if KNOWN & bit(known) != 0 => {}
             _ => return Err(MetaFault::Unknown),
         }
@@ -247,7 +273,7 @@ mod tests {
     use super::*;
     use crate::request::{Command, Step, parse};
 
-    fn options(line: &str) -> Result<MetaOptions, MetaFault> {
+    fn options(line: &str) -> Result<MetaOptions<'_>, MetaFault> {
         match parse(line.as_bytes()) {
             Step::Command(Command::Meta(request), _) => request.options(),
             other => panic!("{other:?}"),
@@ -257,7 +283,10 @@ mod tests {
     #[test]
     fn each_flag_is_noted() {
         let read = options("ms k 2 b q I x T30 F9 C7 E8 MA N5 O123 k c\r\n").expect("flags");
+        assert!(read.letters.iter().eq(*b"bqIxTFCEMNOkc"));
         let expected = MetaOptions {
+            letters: read.letters,
+            opaque: b"O123",
             base64: true,
             quiet: true,
             invalidate: true,

@@ -31,7 +31,8 @@ impl<'a> Iterator for Words<'a> {
 /// Where the first space is, or the end.
 #[inline]
 fn word_bytes(bytes: &[u8]) -> usize {
-    if bytes.get(1) == Some(&b' ') {
+    // Flags are mostly one letter.
+    if bytes.get(1).is_none_or(|byte| *byte == b' ') {
         return 1;
     }
     first(bytes, |chunk| below(chunk ^ u64::from_le_bytes([b' '; 8]), 1)).unwrap_or(bytes.len())
@@ -41,6 +42,12 @@ fn word_bytes(bytes: &[u8]) -> usize {
 #[inline]
 pub fn first_blank(bytes: &[u8]) -> Option<usize> {
     first(bytes, |chunk| below(chunk, b' ' + 1))
+}
+
+/// Where the first control character is.
+#[inline]
+pub fn first_control(bytes: &[u8]) -> Option<usize> {
+    first(bytes, |chunk| below(chunk, b' '))
 }
 
 /// The first byte of its kind. Eight at a time: words are too short for a search that has to be
@@ -122,6 +129,8 @@ mod tests {
         fn blanks_are_found(line in proptest::collection::vec(any::<u8>(), 0..40)) {
             let expected = line.iter().position(|byte| *byte <= b' ');
             prop_assert_eq!(first_blank(&line), expected);
+            let expected = line.iter().position(|byte| *byte < b' ');
+            prop_assert_eq!(first_control(&line), expected);
         }
 
         #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use cachemark_protocol::binary::{
     Body, HEADER_BYTES, Header, Malformed, Reply, Status, Verb, big_endian_u32, big_endian_u64,
 };
-use cachemark_storage::{Arithmetic, Deletion, Mode, Outcome};
+use cachemark_storage::{Arithmetic, Deletion, Mode, Outcome, Wanted};
 
 use crate::execute::Turn;
 use crate::stats::{self, Told};
@@ -31,9 +31,14 @@ const fn taken(bytes: usize, close: bool) -> Step {
     Step::Taken { bytes, swallow: 0, close }
 }
 
-/// Carry out the request at the front of `input` and append its reply. `known`: the client has told
-/// who it is.
-pub fn step(input: &[u8], known: &mut bool, turn: &mut Turn<'_>) -> Step {
+/// Carry out the request at the front of `input` and append its reply. `wanted` is its key where that
+/// was foreseen; `known`: the client has told who it is.
+pub fn step(
+    input: &[u8],
+    wanted: Option<Wanted<'_>>,
+    known: &mut bool,
+    turn: &mut Turn<'_>,
+) -> Step {
     if input.len() < HEADER_BYTES {
         return Step::Incomplete;
     }
@@ -71,7 +76,7 @@ pub fn step(input: &[u8], known: &mut bool, turn: &mut Turn<'_>) -> Step {
     let Some(body) = header.body(input) else {
         return Step::Incomplete;
     };
-    let mut exchange = Exchange { header, body, turn };
+    let mut exchange = Exchange { header, body, wanted, turn };
     if verb.authenticates() {
         *known = exchange.log_in(verb) || *known;
     } else {
@@ -95,6 +100,7 @@ fn refuse_too_large(header: &Header, verb: Verb, input: &[u8], turn: &mut Turn<'
 struct Exchange<'a, 'b> {
     header: Header,
     body: Body<'a>,
+    wanted: Option<Wanted<'a>>,
     turn: &'a mut Turn<'b>,
 }
 
@@ -160,10 +166,11 @@ impl Exchange<'_, '_> {
     }
 
     fn get(&mut self, exptime: Option<i64>) {
-        let Exchange { header, body, turn } = self;
+        let Exchange { header, body, wanted, turn } = self;
         let key = if header.echoes_key() { body.key } else { b"" };
         let out = &mut *turn.out;
-        let hit = turn.state.store.get(body.key, exptime, turn.now_s, |item| {
+        let wanted = Wanted::or_new(*wanted, body.key);
+        let hit = turn.state.store.get_wanted(&wanted, exptime, turn.now_s, |item| {
             let extras = item.flags.to_be_bytes();
             let reply = Reply {
                 status: Status::Ok,
@@ -200,7 +207,7 @@ impl Exchange<'_, '_> {
             true => (0, 0),
             false => (big_endian_u32(&self.body.extras[..4]), self.exptime(4)),
         };
-        let Exchange { header, body: Body { key, value, .. }, turn } = self;
+        let Exchange { header, body: Body { key, value, .. }, turn, .. } = self;
         let items = &turn.state.store;
         if joins {
             let there = items.length(key, turn.now_s).unwrap_or(0);
@@ -227,7 +234,7 @@ impl Exchange<'_, '_> {
     }
 
     fn delete(&mut self) {
-        let Exchange { header, body, turn } = self;
+        let Exchange { header, body, turn, .. } = self;
         match turn.state.store.delete_if(body.key, header.cas, turn.now_s) {
             Deletion::Deleted => self.done(0),
             Deletion::NotFound => self.refuse(Status::NotFound),
@@ -237,7 +244,7 @@ impl Exchange<'_, '_> {
 
     fn arithmetic(&mut self, increment: bool) {
         let delta = big_endian_u64(&self.body.extras[..8]);
-        let Exchange { header, body, turn } = self;
+        let Exchange { header, body, turn, .. } = self;
         let items = &turn.state.store;
         let changed = items.arithmetic_if(body.key, delta, increment, header.cas, turn.now_s);
         match changed {

@@ -3,9 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use cachemark_protocol::request::{Command, Store, StoreVerb};
-use cachemark_storage::{Arithmetic, Item, Mode, Outcome};
+use cachemark_storage::{Arithmetic, Item, Mode, Outcome, Wanted};
 
-use crate::ahead;
 use crate::state::State;
 use crate::stats;
 
@@ -23,14 +22,6 @@ impl Turn<'_> {
     /// Whether an item of so many bytes of key and value may be stored.
     pub fn fits(&self, bytes: u64) -> bool {
         bytes + ITEM_HEADER_BYTES <= self.state.settings.item_bytes_max
-    }
-
-    /// A text command follows: its item will be looked at next.
-    #[inline]
-    pub fn expect(&self, next: &[u8]) {
-        if let Some(key) = ahead::text_key(next) {
-            self.state.store.warm(key);
-        }
     }
 
     /// A set failed: the value that is there is stale now and must not be served.
@@ -78,10 +69,11 @@ pub fn store(store: &Store<'_>, value: &[u8], turn: &Turn<'_>) -> &'static [u8] 
 }
 
 /// Answer one key of a get; nothing when it is not there.
-pub fn get(key: &[u8], exptime: Option<i64>, cas: bool, turn: &mut Turn<'_>) {
+#[inline]
+pub fn get(wanted: &Wanted<'_>, exptime: Option<i64>, cas: bool, turn: &mut Turn<'_>) {
     let out = &mut *turn.out;
-    let reply = |item: &Item<'_>| append_value(out, key, item, cas);
-    turn.state.store.get(key, exptime, turn.now_s, reply);
+    let reply = |item: &Item<'_>| append_value(out, wanted.key(), item, cas);
+    turn.state.store.get_wanted(wanted, exptime, turn.now_s, reply);
 }
 
 /// Carry out a command that has no data and names at most one key; true when the connection is to
@@ -152,9 +144,14 @@ fn append_result(out: &mut Vec<u8>, result: Arithmetic) {
 fn append_value(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, cas: bool) {
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
-    out.push(b' ');
-    append_number(out, u64::from(item.flags));
-    out.push(b' ');
+    // Most have none.
+    if item.flags == 0 {
+        out.extend_from_slice(b" 0 ");
+    } else {
+        out.push(b' ');
+        append_number(out, u64::from(item.flags));
+        out.push(b' ');
+    }
     append_number(out, item.value.len() as u64);
     if cas {
         out.push(b' ');

@@ -6,7 +6,7 @@ use cachemark_protocol::meta_request::{
     MetaFault, MetaMode, MetaOptions, MetaRequest, MetaVerb, decode_key,
 };
 use cachemark_protocol::request::KEY_BYTES_MAX;
-use cachemark_storage::{Arithmetic, Content, Entry, Marks, expires_s};
+use cachemark_storage::{Arithmetic, Content, Entry, Marks, Wanted, expires_s};
 
 use crate::execute::Turn;
 use crate::meta_reply::{
@@ -16,52 +16,66 @@ use crate::meta_reply::{
 /// A request whose flags are read and whose key is decoded.
 pub struct Exchange<'a, 'b> {
     pub request: &'a MetaRequest<'a>,
-    pub options: MetaOptions,
+    pub options: &'a MetaOptions<'a>,
     pub key: &'a [u8],
+    wanted: Option<Wanted<'a>>,
     pub turn: &'a mut Turn<'b>,
 }
 
-/// Carry out a request; `value` is the data of a `ms`.
-pub fn answer(request: &MetaRequest<'_>, value: &[u8], turn: &mut Turn<'_>) {
-    let carried_out = match request.options() {
-        Ok(options) if options.base64 => answer_base64(request, options, value, turn),
-        Ok(options) => {
-            Exchange { request, options, key: request.key, turn }.carry_out(value);
-            Ok(())
-        }
-        Err(fault) => Err(fault),
-    };
-    if let Err(fault) = carried_out {
-        turn.out.extend_from_slice(fault.reply(request.verb));
+/// Read the flags of a request and carry it out. One that has data is read by `accept`.
+#[inline]
+pub fn answer(request: &MetaRequest<'_>, wanted: Option<Wanted<'_>>, turn: &mut Turn<'_>) {
+    match request.options() {
+        Ok(options) => carry_out(request, &options, wanted, b"", turn),
+        Err(fault) => turn.out.extend_from_slice(fault.reply(request.verb)),
     }
+}
+
+/// Carry out a request; `wanted` is its key where that was foreseen, `value` the data of a `ms`.
+#[inline]
+pub fn carry_out(
+    request: &MetaRequest<'_>,
+    options: &MetaOptions<'_>,
+    wanted: Option<Wanted<'_>>,
+    value: &[u8],
+    turn: &mut Turn<'_>,
+) {
+    if options.base64 {
+        return carry_out_base64(request, options, value, turn);
+    }
+    let key = request.key;
+    Exchange { request, options, key, wanted, turn }.carry_out(value);
 }
 
 /// The same with a key that is to be decoded: its room is not made for every request.
-fn answer_base64(
+fn carry_out_base64(
     request: &MetaRequest<'_>,
-    options: MetaOptions,
+    options: &MetaOptions<'_>,
     value: &[u8],
     turn: &mut Turn<'_>,
-) -> Result<(), MetaFault> {
+) {
     let mut buffer = [0; KEY_BYTES_MAX];
-    let key = decode_key(request.key, &mut buffer)?;
-    Exchange { request, options, key, turn }.carry_out(value);
-    Ok(())
+    match decode_key(request.key, &mut buffer) {
+        Ok(key) => Exchange { request, options, key, wanted: None, turn }.carry_out(value),
+        Err(fault) => turn.out.extend_from_slice(fault.reply(request.verb)),
+    }
 }
 
-/// Why a `ms` is refused before its data is waited for.
-pub fn refusal(request: &MetaRequest<'_>, turn: &Turn<'_>) -> Option<&'static [u8]> {
-    match request.options() {
-        Ok(options) if options.base64 => {
-            let mut buffer = [0; KEY_BYTES_MAX];
-            match decode_key(request.key, &mut buffer) {
-                Ok(key) => too_large(key, request.length, turn),
-                Err(fault) => Some(fault.reply(request.verb)),
-            }
-        }
-        Ok(_) => too_large(request.key, request.length, turn),
-        Err(fault) => Some(fault.reply(request.verb)),
-    }
+/// Read the flags of a `ms`, or say why it is refused before its data is waited for.
+pub fn accept<'a>(
+    request: &MetaRequest<'a>,
+    turn: &Turn<'_>,
+) -> Result<MetaOptions<'a>, &'static [u8]> {
+    let refused = |fault: MetaFault| fault.reply(request.verb);
+    let options = request.options().map_err(refused)?;
+    let too_large = if options.base64 {
+        let mut buffer = [0; KEY_BYTES_MAX];
+        let key = decode_key(request.key, &mut buffer).map_err(refused)?;
+        too_large(key, request.length, turn)
+    } else {
+        too_large(request.key, request.length, turn)
+    };
+    too_large.map_or(Ok(options), Err)
 }
 
 fn too_large(key: &[u8], length: u64, turn: &Turn<'_>) -> Option<&'static [u8]> {
@@ -92,21 +106,22 @@ impl<'a> Exchange<'a, '_> {
 
     /// Whether the item is left as it is, if it is not stale.
     fn only_reads(&self) -> bool {
-        let MetaOptions { vivify, recache, exptime, no_update, before, .. } = self.options;
+        let MetaOptions { vivify, recache, exptime, no_update, before, .. } = *self.options;
         !no_update && !before && vivify.is_none() && recache.is_none() && exptime.is_none()
     }
 
     /// The common `mg`; false when the item turns out to be one that this request changes.
     fn read_shared(&mut self) -> bool {
-        let Exchange { request, options, key, turn } = self;
+        let Exchange { options, key, wanted, turn, .. } = self;
         let now_s = turn.now_s;
         let out = &mut *turn.out;
-        let answered = turn.state.store.get(key, None, now_s, |item| {
+        let wanted = Wanted::or_new(*wanted, key);
+        let answered = turn.state.store.get_wanted(&wanted, None, now_s, |item| {
             if item.marks.stale && !item.marks.won {
                 return false;
             }
             let reading = Reading { created: false, won: false };
-            append_hit(out, request, options, item, key, reading, now_s);
+            append_hit(out, options, item, key, reading, now_s);
             true
         });
         match answered {
@@ -120,7 +135,7 @@ impl<'a> Exchange<'a, '_> {
 
     fn get_entry(&mut self) {
         let now_s = self.turn.now_s;
-        let MetaOptions { vivify, exptime, new_cas, base64, .. } = self.options;
+        let MetaOptions { vivify, exptime, new_cas, base64, .. } = *self.options;
         let mut entry = self.turn.state.store.entry(self.key, now_s);
         let missed = entry.item().is_none();
         let mut created = false;
@@ -138,7 +153,7 @@ impl<'a> Exchange<'a, '_> {
     }
 
     fn answer_entry(&mut self, entry: &mut Entry<'a>, created: bool) {
-        let Exchange { request, options, key, turn } = self;
+        let Exchange { options, key, turn, .. } = self;
         let now_s = turn.now_s;
         let Some(item) = entry.item() else { return };
         let mut marks = item.marks;
@@ -147,7 +162,7 @@ impl<'a> Exchange<'a, '_> {
         });
         let wins = created || (recached && !marks.won) || (marks.stale && !marks.won);
         let reading = Reading { created, won: wins };
-        let expires = append_hit(turn.out, request, options, &item, key, reading, now_s);
+        let expires = append_hit(turn.out, options, &item, key, reading, now_s);
         entry.set_expiry(expires);
         if wins {
             marks.won = true;
@@ -165,7 +180,7 @@ impl<'a> Exchange<'a, '_> {
             entry.counters().delete_misses += 1;
             return self.coded(b"NF");
         };
-        let MetaOptions { expected_cas, new_cas, remove_value, invalidate, .. } = self.options;
+        let MetaOptions { expected_cas, new_cas, remove_value, invalidate, .. } = *self.options;
         let (cas, marks) = (item.cas, item.marks);
         if expected_cas.is_some_and(|expected| expected != cas) {
             entry.counters().delete_misses += 1;
@@ -205,7 +220,7 @@ impl<'a> Exchange<'a, '_> {
 
     fn arithmetic(&mut self) {
         let now_s = self.turn.now_s;
-        let MetaOptions { mode, vivify, delta, expected_cas, new_cas, .. } = self.options;
+        let MetaOptions { mode, vivify, delta, expected_cas, new_cas, .. } = *self.options;
         let mut entry = self.turn.state.store.entry(self.key, now_s);
         if let (None, Some(exptime)) = (entry.item(), vivify) {
             return self.create_number(&mut entry, exptime);
@@ -229,7 +244,7 @@ impl<'a> Exchange<'a, '_> {
     }
 
     fn create_number(&mut self, entry: &mut Entry<'_>, exptime: i64) {
-        let MetaOptions { initial, new_cas, base64, .. } = self.options;
+        let MetaOptions { initial, new_cas, base64, .. } = *self.options;
         let mut buffer = itoa::Buffer::new();
         let cas = new_cas.unwrap_or_else(|| entry.fresh_cas());
         let content = Content {
@@ -262,12 +277,12 @@ impl<'a> Exchange<'a, '_> {
         let digits = buffer.format(number).as_bytes();
         let out = &mut *self.turn.out;
         append_head(out, self.options.value, digits.len());
-        for flag in self.request.flags() {
-            match flag[0] {
+        for letter in self.options.letters.iter() {
+            match letter {
                 b'c' => append_flag(out, b'c', cas),
                 b't' => append_ttl(out, expires, now_s),
                 b'T' => expires = expires_s(self.options.exptime.unwrap_or(0), now_s),
-                _ => append_echo(out, flag, self.request.key, self.options.base64),
+                _ => append_echo(out, letter, self.request, self.options),
             }
         }
         out.extend_from_slice(b"\r\n");
@@ -300,8 +315,8 @@ impl<'a> Exchange<'a, '_> {
         let Exchange { request, options, turn, .. } = self;
         let out = &mut *turn.out;
         out.extend_from_slice(code);
-        for flag in request.flags() {
-            append_echo(out, flag, request.key, options.base64);
+        for letter in options.letters.iter() {
+            append_echo(out, letter, request, options);
         }
         out.extend_from_slice(b"\r\n");
     }

@@ -18,8 +18,7 @@ pub struct Reading {
 /// `N` count for the flags behind them.
 pub fn append_hit(
     out: &mut Vec<u8>,
-    request: &MetaRequest<'_>,
-    options: &MetaOptions,
+    options: &MetaOptions<'_>,
     item: &Item<'_>,
     key: &[u8],
     reading: Reading,
@@ -27,8 +26,8 @@ pub fn append_hit(
 ) -> u32 {
     let mut expires = item.expires_s;
     append_head(out, options.value, item.value.len());
-    for flag in request.flags() {
-        match flag[0] {
+    for letter in options.letters.iter() {
+        match letter {
             b'T' => expires = expires_s(options.exptime.unwrap_or(0), now_s),
             b'N' if reading.created => expires = expires_s(options.vivify.unwrap_or(0), now_s),
             b's' => append_flag(out, b's', item.value.len() as u64),
@@ -37,7 +36,7 @@ pub fn append_hit(
             b'f' => append_flag(out, b'f', item.flags.into()),
             b'l' => append_flag(out, b'l', now_s.saturating_sub(item.accessed_s).into()),
             b'h' => append_flag(out, b'h', item.fetched.into()),
-            b'O' => append_echo(out, flag, key, false),
+            b'O' => append_opaque(out, options),
             b'k' => append_key(out, key, item.marks.binary_key),
             _ => {}
         }
@@ -91,17 +90,24 @@ pub fn append_key(out: &mut Vec<u8>, key: &[u8], binary: bool) {
     }
 }
 
+fn append_opaque(out: &mut Vec<u8>, options: &MetaOptions<'_>) {
+    out.push(b' ');
+    out.extend_from_slice(options.opaque);
+}
+
 /// A flag that comes back as it was sent: the opaque token, the key as it was sent.
-pub fn append_echo(out: &mut Vec<u8>, flag: &[u8], key: &[u8], base64: bool) {
-    match flag[0] {
-        b'O' => {
-            out.push(b' ');
-            out.extend_from_slice(flag);
-        }
+pub fn append_echo(
+    out: &mut Vec<u8>,
+    letter: u8,
+    request: &MetaRequest<'_>,
+    options: &MetaOptions<'_>,
+) {
+    match letter {
+        b'O' => append_opaque(out, options),
         b'k' => {
             out.extend_from_slice(b" k");
-            out.extend_from_slice(key);
-            if base64 {
+            out.extend_from_slice(request.key);
+            if options.base64 {
                 out.extend_from_slice(b" b");
             }
         }

@@ -11,7 +11,7 @@ use crate::meta_reply::{append_echo, append_flag};
 impl Exchange<'_, '_> {
     pub fn set(&mut self, value: &[u8]) {
         let now_s = self.turn.now_s;
-        let MetaOptions { mode, vivify, exptime, .. } = self.options;
+        let MetaOptions { mode, vivify, exptime, .. } = *self.options;
         let mut entry = self.turn.state.store.entry(self.key, now_s);
         entry.counters().sets += 1;
         let joins = matches!(mode, MetaMode::Append | MetaMode::Prepend);
@@ -54,7 +54,7 @@ impl Exchange<'_, '_> {
     /// Whether the value may be stored, and then whether it is stale at once; else the code of the
     /// reply.
     fn judge(&self, entry: &mut Entry<'_>) -> Result<bool, &'static [u8]> {
-        let MetaOptions { mode, expected_cas, invalidate, vivify, .. } = self.options;
+        let MetaOptions { mode, expected_cas, invalidate, vivify, .. } = *self.options;
         let there = entry.item().map(|item| item.cas);
         match (mode, there) {
             (MetaMode::Add, Some(_)) => {
@@ -94,11 +94,11 @@ impl Exchange<'_, '_> {
         let Exchange { request, options, turn, .. } = self;
         let out = &mut *turn.out;
         out.extend_from_slice(code);
-        for flag in request.flags() {
-            match flag[0] {
+        for letter in options.letters.iter() {
+            match letter {
                 b'c' => append_flag(out, b'c', cas),
                 b's' => append_flag(out, b's', length as u64),
-                _ => append_echo(out, flag, request.key, options.base64),
+                _ => append_echo(out, letter, request, options),
             }
         }
         out.extend_from_slice(b"\r\n");

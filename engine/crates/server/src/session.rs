@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use cachemark_protocol::meta_request::{MetaRequest, MetaVerb};
-use cachemark_protocol::request::{Command, Keys, Refusal, Step, Store, StoreVerb, parse};
+use cachemark_protocol::request::{Command, Keys, Refusal, Step, Store, StoreVerb};
+use cachemark_storage::Wanted;
 
 use cachemark_protocol::binary::REQUEST_MAGIC;
 
-use crate::ahead;
+use crate::ahead::{self, Ahead, Coming, Reading};
 use crate::binary;
 use crate::execute::{self, Turn, say};
 use crate::login::{self, Login};
@@ -50,32 +51,54 @@ pub struct Session {
 impl Session {
     /// Carry out the commands in `input` and append the replies to `out`.
     pub fn feed(&mut self, input: &[u8], state: &State, now_s: u32, out: &mut Vec<u8>) -> Fed {
-        let mut fed = Fed { consumed: 0, close: false, paused: false };
-        let pause_at = out.len() + OUTPUT_PAUSE_BYTES;
         let mut turn = Turn { state, now_s, out };
+        // A connection's first byte tells; nothing is to be dropped before it.
+        let Some(first) = input.first() else {
+            return Fed { consumed: 0, close: false, paused: false };
+        };
+        let dialect = *self.dialect.get_or_insert(match *first {
+            REQUEST_MAGIC => Dialect::Binary,
+            _ => Dialect::Text,
+        });
+        match dialect {
+            Dialect::Text => {
+                let ahead = Ahead::new(input, Step::Incomplete);
+                self.take_turns(input, ahead, ahead::text, Session::text_step, &mut turn)
+            }
+            Dialect::Binary => {
+                let ahead = Ahead::new(input, ());
+                self.take_turns(input, ahead, ahead::binary, Session::binary_step, &mut turn)
+            }
+        }
+    }
+
+    /// `step` carries out one request, or as much of it as the output has room for; `None` where it
+    /// is not whole.
+    #[inline]
+    fn take_turns<'a, R: Copy>(
+        &mut self,
+        input: &'a [u8],
+        mut ahead: Ahead<'a, R>,
+        read: impl Fn(&'a [u8]) -> Reading<'a, R>,
+        step: impl Fn(&mut Self, &Coming<'a, R>, &'a [u8], &mut Turn<'_>, usize) -> Option<Taken>,
+        turn: &mut Turn<'_>,
+    ) -> Fed {
+        let mut fed = Fed { consumed: 0, close: false, paused: false };
+        let pause_at = turn.out.len() + OUTPUT_PAUSE_BYTES;
         while !fed.close {
             if turn.out.len() >= pause_at {
                 fed.paused = true;
                 break;
             }
-            let rest = &input[fed.consumed..];
-            let dropped = self.swallow.min(rest.len() as u64);
+            let dropped = self.swallow.min((input.len() - fed.consumed) as u64);
             self.swallow -= dropped;
             fed.consumed += dropped as usize;
-            let rest = &rest[dropped as usize..];
+            let rest = &input[fed.consumed..];
             if rest.is_empty() {
                 break;
             }
-            let dialect = *self.dialect.get_or_insert(match rest[0] {
-                REQUEST_MAGIC => Dialect::Binary,
-                _ => Dialect::Text,
-            });
-            let step = match dialect {
-                Dialect::Text if state.asks_who() && !self.known => self.log_in(rest, &mut turn),
-                Dialect::Text => self.step(rest, &mut turn, pause_at),
-                Dialect::Binary => self.binary_step(rest, &mut turn),
-            };
-            match step {
+            let coming = ahead.turn_to(fed.consumed, &read, &turn.state.store);
+            match step(self, coming, rest, turn, pause_at) {
                 Some(Taken { bytes, close }) => {
                     fed.consumed += bytes;
                     fed.close = close;
@@ -86,10 +109,18 @@ impl Session {
         fed
     }
 
-    /// Carry out one command, or as much of it as the output has room for; `None` when it is not
-    /// whole.
-    fn step(&mut self, rest: &[u8], turn: &mut Turn<'_>, pause_at: usize) -> Option<Taken> {
-        let (command, line) = match parse(rest) {
+    #[inline]
+    fn text_step(
+        &mut self,
+        coming: &Coming<'_, Step<'_>>,
+        rest: &[u8],
+        turn: &mut Turn<'_>,
+        pause_at: usize,
+    ) -> Option<Taken> {
+        if turn.state.asks_who() && !self.known {
+            return self.log_in(rest, turn);
+        }
+        let (command, line) = match coming.request {
             Step::Incomplete => return None,
             Step::TooLong => return Some(Taken { bytes: rest.len(), close: true }),
             Step::Refused(refusal, line) => {
@@ -101,17 +132,17 @@ impl Session {
             }
             Step::Command(command, line) => (command, line),
         };
-        turn.expect(&rest[line..]);
+        let wanted = coming.wanted;
         let whole = match command {
-            Command::Get { keys, cas } => self.get(keys, None, cas, turn, pause_at),
+            Command::Get { keys, cas } => self.get(keys, wanted, None, cas, turn, pause_at),
             Command::GetAndTouch { keys, exptime, cas } => {
-                self.get(keys, Some(exptime), cas, turn, pause_at)
+                self.get(keys, wanted, Some(exptime), cas, turn, pause_at)
             }
             Command::Meta(request) if request.verb == MetaVerb::Set => {
                 return self.meta_set(&request, line, rest, turn);
             }
             Command::Meta(request) => {
-                meta::answer(&request, b"", turn);
+                meta::answer(&request, wanted, turn);
                 true
             }
             Command::Store(store) => return self.store(&store, line, rest, turn),
@@ -133,11 +164,15 @@ impl Session {
         }
     }
 
-    fn binary_step(&mut self, rest: &[u8], turn: &mut Turn<'_>) -> Option<Taken> {
-        if let Some(key) = ahead::second_binary_key(rest) {
-            turn.state.store.warm(key);
-        }
-        match binary::step(rest, &mut self.known, turn) {
+    #[inline]
+    fn binary_step(
+        &mut self,
+        coming: &Coming<'_, ()>,
+        rest: &[u8],
+        turn: &mut Turn<'_>,
+        _pause_at: usize,
+    ) -> Option<Taken> {
+        match binary::step(rest, coming.wanted, &mut self.known, turn) {
             binary::Step::Incomplete => None,
             binary::Step::Taken { bytes, swallow, close } => {
                 self.swallow = swallow;
@@ -151,6 +186,7 @@ impl Session {
     fn get(
         &mut self,
         mut keys: Keys<'_>,
+        wanted: Option<Wanted<'_>>,
         exptime: Option<i64>,
         cas: bool,
         turn: &mut Turn<'_>,
@@ -163,7 +199,7 @@ impl Session {
             if turn.out.len() >= pause_at {
                 return false;
             }
-            execute::get(key, exptime, cas, turn);
+            execute::get(&Wanted::or_new(wanted, key), exptime, cas, turn);
             self.answered += 1;
         }
         self.answered = 0;
@@ -189,7 +225,6 @@ impl Session {
         }
         let length = store.length as usize;
         let data = rest.get(line..line + length + 2)?;
-        turn.expect(&rest[line + data.len()..]);
         let (value, end) = data.split_at(length);
         let reply = match end {
             b"\r\n" => execute::store(store, value, turn),
@@ -206,17 +241,19 @@ impl Session {
         rest: &[u8],
         turn: &mut Turn<'_>,
     ) -> Option<Taken> {
-        if let Some(reply) = meta::refusal(request, turn) {
-            turn.out.extend_from_slice(reply);
-            self.swallow = request.length + 2;
-            return taken(line);
-        }
+        let options = match meta::accept(request, turn) {
+            Ok(options) => options,
+            Err(reply) => {
+                turn.out.extend_from_slice(reply);
+                self.swallow = request.length + 2;
+                return taken(line);
+            }
+        };
         let length = request.length as usize;
         let data = rest.get(line..line + length + 2)?;
-        turn.expect(&rest[line + data.len()..]);
         let (value, end) = data.split_at(length);
         match end {
-            b"\r\n" => meta::answer(request, value, turn),
+            b"\r\n" => meta::carry_out(request, &options, None, value, turn),
             _ => turn.out.extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n"),
         }
         taken(line + data.len())
