@@ -7,7 +7,7 @@ import threading
 from cachemark import histogram
 from cachemark.conformance.bench import Bench, NotApplicableError, expect, same
 from cachemark.conformance.proxy import proxied
-from cachemark.conformance.window import adds_up
+from cachemark.conformance.window import adds_up, ended_when_they_did
 from cachemark.histogram import Histogram
 from cachemark.protocol import Done, Prepare, Ready, Run, Stop, Unsupported
 from cachemark.servers import RunningServer
@@ -35,6 +35,7 @@ def every_due_operation_is_done(bench: Bench, wire: str, server: RunningServer) 
     expect(response.mean() >= service.mean(), "response below service")
     if bench.can("course"):
         adds_up(done)
+        ended_when_they_did(done, 5_000_000)
 
 
 def a_stall_is_in_the_response_time(bench: Bench, wire: str, server: RunningServer) -> None:

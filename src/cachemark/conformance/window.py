@@ -40,6 +40,7 @@ def the_parts_of_a_window_add_up(bench: Bench, wire: str, server: RunningServer)
         if any(operation.ok for operation in done.operations.values()):
             expect(done.sections is not None, "no sections, though it says that it keeps a course")
             adds_up(done)
+            _was_long_enough(done, threads)
             return
     raise CheckError("nothing was done in any window")
 
@@ -75,6 +76,35 @@ def adds_up(done: Done) -> None:
         _course_adds_up(done.course, kinds, whole)
     if done.sections is not None:
         _sections_add_up(done.sections, kinds, whole)
+
+
+def ended_when_they_did(done: Done, gap_ns: int) -> None:
+    """In an open loop of equal gaps an operation ended at its due instant and response time.
+
+    So the sum of the ends is known exactly, and that of the slices' middles lies as near as half a
+    slice for each operation; the first may be due at once or after a gap. Raises CheckError.
+    """
+    course, ok = done.course, sum(operation.ok for operation in done.operations.values())
+    if course is None or not ok:
+        return
+    due_ns = gap_ns * (ok - 1) / 2
+    ends_ns = due_ns + sum(course.response_ns) / ok
+    middles = sum((at + 0.5) * count for at, count in enumerate(course.ok))
+    told_ns = course.slice_ns * middles / ok
+    near = -course.slice_ns <= told_ns - ends_ns <= course.slice_ns + gap_ns
+    expect(near, f"operations ended at {ends_ns:,.0f} ns on average, in the course {told_ns:,.0f}")
+
+
+def _was_long_enough(done: Done, callers: int) -> None:
+    """In a closed loop a caller spends no more time in a slice than it has, but for one call."""
+    course = done.course
+    if course is None:
+        return
+    blobs = [histogram.decode(kind.response) for kind in done.operations.values() if kind.response]
+    room_ns = callers * (course.slice_ns + histogram.merge(blobs).max())
+    expect(max(course.response_ns) <= room_ns, "more time was spent in a slice than there is")
+    last = max(at for at, ok in enumerate(course.ok) if ok)
+    expect(last * course.slice_ns <= done.elapsed_ns, "a slice after the end of the window")
 
 
 def _course_adds_up(course: Course, kinds: list[Operation], whole: Histogram) -> None:

@@ -35,7 +35,7 @@ const MEMORY_DEFAULT: &str = "1g";
 
 /// Who this is: no wire, no pipeline, no schedule, and nothing without a reply.
 pub fn hello(target: Target) -> Ready {
-    let mut capabilities = vec!["none", "threads"];
+    let mut capabilities = vec!["none", "threads", "course"];
     capabilities.extend(Verb::ALL.into_iter().map(|verb| verb.kind(false)));
     Ready {
         client: Some(if target == Target::Shm { "shm" } else { "store" }),
