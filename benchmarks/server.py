@@ -64,6 +64,7 @@ ROWS = [
     Row("events", "binary"),
     Row("uring", "text"),
     Row("blocking", "text"),
+    Row("busy", "text"),
 ]
 
 
@@ -188,7 +189,7 @@ def main() -> None:
         null = ["null-server", *listen, "--tape", str(tape)]
         servers = {"null": stack.enter_context(engine("null", null, there))}
         servers["memcached"] = stack.enter_context(memcached(there))
-        for io in ("events", "uring", "blocking"):
+        for io in ("events", "uring", "blocking", "busy"):
             serve = ["serve", *listen, "--io", io, "--threads", "1", "--memory", "64m"]
             servers[io] = stack.enter_context(engine(io, serve, there))
         print(f"memcached {version(servers['memcached'])}, keys of 20 and values of 100 bytes")

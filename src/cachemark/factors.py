@@ -67,7 +67,7 @@ def commands(stream: bytes) -> Iterator[bytes]:
 
 
 def server_threads(level: str, connections: int, idle: int, busy: int) -> Proof:
-    """`blocking`, `events` or `uring`, by a server's threads with and without connections."""
+    """`blocking`, or `events`, `uring`, `busy`, by its threads with and without connections."""
     rise = busy - idle
     evidence = f"{connections} connections took its threads from {idle} to {busy}"
     answer: Answer = "unknown"

@@ -35,6 +35,7 @@ REAL = [
     "embedded:io=events,threads=1,memory=16m",
     "embedded:io=blocking,memory=16m",
     "embedded:io=uring,threads=1,memory=16m",
+    "embedded:io=busy,threads=1,memory=16m",
 ]
 
 

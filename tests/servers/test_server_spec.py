@@ -35,7 +35,7 @@ def test_servers_of_servers_are_read() -> None:
         ("memcached:threads=0", "at least 1"),
         ("memcached:memory=64m", "at least 1"),
         ("memcached:unix=perhaps", "yes or no"),
-        ("embedded:io=fast", "events, blocking or uring"),
+        ("embedded:io=fast", "events, blocking, uring or busy"),
         ("embedded:threads=-1", "at least 1"),
         ("embedded:memory=lots", "64m"),
         ("embedded:memory=0", "64m"),

@@ -18,6 +18,7 @@ from cachemark.servers.running import Member, RunningServer, died, wait_ready
 from cachemark.servers.spec import ServerSpec, positive, read_options
 
 OPTIONS = ("io", "threads", "memory", "hash_power")
+_WAYS = ("events", "blocking", "uring", "busy")
 _SIZE = re.compile(r"[1-9][0-9]*[kmgKMG]?")
 
 
@@ -32,8 +33,10 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 def parse(text: str, details: str) -> ServerSpec:
     """Read `embedded:io=blocking,threads=2,memory=64m`. Raises UsageError."""
     options = read_options(text, details, OPTIONS)
-    if options.get("io", "events") not in ("events", "blocking", "uring"):
-        raise UsageError(f"server {text!r}: io={options['io']}", "io is events, blocking or uring")
+    if options.get("io", "events") not in _WAYS:
+        raise UsageError(
+            f"server {text!r}: io={options['io']}", "io is events, blocking, uring or busy"
+        )
     if not _SIZE.fullmatch(options.get("memory", "64m")):
         raise UsageError(f"server {text!r}: memory={options['memory']}", "a size such as 64m or 2g")
     spec = ServerSpec(text=text, kind="embedded", details=details, options=options)

@@ -52,7 +52,7 @@ _KINDS = (
     Kind(
         name="embedded",
         summary="the engine's own server",
-        form="embedded[:io=events|blocking|uring,threads=N,memory=64m,hash_power=N]",
+        form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N]",
         small_memory="16m",
         io="io",
         parse=embedded.parse,
@@ -167,7 +167,7 @@ def small(spec: ServerSpec) -> ServerSpec | None:
 
 
 def io_mode(spec: ServerSpec) -> str:
-    """`blocking`, `events` or `uring`, where the server is named with one; else empty."""
+    """`blocking`, `events`, `uring` or `busy`, where the server is named with one; else empty."""
     if spec.inner is not None:
         return io_mode(spec.inner)
     option = _kind(spec.kind).io

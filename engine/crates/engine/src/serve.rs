@@ -28,6 +28,8 @@ enum Io {
     Events,
     /// Event loops on io_uring; events where the kernel refuses it
     Uring,
+    /// Event loops that go on asking for a while before they sleep: each wants a CPU for itself
+    Busy,
 }
 
 #[derive(clap::Args)]
@@ -159,6 +161,7 @@ fn io_mode(io: Io) -> IoMode {
         Io::Blocking => IoMode::Blocking,
         Io::Events => IoMode::Events,
         Io::Uring => IoMode::Uring,
+        Io::Busy => IoMode::Busy,
     };
     let Some(reason) = wanted.refusal() else { return wanted };
     eprintln!("cachemark-engine: {reason}: --io events instead");

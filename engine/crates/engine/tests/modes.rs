@@ -88,8 +88,48 @@ fn events_are_loops_over_epoll() {
     assert_eq!((count(pid, "connection"), count(pid, "loop")), (0, 2));
     assert!(holds(pid).contains("anon_inode:[eventpoll]"));
     assert!(!holds(pid).contains("anon_inode:[io_uring]"));
-    let waits = calls(&[libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2, EPOLL_WAIT]);
-    assert!(waits_in(pid, "loop").is_subset(&waits));
+    assert!(waits_in(pid, "loop").is_subset(&epoll_waits()));
+}
+
+/// CPU time that its loops took so far, in nanoseconds.
+fn loops_ns(pid: u32) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
+    let paths = tasks.map(|task| task.expect("a thread").path());
+    let loops = paths.filter(|path| {
+        fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.starts_with("loop"))
+    });
+    let took = loops.map(|path| {
+        let times = fs::read_to_string(path.join("schedstat")).expect("a thread's times");
+        times.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).expect("a number")
+    });
+    took.sum()
+}
+
+/// A busy loop is one over epoll that goes on asking before it sleeps, as it does in the end.
+#[test]
+fn busy_loops_ask_before_they_sleep() {
+    let took = ["events", "busy"].map(|io| {
+        let (served, mut streams) = served(io);
+        let pid = served.pid();
+        assert!(served.said.contains(&format!(r#""io":"{io}""#)), "{}", served.said);
+        assert_eq!((count(pid, "connection"), count(pid, "loop")), (0, 2));
+        assert!(holds(pid).contains("anon_inode:[eventpoll]"));
+        let before = loops_ns(pid);
+        for n in 0..5 * CONNECTIONS {
+            let stream = &mut streams[n % CONNECTIONS];
+            // Asleep, all of them: each request is what wakes one.
+            assert!(waits_in(pid, "loop").is_subset(&epoll_waits()));
+            stream.write_all(b"mn\r\n").expect("a server that reads");
+            stream.read_exact(&mut [0; 4]).expect("a server that answers");
+        }
+        assert!(waits_in(pid, "loop").is_subset(&epoll_waits()));
+        loops_ns(pid) - before
+    });
+    assert!(took[1] > 2 * took[0], "{took:?} ns");
+}
+
+fn epoll_waits() -> BTreeSet<String> {
+    calls(&[libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2, EPOLL_WAIT])
 }
 
 #[cfg(target_arch = "x86_64")]

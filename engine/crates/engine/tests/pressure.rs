@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use common::{PATIENCE, Served};
 
-const MODES: [&str; 3] = ["blocking", "events", "uring"];
+const MODES: [&str; 4] = ["blocking", "events", "uring", "busy"];
 
 /// Whether a read or a write failed because the other side is gone; anything else is a hang.
 fn is_end(kind: ErrorKind) -> bool {

@@ -224,7 +224,7 @@ impl Acceptor {
         match self.state.settings.io {
             // Without a thread there is no connection: the guest is gone with it.
             IoMode::Blocking => drop(self.threads.serve(stream, guest, &self.state)),
-            IoMode::Events | IoMode::Uring => {
+            IoMode::Events | IoMode::Uring | IoMode::Busy => {
                 self.loops[self.next_loop].serve(stream, guest);
                 self.next_loop = (self.next_loop + 1) % self.loops.len();
             }

@@ -1,8 +1,11 @@
-//! Event loops: each thread serves many connections from one epoll set, level-triggered.
+//! Event loops: each thread serves many connections from one epoll set, level-triggered. A busy one
+//! goes on asking for a while before it sleeps: nobody has to wake it then.
 
 use std::io;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
@@ -16,11 +19,18 @@ const EVENTS_AT_ONCE: usize = 256;
 /// The eventfd that wakes a loop; connections have the numbers below.
 const WAKE: u64 = u64::MAX;
 
-/// Serve until the inbox says stop.
-pub fn run(inbox: &Inbox, state: &State) -> io::Result<()> {
+/// How long a busy loop that has nothing to do goes on asking.
+pub const BUSY_FOR: Duration = Duration::from_millis(2);
+/// Questions between two looks at the clock.
+const ASKS: usize = 16;
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Serve until the inbox says stop; with nothing to do, go on asking for so long before sleeping.
+pub fn run(inbox: &Inbox, state: &State, busy_for: Duration) -> io::Result<()> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &inbox.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-    let mut body = Body { inbox, state, epoll, conversations: Vec::new(), free: Vec::new() };
+    let conversations = Vec::new();
+    let mut body = Body { inbox, state, epoll, busy_for, conversations, free: Vec::new() };
     let ran = body.run();
     body.conversations.iter().flatten().for_each(|open| open.stream.shutdown());
     ran
@@ -43,6 +53,7 @@ struct Body<'a> {
     inbox: &'a Inbox,
     state: &'a State,
     epoll: OwnedFd,
+    busy_for: Duration,
     conversations: Vec<Option<Box<Conversation>>>,
     free: Vec<usize>,
 }
@@ -51,12 +62,7 @@ impl Body<'_> {
     fn run(&mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_AT_ONCE);
         while !self.inbox.stopped() {
-            events.clear();
-            let spare = rustix::buffer::spare_capacity(&mut events);
-            match epoll::wait(&self.epoll, spare, None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.wait(&mut events)?;
             for event in &events {
                 match event.data.u64() {
                     WAKE => self.welcome(),
@@ -64,6 +70,30 @@ impl Body<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Fill `events`, which are none where a signal came.
+    fn wait(&self, events: &mut Vec<Event>) -> io::Result<()> {
+        let mut ask = |timeout| {
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
+                Ok(count) => Ok(count),
+                Err(rustix::io::Errno::INTR) => Ok(0),
+                Err(error) => Err(error),
+            }
+        };
+        if self.busy_for > Duration::ZERO {
+            let began = Instant::now();
+            while began.elapsed() < self.busy_for {
+                for _ in 0..ASKS {
+                    if ask(Some(&AT_ONCE))? > 0 {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        ask(None)?;
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -64,7 +65,8 @@ impl Loop {
         let thread = thread::Builder::new().name(format!("loop {number}")).spawn(move || {
             let run = match state.settings.io {
                 IoMode::Uring => uring::run(&theirs, &state),
-                IoMode::Events | IoMode::Blocking => events::run(&theirs, &state),
+                IoMode::Busy => events::run(&theirs, &state, events::BUSY_FOR),
+                IoMode::Events | IoMode::Blocking => events::run(&theirs, &state, Duration::ZERO),
             };
             if let Err(error) = run {
                 eprintln!("cachemark-engine: a loop ended: {error}");

@@ -1,11 +1,11 @@
-//! The embedded server: one parser and executor under three ways of doing I/O.
+//! The embedded server: one parser and executor under four ways of doing I/O.
 //!
 //! ```text
 //!            accept thread
 //!                 │ admits
 //!      ┌──────────┴──────────┐
-//!  blocking: a thread     events, uring: N loops, each an epoll
-//!  for each connection    set or a ring of many connections
+//!  blocking: a thread     events, busy, uring: N loops, each an
+//!  for each connection    epoll set or a ring of many connections
 //!      └──────────┬──────────┘
 //!        session (bytes in, bytes out)
 //!                 │

@@ -20,10 +20,12 @@ pub enum IoMode {
     Events,
     /// The same on io_uring, where the kernel has it: see `IoMode::refusal`.
     Uring,
+    /// Event loops that go on asking for a while before they sleep.
+    Busy,
 }
 
 impl IoMode {
-    const ALL: [IoMode; 3] = [IoMode::Blocking, IoMode::Events, IoMode::Uring];
+    const ALL: [IoMode; 4] = [IoMode::Blocking, IoMode::Events, IoMode::Uring, IoMode::Busy];
 
     /// Those that this machine can serve.
     pub fn here() -> impl Iterator<Item = IoMode> {
@@ -40,6 +42,7 @@ impl IoMode {
             IoMode::Blocking => "blocking",
             IoMode::Events => "events",
             IoMode::Uring => "uring",
+            IoMode::Busy => "busy",
         }
     }
 }

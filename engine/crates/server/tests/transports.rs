@@ -118,7 +118,7 @@ fn connect(server: &Server, folder: &Path) -> Client {
 fn tls_carries_small_and_large_values_and_pipelines() {
     let folder = tempfile::tempdir().expect("a folder");
     let tls = certificate(folder.path());
-    for io in [IoMode::Blocking, IoMode::Events] {
+    for io in [IoMode::Blocking, IoMode::Events, IoMode::Busy] {
         let server = serve(io, Endpoint::Tcp("127.0.0.1:0".to_owned()), Some(&tls));
         let mut stream = connect(&server, folder.path());
         let value = vec![b'v'; 900_000];
@@ -144,7 +144,7 @@ fn tls_carries_small_and_large_values_and_pipelines() {
 fn plain_text_to_a_tls_port_ends_that_connection_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let tls = certificate(folder.path());
-    for io in [IoMode::Blocking, IoMode::Events] {
+    for io in [IoMode::Blocking, IoMode::Events, IoMode::Busy] {
         let server = serve(io, Endpoint::Tcp("127.0.0.1:0".to_owned()), Some(&tls));
         let mut plain = TcpStream::connect(&server.addresses[0]).expect("a server");
         plain.set_read_timeout(Some(PATIENCE)).expect("a socket");
