@@ -12,7 +12,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-client bench-server fuzz test test-rust test-python check format docs setup workers servers debian clean
+.PHONY: help bench bench-client bench-server bench-store fuzz test test-rust test-python check format docs setup workers servers debian clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ bench-client: setup ## CPU time per operation of the native client, beside the f
 
 bench-server: setup ## CPU time of an operation: the embedded server, memcached and a null responder (about 3 minutes)
 	@$(RUN) python benchmarks/server.py
+
+bench-store: setup ## The item store against memcached: bytes, hits, reads; and how long single stores take (about 5 minutes)
+	@$(RUN) cachemark-engine bench-store
 
 SECONDS ?= 60
 CARGO_FUZZ_VERSION := 0.13.2

@@ -1,8 +1,10 @@
 //! The verb `bench-store`: what the item store costs and what it keeps, against memcached in the
-//! same run: bytes, hit ratios, the time of a read in the process, in shared memory and over the network.
+//! same run: bytes, hit ratios, the time of a read in the process, in shared memory and over the network;
+//! and how long a single store takes at most.
 
 mod hits;
 mod memory;
+mod pauses;
 mod peer;
 mod speed;
 
@@ -15,7 +17,7 @@ use crate::{fail, units};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Memory that is filled for the table of bytes
+    /// Memory that is filled for the tables of bytes and of stores
     #[arg(long, default_value = "1g", value_parser = units::bytes)]
     memory: u64,
     /// Memory of both caches for the table of hits
@@ -27,7 +29,7 @@ pub struct Arguments {
     /// Rounds of the table of times
     #[arg(long, default_value = "7", value_parser = units::whole)]
     rounds: u64,
-    /// Only this table
+    /// Only this table; pauses are stores timed one by one
     #[arg(long, value_enum)]
     only: Option<Part>,
     /// memcached's program, which must know `-U 0`
@@ -43,6 +45,7 @@ enum Part {
     Memory,
     Hits,
     Speed,
+    Pauses,
 }
 
 /// Runs the verb; the exit code is the process's own.
@@ -64,6 +67,9 @@ fn tables(arguments: &Arguments) -> Result<(), String> {
     }
     if wanted(Part::Speed) {
         show("Reads", speed::table(arguments.rounds, &arguments.memcached)?);
+    }
+    if wanted(Part::Pauses) {
+        show("Stores, one by one", pauses::table(arguments.memory as usize)?);
     }
     Ok(())
 }
