@@ -12,7 +12,7 @@ import pytest
 
 from cachemark.cli import main
 from cachemark.clients import Client
-from cachemark.doctor import Check, doctor, machine, sample, software
+from cachemark.doctor import Check, doctor, kernel, machine, sample, software
 from cachemark.doctor.check import Limits, measured, wanted
 from cachemark.host import facts
 
@@ -233,3 +233,26 @@ def test_programs_that_are_missing_have_a_remedy(monkeypatch: pytest.MonkeyPatch
         assert checks[name].judgement == "warn"
         assert "apt-get install" in checks[name].remedy
     assert checks["engine"].judgement == "ok"
+
+
+TWO_CORES = "\n\n".join(
+    f"processor\t: {n}\nmicrocode\t: 0x2b\nphysical id\t: 0\ncore id\t\t: {n // 2}"
+    for n in range(4)
+)
+
+
+def test_the_cpus_threads_are_told_by_core_and_socket(tmp_path: Path) -> None:
+    checks = by_name(machine.cpu(tree(tmp_path, {"proc/cpuinfo": TWO_CORES + "\n"})))
+    assert checks["cpu topology"].value == "4 threads, 2 cores, sockets: 1"
+    assert checks["cpu microcode"].value == "0x2b"
+    # A kernel that tells no cores is not guessed at.
+    bare = by_name(machine.cpu(tree(tmp_path, {"proc/cpuinfo": "processor\t: 0\n"})))
+    assert bare["cpu topology"].value == "not readable here"
+
+
+def test_an_audit_daemon_is_warned_of(tmp_path: Path) -> None:
+    quiet = by_name(kernel.beside(tree(tmp_path, {"proc/1/comm": "init\n"}), 2))
+    assert quiet["auditd"].judgement == "ok"
+    watched = by_name(kernel.beside(tree(tmp_path, {"proc/7/comm": "auditd\n"}), 2))
+    assert (watched["auditd"].judgement, watched["auditd"].value) == ("warn", "runs")
+    assert watched["auditd"].remedy

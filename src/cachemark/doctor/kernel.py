@@ -112,6 +112,7 @@ def beside(root: Path, cpus: int) -> list[Check]:
             "wait until the machine is idle, or stop what runs beside",
         ),
         _absent("irqbalance", "irqbalance" in names, "systemctl stop irqbalance"),
+        _absent("auditd", "auditd" in names, "systemctl stop auditd: it looks at system calls"),
         _absent("docker-proxy", "docker-proxy" in names, "run the server with --network=host"),
         _tracer(root),
     ]
@@ -153,6 +154,8 @@ def surroundings(root: Path) -> list[Check]:
     rate = re.fullmatch(r"\d+", perf)
     return [
         told("environment", f"{size} bytes in {len(os.environ)} variables"),
+        # Its length moves the stack as the environment's does: Mytkowicz et al., ASPLOS 2009.
+        told("working folder", f"{len(str(Path.cwd()))} characters"),
         told("perf events at most", f"{perf}/s" if rate else ""),
         told("memory overcommit", overcommit),
     ]

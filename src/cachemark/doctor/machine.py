@@ -29,14 +29,26 @@ _PSI = Limits(unit="% of 10 s", warn=1, fail=5)
 
 
 def cpu(root: Path) -> list[Check]:
-    """Model, number, threads of a core, hypervisor."""
+    """Model, microcode, sockets, cores and their threads, hypervisor."""
     cpuinfo = read(root / "proc/cpuinfo")
     return [
         told("cpu model", field(cpuinfo, "model name", ":")),
+        told("cpu microcode", field(cpuinfo, "microcode", ":")),
+        told("cpu topology", _topology(cpuinfo)),
         told("hypervisor", "virtual machine" if hypervisor(root) else "none seen"),
         told("kernel", platform.release()),
         told("mitigations", ", ".join(mitigations(root))),
     ]
+
+
+def _topology(cpuinfo: str) -> str:
+    """Empty where the kernel tells no cores, as on most of ARM."""
+    threads = [block for block in cpuinfo.split("\n\n") if field(block, "processor", ":")]
+    known = {(field(block, "physical id", ":"), field(block, "core id", ":")) for block in threads}
+    if not threads or ("", "") in known:
+        return ""
+    sockets = {socket for socket, _ in known}
+    return f"{len(threads)} threads, {len(known)} cores, sockets: {len(sockets)}"
 
 
 def usable(cpus: list[int], root: Path) -> list[Check]:
