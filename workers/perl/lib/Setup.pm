@@ -28,6 +28,7 @@ sub refusal ($self, $class, $tape) {
         !$class->in_process && !@servers                        && 'it needs a server',
         @servers > 1 && !$can{cluster}                          && 'one server only',
         (grep { /^unix:/ } @servers) && !$can{unix}             && 'no Unix sockets',
+        (grep { /^\[/ } @servers)                               && 'no IPv6 addresses in brackets',
         $self->{threads} > 1                                    && 'one caller in each process',
         $self->{depth} > 1                                      && 'one operation at a time on a connection (depth 1)',
         !$class->in_process && $self->{connections} > 1         && 'one connection to each server',
