@@ -69,11 +69,32 @@ def test_what_fails_is_said_on_stderr_too() -> None:
     assert json.loads(ran.stdout)["measure"]["operations"]["get"]["ok"] == 0
 
 
+def test_keys_that_cannot_be_stored_are_told_with_a_remedy() -> None:
+    with running(parse_spec("embedded:memory=16m")) as found:
+        address = found.addresses[0]
+        ran = drive("--server", address, "--keys", "1", "--size", "2m", "--quiet", "--wire", "text")
+    assert ran.returncode == 2
+    assert "1 keys could not be stored before the window (1 server); the server" in ran.stderr
+    assert "item size limit" in ran.stderr
+
+
+def test_a_value_of_another_run_is_explained(server: str) -> None:
+    pattern, get = ("--key-pattern", "other-{index}"), ("--mix", "get=1", "--duration", "50ms")
+    drive("--server", server, *SMALL, *pattern, "--seed", "7", *get)
+    ran = drive("--server", server, *SMALL, *pattern, "--seed", "8", *get, "--no-prefill", "--json")
+    assert ran.returncode == 1
+    assert "wrong value" in ran.stderr
+    (warning,) = [one for one in json.loads(ran.stdout)["warnings"] if "wrong values" in one]
+    assert "flush_all" in warning
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--search", "p99"), "write p99<1ms"),
         (("--max-errors", "many"), "--max-errors"),
+        (("--io", "uring", "--tls", "unverified"), "no TLS over io_uring: use epoll, or auto"),
+        (("--tls", "unverified"), "does not speak TLS"),
         (("--trace", "nowhere.csv"), "nowhere.csv"),
         (("--schedule", "replay"), "of which --trace?"),
         (("--preset", "ycsb-e"), "scans"),

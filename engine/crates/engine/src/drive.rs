@@ -7,34 +7,38 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Client, Configuration, Control, Limits, Session};
-use cachemark_tape::{Schedule, Tape, Workload};
+use cachemark_load::{Client, Configuration, Control, Limits, PrepareError, Session};
+use cachemark_tape::{Schedule, Tape, Verb, Workload};
 use clap::Parser;
 use serde::Serialize;
 
 use crate::drive_errors::Errors;
-use crate::drive_files::{Log, write_hgrm};
+use crate::drive_files::{Log, check_hgrm, write_hgrm};
 use crate::drive_live::Live;
 use crate::drive_search::{Objective, Point};
-use crate::drive_warnings::warnings;
+use crate::drive_warnings::{Meant, warnings};
 use crate::messages::{Done, Phase};
 use crate::way::WayArguments;
 use crate::workload::WorkloadArguments;
-use crate::{drive_live, drive_search, drive_table};
+use crate::{drive_errors, drive_live, drive_search, drive_table};
 use crate::{fail, units, way};
 
-/// Examples:
-///
-///   cachemark-engine drive --server 127.0.0.1:11211 --connections 50 --threads 2
-///
-///   cachemark-engine drive --server unix:/tmp/memcached.sock --rate 100k --connections 64 \
-///       --mix get=9,set=1 --keys 1M --zipf 0.99 --size 100..1000 --duration 30s
-///
-///   cachemark-engine drive --server 127.0.0.1:11211 --preset etc --connections 64 --search 'p99<1ms'
-///
-///   cachemark-engine drive --server 127.0.0.1:11211 --trace cluster52.zst --schedule replay:10
+const EXAMPLES: &str = "\
+Examples:
+  cachemark-engine drive --server 127.0.0.1:11211 --connections 50 --threads 2
+
+  cachemark-engine drive --server unix:/tmp/memcached.sock --rate 100k --connections 64 \\
+      --mix get=9,set=1 --keys 1M --zipf 0.99 --size 100..1000 --duration 30s
+
+  cachemark-engine drive --server 127.0.0.1:11211 --preset etc --connections 64 --search 'p99<1ms'
+
+  cachemark-engine drive --server 127.0.0.1:11211 --trace cluster52.zst --schedule replay:10
+
+Exit status: 0; 1 when more failed than --max-errors allows, when nothing succeeded, or when no rate
+met --search; 2 for bad input.";
+
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// host:port, udp:host:port or unix:/path; several with commas between
     #[arg(long)]
@@ -43,8 +47,8 @@ pub struct Arguments {
     way: WayArguments,
     #[command(flatten)]
     workload: WorkloadArguments,
-    /// Play this tape instead of making one
-    #[arg(long)]
+    /// Play this tape instead of making one; it has the workload and the schedule in it
+    #[arg(long, conflicts_with = "WorkloadArguments")]
     tape: Option<PathBuf>,
     /// Threads of the generator
     #[arg(long, default_value = "1", value_parser = units::whole)]
@@ -126,6 +130,16 @@ impl Arguments {
         Ok(words.arguments)
     }
 
+    /// The part of the reads that is meant to hit, where that is known; a fetch makes its own hits.
+    fn hit_ratio(&self) -> Result<Option<f64>, String> {
+        if self.tape.is_some() || self.workload.is_recorded() {
+            return Ok(None);
+        }
+        let workload = self.workload.workload()?;
+        let fetches = workload.mix.iter().any(|entry| entry.verb == Verb::Fetch);
+        Ok(workload.hit_ratio.filter(|_| !fetches))
+    }
+
     /// What is to be played, if it is neither a file's nor a trace's.
     pub fn plan(&self) -> Result<(Workload, Schedule), String> {
         self.workload.plan(Some(self.duration))
@@ -152,6 +166,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
 /// One window; why it did not go well, if so.
 fn drive(arguments: &Arguments) -> Result<Option<String>, String> {
     let tape = Arc::new(tape(arguments)?);
+    arguments.hgrm.as_deref().map_or(Ok(()), check_hgrm)?;
     let mut client = connected(arguments, &tape)?;
     if !arguments.no_prefill {
         prefill(&mut client, arguments, &tape)?;
@@ -166,7 +181,12 @@ fn drive(arguments: &Arguments) -> Result<Option<String>, String> {
     if let Some(path) = &arguments.hgrm {
         write_hgrm(path, &session.tally)?;
     }
-    let warnings = warnings(&session, tape.is_open_loop(), arguments.threads);
+    let meant = Meant {
+        open_loop: tape.is_open_loop(),
+        threads: arguments.threads,
+        hit_ratio: arguments.hit_ratio()?,
+    };
+    let warnings = warnings(&session, &meant);
     if arguments.json {
         print_json(&Document {
             server: &arguments.server,
@@ -182,7 +202,7 @@ fn drive(arguments: &Arguments) -> Result<Option<String>, String> {
             measure: Done::new(Phase::Measure, &session),
         });
     } else {
-        print!("{}", drive_table::render(&session, tape.is_open_loop()));
+        print!("{}", drive_table::render(&session, tape.is_open_loop(), client.io()));
         warnings.iter().for_each(|warning| println!("warning: {warning}"));
     }
     Ok(arguments.max_errors.complaint(&session.tally))
@@ -250,8 +270,10 @@ fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> 
         segment: (0, 1),
         timeout: arguments.timeout,
     };
-    Client::prepare(configuration, Arc::clone(tape))
-        .map_err(|error| format!("--server {}: {error}", arguments.server))
+    Client::prepare(configuration, Arc::clone(tape)).map_err(|error| match error {
+        PrepareError::Connect(..) => format!("--server {error}"),
+        PrepareError::Usage(text) | PrepareError::Unsupported(text) => text,
+    })
 }
 
 fn tape(arguments: &Arguments) -> Result<Tape, String> {
@@ -268,14 +290,7 @@ fn in_memory(bytes: Vec<u8>) -> Result<Tape, String> {
 fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
     let live = Live { name: "prefill", tape, quiet: arguments.quiet };
     let session = watched(client, Limits::Prefill, arguments, &live, None)?;
-    let failed = session.tally.failed();
-    if failed > 0 {
-        return Err(format!(
-            "{failed} keys could not be stored before the window; \
-             check the server's item size limit, or use --no-prefill"
-        ));
-    }
-    Ok(())
+    drive_errors::unstored(&session.tally).map_or(Ok(()), Err)
 }
 
 fn play(
@@ -314,4 +329,23 @@ fn watched(
         watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         session.map_err(|error| format!("the client failed: {error}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_are_command_lines() {
+        let text = EXAMPLES.replace("\\\n", " ");
+        let examples =
+            text.lines().filter_map(|line| line.trim().strip_prefix("cachemark-engine drive "));
+        let read = |example: &str| {
+            let words: Vec<&str> =
+                example.split_whitespace().map(|word| word.trim_matches('\'')).collect();
+            Arguments::read(&words).map(|_| example.to_owned())
+        };
+        let read = examples.map(read).collect::<Result<Vec<_>, _>>();
+        assert_eq!(read.expect("each can be typed").len(), 4);
+    }
 }

@@ -62,6 +62,27 @@ impl Errors {
     }
 }
 
+/// What is said of keys that could not be stored before the window; `None` if all could.
+pub fn unstored(tally: &Tally) -> Option<String> {
+    let failed = tally.failed();
+    if failed == 0 {
+        return None;
+    }
+    let some = |failure: Failure| tally.kinds().any(|(_, kind)| kind.errors[failure as usize] > 0);
+    let remedy = if some(Failure::Server) || some(Failure::Client) {
+        "the server refuses: look at its item size limit and its memory, and whether it wants --auth"
+    } else if some(Failure::Connection) || some(Failure::Protocol) {
+        "the server hangs up: does it want --tls, --auth, another --wire or fewer --connections?"
+    } else {
+        "the server does not answer in time: give it a longer --timeout, or --depth 1"
+    };
+    let kinds = by_kind(tally.kinds().map(|(_, kind)| kind));
+    Some(format!(
+        "{failed} keys could not be stored before the window ({kinds}); {remedy} \
+         (--no-prefill stores none)"
+    ))
+}
+
 /// Failures by their kinds, as in "3 timeout, 1 wrong value"; "0" of none.
 pub fn by_kind<'a>(kinds: impl Iterator<Item = &'a KindTally>) -> String {
     let (mut counts, mut wrong) = ([0; Failure::ALL.len()], 0);

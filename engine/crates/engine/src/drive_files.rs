@@ -17,6 +17,11 @@ fn place(option: &str, path: &Path, error: &std::io::Error) -> String {
     format!("{option} {}: cannot be written: {error}", path.display())
 }
 
+/// Whether a file can be written there, asked before there is anything to lose.
+pub fn check_hgrm(path: &Path) -> Result<(), String> {
+    File::create(path).map(|_| ()).map_err(|error| place("--hgrm", path, &error))
+}
+
 /// Write one table for each kind of operation: response times in ms.
 pub fn write_hgrm(path: &Path, tally: &Tally) -> Result<(), String> {
     let mut text = String::new();

@@ -3,14 +3,25 @@
 
 use cachemark_load::{Session, percentile_ns};
 
-use crate::drive_live::responses;
+use crate::drive_live::{hits, responses};
 use crate::drive_table::time;
 
 /// A closed loop whose threads are this busy is limited by them.
 const BUSY: f64 = 0.95;
 
+/// A hit ratio may be off by so much, besides four standard deviations of chance.
+const RATIO_SLACK: f64 = 0.01;
+
+/// What a window was meant to be.
+pub struct Meant {
+    pub open_loop: bool,
+    pub threads: u64,
+    pub hit_ratio: Option<f64>,
+}
+
 /// Warnings, a sentence each.
-pub fn warnings(session: &Session, open_loop: bool, threads: u64) -> Vec<String> {
+pub fn warnings(session: &Session, meant: &Meant) -> Vec<String> {
+    let Meant { open_loop, threads, hit_ratio } = *meant;
     let tally = &session.tally;
     let attempts: u64 = tally.kinds().map(|(_, kind)| kind.attempts).sum();
     let mut warnings = Vec::new();
@@ -36,8 +47,18 @@ pub fn warnings(session: &Session, open_loop: bool, threads: u64) -> Vec<String>
         warnings.push(format!(
             "{:.1} % of the operations were due and waited for a connection with room: use more \
              --connections or a higher --depth, if the server is what is measured",
-            100.0 * tally.bound as f64 / attempts.max(1) as f64
+            100.0 * tally.bound as f64 / (attempts + tally.unsent).max(1) as f64
         ));
+    }
+    if tally.kinds().any(|(_, kind)| kind.wrong_values > 0) {
+        warnings.push(
+            "wrong values: a run with other sizes may have left them under the same keys; empty the \
+             server first (flush_all), or name other keys with --key-pattern"
+                .to_owned(),
+        );
+    }
+    if let Some(text) = hit_ratio.and_then(|ratio| other_ratio(ratio, hits(tally))) {
+        warnings.push(text);
     }
     if tally.unsent > 0 {
         warnings.push(format!("{} operations were due and never sent", tally.unsent));
@@ -49,4 +70,36 @@ pub fn warnings(session: &Session, open_loop: bool, threads: u64) -> Vec<String>
         ));
     }
     warnings
+}
+
+/// The hit ratio that was asked for is not what came: others' keys are there, or keys are gone.
+fn other_ratio(wanted: f64, (hits, misses): (u64, u64)) -> Option<String> {
+    let reads = (hits + misses) as f64;
+    let ratio = hits as f64 / reads;
+    let chance = 4.0 * (wanted * (1.0 - wanted) / reads).sqrt();
+    // Without reads the ratio is not a number, and nothing is off.
+    let off = (ratio - wanted).abs() > RATIO_SLACK + chance;
+    let why = match ratio > wanted {
+        true => "an earlier run may have left the others: empty the server first (flush_all)",
+        false => "keys were evicted, expired or deleted",
+    };
+    off.then(|| {
+        let (ratio, wanted) = (100.0 * ratio, 100.0 * wanted);
+        format!("{ratio:.1} % of the reads hit, and {wanted:.1} % were to: {why}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hit_ratio_is_off_beyond_chance() {
+        assert_eq!(other_ratio(0.8, (0, 0)), None);
+        assert_eq!(other_ratio(0.8, (805, 195)), None);
+        assert_eq!(other_ratio(0.8, (9, 1)), None);
+        let above = other_ratio(0.8, (1000, 0)).expect("off");
+        assert!(above.starts_with("100.0 % of the reads hit, and 80.0 % were to"), "{above}");
+        assert!(other_ratio(0.8, (5_000, 5_000)).expect("off").contains("evicted"));
+    }
 }

@@ -37,6 +37,10 @@ pub fn rate(text: &str) -> Result<f64, String> {
 /// A size in bytes: binary suffixes, `64m` is 64 MiB.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let trimmed = text.trim();
+    // 4kB and 4KiB are what 4k is.
+    let short = trimmed.strip_suffix(['b', 'B']).unwrap_or(trimmed);
+    let short = short.strip_suffix(['i', 'I']).filter(|_| short != trimmed).unwrap_or(short);
+    let trimmed = if short.ends_with(char::is_alphabetic) { short } else { trimmed };
     let (number, factor) = match trimmed.char_indices().last() {
         Some((at, 'k' | 'K')) => (&trimmed[..at], 1 << 10),
         Some((at, 'm' | 'M')) => (&trimmed[..at], 1 << 20),
@@ -56,6 +60,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let trimmed = text.trim();
     let at = trimmed.find(char::is_alphabetic).unwrap_or(trimmed.len());
     let seconds = match &trimmed[at..] {
+        "" if trimmed == "0" => 1.0,
         "ns" => 1e-9,
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
@@ -79,6 +84,9 @@ mod tests {
     fn people_type_units() {
         assert_eq!(count("10k"), Ok(10_000.0));
         assert_eq!(count(" 10k "), Ok(10_000.0));
+        assert_eq!([bytes("4k"), bytes("4kB"), bytes("4KiB")], [Ok(4096), Ok(4096), Ok(4096)]);
+        assert!([bytes("4b"), bytes("4ib"), bytes("b"), bytes("kib")].iter().all(Result::is_err));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
         assert_eq!(count("1.5M"), Ok(1_500_000.0));
         assert_eq!(whole("1k"), Ok(1000));
         assert_eq!(bytes("64m"), Ok(64 << 20));

@@ -236,6 +236,11 @@ impl WorkloadArguments {
         Ok((self.workload()?, schedule))
     }
 
+    /// Whether it is played from a trace.
+    pub fn is_recorded(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// The same with another rate.
     pub fn at_rate(&self, rate: f64) -> WorkloadArguments {
         WorkloadArguments { rate: Some(rate), ..self.clone() }

@@ -194,3 +194,19 @@ impl Played {
         percentile_ns(&self.gets().response, percent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::after;
+
+    /// Far too much for one connection: what waits at the end is given up early enough that nothing is
+    /// cut off and called a time-out.
+    #[test]
+    fn what_is_sent_has_its_whole_time() {
+        let overload = Trial::uniform(1_000.0, 1).over(1, 1).timeout(SECOND);
+        let played = overload.play(after(900 * MS));
+        assert_eq!(played.gets().errors, [0; 5]);
+        assert_eq!((played.gets().ok, played.session.tally.unsent), (3, 997));
+    }
+}

@@ -298,6 +298,9 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             self.up_ns = now;
         }
         self.expire(now)?;
+        if now >= self.last_sends_ns() {
+            self.player.abandon(now);
+        }
         for c in 0..self.links.len() {
             if let Link::Closed { again_ns, wait_ns } = self.links.links[c]
                 && again_ns <= now
@@ -326,6 +329,11 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         Ok(())
     }
 
+    /// Nothing is sent after this, so that what was sent has its whole time to be answered in.
+    fn last_sends_ns(&self) -> u64 {
+        self.drain_end_ns.saturating_sub(self.player.timeout_ns())
+    }
+
     /// Nothing is to be done for time's sake before this instant, unless a connection is lost: what
     /// is sent from now on times out later.
     fn next_keep_ns(&self, now: u64) -> u64 {
@@ -334,7 +342,9 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             Link::Closed { again_ns, .. } => Some(*again_ns),
             _ => None,
         });
-        reconnects.fold(timeout.min(self.told_ns + PROGRESS_EVERY_NS), u64::min)
+        let last_sends_ns = Some(self.last_sends_ns()).filter(|at_ns| *at_ns > now);
+        let others = reconnects.chain(last_sends_ns);
+        others.fold(timeout.min(self.told_ns + PROGRESS_EVERY_NS), u64::min)
     }
 
     fn reopen(&mut self, c: usize, wait_ns: u64) {

@@ -38,7 +38,8 @@ impl Io {
             return Ok(Io::Epoll);
         }
         let none = |what| {
-            let reason = format!("there is no {what} over io_uring: use epoll");
+            let reason =
+                format!("there is no {what} over io_uring: use epoll, or auto, which takes it");
             Err(PrepareError::Unsupported(reason))
         };
         if addresses.iter().any(|one| matches!(one, Address::Udp(_))) {

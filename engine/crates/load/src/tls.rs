@@ -12,7 +12,8 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore,
+    SignatureScheme,
 };
 
 use crate::access::authenticate;
@@ -84,7 +85,7 @@ impl Transport for TlsStream {
         let mut tls = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
         let mut socket = Stream::blocking(address, timeout)?;
         while tls.is_handshaking() {
-            tls.complete_io(&mut socket)?;
+            tls.complete_io(&mut socket).map_err(told)?;
         }
         let mut stream = TlsStream { tls, socket, unread: 0 };
         if let Some(who) = &way.auth {
@@ -160,6 +161,25 @@ impl AsFd for TlsStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Why a handshake failed, in words where people run into it.
+fn told(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let text = match cause {
+        Some(rustls::Error::InvalidMessage(_)) => "the server does not speak TLS",
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "the server's certificate is signed by nobody that is trusted"
+        }
+        Some(rustls::Error::InvalidCertificate(why))
+            if format!("{why:?}").contains("CaUsedAsEndEntity") =>
+        {
+            "the server shows a CA's certificate as its own: make one with CA:FALSE, or trust \
+             `unverified`"
+        }
+        _ => return error,
+    };
+    io::Error::other(text)
 }
 
 /// Believes every certificate; that the other side holds its key is seen to all the same.

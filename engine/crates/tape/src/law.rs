@@ -196,9 +196,12 @@ fn span(text: &str, unit: fn(&str) -> Option<u32>) -> Result<Span, WorkloadError
     }
 }
 
-/// A whole number of bytes; `k` and `m` are the binary 1024 and 1024².
+/// A whole number of bytes; `k` and `m`, also as `kB` and `KiB`, are the binary 1024 and 1024².
 pub fn bytes(text: &str) -> Option<u32> {
-    suffixed(text, &[("k", 1 << 10), ("K", 1 << 10), ("m", 1 << 20), ("M", 1 << 20)])
+    let lower = text.to_ascii_lowercase();
+    let short = ["ib", "b"].iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
+    let short = if short.ends_with(['k', 'm']) { short } else { &lower };
+    suffixed(short, &[("k", 1 << 10), ("m", 1 << 20)])
 }
 
 /// A whole number of seconds; `s`, `m`, `h` and `d` are what they are on a clock.

@@ -89,6 +89,9 @@ impl Workload {
         if !(0.0..=1.0).contains(&self.compressibility) {
             return bad("--compressibility must be between 0 and 1");
         }
+        if self.hit_ratio.is_some_and(|ratio| !(0.0..=1.0).contains(&ratio)) {
+            return bad("--hit-ratio must be between 0 and 1");
+        }
         if !(0.0..=1.0).contains(&self.prefill) {
             return bad("--prefill must be between 0 and 1");
         }
@@ -153,9 +156,6 @@ impl Workload {
 
     fn check_hit_ratio(&self) -> Result<(), WorkloadError> {
         let Some(ratio) = self.hit_ratio else { return Ok(()) };
-        if !(0.0..=1.0).contains(&ratio) {
-            return bad("--hit-ratio must be between 0 and 1");
-        }
         let stored = self.prefill_count();
         if (ratio > 0.0 && stored == 0) || (ratio < 1.0 && stored == self.keys) {
             return bad(format!(
