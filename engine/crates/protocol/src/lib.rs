@@ -7,6 +7,7 @@
 pub mod binary;
 pub mod binary_client;
 pub mod encode;
+mod keys;
 pub mod meta_client;
 pub mod meta_request;
 pub(crate) mod refusal;

@@ -13,6 +13,8 @@ pub enum Refusal {
     BadDelta,
     /// More words than `delete` has.
     DeleteWords,
+    /// Clients do not end this server.
+    Shutdown,
     /// Not even the refusal is told.
     Silent,
 }
@@ -27,6 +29,7 @@ impl Refusal {
             Refusal::DeleteWords => {
                 b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
             }
+            Refusal::Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
             Refusal::Silent => b"",
             Refusal::BadDelta => b"CLIENT_ERROR invalid numeric delta argument\r\n",
         }

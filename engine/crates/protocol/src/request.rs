@@ -5,6 +5,7 @@
 
 use memchr::memchr;
 
+pub use crate::keys::Keys;
 use crate::meta_request::{MetaRequest, MetaVerb};
 pub use crate::refusal::Refusal;
 pub use crate::words::unsigned;
@@ -127,7 +128,7 @@ fn usual_read(bytes: &[u8]) -> Option<(Command<'_>, usize)> {
     }
     let words = Words::of(&behind[..flags]);
     let command = match one {
-        true => Command::Get { keys: Keys { next: Some(key), rest: words }, cas: false },
+        true => Command::Get { keys: Keys::one(key), cas: false },
         false => Command::Meta(MetaRequest { verb: MetaVerb::Get, key, length: 0, flags: words }),
     };
     Some((command, bytes.len() - rest.len() + end + flags + 2))
@@ -183,47 +184,19 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
         b"version" => Ok(Command::Version),
         b"stats" => Ok(Command::Stats { topic: words.rest() }),
         b"quit" => Ok(Command::Quit),
+        b"shutdown" => Err(Refusal::Shutdown),
         _ => Err(Refusal::Unknown),
-    }
-}
-
-/// The keys of a get: at least one, each of 1 to 250 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keys<'a> {
-    /// Most gets have one key: it is not looked for twice.
-    next: Option<&'a [u8]>,
-    rest: Words<'a>,
-}
-
-impl<'a> Iterator for Keys<'a> {
-    type Item = &'a [u8];
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let key = self.next?;
-        self.next = self.rest.next();
-        Some(key)
-    }
-}
-
-#[inline]
-fn keys(mut words: Words<'_>) -> Result<Keys<'_>, Refusal> {
-    let first = key(&mut words)?;
-    let rest = words;
-    match words.all(|key| key.len() <= KEY_BYTES_MAX) {
-        true => Ok(Keys { next: Some(first), rest }),
-        false => Err(MALFORMED),
     }
 }
 
 #[inline]
 fn get(words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
-    Ok(Command::Get { keys: keys(words)?, cas })
+    Ok(Command::Get { keys: Keys::read(words).ok_or(MALFORMED)?, cas })
 }
 
 fn get_and_touch(mut words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
     let exptime = words.next().ok_or(MALFORMED)?;
-    let keys = keys(words)?;
+    let keys = Keys::read(words).ok_or(MALFORMED)?;
     let exptime = signed(exptime).ok_or(Refusal::BadExptime)?;
     Ok(Command::GetAndTouch { keys, exptime, cas })
 }

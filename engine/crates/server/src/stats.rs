@@ -9,6 +9,9 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::state::{State, now_s};
 
+/// Of a slot of the hash table.
+const SLOT_BYTES: u64 = 8;
+
 /// A name and its value, as memcached writes it.
 pub type Row = (Cow<'static, str>, String);
 
@@ -137,6 +140,8 @@ fn counted(state: &State) -> impl Iterator<Item = Row> {
         ("touch_hits", counted.touch_hits),
         ("touch_misses", counted.touch_misses),
         ("limit_maxbytes", usage.limit_bytes),
+        ("hash_power_level", (usage.table_bytes / SLOT_BYTES).ilog2().into()),
+        ("hash_bytes", usage.table_bytes),
         ("bytes", usage.bytes),
         ("curr_items", usage.items),
         ("total_items", counted.total_items),

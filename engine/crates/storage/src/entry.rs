@@ -130,7 +130,8 @@ impl Entry<'_> {
         let digits = buffer.format(after).as_bytes();
         let value = number::padded(digits, item.value.len());
         let expires_s = item.expires_s;
-        self.writer.used_now(slot);
+        // Its number is told, but the item was not fetched.
+        self.writer.accessed_now(slot);
         self.slot = self.writer.rewrite(slot, Some(&value), expires_s, cas);
         if self.slot.is_none() {
             return Arithmetic::NoRoom;

@@ -206,6 +206,11 @@ impl<'a> Writer<'a> {
         self.region.placed(slot).access(self.now_s);
     }
 
+    /// The item was looked at, which is no read of it.
+    pub fn accessed_now(&self, number: usize) {
+        self.region.placed(self.region.load(number)).access(self.now_s);
+    }
+
     pub fn set_marks(&self, number: usize, marks: Marks) {
         let slot = self.region.load(number);
         self.region.slot(number).store(slot.with_marks(marks).0, SEEN);
