@@ -231,7 +231,7 @@ fn look_for(arguments: &Arguments, objective: Objective) -> Result<Option<String
         let window = (name.as_str(), arguments.duration);
         let session = play(&mut client, arguments, &tape, window, None)?;
         let allow = |failed, of| arguments.max_errors.allow(failed, of);
-        Ok(drive_search::point(rate, arguments.duration, &session, objective, allow))
+        Ok(drive_search::point(rate, &session, objective, allow))
     })?;
     let best = drive_search::best(&points);
     let text = format!("p{}<{:?}", objective.percent, objective.below);

@@ -56,7 +56,6 @@ const STEPS_MOST: usize = 10;
 /// What an open loop at a rate came to.
 pub fn point(
     wanted: f64,
-    window: Duration,
     session: &Session,
     objective: Objective,
     may_fail: impl Fn(u64, u64) -> bool,
@@ -65,9 +64,9 @@ pub fn point(
     let at = |percent| percentile_ns(&times, percent);
     let (ok, errors) = (session.tally.ok(), session.tally.failed());
     let objective_ns = at(objective.percent);
-    let due = wanted * window.as_secs_f64();
-    let misses_by = if ok as f64 / due < LEAST_DONE {
-        format!("{:.1} % of it done", 100.0 * ok as f64 / due)
+    let done = done_part(ok, errors + session.tally.unsent);
+    let misses_by = if done < LEAST_DONE {
+        format!("{:.1} % of it done", 100.0 * done)
     } else if !may_fail(errors, ok + errors) {
         format!("{errors} errors")
     } else if u128::from(objective_ns) >= objective.below.as_nanos() {
@@ -88,6 +87,12 @@ pub fn point(
         misses_by,
         generator_late: late_ns > (at(99.9) / 20).max(100_000),
     }
+}
+
+/// The part of what was due that was done. How much is due is chance where arrivals are random, so it
+/// is not the rate times the window.
+fn done_part(ok: u64, not: u64) -> f64 {
+    ok as f64 / (ok + not).max(1) as f64
 }
 
 /// Try rates between nothing and `most`; all that were tried, in the order of rates. The highest
@@ -151,6 +156,12 @@ mod tests {
             assert!(found <= limit && limit - found <= 3_001.0, "{found} for {limit}");
             assert!(points.is_sorted_by(|a, b| a.wanted <= b.wanted) && points.len() <= 10);
         }
+    }
+
+    #[test]
+    fn a_short_window_may_have_fewer_arrivals_than_the_rate_says() {
+        assert!(done_part(388, 0) >= LEAST_DONE && done_part(380, 8) < LEAST_DONE);
+        assert!(done_part(0, 0) < LEAST_DONE);
     }
 
     #[test]
