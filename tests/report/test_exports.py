@@ -14,10 +14,11 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from cachemark import histogram
 from cachemark.experiment import Workload
 from cachemark.histogram import highest
 from cachemark.outcome import Outcome
-from cachemark.protocol import Operation
+from cachemark.protocol import Operation, Sections
 from cachemark.report import forms
 from cachemark.report.exports import EXPORTS
 from cachemark.report.jmh_results import percentile, results
@@ -173,6 +174,21 @@ def test_the_interval_log_is_read_again(run: Source, tmp_path: Path) -> None:
     assert reader.get_start_time_sec() == 1767322805.25
     tags = {line.split(",")[0] for line in text.splitlines() if line.startswith("Tag=")}
     assert len(tags) == len(run.series) * 3
+
+
+def test_sections_of_a_window_are_intervals_that_fill_it() -> None:
+    blob = histogram.encode(histogram.record([1_000_000] * 3))
+    parts = Sections(length_ns=250_000_000, ok=[3, 0, 3], response=[blob, None, blob])
+    (old,) = one_trial()[:1]
+    assert old.measure is not None
+    measure = msgspec.structs.replace(old.measure, elapsed_ns=800_000_000, sections=parts)
+    kept = [msgspec.structs.replace(old, measure=measure)]
+    (text,) = EXPORTS["hlog"](source(header(exported.made()), kept)).values()
+    lines = [line.split(",") for line in text.splitlines() if "_sections," in line]
+    starts = [float(line[1]) for line in lines]
+    assert starts[1] - starts[0] == pytest.approx(0.5)
+    assert [line[2] for line in lines] == ["0.250", "0.300"]
+    assert [histogram.decode(line[4]).count for line in lines] == [3, 3]
 
 
 def test_a_window_of_unknown_start_is_not_in_the_log(run: Source) -> None:

@@ -1,8 +1,10 @@
 """The response times as an HdrHistogram interval log (`.hlog`, format 1.3).
 
 An interval is the measured window of one valid trial. Its tag names workload, load, server, client
-and kind of operation. A trial whose window's start was not kept (one of an older cachemark) has no
-line; a comment says how many there were.
+and kind of operation. Where the client kept the window's sections, those are intervals too, all
+kinds together, so that a change within a trial is seen; their tag ends in `sections`. A trial whose
+window's start was not kept (one of an older cachemark) has no line; a comment says how many there
+were.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import datetime
 
 from cachemark import histogram
 from cachemark.outcome import Outcome
+from cachemark.protocol import Done, Sections
 from cachemark.report.series import Series, Source, responses, slug
 
 _NS_PER_MS = 1e6
@@ -40,20 +43,42 @@ def render(source: Source) -> dict[str, str]:
 
 def _intervals(series: Series) -> list[tuple[float, str]]:
     cell = series.cell
+    name = (cell.workload, cell.load, cell.server, cell.client)
     found: list[tuple[float, str]] = []
     for part in series.parts:
-        tag = slug(cell.workload, cell.load, cell.server, cell.client, part.kind)
+        tag = slug(*name, part.kind)
         for outcome, window, trial in zip(
             series.outcomes, series.windows, part.trials, strict=True
         ):
             times = responses(trial)
             if times and outcome.measure_started_at:
                 start_s = _began(outcome).timestamp()
-                fields = (
-                    f"{start_s:.3f},{window.elapsed_ns / 1e9:.3f},{times.max() / _NS_PER_MS:.3f}"
-                )
-                found.append((start_s, f"Tag={tag},{fields},{histogram.encode(times)}"))
+                found.append((start_s, _line(tag, start_s, window.elapsed_ns, times)))
+    for outcome, window in zip(series.outcomes, series.windows, strict=True):
+        if window.sections is not None and outcome.measure_started_at:
+            start_s = _began(outcome).timestamp()
+            found += _sections(slug(*name, "sections"), start_s, window, window.sections)
     return found
+
+
+def _sections(tag: str, start_s: float, window: Done, of: Sections) -> list[tuple[float, str]]:
+    """What ended after the window is in the last, which lasts as long."""
+    last = len(of.response) - 1
+    found: list[tuple[float, str]] = []
+    for place, blob in enumerate(of.response):
+        if blob is not None:
+            at_ns = place * of.length_ns
+            length_ns = of.length_ns
+            if place == last:
+                length_ns = max(length_ns, window.elapsed_ns - at_ns)
+            at_s = start_s + at_ns / 1e9
+            found.append((at_s, _line(tag, at_s, length_ns, histogram.decode(blob))))
+    return found
+
+
+def _line(tag: str, start_s: float, length_ns: int, times: histogram.Histogram) -> str:
+    fields = f"{start_s:.3f},{length_ns / 1e9:.3f},{times.max() / _NS_PER_MS:.3f}"
+    return f"Tag={tag},{fields},{histogram.encode(times)}"
 
 
 def _began(outcome: Outcome) -> datetime.datetime:
