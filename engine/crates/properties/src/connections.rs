@@ -16,7 +16,8 @@ struct Connection {
     held: Vec<u8>,
     said: Vec<u8>,
     ended: bool,
-    binary: bool,
+    /// Whether it speaks the binary protocol, as its first byte says; it may be told nothing for long.
+    binary: Option<bool>,
 }
 
 /// The server's side of all connections.
@@ -38,7 +39,8 @@ impl Side {
         }
         connection.held.extend_from_slice(piece);
         let before = connection.held.clone();
-        connection.binary |= connection.said.is_empty() && before.first() == Some(&0x80);
+        let first = before.first().map(|byte| *byte == 0x80);
+        connection.binary = connection.binary.or(first);
         let (said, ended) = hear(&mut connection.session, &mut connection.held, &self.state);
         connection.said.extend(said);
         connection.ended = ended;
@@ -47,7 +49,7 @@ impl Side {
 
     fn heard(&self) -> impl Iterator<Item = String> {
         self.connections.iter().map(|connection| {
-            comparable(&connection.said, connection.binary).escape_ascii().to_string()
+            comparable(&connection.said, connection.binary == Some(true)).escape_ascii().to_string()
         })
     }
 }
