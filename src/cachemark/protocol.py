@@ -160,7 +160,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     misses: Annotated[
         Count, Meta(description="keys not found; a miss is an answer, not an error")
     ] = 0
-    not_stored: Annotated[Count, Meta(description="`add`, `replace` or `cas` refused")] = 0
+    not_stored: Annotated[
+        Count, Meta(description="`add`, `replace`, `append`, `prepend` or `cas` refused")
+    ] = 0
     wrong_values: Annotated[
         Count, Meta(description="operations whose reply failed verification")
     ] = 0

@@ -5,7 +5,7 @@ package main
 // Verb is the first byte of a record.
 type Verb uint8
 
-// The verbs of tape version 2; 12 and 13 are reserved.
+// The verbs of tape version 2; 12, 13 and 17 are only the native client's.
 const (
 	Get Verb = iota + 1
 	Gets

@@ -11,7 +11,7 @@ const STEPS = new Set(['incr', 'decr']);
 const ON_COUNTERS = new Set(['incr', 'decr', 'delete', 'version']);
 const VALUELESS = new Set(['incr', 'decr', 'delete', 'touch', 'version']);
 
-/** What is known of a verb, by its number on the tape; 12 and 13 are reserved. */
+/** What is known of a verb, by its number on the tape; 12, 13 and 17 are only the native client's. */
 export const FACTS = [];
 for (const [number, name] of Object.entries(VERBS)) {
   FACTS[number] = {

@@ -13,20 +13,21 @@ import msgspec
 
 _BINARY = 0x80
 _HEADER = struct.Struct(">BBHBBHIIQ")
-# By opcode: what it does, and whether it asks for no reply. All but the last two are in the
-# protocol's own order: get, set, add, replace, delete, incr, decr.
+# By opcode: what it does, and whether it asks for no reply.
 _OPCODES = {
     0x00: ("get", False), 0x09: ("get", True), 0x0C: ("get", False), 0x0D: ("get", True),
     0x01: ("set", False), 0x11: ("set", True), 0x02: ("add", False), 0x12: ("add", True),
     0x03: ("replace", False), 0x13: ("replace", True), 0x04: ("delete", False),
     0x14: ("delete", True), 0x05: ("incr", False), 0x15: ("incr", True), 0x06: ("decr", False),
     0x16: ("decr", True), 0x1C: ("touch", False), 0x1D: ("gat", False), 0x1E: ("gat", True),
-    0x23: ("gat", False), 0x24: ("gat", True),
+    0x23: ("gat", False), 0x24: ("gat", True), 0x0E: ("append", False), 0x19: ("append", True),
+    0x0F: ("prepend", False), 0x1A: ("prepend", True),
 }  # fmt: skip
 _READS = frozenset({"get", "gat"})
 _STORES = frozenset({"set", "add", "replace", "cas"})
-_TEXT_STORES = frozenset({b"set", b"add", b"replace", b"append", b"prepend", b"cas"})
-_META_MODES = {"S": "set", "E": "add", "R": "replace"}
+_EXTENDS = frozenset({"append", "prepend"})
+_TEXT_STORES = frozenset(verb.encode() for verb in _STORES | _EXTENDS)
+_META_MODES = {"S": "set", "E": "add", "R": "replace", "A": "append", "P": "prepend"}
 # A line of requests holds at most 1000 keys of 250 bytes, and then some.
 _LONGEST_LINE_BYTES = 1 << 20
 
@@ -151,7 +152,7 @@ def _text_commands(words: list[bytes], value: bytes) -> list[Command]:
         return [Command(verb="get", key=key) for key in words[1:]]
     if verb in {"gat", "gats"}:
         return [Command(verb="gat", key=key, exptime_s=int(words[1])) for key in words[2:]]
-    if verb in _STORES:
+    if verb in _STORES | _EXTENDS:
         flags, exptime_s = int(words[2]), int(words[3])
         return [
             Command(verb=verb, key=words[1], flags=flags, exptime_s=exptime_s,

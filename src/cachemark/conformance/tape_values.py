@@ -11,7 +11,8 @@ from cachemark.conformance.requests import Command
 
 _HEADER = struct.Struct("<21Q")
 _VERBS = {1: "get", 2: "get", 3: "mget", 4: "set", 5: "add", 6: "replace", 7: "delete",
-          8: "touch", 9: "gat", 11: "mset", 14: "cas", 15: "incr", 16: "decr"}  # fmt: skip
+          8: "touch", 9: "gat", 11: "mset", 12: "append", 13: "prepend", 14: "cas", 15: "incr",
+          16: "decr"}  # fmt: skip
 _COUNTER = b"1000000000"
 
 

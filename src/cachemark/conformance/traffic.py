@@ -34,7 +34,8 @@ _MANY = (
     "6",
 )
 _STEPS = frozenset({"incr", "decr"})
-_WRITES = frozenset({"set", "add", "replace", "cas", "delete", "touch"}) | _STEPS
+_STORES = frozenset({"set", "add", "replace", "append", "prepend", "cas"})
+_WRITES = _STORES | {"delete", "touch"} | _STEPS
 _VERBS = _WRITES | {"get", "gets", "mget", "gat", "mset"}
 _BATCHES = frozenset({"mget", "mset"})
 

@@ -32,6 +32,10 @@ def _refused(operation: Operation) -> int:
     return operation.not_stored
 
 
+def _done(operation: Operation) -> int:
+    return operation.ok
+
+
 def _each(verbs: str, figure: Figure) -> dict[str, Figure]:
     return dict.fromkeys(verbs.split(), figure)
 
@@ -42,7 +46,10 @@ COUNTERS: dict[str, dict[str, Figure]] = {
     "cmd_get": _each("get gets mget cas fetch", _keys),
     "get_hits": _each("get gets mget cas fetch", _hits),
     "get_misses": _each("get gets mget cas fetch", _misses),
-    "cmd_set": _each("set add replace mset", _keys) | _each("cas", _hits) | _each("fetch", _misses),
+    "cmd_set": _each("set add replace append prepend mset", _keys)
+    | _each("cas", _hits)
+    | _each("fetch", _misses),
+    "cmd_flush": _each("flush", _done),
     "delete_hits": _each("delete", _hits),
     "delete_misses": _each("delete", _misses),
     # A touch that misses is not counted on every protocol.

@@ -119,7 +119,8 @@ pub struct WorkloadArguments {
     #[arg(long)]
     compressibility: Option<f64>,
     /// Operations and their weights: get=9,set=1; also gets mget add replace delete touch gat
-    /// version mset cas incr decr, fetch (a get, and on a miss a set), and set_noreply and the like
+    /// version mset cas incr decr, append and prepend (of no byte), flush, fetch (a get, and on a miss
+    /// a set), and set_noreply and the like
     /// [default: get=9,set=1]
     #[arg(long, value_parser = mix)]
     mix: Option<Mix>,

@@ -179,7 +179,7 @@ impl Client {
         if configuration.addresses.is_empty() {
             return usage("no server".to_owned());
         }
-        check_kinds(&tape, &configuration.way)?;
+        check_kinds(&tape, &configuration)?;
         if let Some(reason) = udp::refusal(&configuration, &tape) {
             return Err(PrepareError::Unsupported(reason));
         }
@@ -248,13 +248,21 @@ pub(crate) fn window_of(limits: Limits, timeout: Duration) -> Window {
 }
 
 /// Whether every kind of operation on a tape can be asked for.
-fn check_kinds(tape: &Tape, way: &Way) -> Result<(), PrepareError> {
-    let Way { wire, replicas, .. } = *way;
-    let can = |op: &Op| wire.can(op.verb, op.noreply) && !(replicas && op.verb == Verb::Fetch);
+fn check_kinds(tape: &Tape, configuration: &Configuration) -> Result<(), PrepareError> {
+    let Way { wire, replicas, .. } = configuration.way;
+    let several = configuration.addresses.len() > 1;
+    let can = |op: &Op| match op.verb {
+        Verb::Fetch if replicas => false,
+        Verb::Flush if several => false,
+        verb => wire.can(verb, op.noreply),
+    };
     match (0..tape.op_count()).map(|j| tape.op(j)).find(|op| !can(op)) {
         None => Ok(()),
         Some(op) if op.verb == Verb::Fetch => Err(PrepareError::Unsupported(
             "a fetch fills one server, which would tell replicas apart".to_owned(),
+        )),
+        Some(op) if op.verb == Verb::Flush => Err(PrepareError::Unsupported(
+            "a flush empties one server, and there are several".to_owned(),
         )),
         Some(op) => {
             let (kind, wire) = (op.verb.kind(op.noreply), wire.name());

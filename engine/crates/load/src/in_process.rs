@@ -175,6 +175,9 @@ impl<'a> Caller<'a> {
             Verb::Set => self.write(pending, Mode::Set, op.key, op.length, now_s),
             Verb::Add => self.write(pending, Mode::Add, op.key, op.length, now_s),
             Verb::Replace => self.write(pending, Mode::Replace, op.key, op.length, now_s),
+            Verb::Append => self.write(pending, Mode::Append, op.key, 0, now_s),
+            Verb::Prepend => self.write(pending, Mode::Prepend, op.key, 0, now_s),
+            Verb::Flush => self.store.flush(0, now_s),
             Verb::Mset => {
                 for k in self.book.keys(&op) {
                     self.write(pending, Mode::Set, k, self.tape.value_length(k), now_s);

@@ -16,7 +16,8 @@ use common::{figures, server, tape};
 use ways::ways_of_io;
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,cas=2,\
-                          incr=2,decr,set_noreply,delete_noreply,mset_noreply,incr_noreply";
+                          append,prepend,incr=2,decr,set_noreply,delete_noreply,mset_noreply,\
+                          incr_noreply,append_noreply,prepend_noreply";
 const OPS: u64 = 2000;
 
 /// How it is played, and over how many connections with how much on each.
@@ -71,7 +72,7 @@ fn every_way_comes_to_the_same() {
     let tape = tape(EVERY_KIND, OPS, 300);
     let (session, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (figures(&session), items[0]);
-    assert_eq!(expected.len(), 18, "every kind was played");
+    assert_eq!(expected.len(), 22, "every kind was played");
     assert!(expected["mget"][2] > 0 && expected["mget"][3] > 0, "hits and misses");
     assert!(expected["cas"][2] > 0 && expected["incr"][3] > 0);
     for (io, wire) in ways_of_io() {
@@ -109,6 +110,21 @@ fn a_fetch_fills_what_it_misses() {
     }
     let replicas = Play { servers: 3, replicas: true, ..PLAIN };
     assert!(matches!(play(&tape, replicas), Err(PrepareError::Unsupported(_))));
+}
+
+#[test]
+fn a_flush_empties_the_one_server_there_is() {
+    let tape = tape("get=20,set=5,flush,flush_noreply", OPS, 300);
+    let (session, items) = play(&tape, PLAIN).expect("a client");
+    let (expected, held) = (figures(&session), items[0]);
+    assert_eq!(expected.len(), 4, "every kind was played");
+    assert!(expected["get"][2] > 0 && expected["get"][3] > expected["get"][2], "mostly misses");
+    for wire in WireName::ALL {
+        let (session, items) = play(&tape, Play { wire, ..PLAIN }).expect("a client");
+        assert_eq!((figures(&session), items[0]), (expected.clone(), held), "{wire:?}");
+    }
+    let several = play(&tape, Play { servers: 3, ..PLAIN });
+    assert!(matches!(several, Err(PrepareError::Unsupported(_))));
 }
 
 #[test]

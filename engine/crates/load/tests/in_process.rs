@@ -14,7 +14,7 @@ use cachemark_tape::Tape;
 use common::{MEMORY_BYTES, figures, server, tape};
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,\
-                          cas=2,incr=2,decr,fetch";
+                          append,prepend,cas=2,incr=2,decr,fetch,flush=0.01";
 const OPS: u64 = 3000;
 
 const ONCE: Limits = Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };

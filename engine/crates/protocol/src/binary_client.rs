@@ -14,6 +14,7 @@ pub mod opcode {
     pub const DELETE: u8 = 0x04;
     pub const INCREMENT: u8 = 0x05;
     pub const DECREMENT: u8 = 0x06;
+    pub const FLUSH: u8 = 0x08;
     pub const NOOP: u8 = 0x0a;
     pub const VERSION: u8 = 0x0b;
     /// A get whose miss is not answered, and whose hit names its key.
@@ -34,7 +35,7 @@ pub mod opcode {
 
     /// Whether it is a write whose success is not answered.
     pub const fn is_quiet_write(opcode: u8) -> bool {
-        matches!(opcode, 0x11..=0x16 | 0x19 | 0x1a)
+        matches!(opcode, 0x11..=0x16 | 0x18..=0x1a)
     }
 }
 
@@ -79,7 +80,7 @@ pub fn plain(out: &mut Vec<u8>, head: &Head, key: &[u8]) {
     request(out, head, &[], key, &[]);
 }
 
-/// A command without a key: noop, version.
+/// A command without a key: noop, version, flush.
 pub fn bare(out: &mut Vec<u8>, head: &Head) {
     request(out, head, &[], &[], &[]);
 }
@@ -236,6 +237,7 @@ mod tests {
             (opcode::REPLACE, Verb::Replace),
             (opcode::DELETE, Verb::Delete),
             (opcode::DECREMENT, Verb::Decrement),
+            (opcode::FLUSH, Verb::Flush),
             (opcode::NOOP, Verb::Noop),
             (opcode::VERSION, Verb::Version),
             (opcode::APPEND, Verb::Append),
@@ -250,7 +252,7 @@ mod tests {
             assert_eq!(header.verb(), Some(verb));
             assert!(!header.quiet());
         }
-        for opcode in [1, 2, 3, 4, 5, 6, opcode::APPEND, opcode::PREPEND] {
+        for opcode in [1, 2, 3, 4, 5, 6, opcode::FLUSH, opcode::APPEND, opcode::PREPEND] {
             let mut out = Vec::new();
             bare(&mut out, &Head::new(opcode::quiet(opcode), 1));
             let header = Header::read(&out).expect("a header");

@@ -88,6 +88,12 @@ pub fn version(out: &mut Vec<u8>) {
     out.extend_from_slice(b"version\r\n");
 }
 
+/// `flush_all[ noreply]`.
+pub fn flush(out: &mut Vec<u8>, quiet: bool) {
+    out.extend_from_slice(b"flush_all");
+    end(out, quiet);
+}
+
 fn word(out: &mut Vec<u8>, word: &[u8]) {
     out.extend_from_slice(word);
     out.push(b' ');
@@ -125,5 +131,6 @@ mod tests {
         assert_eq!(written(|out| cas(out, b"k", 9, b"ab", 7)), "cas k 0 9 2 7\r\nab\r\n");
         assert_eq!(written(|out| count(out, "incr", b"k", 3, true)), "incr k 3 noreply\r\n");
         assert_eq!(written(version), "version\r\n");
+        assert_eq!(written(|out| flush(out, true)), "flush_all noreply\r\n");
     }
 }

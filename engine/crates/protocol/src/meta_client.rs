@@ -51,6 +51,8 @@ pub enum Mode {
     Set,
     Add,
     Replace,
+    Append,
+    Prepend,
     /// Only if the item is still the one with this number.
     Cas(u64),
 }
@@ -75,6 +77,8 @@ pub fn store<'v>(
         Mode::Set => {}
         Mode::Add => head.extend_from_slice(b" ME"),
         Mode::Replace => head.extend_from_slice(b" MR"),
+        Mode::Append => head.extend_from_slice(b" MA"),
+        Mode::Prepend => head.extend_from_slice(b" MP"),
         Mode::Cas(token) => mark(head, b'C', token),
     }
     end(head, quiet);
@@ -132,7 +136,7 @@ fn end(out: &mut Vec<u8>, quiet: bool) {
 pub enum Answer<'a> {
     /// `VA length` and so many bytes.
     Value(&'a [u8]),
-    /// `HD`: it is done, or there.
+    /// `HD`: it is done, or there; `OK` of a flush.
     Done,
     /// `EN` of a read, `NF` of anything else.
     NotFound,
@@ -170,6 +174,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
     match word {
         b"VA" => value(marks, &bytes[line_bytes..], line_bytes),
         b"HD" => plain(Answer::Done),
+        b"OK" if marks.is_empty() => plain(Answer::Done),
         b"EN" | b"NF" => plain(Answer::NotFound),
         b"NS" => plain(Answer::NotStored),
         b"EX" => plain(Answer::Exists),

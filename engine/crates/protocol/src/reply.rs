@@ -23,6 +23,8 @@ pub enum Reply<'a> {
     NotFound,
     Deleted,
     Touched,
+    /// Of a flush.
+    Ok,
     Version,
     /// `ERROR`, `CLIENT_ERROR …`, `SERVER_ERROR …`.
     Error(ErrorKind),
@@ -71,6 +73,7 @@ fn plain(line: &[u8]) -> Result<Reply<'_>, Violation> {
         b"NOT_FOUND" => Ok(Reply::NotFound),
         b"DELETED" => Ok(Reply::Deleted),
         b"TOUCHED" => Ok(Reply::Touched),
+        b"OK" => Ok(Reply::Ok),
         _ if line.starts_with(b"VERSION ") => Ok(Reply::Version),
         _ => {
             let number = decimal(Some(line)).map(Reply::Number);
@@ -166,7 +169,7 @@ mod tests {
 
     #[test]
     fn every_reply_is_known() {
-        let cases: [(&[u8], Reply); 11] = [
+        let cases: [(&[u8], Reply); 12] = [
             (b"EXISTS\r\n", Reply::Exists),
             (b"18446744073709551615\r\n", Reply::Number(u64::MAX)),
             (b"END\r\n", Reply::End),
@@ -175,6 +178,7 @@ mod tests {
             (b"NOT_FOUND\r\n", Reply::NotFound),
             (b"DELETED\r\n", Reply::Deleted),
             (b"TOUCHED\r\n", Reply::Touched),
+            (b"OK\r\n", Reply::Ok),
             (b"VERSION 1.6.18\r\n", Reply::Version),
             (b"CLIENT_ERROR bad\r\n", Reply::Error(ErrorKind::Client)),
             (b"SERVER_ERROR out of memory\r\n", Reply::Error(ErrorKind::Server)),

@@ -161,7 +161,7 @@ fn operation(tape: &Tape, j: u64, op: &Op, at: u64) -> Result<(), TapeError> {
     let key = u64::from(op.key);
     let run = u64::from(op.run);
     let fits = match op.verb {
-        Verb::Version => run == 0,
+        verb if verb.is_keyless() => run == 0,
         verb if verb.has_run() => run >= 1 && key + run <= tape.header.run_count,
         _ => run == 1 && key < tape.header.key_count,
     };
@@ -170,6 +170,10 @@ fn operation(tape: &Tape, j: u64, op: &Op, at: u64) -> Result<(), TapeError> {
     }
     if !op.verb.counts() && u64::from(op.length) > tape.header.pool_bytes {
         return refuse(format!("record {j} is longer than the pool"), at + 8);
+    }
+    if op.verb.extends() && op.length > 0 {
+        let what = format!("record {j}: {} of {} bytes, not of none", op.verb.name(), op.length);
+        return refuse(what, at + 8);
     }
     let counter = |k| k >= tape.first_counter();
     let suited = match op.verb {

@@ -25,15 +25,18 @@ pub enum Verb {
     Gat = 9,
     Version = 10,
     Mset = 11,
+    Append = 12,
+    Prepend = 13,
     Cas = 14,
     Incr = 15,
     Decr = 16,
+    Flush = 17,
     /// What a program does with a cache: a get, and where it finds nothing, a set of the key.
     Fetch = 20,
 }
 
 impl Verb {
-    pub const ALL: [Verb; 15] = [
+    pub const ALL: [Verb; 18] = [
         Verb::Get,
         Verb::Gets,
         Verb::Mget,
@@ -45,13 +48,16 @@ impl Verb {
         Verb::Gat,
         Verb::Version,
         Verb::Mset,
+        Verb::Append,
+        Verb::Prepend,
         Verb::Cas,
         Verb::Incr,
         Verb::Decr,
+        Verb::Flush,
         Verb::Fetch,
     ];
 
-    /// The verb of a record's first byte; reserved and unknown ones are `None`.
+    /// The verb of a record's first byte; unknown ones are `None`.
     pub fn from_byte(byte: u8) -> Option<Verb> {
         Verb::ALL.into_iter().find(|verb| *verb as u8 == byte)
     }
@@ -76,6 +82,9 @@ impl Verb {
             (Verb::Delete, false) => "delete",
             (Verb::Touch, false) => "touch",
             (Verb::Mset, false) => "mset",
+            (Verb::Append, false) => "append",
+            (Verb::Prepend, false) => "prepend",
+            (Verb::Flush, false) => "flush",
             (Verb::Incr, false) => "incr",
             (Verb::Decr, false) => "decr",
             (Verb::Set, true) => "set_noreply",
@@ -84,6 +93,9 @@ impl Verb {
             (Verb::Delete, true) => "delete_noreply",
             (Verb::Touch, true) => "touch_noreply",
             (Verb::Mset, true) => "mset_noreply",
+            (Verb::Append, true) => "append_noreply",
+            (Verb::Prepend, true) => "prepend_noreply",
+            (Verb::Flush, true) => "flush_noreply",
             (Verb::Incr, true) => "incr_noreply",
             (Verb::Decr, true) => "decr_noreply",
         }
@@ -100,6 +112,16 @@ impl Verb {
         matches!(self, Verb::Mget | Verb::Mset)
     }
 
+    /// Whether it names no key.
+    pub fn is_keyless(self) -> bool {
+        matches!(self, Verb::Version | Verb::Flush)
+    }
+
+    /// Whether it adds to what is there, and that nothing: values stay what they are.
+    pub fn extends(self) -> bool {
+        matches!(self, Verb::Append | Verb::Prepend)
+    }
+
     /// Whether it may store a value of its own.
     pub fn writes(self) -> bool {
         use Verb::{Add, Cas, Fetch, Mset, Replace, Set};
@@ -113,7 +135,8 @@ impl Verb {
 
     /// Whether it changes what is there without a value of its own.
     pub fn changes(self) -> bool {
-        matches!(self, Verb::Delete | Verb::Touch | Verb::Incr | Verb::Decr)
+        use Verb::{Append, Decr, Delete, Flush, Incr, Prepend, Touch};
+        matches!(self, Delete | Touch | Incr | Decr | Append | Prepend | Flush)
     }
 
     /// Whether it works on counters, and on nothing else.
@@ -127,7 +150,7 @@ impl Verb {
 pub struct Op {
     pub verb: Verb,
     pub noreply: bool,
-    /// Number of keys: 1, a run's length, or 0 for `version`.
+    /// Number of keys: 1, a run's length, or 0 for `version` and `flush`.
     pub run: u16,
     /// Key index; for a run the index of its first entry in the run table.
     pub key: u32,

@@ -89,7 +89,7 @@ impl Writer<'_> {
             op.key = self.runs.len() as u32;
             self.run(verb, keys, shift);
             op.run = (self.runs.len() - op.key as usize) as u16;
-        } else if verb == Verb::Version {
+        } else if verb.is_keyless() {
             op.run = 0;
         } else if verb.counts() {
             let first = self.draws.first_counter;

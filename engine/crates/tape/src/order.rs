@@ -53,8 +53,8 @@ fn parse_step(text: &str) -> Result<Step, WorkloadError> {
     if last < first || (several && !kind.verb.has_run()) || last - first >= u32::from(u16::MAX) {
         return bad(format!("--sequence {text:?}: {name} cannot name these keys"));
     }
-    if kind.verb == Verb::Version {
-        return bad(format!("--sequence {text:?}: version names no key"));
+    if kind.verb.is_keyless() {
+        return bad(format!("--sequence {text:?}: {} names no key", kind.verb.name()));
     }
     Ok(Step { kind, keys: Some((first, last)) })
 }

@@ -167,9 +167,8 @@ impl Workload {
         if self.counters > 0 || matches!(self.distribution, Distribution::Latest(_)) {
             return bad("--hit-ratio goes with neither --counters nor the distribution latest");
         }
-        if let Some(kind) =
-            self.kinds().iter().find(|kind| matches!(kind.verb, Verb::Delete | Verb::Fetch))
-        {
+        let changes = |verb| matches!(verb, Verb::Delete | Verb::Fetch | Verb::Flush);
+        if let Some(kind) = self.kinds().iter().find(|kind| changes(kind.verb)) {
             return bad(format!("--hit-ratio: a {} would change it", kind.verb.name()));
         }
         Ok(())
@@ -184,7 +183,7 @@ impl Workload {
         if !counting.is_empty() && self.counters == 0 {
             return bad("incr and decr need --counters");
         }
-        let keyed = other.iter().any(|kind| kind.verb != Verb::Version);
+        let keyed = other.iter().any(|kind| !kind.verb.is_keyless());
         if keyed && self.counters == self.keys {
             return bad("--counters: no key is left for the other operations");
         }

@@ -30,7 +30,8 @@ impl Wire for Binary {
             }
             Verb::Mget => write_mget(out.bytes(), pending, book),
             Verb::Touch | Verb::Gat => codec::touch(out.bytes(), &head, key(), op.exptime_s),
-            Verb::Version => codec::bare(out.bytes(), &head),
+            Verb::Version | Verb::Flush => codec::bare(out.bytes(), &head),
+            Verb::Append | Verb::Prepend => codec::extend(out, &head, key(), b""),
             Verb::Incr | Verb::Decr => codec::count(out.bytes(), &head, key(), op.length),
             Verb::Set | Verb::Add | Verb::Replace => {
                 codec::store(out, &head, key(), op.exptime_s, book.value(op.key, op.length));
@@ -99,14 +100,18 @@ fn opcode_of(verb: Verb) -> u8 {
         Verb::Version => opcode::VERSION,
         Verb::Incr => opcode::INCREMENT,
         Verb::Decr => opcode::DECREMENT,
+        Verb::Append => opcode::APPEND,
+        Verb::Prepend => opcode::PREPEND,
+        Verb::Flush => opcode::FLUSH,
     }
 }
 
 /// Whose quiet operation could not be done. One that found nothing to do is as it was asked for.
 fn refusal(reply: &Reply<'_>) -> Option<(Verb, Failure)> {
     let Answer::Error(kind) = reply.answer else { return None };
-    let verbs = [Verb::Set, Verb::Add, Verb::Replace, Verb::Delete, Verb::Incr, Verb::Decr];
-    let verb = verbs.into_iter().find(|verb| opcode::quiet(opcode_of(*verb)) == reply.opcode)?;
+    let quiet =
+        |verb: &Verb| verb.may_be_noreply() && opcode::quiet(opcode_of(*verb)) == reply.opcode;
+    let verb = Verb::ALL.into_iter().find(quiet)?;
     Some((verb, failure_of(kind)))
 }
 
@@ -137,11 +142,14 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
             pending.figures.hits = 1;
         }
         (Verb::Delete | Verb::Touch, Answer::Done) => pending.figures.hits = 1,
-        (Verb::Set | Verb::Add | Verb::Replace | Verb::Version, Answer::Done) => {}
+        (Verb::Set | Verb::Add | Verb::Replace | Verb::Version, Answer::Done)
+        | (Verb::Append | Verb::Prepend | Verb::Flush, Answer::Done) => {}
         (Verb::Add, Answer::Exists | Answer::NotStored)
-        | (Verb::Replace, Answer::NotFound | Answer::NotStored) => pending.figures.not_stored = 1,
+        | (Verb::Replace, Answer::NotFound | Answer::NotStored)
+        | (Verb::Append | Verb::Prepend, Answer::NotStored) => pending.figures.not_stored = 1,
         (Verb::Set, Answer::NotStored) => pending.failure = Some(Failure::Server),
-        (Verb::Set | Verb::Add | Verb::Replace | Verb::Version, _) => return Err(Violation),
+        (Verb::Set | Verb::Add | Verb::Replace | Verb::Version, _)
+        | (Verb::Append | Verb::Prepend | Verb::Flush, _) => return Err(Violation),
         (_, Answer::NotFound) => pending.figures.misses = 1,
         _ => return Err(Violation),
     }

@@ -44,6 +44,9 @@ impl Wire for Meta {
             }
             Verb::Delete => codec::delete(out.bytes(), key(), op.noreply),
             Verb::Version => encode::version(out.bytes()),
+            Verb::Flush => encode::flush(out.bytes(), op.noreply),
+            Verb::Append => codec::store(out, Mode::Append, key(), 0, b"", op.noreply),
+            Verb::Prepend => codec::store(out, Mode::Prepend, key(), 0, b"", op.noreply),
             Verb::Incr | Verb::Decr => {
                 codec::count(out.bytes(), key(), op.length, op.verb == Verb::Incr, op.noreply);
             }
@@ -126,8 +129,11 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
             request::unsigned(data).ok_or(Violation)?;
             pending.figures.hits = 1;
         }
-        (Verb::Set | Verb::Add | Verb::Replace, Answer::Done) => {}
-        (Verb::Add | Verb::Replace, Answer::NotStored) => pending.figures.not_stored = 1,
+        (Verb::Set | Verb::Add | Verb::Replace, Answer::Done)
+        | (Verb::Append | Verb::Prepend | Verb::Flush, Answer::Done) => {}
+        (Verb::Add | Verb::Replace | Verb::Append | Verb::Prepend, Answer::NotStored) => {
+            pending.figures.not_stored = 1;
+        }
         (Verb::Mset, Answer::Done) => return Ok(pending.end_of_batch()),
         (Verb::Delete | Verb::Touch, Answer::Done) => pending.figures.hits = 1,
         (Verb::Version, Answer::Version) => {}

@@ -30,6 +30,10 @@ impl Wire for Text {
             Verb::Touch => encode::touch(out.bytes(), key(), op.exptime_s, op.noreply),
             Verb::Delete => encode::delete(out.bytes(), key(), op.noreply),
             Verb::Version => encode::version(out.bytes()),
+            Verb::Flush => encode::flush(out.bytes(), op.noreply),
+            Verb::Append | Verb::Prepend => {
+                encode::store(out, op.verb.name(), key(), 0, b"", op.noreply);
+            }
             Verb::Incr | Verb::Decr => {
                 encode::count(out.bytes(), op.verb.name(), key(), op.length, op.noreply);
             }
@@ -141,8 +145,12 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
             return Ok(false);
         }
         (Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat, Reply::End) => pending.end_of_reads(),
-        (Verb::Set | Verb::Add | Verb::Replace, Reply::Stored) => {}
-        (Verb::Add | Verb::Replace, Reply::NotStored) => pending.figures.not_stored = 1,
+        (Verb::Set | Verb::Add | Verb::Replace, Reply::Stored)
+        | (Verb::Append | Verb::Prepend, Reply::Stored)
+        | (Verb::Flush, Reply::Ok) => {}
+        (Verb::Add | Verb::Replace | Verb::Append | Verb::Prepend, Reply::NotStored) => {
+            pending.figures.not_stored = 1;
+        }
         (Verb::Mset, Reply::Stored) => return Ok(pending.end_of_batch()),
         (Verb::Delete, Reply::Deleted) | (Verb::Touch, Reply::Touched) => pending.figures.hits = 1,
         (Verb::Delete | Verb::Touch, Reply::NotFound) => pending.figures.misses = 1,
