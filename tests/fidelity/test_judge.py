@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -10,7 +11,14 @@ from cachemark.fidelity import judge
 from cachemark.fidelity.bench import explained, until_judged
 from cachemark.fidelity.cases import Case, CaseLoad, Faults, Known, cases, known_failures
 from cachemark.fidelity.judge import Count, Finding, Floor
-from cachemark.fidelity.log import Log, lateness_ns, percentile, responses_ns, services_ns
+from cachemark.fidelity.log import (
+    Log,
+    lateness_ns,
+    percentile,
+    responses_ns,
+    services_ns,
+    start_late_ns,
+)
 from cachemark.protocol import Operation
 
 MS = 1_000_000
@@ -102,6 +110,22 @@ def test_a_wide_tolerance_is_no_pass_either() -> None:
     times = np.array([2 * MS] * 500)
     found = judge.lines(case, slow, times, histogram.record([2 * MS] * 500))
     assert judge.judged(case, found, EXACT, 0)[0] == "not judged"
+
+
+def test_a_window_whose_first_read_was_late_is_not_judged_by_it() -> None:
+    """All reads came 7 ms after they were due, so that the window seems to begin 7 ms later."""
+    due = np.arange(0, 1000 * MS, 10 * MS)
+    log = log_of([7 * MS + int(at) for at in due], [9 * MS + int(at) for at in due])
+    assert set(responses_ns(log, due)) == {2 * MS}
+    late_ns = start_late_ns(log, due, asked_ns=-MS)
+    assert late_ns == 8 * MS
+    case = msgspec.structs.replace(STALL, answer_ms={50: 2, 99: 2}, tell_apart_ms=5)
+    honest = histogram.record([9 * MS] * 100)
+    found = judge.lines(case, FLOOR, responses_ns(log, due), honest)
+    assert judge.judged(case, found, EXACT, 0, late_ns)[0] == "not judged"
+    assert judge.judged(case, found, EXACT, 0, 6 * MS)[0] == "failed"
+    low = judge.lines(case, FLOOR, responses_ns(log, due), histogram.record([MS] * 100))
+    assert judge.judged(case, low, EXACT, 0, late_ns)[0] == "failed"
 
 
 def test_a_client_that_had_no_cpu_is_not_blamed() -> None:

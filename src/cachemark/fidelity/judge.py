@@ -145,12 +145,13 @@ def counts(log: Log, told: Operation) -> list[Count]:
 
 
 def judged(
-    case: Case, found: list[Line], counted: list[Count], waited_ns: int
+    case: Case, found: list[Line], counted: list[Count], waited_ns: int, late_ns: int = 0
 ) -> tuple[State, str]:
     """The state of a case, and why. Counts do not depend on the host, so they come first.
 
-    `waited_ns` is how long the client's processes were kept from a CPU. A percentile that is too
-    high is only held against the client where that does not explain it.
+    `waited_ns` is how long the client's processes were kept from a CPU, `late_ns` how much earlier
+    than the truth has it an open loop may have begun. A percentile that is too high is only held
+    against the client where neither explains it.
     """
     if why := miscounted(counted):
         return "failed", why
@@ -160,6 +161,9 @@ def judged(
     if off and all(0 < line.noise_ns <= waited_ns for line in off):
         waited = milliseconds(waited_ns)
         return "not judged", f"the client was kept from a CPU for {waited} ms, which explains it"
+    if off and all(0 < line.error_ns <= line.most_ns + late_ns for line in off):
+        late = milliseconds(late_ns)
+        return "not judged", f"the earliest read came {late} ms after the window was asked for"
     told = (f"{named(line.percent)} is off by {milliseconds(line.error_ns)} ms" for line in off)
     return ("failed" if off else "passed"), "; ".join(told)
 

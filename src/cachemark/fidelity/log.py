@@ -66,9 +66,20 @@ def responses_ns(log: Log, intended_ns: Times) -> Times:
     read's way to the server. One connection receives in the order of the schedule, and each read
     must have been answered.
     """
-    received, sent = _array(log.received_ns), _array(log.sent_ns)
-    began = np.min(received - intended_ns)
-    return np.sort(sent - intended_ns - began)
+    return np.sort(_array(log.sent_ns) - intended_ns - _earliest_ns(log, intended_ns))
+
+
+def start_late_ns(log: Log, intended_ns: Times, asked_ns: int) -> int:
+    """How far the start that is taken for the window's lies behind the request for the window.
+
+    `asked_ns` is on the log's clock. The window began between the two.
+    """
+    return max(0, _earliest_ns(log, intended_ns) - asked_ns)
+
+
+def _earliest_ns(log: Log, intended_ns: Times) -> int:
+    """The window's start by the read that came earliest against its schedule."""
+    return int(np.min(_array(log.received_ns) - intended_ns))
 
 
 def intended_ns(tape: Path) -> Times:

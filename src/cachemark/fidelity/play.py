@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,15 @@ from cachemark.experiment import Placement
 from cachemark.fidelity import judge
 from cachemark.fidelity.cases import Case, floor_of
 from cachemark.fidelity.judge import Count, Finding, Floor, Line
-from cachemark.fidelity.log import Log, Times, intended_ns, percentile, responses_ns, services_ns
+from cachemark.fidelity.log import (
+    Log,
+    Times,
+    intended_ns,
+    percentile,
+    responses_ns,
+    services_ns,
+    start_late_ns,
+)
 from cachemark.fidelity.server import scripted
 from cachemark.fleet import Fleet, Watch
 from cachemark.histogram import Histogram
@@ -34,7 +43,8 @@ _FLOOR_WARMUP_OPS = 500
 class Played(msgspec.Struct, frozen=True, kw_only=True):
     """What a client told of its window, what the server logged, and the tape that was played.
 
-    `waited_ns`: how long the client's processes were ready in the window, and had no CPU.
+    `waited_ns`: how long the client's processes were ready in the window, and had no CPU;
+    `asked_ns`: when it was asked to begin the window, on the log's clock.
     """
 
     told: Operation
@@ -42,6 +52,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     log: Log
     tape: Path
     waited_ns: int
+    asked_ns: int
 
 
 class Subject:
@@ -104,7 +115,7 @@ class Subject:
                 fleet.run(Run(phase="warmup", ops=min(ops, case.load.expected_ops)), watch)
             server.restart_script()
             pids = [worker.pid for worker in fleet.workers]
-            before = waited_ns(pids)
+            before, asked_ns = waited_ns(pids), time.monotonic_ns()
             done = fleet.run(_window(case), watch)
             waited = waited_ns(pids) - before
             return Played(
@@ -113,6 +124,7 @@ class Subject:
                 log=server.end(),
                 tape=tape,
                 waited_ns=waited,
+                asked_ns=asked_ns,
             )
 
     def _fleet(self, count: int) -> Fleet:
@@ -155,6 +167,7 @@ def find(subject: Subject, case: Case, wire: str) -> Finding:
 def _judged(case: Case, floor: Floor | None, played: Played) -> Finding:
     counted = judge.counts(played.log, played.told)
     lines: list[Line] = []
+    late_ns = 0
     if not case.load.closed:
         due = intended_ns(played.tape)
         told = played.told.attempts + played.unsent
@@ -166,8 +179,10 @@ def _judged(case: Case, floor: Floor | None, played: Played) -> Finding:
             state = "failed" if judge.miscounted(counted) else "not judged"
             why = judge.miscounted(counted) or why
             return Finding(client="", case=case.name, state=state, why=why, counts=counted)
+        if not case.load.closed:
+            late_ns = start_late_ns(played.log, intended_ns(played.tape), played.asked_ns)
         lines = judge.lines(case, floor, truth, _histogram(played.told.response))
-    state, why = judge.judged(case, lines, counted, played.waited_ns)
+    state, why = judge.judged(case, lines, counted, played.waited_ns, late_ns)
     return Finding(client="", case=case.name, state=state, why=why, lines=lines, counts=counted)
 
 
