@@ -46,6 +46,17 @@ def test_intervals_are_the_whole_window(server: str, tmp_path: Path) -> None:
     assert f"Total count    = {gets['ok']:12d}]" in table.read_text()
 
 
+def test_what_was_refused_is_told_where_something_was(server: str) -> None:
+    words = ("--duration", "100ms", "--key-pattern", "refused:{index}")
+    plain = drive("--server", server, *SMALL, *words, "--mix", "set=1")
+    assert "ok" in plain.stdout
+    assert "not stored" not in plain.stdout
+    row = drive("--server", server, *SMALL, *words, "--mix", "add=1").stdout.splitlines()
+    (head,) = [line for line in row if "not stored" in line]
+    (add,) = [line.split() for line in row if line.startswith(" add ")]
+    assert add[1] == add[5] != "0", head
+
+
 def test_a_search_shows_its_curve(server: str) -> None:
     words = ("--duration", "200ms", "--search", "p50<5s", "--json", "--max-errors", "1%")
     ran = drive("--server", server, *SMALL, *words)

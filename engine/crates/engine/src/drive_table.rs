@@ -44,12 +44,15 @@ pub fn render(session: &Session, open_loop: bool, io: Io) -> String {
     let seconds = session.elapsed_ns as f64 / 1e9;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    let mut header = vec!["operation", "ok", "ops/s", "hits", "misses", "errors"];
-    header.extend(["response p50", "p90", "p99", "p99.9"]);
+    // Of add, replace, append, prepend and cas: they are ok, and changed nothing.
+    let refused = session.tally.kinds().any(|(_, kind)| kind.not_stored > 0);
+    let mut header = vec!["operation", "ok", "ops/s", "hits", "misses"];
+    header.extend(refused.then_some("not stored"));
+    header.extend(["errors", "response p50", "p90", "p99", "p99.9"]);
     header.extend(["max", "service p50", "p90", "p99", "p99.9", "max"]);
     table.set_header(&header);
     for (name, kind) in session.tally.kinds() {
-        table.add_row(row(name, kind, seconds));
+        table.add_row(row(name, kind, seconds, refused));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         if index > 0 {
@@ -62,15 +65,16 @@ pub fn render(session: &Session, open_loop: bool, io: Io) -> String {
     text
 }
 
-fn row(name: &str, kind: &KindTally, seconds: f64) -> Vec<String> {
+fn row(name: &str, kind: &KindTally, seconds: f64, refused: bool) -> Vec<String> {
     let mut row = vec![
         name.to_owned(),
         kind.ok.to_string(),
         format!("{:.0}", kind.ok as f64 / seconds),
         kind.hits.to_string(),
         kind.misses.to_string(),
-        by_kind(iter::once(kind)),
     ];
+    row.extend(refused.then(|| kind.not_stored.to_string()));
+    row.push(by_kind(iter::once(kind)));
     let at = |histogram: &hdrhistogram::Histogram<u64>, (percent, _, least): (f64, &str, u64)| {
         if histogram.len() < least {
             "–".to_owned()

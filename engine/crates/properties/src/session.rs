@@ -145,7 +145,7 @@ fn packet(said: &[u8]) -> (usize, bool) {
 }
 
 /// What the lines of replies begin with that a client of ours does not ask for.
-const OTHERS: [&[u8]; 11] = [
+const OTHERS: [&[u8]; 12] = [
     b"OK",
     b"RESET",
     b"STAT",
@@ -157,6 +157,8 @@ const OTHERS: [&[u8]; 11] = [
     b"ERROR",
     b"MEMLIMIT_TOO_SMALL",
     b"MEMLIMIT_ADJUST_FAILED",
+    // memcached's own way to refuse a shutdown.
+    b"SERVER_ERROR:",
 ];
 
 fn line(said: &[u8]) -> (usize, bool) {
