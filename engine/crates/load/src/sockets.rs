@@ -187,7 +187,7 @@ impl<S: Transport> Network for Sockets<S> {
     #[inline]
     fn wait(&mut self, nap: Nap) -> io::Result<usize> {
         let nap = if S::HOLDS && !self.unread.is_empty() { Nap::NONE } else { nap };
-        let sleep_ns = sleep_ns(nap);
+        let sleep_ns = whole_ms(nap, sleep_ns(nap));
         let timeout = Timespec {
             tv_sec: (sleep_ns / 1_000_000_000) as i64,
             tv_nsec: (sleep_ns % 1_000_000_000) as i64,
@@ -215,6 +215,11 @@ impl<S: Transport> Network for Sockets<S> {
 fn ready(event: &Event) -> Ready {
     let flags = event.flags;
     Ready { connection: event.data.u64() as usize, writable: flags.contains(EventFlags::OUT) }
+}
+
+/// epoll counts in ms, and a part of one would be rounded up: where something is due it is spun.
+fn whole_ms(nap: Nap, sleep_ns: u64) -> u64 {
+    if nap.due_in_ns.is_some() { sleep_ns / 1_000_000 * 1_000_000 } else { sleep_ns }
 }
 
 /// How long to sleep for a nap; the rest is spun.
