@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from cachemark.address import host_port
 from cachemark.process import binary_path
 
 KEYS, VALUE_BYTES, CONNECTIONS = 10_000, 100, 50
@@ -117,8 +118,7 @@ def play_null(case: Case, cpus: set[int], seconds: float) -> Run:
 
 def served(address: str) -> int:
     """How many keys a server was asked for."""
-    host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port))) as line:
+    with socket.create_connection(host_port(address)) as line:
         line.sendall(b"stats\r\n")
         told = b""
         while not told.endswith(b"END\r\n"):
@@ -157,10 +157,10 @@ def play_peer(name: str, case: Case, cpus: set[int], seconds: float) -> Run | No
     """A program as its users run it: its CPU time whole, its gets as the server counted them."""
     if case.server == "null" or ("{depth}" not in PEERS[name] and case.depth > 1):
         return None
-    host, _, port = case.address.rpartition(":")
+    server = host_port(case.address)
     command = PEERS[name].format(
-        host=host, port=port, depth=case.depth, connections=CONNECTIONS, bytes=VALUE_BYTES,
-        keys=case.keys, seconds=max(1, round(seconds)),
+        host=server.host, port=server.port, depth=case.depth, connections=CONNECTIONS,
+        bytes=VALUE_BYTES, keys=case.keys, seconds=max(1, round(seconds)),
     )  # fmt: skip
     before, used = served(case.address), _children_us()
     ended = subprocess.run(pinned(cpus, *command.split()), capture_output=True, check=False)

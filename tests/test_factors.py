@@ -8,6 +8,7 @@ import socket
 import pytest
 
 from cachemark import factors
+from cachemark.address import host_port
 from cachemark.factors import Answer
 from cachemark.probe.looking import recording, threads_with
 from cachemark.servers import parse_spec, running
@@ -146,7 +147,7 @@ def test_a_recording_relay_keeps_what_each_connection_sent_first() -> None:
             assert ask(relay.address, b"get k\r\n", b"END\r\n").startswith(b"VALUE k")
             assert relay.streams() == [b"set k 0 0", b"get k\r\n"]
         with pytest.raises(OSError, match="refused"):
-            socket.create_connection(("127.0.0.1", int(relay.address.rpartition(":")[2])))
+            socket.create_connection(host_port(relay.address))
 
 
 @pytest.mark.skipif(shutil.which("memcached") is None, reason="apt-get install memcached")
@@ -163,10 +164,9 @@ def test_a_relay_that_is_left_while_connections_are_open_ends() -> None:
     with (
         running(parse_spec("embedded:memory=16m")) as server,
         recording(server.addresses[0]) as relay,
+        socket.create_connection(host_port(relay.address)) as client,
     ):
-        host, _, port = relay.address.rpartition(":")
-        with socket.create_connection((host, int(port))) as client:
-            client.sendall(b"version\r\n")
-            assert client.recv(100).startswith(b"VERSION")
-            relay.close()
-            assert client.recv(100) == b""
+        client.sendall(b"version\r\n")
+        assert client.recv(100).startswith(b"VERSION")
+        relay.close()
+        assert client.recv(100) == b""

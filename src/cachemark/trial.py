@@ -87,7 +87,6 @@ class _Notes:
         self.notes: list[str] = []
         self.binaries: list[Binary] = []
         self.log = ""
-        self.awake_pid: int | None = None
 
 
 def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
@@ -233,8 +232,7 @@ def _phases(
     if setting.workload.prefill > 0:
         notes.phases["prefill"] = filled(lambda: fleet.run(Run(phase="prefill"), watch))
     request = _window(setting, notes, server, fleet, watch)
-    notes.awake_pid = setting.awake_pid
-    _measure(request, notes, server, fleet, watch)
+    _measure(request, notes, server, fleet, watch, awake_pid=setting.awake_pid)
     if notes.use is not None and empty is not None:
         notes.use = msgspec.structs.replace(notes.use, rss_before_bytes=empty.rss_bytes)
     fleet.bye()
@@ -345,12 +343,14 @@ def _measure(
     server: RunningServer,
     fleet: Fleet,
     watch: Watch,
+    *,
+    awake_pid: int | None,
 ) -> None:
     noise = NoiseProbe()
     own = [worker.pid for worker in fleet.workers] + server.pids
     notes.before = server.stats()
     use = server.use()
-    noise.start(own, notes.awake_pid)
+    noise.start(own, awake_pid)
     with Sampler(server, tick_s=_tick_s(notes.worker, request), noise=noise) as sampler:
         watched = msgspec.structs.replace(watch, progress=_both(sampler.heard, watch.progress))
         try:

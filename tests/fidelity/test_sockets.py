@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cachemark import process
+from cachemark.address import host_port
 from cachemark.clients import parse_client, registry
 from cachemark.fidelity import cases
 from cachemark.fidelity.judge import Line
@@ -90,8 +91,7 @@ def test_a_real_memcached_saw_what_the_native_client_says(tmp_path: Path) -> Non
         request = Prepare(servers=server.addresses, tape=str(tape), connections=4, threads=2)
         fleet.prepare(request, 30)
         fleet.run(Run(phase="prefill"), watch)
-        host, _, port = server.addresses[0].rpartition(":")
-        with closing(socket.create_connection((host, int(port)), 30)) as asked:
+        with closing(socket.create_connection(host_port(server.addresses[0]), 30)) as asked:
             before, told_bytes = counters(asked)
             done = fleet.run(Run(phase="measure", ops=OPS), watch)
             after, _ = counters(asked)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import socket
 
+from cachemark.address import host_port
+
 
 def connect(address: str) -> socket.socket:
     if address.startswith("unix:"):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(address.removeprefix("unix:"))
         return connection
-    host, _, port = address.rpartition(":")
-    return socket.create_connection((host, int(port)), 10)
+    return socket.create_connection(host_port(address), 10)
 
 
 def ask(address: str, request: bytes, end: bytes = b"\r\n") -> bytes:

@@ -24,9 +24,9 @@ _OPCODES = {
     0x0F: ("prepend", False), 0x1A: ("prepend", True),
 }  # fmt: skip
 _READS = frozenset({"get", "gat"})
-_STORES = frozenset({"set", "add", "replace", "cas"})
 _EXTENDS = frozenset({"append", "prepend"})
-_TEXT_STORES = frozenset(verb.encode() for verb in _STORES | _EXTENDS)
+STORES = frozenset({"set", "add", "replace", "cas"}) | _EXTENDS
+_TEXT_STORES = frozenset(verb.encode() for verb in STORES)
 _META_MODES = {"S": "set", "E": "add", "R": "replace", "A": "append", "P": "prepend"}
 # A line of requests holds at most 1000 keys of 250 bytes, and then some.
 _LONGEST_LINE_BYTES = 1 << 20
@@ -99,7 +99,7 @@ def _binary(data: bytearray) -> Request | None:
     commands: list[Command] = []
     if opcode in _OPCODES:
         verb, quiet = _OPCODES[opcode]
-        facts = _extras("cas" if verb in _STORES and cas else verb, extras)
+        facts = _extras("cas" if verb in STORES - _EXTENDS and cas else verb, extras)
         key, value = raw[extras_end:value_at], raw[value_at:]
         commands = [msgspec.structs.replace(facts, key=key, value=value, quiet=quiet)]
     return Request(raw=raw, wire="binary", commands=commands, opcode=opcode, opaque=opaque)
@@ -107,7 +107,7 @@ def _binary(data: bytearray) -> Request | None:
 
 def _extras(verb: str, extras: bytes) -> Command:
     """What the extra bytes of a binary request say, without a key yet."""
-    if verb in _STORES:
+    if verb in STORES - _EXTENDS:
         flags, exptime_s = struct.unpack(">II", extras)
         return Command(verb=verb, key=b"", flags=flags, exptime_s=exptime_s)
     if verb in {"incr", "decr"}:
@@ -152,7 +152,7 @@ def _text_commands(words: list[bytes], value: bytes) -> list[Command]:
         return [Command(verb="get", key=key) for key in words[1:]]
     if verb in {"gat", "gats"}:
         return [Command(verb="gat", key=key, exptime_s=int(words[1])) for key in words[2:]]
-    if verb in _STORES | _EXTENDS:
+    if verb in STORES:
         flags, exptime_s = int(words[2]), int(words[3])
         return [
             Command(verb=verb, key=words[1], flags=flags, exptime_s=exptime_s,

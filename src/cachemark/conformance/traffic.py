@@ -12,7 +12,7 @@ import msgspec
 
 from cachemark.conformance.bench import Bench, expect, same
 from cachemark.conformance.proxy import Proxy, proxied
-from cachemark.conformance.requests import Command
+from cachemark.conformance.requests import STORES, Command
 from cachemark.conformance.tape_values import tape_commands
 from cachemark.protocol import Prepare, Ready, Run, Unsupported
 from cachemark.servers import RunningServer
@@ -34,8 +34,7 @@ _MANY = (
     "6",
 )
 _STEPS = frozenset({"incr", "decr"})
-_STORES = frozenset({"set", "add", "replace", "append", "prepend", "cas"})
-_WRITES = _STORES | {"delete", "touch"} | _STEPS
+_WRITES = STORES | {"delete", "touch"} | _STEPS
 _VERBS = _WRITES | {"get", "gets", "mget", "gat", "mset"}
 _BATCHES = frozenset({"mget", "mset"})
 

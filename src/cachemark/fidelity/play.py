@@ -168,32 +168,31 @@ def _judged(case: Case, floor: Floor | None, played: Played) -> Finding:
     counted = judge.counts(played.log, played.told)
     lines: list[Line] = []
     late_ns = 0
-    if not case.load.closed:
-        due = intended_ns(played.tape)
+    due = None if case.load.closed else intended_ns(played.tape)
+    if due is not None:
         told = played.told.attempts + played.unsent
         counted.append(Count(name="due", injected=len(due), measured=told))
     if floor:
-        truth = _truth(case, played)
+        truth = _truth(played.log, due)
         if truth is None:
             why = "what was due was not answered in full"
             state = "failed" if judge.miscounted(counted) else "not judged"
             why = judge.miscounted(counted) or why
             return Finding(client="", case=case.name, state=state, why=why, counts=counted)
-        if not case.load.closed:
-            late_ns = start_late_ns(played.log, intended_ns(played.tape), played.asked_ns)
+        if due is not None:
+            late_ns = start_late_ns(played.log, due, played.asked_ns)
         lines = judge.lines(case, floor, truth, _histogram(played.told.response))
     state, why = judge.judged(case, lines, counted, played.waited_ns, late_ns)
     return Finding(client="", case=case.name, state=state, why=why, lines=lines, counts=counted)
 
 
-def _truth(case: Case, played: Played) -> Times | None:
+def _truth(log: Log, due: Times | None) -> Times | None:
     """What was injected; None where not every operation was answered, so that there is none."""
-    if played.log.count("answered") < len(played.log.fate) or not played.log.fate:
+    if log.count("answered") < len(log.fate) or not log.fate:
         return None
-    if case.load.closed:
-        return services_ns(played.log)
-    due = intended_ns(played.tape)
-    return responses_ns(played.log, due) if len(due) == len(played.log.fate) else None
+    if due is None:
+        return services_ns(log)
+    return responses_ns(log, due) if len(due) == len(log.fate) else None
 
 
 def _window(case: Case) -> Run:

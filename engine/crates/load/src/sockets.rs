@@ -231,3 +231,27 @@ pub fn sleep_ns(nap: Nap) -> u64 {
 pub fn closed() -> io::Error {
     io::ErrorKind::NotConnected.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{sleep_ns, whole_ms};
+    use crate::outside::Nap;
+
+    #[test]
+    fn epoll_never_sleeps_over_what_is_due() {
+        let longest_ns = 50_000_000;
+        // Due, slept: whole milliseconds, and less than what is due by the stretch that is spun.
+        for (due_ns, slept_ns) in
+            [(0, 0), (999_999, 0), (1_100_000, 0), (1_900_000, 1_000_000), (90_000_000, longest_ns)]
+        {
+            let nap = Nap { due_in_ns: Some(due_ns), longest_ns };
+            assert_eq!(whole_ms(nap, sleep_ns(nap)), slept_ns, "due in {due_ns} ns");
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_due_epoll_sleeps_to_the_end() {
+        let nap = Nap { due_in_ns: None, longest_ns: 1_900_000 };
+        assert_eq!(whole_ms(nap, sleep_ns(nap)), 1_900_000);
+    }
+}

@@ -16,6 +16,8 @@ const VALUE: [u8; 100] = [b'v'; 100];
 /// What an item of these takes with its key and its place in the table, nearly.
 const ITEM_BYTES: usize = 132;
 const KEY_DIGITS: usize = 10;
+
+/// How long single stores take: fixed table, growing, evicting.
 pub fn table(limit_bytes: usize) -> Result<Table, String> {
     let mut table = Table::new();
     table.set_header([
