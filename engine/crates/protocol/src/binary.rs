@@ -174,6 +174,7 @@ pub struct Body<'a> {
 
 impl Header {
     /// The header at the front of `bytes`; `None` when it is not whole or has another magic.
+    #[inline]
     pub fn read(bytes: &[u8]) -> Option<Header> {
         let header = bytes.first_chunk::<HEADER_BYTES>()?;
         (header[0] == REQUEST_MAGIC).then(|| Header {
@@ -186,6 +187,7 @@ impl Header {
         })
     }
 
+    #[inline]
     pub fn verb(&self) -> Option<Verb> {
         Verb::of(self.opcode)
     }
@@ -200,6 +202,7 @@ impl Header {
         matches!(self.opcode, 0x0c | 0x0d | 0x23 | 0x24)
     }
 
+    #[inline]
     pub fn check(&self) -> Result<(), Malformed> {
         let (key, extras) = (usize::from(self.key_length), usize::from(self.extras_length));
         let Some(value) = self.body_bytes().checked_sub(key + extras) else {
@@ -238,12 +241,20 @@ impl Header {
     }
 }
 
+/// # Panics
+///
+/// When these are not four bytes.
+#[inline]
 pub fn big_endian_u32(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    u32::from_be_bytes(bytes.try_into().expect("four bytes"))
 }
 
+/// # Panics
+///
+/// When these are not eight bytes.
+#[inline]
 pub fn big_endian_u64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    u64::from_be_bytes(bytes.try_into().expect("eight bytes"))
 }
 
 /// A reply; its opcode and opaque number are the request's.
@@ -262,6 +273,7 @@ impl Reply<'_> {
         Reply { status, extras: b"", key: b"", value: status.text(), cas: 0 }
     }
 
+    #[inline]
     pub fn append(&self, to: &Header, out: &mut Vec<u8>) {
         let body = self.extras.len() + self.key.len() + self.value.len();
         let mut header = [0; HEADER_BYTES];

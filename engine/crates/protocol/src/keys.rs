@@ -27,6 +27,20 @@ impl<'a> Keys<'a> {
     }
 }
 
+impl<'a> Keys<'a> {
+    /// The next one, which stays.
+    #[inline]
+    pub fn peek(&self) -> Option<&'a [u8]> {
+        self.next
+    }
+
+    /// The next one, if no other follows.
+    #[inline]
+    pub fn only(&self) -> Option<&'a [u8]> {
+        self.next.filter(|_| self.rest.rest().is_empty())
+    }
+}
+
 impl<'a> Iterator for Keys<'a> {
     type Item = &'a [u8];
 

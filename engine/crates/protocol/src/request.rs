@@ -116,22 +116,27 @@ pub fn parse(bytes: &[u8]) -> Step<'_> {
 
 /// What most requests are: a `get` or `mg` of one key, written as clients write it. Where its line
 /// ends is found on the way. `None` says nothing.
-#[inline]
+#[inline(always)]
 fn usual_read(bytes: &[u8]) -> Option<(Command<'_>, usize)> {
-    let one = bytes.starts_with(b"get ");
-    let rest = bytes.strip_prefix(if one { &b"get "[..] } else { b"mg " })?;
-    let end = first_blank(rest).filter(|end| (1..=KEY_BYTES_MAX).contains(end))?;
-    let (key, behind) = rest.split_at(end);
-    let flags = if one { 0 } else { first_control(behind)? };
-    if !behind[flags..].starts_with(b"\r\n") {
-        return None;
+    if let Some(rest) = bytes.strip_prefix(b"get ") {
+        let (key, behind) = usual_key(rest)?;
+        let length = bytes.len() - behind.len() + 2;
+        return behind
+            .starts_with(b"\r\n")
+            .then_some((Command::Get { keys: Keys::one(key), cas: false }, length));
     }
-    let words = Words::of(&behind[..flags]);
-    let command = match one {
-        true => Command::Get { keys: Keys::one(key), cas: false },
-        false => Command::Meta(MetaRequest { verb: MetaVerb::Get, key, length: 0, flags: words }),
-    };
-    Some((command, bytes.len() - rest.len() + end + flags + 2))
+    let (key, behind) = usual_key(bytes.strip_prefix(b"mg ")?)?;
+    let (flags, end) = behind.split_at(first_control(behind)?);
+    let length = bytes.len() - end.len() + 2;
+    let request = MetaRequest { verb: MetaVerb::Get, key, length: 0, flags: Words::of(flags) };
+    end.starts_with(b"\r\n").then_some((Command::Meta(request), length))
+}
+
+/// A key and what is behind it: a blank or a line's end.
+#[inline]
+fn usual_key(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = first_blank(bytes).filter(|end| (1..=KEY_BYTES_MAX).contains(end))?;
+    Some(bytes.split_at(end))
 }
 
 fn parse_any(bytes: &[u8]) -> Step<'_> {

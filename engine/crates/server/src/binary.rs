@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use cachemark_protocol::binary::{
     Body, HEADER_BYTES, Header, Malformed, Reply, Status, Verb, big_endian_u32, big_endian_u64,
 };
-use cachemark_storage::{Arithmetic, Deletion, Mode, Outcome, Wanted};
+use cachemark_storage::{Arithmetic, Deletion, Item, Mode, Outcome, Wanted};
 
+use crate::ahead::{Coming, Head};
 use crate::execute::Turn;
 use crate::stats::{self, Told};
 
@@ -31,18 +32,18 @@ const fn taken(bytes: usize, close: bool) -> Step {
     Step::Taken { bytes, swallow: 0, close }
 }
 
-/// Carry out the request at the front of `input` and append its reply. `wanted` is its key where that
-/// was foreseen; `known`: the client has told who it is.
+/// Carry out the request at the front of `input`, whose head was read, and append its reply. `known`:
+/// the client has told who it is.
 pub fn step(
     input: &[u8],
-    wanted: Option<Wanted<'_>>,
+    coming: &Coming<'_, Head<'_>>,
     known: &mut bool,
     turn: &mut Turn<'_>,
 ) -> Step {
     if input.len() < HEADER_BYTES {
         return Step::Incomplete;
     }
-    let Some(header) = Header::read(input) else {
+    let Some(header) = coming.request.header else {
         return taken(input.len(), true);
     };
     if let Err(malformed) = header.check() {
@@ -76,7 +77,7 @@ pub fn step(
     let Some(body) = header.body(input) else {
         return Step::Incomplete;
     };
-    let mut exchange = Exchange { header, body, wanted, turn };
+    let mut exchange = Exchange { header, body, wanted: coming.wanted, turn };
     if verb.authenticates() {
         *known = exchange.log_in(verb) || *known;
     } else {
@@ -169,8 +170,8 @@ impl Exchange<'_, '_> {
         let Exchange { header, body, wanted, turn } = self;
         let key = if header.echoes_key() { body.key } else { b"" };
         let out = &mut *turn.out;
-        let wanted = Wanted::or_new(*wanted, body.key);
-        let hit = turn.state.store.get_wanted(&wanted, exptime, turn.now_s, |item| {
+        let store = &turn.state.store;
+        let answer = |item: &Item<'_>| {
             let extras = item.flags.to_be_bytes();
             let reply = Reply {
                 status: Status::Ok,
@@ -180,7 +181,11 @@ impl Exchange<'_, '_> {
                 cas: item.cas,
             };
             reply.append(header, out);
-        });
+        };
+        let hit = match exptime {
+            Some(exptime) => store.get_and_touch(body.key, exptime, turn.now_s, answer),
+            None => store.get_wanted(&store.want(body.key, *wanted), turn.now_s, answer),
+        };
         if hit.is_none() && !header.quiet() {
             let mut miss = Reply::plain(Status::NotFound);
             if header.echoes_key() {

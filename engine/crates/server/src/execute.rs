@@ -68,12 +68,28 @@ pub fn store(store: &Store<'_>, value: &[u8], turn: &Turn<'_>) -> &'static [u8] 
     }
 }
 
-/// Answer one key of a get; nothing when it is not there.
+/// Answer a get of one key.
 #[inline]
-pub fn get(wanted: &Wanted<'_>, exptime: Option<i64>, cas: bool, turn: &mut Turn<'_>) {
+pub fn get_one(wanted: &Wanted<'_>, turn: &mut Turn<'_>) {
     let out = &mut *turn.out;
-    let reply = |item: &Item<'_>| append_value(out, wanted.key(), item, cas);
-    turn.state.store.get_wanted(wanted, exptime, turn.now_s, reply);
+    let reply = |item: &Item<'_>| append_value(out, wanted.key(), item, false, b"\r\nEND\r\n");
+    if turn.state.store.get_wanted(wanted, turn.now_s, reply).is_none() {
+        turn.out.extend_from_slice(b"END\r\n");
+    }
+}
+
+/// Answer one key of a get; nothing when it is not there.
+pub fn get(wanted: &Wanted<'_>, cas: bool, turn: &mut Turn<'_>) {
+    let out = &mut *turn.out;
+    let reply = |item: &Item<'_>| append_value(out, wanted.key(), item, cas, b"\r\n");
+    turn.state.store.get_wanted(wanted, turn.now_s, reply);
+}
+
+/// The same, with a new exptime.
+pub fn get_and_touch(key: &[u8], exptime: i64, cas: bool, turn: &mut Turn<'_>) {
+    let out = &mut *turn.out;
+    let reply = |item: &Item<'_>| append_value(out, key, item, cas, b"\r\n");
+    turn.state.store.get_and_touch(key, exptime, turn.now_s, reply);
 }
 
 /// Carry out a command that has no data and names at most one key; true when the connection is to
@@ -141,7 +157,15 @@ fn append_result(out: &mut Vec<u8>, result: Arithmetic) {
     }
 }
 
-fn append_value(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, cas: bool) {
+// Inside what reads an item, most of the item need not be described.
+#[inline(always)]
+fn append_value<const END: usize>(
+    out: &mut Vec<u8>,
+    key: &[u8],
+    item: &Item<'_>,
+    cas: bool,
+    end: &[u8; END],
+) {
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
     // Most have none.
@@ -159,21 +183,35 @@ fn append_value(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, cas: bool) {
     }
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(item.value);
-    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(end);
 }
 
 /// Most numbers are short: to copy their digits would take longer than to make them.
-#[inline]
+#[inline(always)]
 pub fn append_number(out: &mut Vec<u8>, number: u64) {
-    if number >= 1000 {
-        return out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    match number {
+        0..10 => out.push(b'0' + number as u8),
+        10..100 => out.extend_from_slice(&PAIRS[number as usize]),
+        100..1000 => {
+            let [tens, ones] = PAIRS[number as usize % 100];
+            out.extend_from_slice(&[b'0' + (number / 100) as u8, tens, ones]);
+        }
+        _ => append_long_number(out, number),
     }
-    let digit = |number: u64| b'0' + (number % 10) as u8;
-    if number >= 100 {
-        out.push(digit(number / 100));
-    }
-    if number >= 10 {
-        out.push(digit(number / 10));
-    }
-    out.push(digit(number));
 }
+
+#[inline(never)]
+fn append_long_number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// The digits of all numbers below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};

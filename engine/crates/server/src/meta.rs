@@ -115,8 +115,8 @@ impl<'a> Exchange<'a, '_> {
         let Exchange { options, key, wanted, turn, .. } = self;
         let now_s = turn.now_s;
         let out = &mut *turn.out;
-        let wanted = Wanted::or_new(*wanted, key);
-        let answered = turn.state.store.get_wanted(&wanted, None, now_s, |item| {
+        let store = &turn.state.store;
+        let answered = store.get_wanted(&store.want(key, *wanted), now_s, |item| {
             if item.marks.stale && !item.marks.won {
                 return false;
             }

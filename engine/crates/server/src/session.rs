@@ -8,7 +8,7 @@ use cachemark_storage::Wanted;
 
 use cachemark_protocol::binary::REQUEST_MAGIC;
 
-use crate::ahead::{self, Ahead, Coming, Reading};
+use crate::ahead::{Ahead, Coming, Head, Request};
 use crate::binary;
 use crate::execute::{self, Turn, say};
 use crate::login::{self, Login};
@@ -62,12 +62,12 @@ impl Session {
         });
         match dialect {
             Dialect::Text => {
-                let ahead = Ahead::new(input, Step::Incomplete);
-                self.take_turns(input, ahead, ahead::text, Session::text_step, &mut turn)
+                let ahead = Ahead::new(input, &state.store);
+                self.take_turns(input, ahead, Session::text_step, &mut turn)
             }
             Dialect::Binary => {
-                let ahead = Ahead::new(input, ());
-                self.take_turns(input, ahead, ahead::binary, Session::binary_step, &mut turn)
+                let ahead = Ahead::new(input, &state.store);
+                self.take_turns(input, ahead, Session::binary_step, &mut turn)
             }
         }
     }
@@ -75,11 +75,10 @@ impl Session {
     /// `step` carries out one request, or as much of it as the output has room for; `None` where it
     /// is not whole.
     #[inline]
-    fn take_turns<'a, R: Copy>(
+    fn take_turns<'a, R: Request<'a>>(
         &mut self,
         input: &'a [u8],
         mut ahead: Ahead<'a, R>,
-        read: impl Fn(&'a [u8]) -> Reading<'a, R>,
         step: impl Fn(&mut Self, &Coming<'a, R>, &'a [u8], &mut Turn<'_>, usize) -> Option<Taken>,
         turn: &mut Turn<'_>,
     ) -> Fed {
@@ -97,7 +96,7 @@ impl Session {
             if rest.is_empty() {
                 break;
             }
-            let coming = ahead.turn_to(fed.consumed, &read, &turn.state.store);
+            let coming = ahead.turn_to(fed.consumed);
             match step(self, coming, rest, turn, pause_at) {
                 Some(Taken { bytes, close }) => {
                     fed.consumed += bytes;
@@ -134,7 +133,13 @@ impl Session {
         };
         let wanted = coming.wanted;
         let whole = match command {
-            Command::Get { keys, cas } => self.get(keys, wanted, None, cas, turn, pause_at),
+            Command::Get { keys, cas } => match keys.only() {
+                Some(key) if !cas => {
+                    execute::get_one(&turn.state.store.want(key, wanted), turn);
+                    true
+                }
+                _ => self.get(keys, wanted, None, cas, turn, pause_at),
+            },
             Command::GetAndTouch { keys, exptime, cas } => {
                 self.get(keys, wanted, Some(exptime), cas, turn, pause_at)
             }
@@ -167,12 +172,12 @@ impl Session {
     #[inline]
     fn binary_step(
         &mut self,
-        coming: &Coming<'_, ()>,
+        coming: &Coming<'_, Head<'_>>,
         rest: &[u8],
         turn: &mut Turn<'_>,
         _pause_at: usize,
     ) -> Option<Taken> {
-        match binary::step(rest, coming.wanted, &mut self.known, turn) {
+        match binary::step(rest, coming, &mut self.known, turn) {
             binary::Step::Incomplete => None,
             binary::Step::Taken { bytes, swallow, close } => {
                 self.swallow = swallow;
@@ -199,7 +204,10 @@ impl Session {
             if turn.out.len() >= pause_at {
                 return false;
             }
-            execute::get(&Wanted::or_new(wanted, key), exptime, cas, turn);
+            match exptime {
+                Some(exptime) => execute::get_and_touch(key, exptime, cas, turn),
+                None => execute::get(&turn.state.store.want(key, wanted), cas, turn),
+            }
             self.answered += 1;
         }
         self.answered = 0;

@@ -37,7 +37,7 @@ const HEAD_BYTES: [u8; 16] = {
 };
 
 /// An item as a reader sees it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item<'a> {
     pub value: &'a [u8],
     pub flags: u32,

@@ -58,6 +58,7 @@ mod slot;
 mod stock;
 mod store;
 mod table;
+mod tags;
 mod wanted;
 mod writer;
 

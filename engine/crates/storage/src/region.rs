@@ -9,6 +9,7 @@ use crate::layout::{BUCKET_SLOTS, Layout, Note, RegionHead, StoreHead};
 use crate::memory::Memory;
 use crate::slot::{Slot, tag};
 use crate::stock::Stock;
+use crate::tags;
 
 /// The ordering of what readers and writers both touch: that of one sequence for all. On the
 /// machines that matter it costs readers nothing over a weaker one.
@@ -135,7 +136,7 @@ impl Region {
     /// addressed as in linear hashing (W. Litwin, 1980): the newest buckets take from one each.
     #[inline]
     pub fn homes(&self, hash: u64, buckets: u64) -> (usize, usize) {
-        let mask = (buckets + 1).next_power_of_two() - 1;
+        let mask = u64::MAX >> (buckets | 1).leading_zeros();
         let home = |bits: u64| {
             let index = bits & mask;
             (if index < buckets { index } else { index & (mask >> 1) }) as usize
@@ -170,7 +171,7 @@ impl Region {
         if self.bucket(one)[BUCKET_SLOTS].load(SEEN) != 0 {
             return self.search_chain(one, tag, same).or_else(|| self.search_in(two, tag, same));
         }
-        let mut places = self.places(one, tag) | self.places(two, tag) << 8;
+        let mut places = tags::places(self.bucket(one), self.bucket(two), tag);
         while places != 0 {
             let place = places.trailing_zeros() as usize;
             let number = (if place < 8 { one } else { two }) * 8 + place % 8;
@@ -185,46 +186,26 @@ impl Region {
 
     /// Fetch the buckets that a search will look at.
     #[inline]
-    pub fn warm_slots(&self, hash: u64) {
+    pub fn warm_slots(&self, hash: u64) -> (usize, usize) {
         let (one, two) = self.homes(hash, self.head().buckets.load(OWN));
         prefetch(self.bucket(one).as_ptr().cast());
         prefetch(self.bucket(two).as_ptr().cast());
+        (one, two)
     }
 
-    /// Fetch the beginning of the item that a search will most likely find; the number of its slot.
+    /// Fetch the beginning of the item that a search will most likely find; the number of its slot,
+    /// and what is in it.
     #[inline]
-    pub fn warm_item(&self, hash: u64) -> Option<usize> {
-        let (one, two) = self.homes(hash, self.head().buckets.load(OWN));
-        let tag = tag(hash);
-        let places = self.places(one, tag) | self.places(two, tag) << 8;
+    pub fn warm_item(&self, (one, two): (usize, usize), tag: u64) -> Option<(usize, Slot)> {
+        let places = tags::places(self.bucket(one), self.bucket(two), tag);
         let place = places.trailing_zeros() as usize;
         let number = (if place < 8 { one } else { two }) * 8 + place % 8;
         let slot = self.load(number);
         (places != 0 && slot.is_live()).then(|| {
             let item = self.placed_bytes(slot);
             (0..WARM_LINES).for_each(|line| prefetch(item.wrapping_add(line * 64)));
-            number
+            (number, slot)
         })
-    }
-
-    /// The same as a search where only this slot is looked at.
-    #[inline]
-    pub fn look_at(
-        &self,
-        number: usize,
-        hash: u64,
-        same: impl FnOnce(Slot) -> bool,
-    ) -> Option<(usize, Slot)> {
-        let slot = self.load(number);
-        (slot.has_tag(tag(hash)) && slot.is_live() && same(slot)).then_some((number, slot))
-    }
-
-    /// Which slots of a bucket have a tag, a bit for each.
-    #[inline]
-    fn places(&self, bucket: usize, tag: u64) -> u32 {
-        let words = self.bucket(bucket);
-        let has = |word: &AtomicU64| u32::from(Slot(word.load(SEEN)).has_tag(tag));
-        words[..BUCKET_SLOTS].iter().rev().fold(0, |places, word| places + places + has(word))
     }
 
     fn search_in(
@@ -257,9 +238,8 @@ impl Region {
     /// Note a use of an item. Where another thread changed the slot, its word stands.
     #[inline]
     pub fn use_slot(&self, number: usize, slot: Slot) {
-        let used = slot.used();
-        if used != slot {
-            let _ = self.slot(number).compare_exchange(slot.0, used.0, OWN, OWN);
+        if !slot.is_worn() {
+            let _ = self.slot(number).compare_exchange(slot.0, slot.used().0, OWN, OWN);
         }
     }
 

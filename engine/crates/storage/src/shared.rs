@@ -5,7 +5,7 @@
 //! a sequence lock on each segment. A reader that dies leaves nothing behind; after a writer that
 //! dies the next one mends the region (`mend.rs`).
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,6 +19,7 @@ use crate::memory::Memory;
 use crate::region::{OWN, Region, SEEN};
 use crate::slot::Slot;
 use crate::store::Store;
+use crate::wanted::Wanted;
 
 /// "cmstore" and the version of the layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"cmstore\x02");
@@ -116,40 +117,56 @@ impl Store {
             }
         }
     }
+}
 
-    pub(crate) fn read_copy<R>(
-        &self,
-        hash: u64,
-        key: &[u8],
-        now_s: u32,
-        read: impl FnOnce(&Item<'_>) -> R,
-    ) -> Option<R> {
-        thread_local! {
-            static COPY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-        }
-        let region = self.region(hash);
-        let visit = self.grace.enter();
-        visit.miss();
-        COPY.with_borrow_mut(|copy| {
-            loop {
-                let found = Glimpse::find(region, hash, key)?;
-                let Glimpse { placed, slot, .. } = found;
-                let expired = placed.expired(now_s);
-                copy.clear();
-                copy_words(placed.body(), placed.key_length() + placed.value_length(), copy);
-                let mut item = placed.describe(slot, region.implied_cas(slot.offset()), &[]);
-                if !found.unchanged(region) {
-                    continue;
-                }
-                if expired {
-                    return None;
-                }
-                visit.hit();
-                region.use_slot(found.number, slot);
-                item.value = &copy[placed.key_length()..];
-                return Some(read(&item));
+thread_local! {
+    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Room for a copy, which a thread keeps for its next.
+struct Room(Vec<u8>);
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        ROOM.set(std::mem::take(&mut self.0));
+    }
+}
+
+/// An item that was copied out of a store in which others write.
+pub struct Copied {
+    body: Room,
+    key_length: usize,
+    /// All of it but the value.
+    item: Item<'static>,
+}
+
+impl Copied {
+    /// The item of a key, if it is there.
+    pub fn of(wanted: &Wanted<'_>, now_s: u32) -> Option<Copied> {
+        let region = wanted.region;
+        let mut body = Room(ROOM.take());
+        loop {
+            let found = Glimpse::find(region, wanted.hash, wanted.key)?;
+            let Glimpse { placed, slot, .. } = found;
+            let expired = placed.expired(now_s);
+            let key_length = placed.key_length();
+            body.0.clear();
+            copy_words(placed.body(), key_length + placed.value_length(), &mut body.0);
+            let item = placed.describe(slot, region.implied_cas(slot.offset()), &[]);
+            if !found.unchanged(region) {
+                continue;
             }
-        })
+            if expired {
+                return None;
+            }
+            region.use_slot(found.number, slot);
+            return Some(Copied { body, key_length, item });
+        }
+    }
+
+    #[inline]
+    pub fn item(&self) -> Item<'_> {
+        Item { value: &self.body.0[self.key_length..], ..self.item }
     }
 }
 

@@ -11,7 +11,7 @@ const FETCHED: u64 = 1 << 40;
 const STALE: u64 = 1 << 41;
 const WON: u64 = 1 << 42;
 const BINARY_KEY: u64 = 1 << 43;
-const TAG_SHIFT: u32 = 48;
+pub const TAG_SHIFT: u32 = 48;
 /// Uses are counted up to this.
 pub const USES_MOST: u64 = 3;
 /// The furthest byte that a slot can name.
@@ -81,6 +81,12 @@ impl Slot {
         Slot(self.0 & !USES_MASK | uses << USES_SHIFT)
     }
 
+    /// Whether another use changes nothing.
+    #[inline]
+    pub fn is_worn(self) -> bool {
+        self.0 & (USES_MASK | FETCHED) == USES_MASK | FETCHED
+    }
+
     /// What it is after another use.
     #[inline]
     pub fn used(self) -> Slot {
@@ -129,6 +135,7 @@ mod tests {
         assert_eq!((slot.offset(), slot.marks(), slot.uses()), (4096, marks, 0));
         let used = slot.used().used().used().used();
         assert_eq!((used.uses(), used.offset(), used.fetched()), (USES_MOST, 4096, true));
+        assert!(used.is_worn() && used.used() == used && !slot.used().used().is_worn());
         let moved = used.moved(8, 1);
         assert_eq!((moved.offset(), moved.uses(), moved.marks()), (8, 1, marks));
         assert!(moved.ghost().is_ghost() && moved.ghost().has_tag(0xabcd));

@@ -12,7 +12,7 @@ use crate::layout::{Geometry, NONE};
 use crate::memory::Memory;
 use crate::region::{OWN, Region};
 use crate::rules::{Arithmetic, Deletion, Mode, Outcome, expires_s, refusal};
-use crate::slot::Slot;
+use crate::shared::Copied;
 use crate::wanted::Wanted;
 use crate::writer::Writer;
 
@@ -91,7 +91,10 @@ impl Store {
         now_s: u32,
         read: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        self.get_wanted(&Wanted::new(key), exptime, now_s, read)
+        match exptime {
+            Some(exptime) => self.get_and_touch(key, exptime, now_s, read),
+            None => self.get_wanted(&self.want(key, None), now_s, read),
+        }
     }
 
     /// The same of a key of which something may be known already.
@@ -99,47 +102,52 @@ impl Store {
     pub fn get_wanted<R>(
         &self,
         wanted: &Wanted<'_>,
-        exptime: Option<i64>,
         now_s: u32,
         read: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        let Wanted { key, hash, .. } = *wanted;
-        if let Some(exptime) = exptime {
-            return self.get_and_touch(key, exptime, now_s, read);
-        }
-        let region = self.region(hash);
+        let region = wanted.region;
         if region.flush_due(now_s) {
-            drop(self.writer(hash, now_s));
-        }
-        if region.shared {
-            return self.read_copy(hash, key, now_s, read);
+            self.flush_now(wanted.hash, now_s);
         }
         let visit = self.grace.enter();
-        // SAFETY: what a slot leads to is not written to again while the visit lasts.
-        let same = |slot: Slot| unsafe { region.placed(slot).key() } == key;
-        let found = wanted.slot.and_then(|number| region.look_at(number, hash, same));
-        let Some((number, slot)) = found.or_else(|| region.search(hash, same)) else {
-            visit.miss();
-            return None;
+        visit.miss();
+        let copy;
+        // `read` is called in one place, so that it becomes a part of this.
+        let item = if region.shared {
+            copy = Copied::of(wanted, now_s)?;
+            copy.item()
+        } else {
+            let (number, slot, placed) = wanted.find()?;
+            if placed.expired(now_s) {
+                drop(visit);
+                self.drop_expired(wanted.key, now_s);
+                return None;
+            }
+            region.use_slot(number, slot);
+            // SAFETY: what a slot leads to is not written to again while the visit lasts.
+            let value = unsafe { placed.value() };
+            let item = placed.describe(slot, region.implied_cas(slot.offset()), value);
+            placed.access(now_s);
+            item
         };
-        let placed = region.placed(slot);
-        if placed.expired(now_s) {
-            visit.miss();
-            drop(visit);
-            // Finds and removes it, unless it has been stored anew meanwhile.
-            drop(self.entry(key, now_s));
-            return None;
-        }
-        region.use_slot(number, slot);
         visit.hit();
-        // SAFETY: as above.
-        let value = unsafe { placed.value() };
-        let result = read(&placed.describe(slot, region.implied_cas(slot.offset()), value));
-        placed.access(now_s);
-        Some(result)
+        Some(read(&item))
     }
 
-    fn get_and_touch<R>(
+    #[cold]
+    fn flush_now(&self, hash: u64, now_s: u32) {
+        drop(self.writer(hash, now_s));
+    }
+
+    /// Find and remove an item that has expired, unless it has been stored anew meanwhile.
+    #[cold]
+    fn drop_expired(&self, key: &[u8], now_s: u32) {
+        drop(self.entry(key, now_s));
+    }
+
+    /// Read an item and give it a new exptime.
+    #[inline(never)]
+    pub fn get_and_touch<R>(
         &self,
         key: &[u8],
         exptime: i64,

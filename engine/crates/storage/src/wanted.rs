@@ -1,51 +1,82 @@
 //! A key that is asked for, and what is known of it before its turn comes. Those who know their next
-//! keys while they still work on another have what a read looks at brought into the processor's
-//! caches: first the part of the table that says where the item is, later the item.
+//! keys while they still work on others have what a read looks at brought into the processor's
+//! caches: first the parts of the table that say where the item is, later the item.
 
 use crate::hash;
+use crate::item::Placed;
+use crate::region::Region;
+use crate::slot::{Slot, tag};
 use crate::store::Store;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) hash: u64,
-    /// Where in the table it most likely is.
-    pub(crate) slot: Option<usize>,
+    pub(crate) region: &'a Region,
+    /// The slot it most likely has, as it was then.
+    slot: Option<(usize, Slot)>,
+    /// The buckets it may be in, when it was foreseen.
+    homes: (usize, usize),
 }
 
 impl<'a> Wanted<'a> {
-    #[inline]
-    pub fn new(key: &'a [u8]) -> Wanted<'a> {
-        Wanted { key, hash: hash::of(key), slot: None }
-    }
-
     #[inline]
     pub fn key(&self) -> &'a [u8] {
         self.key
     }
 
-    /// This, if it is about these very bytes; else what is to be known of them.
+    /// It will be asked for soon: what is there now says where its item is, which is fetched.
     #[inline]
-    pub fn or_new(this: Option<Wanted<'a>>, key: &'a [u8]) -> Wanted<'a> {
-        match this {
-            Some(wanted) if std::ptr::eq(wanted.key, key) => wanted,
-            _ => Wanted::new(key),
+    pub fn warm(&mut self) {
+        self.slot = self.region.warm_item(self.homes, tag(self.hash));
+    }
+
+    /// The number of its slot, the slot and the item. A visit must last, so that what a slot leads to
+    /// is not written to again.
+    #[inline]
+    pub(crate) fn find(&self) -> Option<(usize, Slot, Placed)> {
+        let region = self.region;
+        if let Some((number, seen)) = self.slot {
+            let slot = region.load(number);
+            if slot.leads_as(seen) {
+                let placed = region.placed(slot);
+                // SAFETY: the slot leads to an item, as `seen` did, and a visit lasts.
+                if unsafe { placed.key() } == self.key {
+                    return Some((number, slot, placed));
+                }
+            }
         }
+        self.search()
+    }
+
+    /// Apart, so that where the slot is known this is not in the way.
+    #[inline(never)]
+    fn search(&self) -> Option<(usize, Slot, Placed)> {
+        // SAFETY: a search shows what leads to an item, and a visit lasts.
+        let same = |slot: Slot| unsafe { self.region.placed(slot).key() } == self.key;
+        let (number, slot) = self.region.search(self.hash, same)?;
+        Some((number, slot, self.region.placed(slot)))
     }
 }
 
 impl Store {
-    /// A key will be asked for: its part of the table is fetched.
+    /// A key, and what is known of it already, if that is about these very bytes.
     #[inline]
-    pub fn foresee<'a>(&self, key: &'a [u8]) -> Wanted<'a> {
-        let wanted = Wanted::new(key);
-        self.region(wanted.hash).warm_slots(wanted.hash);
-        wanted
+    pub fn want<'a>(&'a self, key: &'a [u8], known: Option<Wanted<'a>>) -> Wanted<'a> {
+        match known {
+            Some(wanted) if std::ptr::eq(wanted.key, key) => wanted,
+            _ => {
+                let hash = hash::of(key);
+                Wanted { key, hash, region: self.region(hash), slot: None, homes: (0, 0) }
+            }
+        }
     }
 
-    /// It will be asked for soon: what is there now says where its item is, which is fetched.
+    /// A key that will be asked for: its parts of the table are fetched.
     #[inline]
-    pub fn warm(&self, wanted: &mut Wanted<'_>) {
-        wanted.slot = self.region(wanted.hash).warm_item(wanted.hash);
+    pub fn foresee<'a>(&'a self, key: &'a [u8]) -> Wanted<'a> {
+        let mut wanted = self.want(key, None);
+        wanted.homes = wanted.region.warm_slots(wanted.hash);
+        wanted
     }
 }
