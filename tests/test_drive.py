@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from cachemark.servers import parse_spec, running
 
 ENGINE = Path(sys.executable).parent / "cachemark-engine"
+ALL_CPUS = ",".join(map(str, sorted(os.sched_getaffinity(0))))
 SMALL = ("--keys", "1k", "--warmup", "0s", "--timeout", "10s", "--connections", "4", "--quiet")
 
 
@@ -55,6 +57,12 @@ def test_what_was_refused_is_told_where_something_was(server: str) -> None:
     (head,) = [line for line in row if "not stored" in line]
     (add,) = [line.split() for line in row if line.startswith(" add ")]
     assert add[1] == add[5] != "0", head
+
+
+def test_threads_stay_where_they_are_put(server: str) -> None:
+    cpu = str(min(os.sched_getaffinity(0)))
+    ran = drive("--server", server, *SMALL, "--duration", "100ms", "--pin", cpu)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_a_search_shows_its_curve(server: str) -> None:
@@ -110,6 +118,17 @@ def test_a_value_of_another_run_is_explained(server: str) -> None:
         (("--schedule", "replay"), "of which --trace?"),
         (("--preset", "ycsb-e"), "scans"),
         (("--think", "1ms", "--rate", "5"), "--think"),
+        (("--replicas",), "--replicas: every key is on the one server; name several"),
+        (("--hashing", "ketama"), "--hashing: every key is on the one server"),
+        (("--rate", "5", "--ops", "10"), "--ops: an open loop has as many"),
+        (("--run", "5"), "--run: no operation of the --mix"),
+        (("--search", "p99<1ms", "--schedule", "closed"), "--search tries rates"),
+        (("--search", "p99<1ms", "--think", "1ms"), "leave out --think"),
+        (("--no-prefill", "--prefill", "0.5"), "cannot be used with"),
+        (("--hlog", "x", "--mix", "set_noreply=1"), "--hgrm has the whole window"),
+        (("--pin", ALL_CPUS, "--threads", "1k"), "CPUs for 1000 --threads"),
+        (("--pin", "1000"), "may not use CPU 1000"),
+        (("--pin", "x"), "is no set of CPUs"),
     ],
 )
 def test_bad_input_is_one_sentence(words: tuple[str, ...], says: str, server: str) -> None:

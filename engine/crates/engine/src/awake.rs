@@ -12,11 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::cpus::{parse, usable};
 use crate::fail;
 use crate::serve::{tell, until_stdin_ends};
 
@@ -131,45 +132,5 @@ fn give_way() -> io::Result<()> {
     match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn usable() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
-}
-
-/// `0-1,3`: each CPU once, in order.
-fn parse(text: &str) -> Result<Vec<usize>, String> {
-    let refuse = || format!("{text:?} is no set of CPUs: write 0-1 or 0,2,3");
-    let number = |text: &str| -> Result<usize, String> {
-        let known = text.trim().parse().ok().filter(|cpu: &usize| *cpu < CpuSet::MAX_CPU);
-        known.ok_or_else(refuse)
-    };
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let (low, high) = (number(low)?, number(high)?);
-        if low > high {
-            return Err(refuse());
-        }
-        cpus.extend(low..=high);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(cpus)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpus_are_as_people_type_them() {
-        assert_eq!(parse("0"), Ok(vec![0]));
-        assert_eq!(parse("2-3, 0,3"), Ok(vec![0, 2, 3]));
-        for text in ["", "a", "1-0", "0-", "-1", "0,", "99999"] {
-            assert!(parse(text).expect_err("no set").contains("write 0-1"), "{text}");
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Client, Configuration, Control, Limits, PrepareError, Session};
+use cachemark_load::{Client, Configuration, Control, Limits, PrepareError, Session, Way};
 use cachemark_tape::{Schedule, Tape, Verb, Workload};
 use clap::Parser;
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::drive_warnings::{Meant, warnings};
 use crate::messages::{Done, Phase};
 use crate::way::WayArguments;
 use crate::workload::WorkloadArguments;
-use crate::{drive_errors, drive_live, drive_search, drive_table};
+use crate::{cpus, drive_errors, drive_live, drive_search, drive_table};
 use crate::{fail, units, way};
 
 const EXAMPLES: &str = "\
@@ -56,6 +56,9 @@ pub struct Arguments {
     /// Connections in all, a multiple of the threads; as many as threads by default
     #[arg(long, value_parser = units::whole)]
     connections: Option<u64>,
+    /// Keep each thread on a CPU of its own of these: 0-3 or 0,2
+    #[arg(long, value_name = "CPUS")]
+    pin: Option<String>,
     /// Operations outstanding on each connection
     #[arg(long, default_value = "1", value_parser = units::whole)]
     depth: u64,
@@ -69,7 +72,7 @@ pub struct Arguments {
     #[arg(long, default_value = "1s", value_parser = units::duration)]
     timeout: Duration,
     /// Do not store the keys first
-    #[arg(long)]
+    #[arg(long, conflicts_with = "prefill")]
     no_prefill: bool,
     /// Find the highest rate at which a percentile of the response time stays below: 'p99<1ms'. Each
     /// rate is played for --duration, with Poisson arrivals unless --schedule says otherwise
@@ -149,10 +152,10 @@ impl Arguments {
 /// Runs the verb: exit code 0; 1 when more failed than may, when nothing succeeded, or when no rate
 /// met the objective; 2 for bad input.
 pub fn run(arguments: Arguments) -> ExitCode {
-    let done = match arguments.search {
+    let done = check(&arguments).and_then(|()| match arguments.search {
         Some(objective) => look_for(&arguments, objective),
         None => drive(&arguments),
-    };
+    });
     match done {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(complaint)) => {
@@ -163,17 +166,48 @@ pub fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
+/// Refuse what would have no effect.
+fn check(arguments: &Arguments) -> Result<(), String> {
+    arguments.way.check(arguments.server.split(',').count())?;
+    arguments.workload.check_run()?;
+    arguments.search.map_or(Ok(()), |_| arguments.workload.check_search())
+}
+
+/// The CPU of each thread, where they are to stay.
+fn cpus(arguments: &Arguments) -> Result<Vec<usize>, String> {
+    let Some(text) = &arguments.pin else { return Ok(Vec::new()) };
+    let asked = cpus::parse(text).map_err(|text| format!("--pin {text}"))?;
+    let usable = cpus::usable().map_err(|error| format!("--pin: {error}"))?;
+    if let Some(other) = asked.iter().find(|cpu| !usable.contains(cpu)) {
+        return Err(format!(
+            "--pin {text}: this process may not use CPU {other}; it may {usable:?}"
+        ));
+    }
+    let (threads, count) = (arguments.threads, asked.len());
+    if count as u64 != threads {
+        return Err(format!(
+            "--pin {text}: {count} CPUs for {threads} --threads; each needs its own"
+        ));
+    }
+    Ok(asked)
+}
+
 /// One window; why it did not go well, if so.
 fn drive(arguments: &Arguments) -> Result<Option<String>, String> {
     let tape = Arc::new(tape(arguments)?);
     arguments.hgrm.as_deref().map_or(Ok(()), check_hgrm)?;
+    if arguments.hlog.is_some() && !Control::can_tell_intervals(&tape) {
+        return Err(
+            "--hlog: an error may take back what has no reply, seconds later, so that there \
+                    are no intervals of it; --hgrm has the whole window"
+                .to_owned(),
+        );
+    }
     let mut client = connected(arguments, &tape)?;
     if !arguments.no_prefill {
         prefill(&mut client, arguments, &tape)?;
     }
-    if !arguments.warmup.is_zero() {
-        play(&mut client, arguments, &tape, ("warm-up", arguments.warmup), None)?;
-    }
+    warm_up(&mut client, arguments, &tape)?;
     let mut log = arguments.hlog.as_deref().map(Log::begin).transpose()?;
     let window = ("measure", arguments.duration);
     let session = play(&mut client, arguments, &tape, window, log.as_mut())?;
@@ -216,6 +250,7 @@ fn look_for(arguments: &Arguments, objective: Objective) -> Result<Option<String
     if !arguments.no_prefill {
         prefill(&mut client, arguments, &tape)?;
     }
+    warm_up(&mut client, arguments, &tape)?;
     // No open loop over these connections does more than a closed one.
     let most = play(&mut client, arguments, &tape, ("closed loop", arguments.duration), None)?;
     let most = most.tally.ok() as f64 * 1e9 / most.elapsed_ns.max(1) as f64;
@@ -228,6 +263,7 @@ fn look_for(arguments: &Arguments, objective: Objective) -> Result<Option<String
         let tape = Arc::new(in_memory(bytes)?);
         let mut client = connected(arguments, &tape)?;
         let name = format!("{rate:.0}/s");
+        warm_up(&mut client, arguments, &tape)?;
         let window = (name.as_str(), arguments.duration);
         let session = play(&mut client, arguments, &tape, window, None)?;
         let allow = |failed, of| arguments.max_errors.allow(failed, of);
@@ -263,7 +299,7 @@ fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> 
     let configuration = Configuration {
         addresses: way::addresses(&arguments.server).map_err(|text| format!("--server {text}"))?,
         hashing: arguments.way.hashing(),
-        way: arguments.way.way()?,
+        way: Way { cpus: cpus(arguments)?, ..arguments.way.way()? },
         threads: arguments.threads as usize,
         connections: connections(arguments) as usize,
         depth: arguments.depth as usize,
@@ -291,6 +327,14 @@ fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<()
     let live = Live { name: "prefill", tape, quiet: arguments.quiet };
     let session = watched(client, Limits::Prefill, arguments, &live, None)?;
     drive_errors::unstored(&session.tally).map_or(Ok(()), Err)
+}
+
+/// What is not counted; each rate of a search has its own.
+fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
+    if arguments.warmup.is_zero() {
+        return Ok(());
+    }
+    play(client, arguments, tape, ("warm-up", arguments.warmup), None).map(|_| ())
 }
 
 fn play(

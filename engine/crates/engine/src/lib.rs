@@ -3,6 +3,7 @@
 
 mod awake;
 mod bench_store;
+mod cpus;
 pub mod drive;
 mod drive_errors;
 mod drive_files;

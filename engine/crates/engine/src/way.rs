@@ -32,8 +32,9 @@ pub struct WayArguments {
     #[arg(long, default_value = "auto")]
     io: Io,
     /// Which of several servers a key is on
-    #[arg(long, value_enum, default_value_t = HashingName::Modulo)]
-    hashing: HashingName,
+    /// [default: modulo]
+    #[arg(long, value_enum)]
+    hashing: Option<HashingName>,
     /// Each of several servers holds every key: writes go to all, reads to the key's own
     #[arg(long)]
     replicas: bool,
@@ -47,7 +48,20 @@ pub struct WayArguments {
 
 impl WayArguments {
     pub fn hashing(&self) -> Hashing {
-        self.hashing.hashing()
+        self.hashing.map_or_else(Hashing::default, HashingName::hashing)
+    }
+
+    /// Refuse what means something for several servers only.
+    pub fn check(&self, servers: usize) -> Result<(), String> {
+        let idle = match (servers, self.hashing, self.replicas) {
+            (1, Some(_), _) => "--hashing",
+            (1, None, true) => "--replicas",
+            _ => return Ok(()),
+        };
+        Err(format!(
+            "{idle}: every key is on the one server; name several, --server a:11211,b:11211, or \
+             leave it out"
+        ))
     }
 
     /// What they come to; a file that cannot be read is named.

@@ -242,9 +242,39 @@ impl WorkloadArguments {
         self.trace.is_some()
     }
 
-    /// The same with another rate.
+    /// The same as an open loop of another rate.
     pub fn at_rate(&self, rate: f64) -> WorkloadArguments {
-        WorkloadArguments { rate: Some(rate), ..self.clone() }
+        let ops = self.ops.filter(|_| self.is_recorded());
+        WorkloadArguments { rate: Some(rate), ops, ..self.clone() }
+    }
+
+    /// Refuse what keeps a search for a rate from being one.
+    pub fn check_search(&self) -> Result<(), String> {
+        match (self.schedule, self.think) {
+            (Some(ScheduleName::Closed | ScheduleName::Replay(_)), _) => Err(
+                "--search tries rates, and a closed loop or a replay has none: leave --schedule \
+                 out, or take poisson, uniform, gpareto or bursts"
+                    .to_owned(),
+            ),
+            (_, Some(_)) => {
+                Err("--search plays open loops, where nobody waits to send: leave out --think"
+                    .to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuse the length of runs where there are none.
+    pub fn check_run(&self) -> Result<(), String> {
+        let given = self.with_preset()?;
+        let mix = given.mix.map_or(Workload::default().mix, |Mix(kinds)| kinds);
+        let runs = given.sequence.is_some() || mix.iter().any(|kind| kind.verb.has_run());
+        match self.run {
+            Some(_) if !runs => Err("--run: no operation of the --mix is of several keys; mget \
+                                     and mset are"
+                .to_owned()),
+            _ => Ok(()),
+        }
     }
 
     /// The same as a closed loop.
@@ -256,6 +286,9 @@ impl WorkloadArguments {
         match (self.schedule, self.rate) {
             (Some(ScheduleName::Replay(_)), Some(_)) => Err(WorkloadError(
                 "--rate: a replay has the trace's own; --schedule poisson has one".to_owned(),
+            )),
+            (Some(ScheduleName::Replay(_)), None) if self.think.is_some() => Err(WorkloadError(
+                "--think: a replay sends when its trace did; leave one of them out".to_owned(),
             )),
             (Some(ScheduleName::Replay(speed)), None) => Ok(Replay::Recorded { speed }),
             (None | Some(ScheduleName::Closed), None) => {
@@ -318,6 +351,9 @@ impl WorkloadArguments {
             }
             (ScheduleName::Replay(_), _, _) => refuse("--schedule replay belongs to a --trace"),
             _ if think != Think::None => refuse("--think: in an open loop nobody waits to send"),
+            _ if self.ops.is_some() && !self.is_recorded() => {
+                refuse("--ops: an open loop has as many operations as its rate and its length make")
+            }
             (_, None, _) => refuse("an open loop needs --rate"),
             (_, _, None) => refuse("an open loop needs --duration"),
             (ScheduleName::Open(arrivals), Some(rate), Some(duration)) => {

@@ -29,6 +29,7 @@ pub struct Trial {
     value_bytes: u32,
     warmup_ns: u64,
     freeze: Option<Freeze>,
+    call_ns: u64,
     seed: u64,
 }
 
@@ -73,6 +74,7 @@ impl Trial {
             value_bytes: 0,
             warmup_ns: 0,
             freeze: None,
+            call_ns: 0,
             seed: 1,
         }
     }
@@ -101,6 +103,11 @@ impl Trial {
 
     pub fn freeze(self, freeze: Freeze) -> Trial {
         Trial { freeze: Some(freeze), ..self }
+    }
+
+    /// Each read and each write takes the client so long.
+    pub fn calls(self, call_ns: u64) -> Trial {
+        Trial { call_ns, ..self }
     }
 
     pub fn tape(&self) -> Tape {
@@ -159,7 +166,8 @@ impl Trial {
         lane: Option<Lane>,
         script: Script,
     ) -> (Player<'tape>, Truth) {
-        let world = World::new(tape, self.connections, script, self.freeze, self.timeout_ns);
+        let world = World::new(tape, self.connections, script, self.freeze, self.timeout_ns)
+            .with_calls_of(self.call_ns);
         let clock = world.clock();
         let mut links = Links::new(world);
         let share = Share::Lane { lane, ops: self.ops };

@@ -67,6 +67,8 @@ struct Line {
     arrived: VecDeque<u8>,
     /// Requests that are not answered.
     outstanding: VecDeque<usize>,
+    /// Those whose whole answer has arrived and is not read.
+    answered: Vec<(usize, End)>,
 }
 
 pub struct World<'tape> {
@@ -78,6 +80,8 @@ pub struct World<'tape> {
     ready: Vec<Ready>,
     opening: Vec<usize>,
     freeze: Option<Freeze>,
+    /// What a read or a write costs the program under test.
+    call_ns: u64,
     parts: u64,
     numbers: u64,
     /// When the window began, from which the tape's instants count.
@@ -104,11 +108,21 @@ impl<'tape> World<'tape> {
             ready: Vec::new(),
             opening: Vec::new(),
             freeze,
+            call_ns: 0,
             parts: 0,
             numbers: 0,
             window_ns: START_NS,
             truth: Truth::new(timeout_ns),
         }
+    }
+
+    /// Each read and each write takes the program so long.
+    pub fn with_calls_of(self, call_ns: u64) -> World<'tape> {
+        World { call_ns, ..self }
+    }
+
+    fn spend(&self, ns: u64) {
+        self.clock.0.set(self.clock.now_ns() + ns);
     }
 
     /// A window begins: what was before is not part of its truth.
@@ -214,8 +228,7 @@ impl<'tape> World<'tape> {
             line.arrived.extend(part.bytes);
             if let Some((request, end)) = part.completes {
                 line.outstanding.pop_front();
-                let read_ns = self.unfrozen(part.at_ns);
-                self.truth.ended(request, end, read_ns);
+                line.answered.push((request, end));
             }
         }
     }
@@ -229,15 +242,23 @@ impl Network for World<'_> {
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize> {
         self.lines[c].unparsed.extend_from_slice(bytes);
         while self.take(c) {}
+        self.spend(self.call_ns);
         Ok(bytes.len())
     }
 
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
-        let arrived = &mut self.lines[c].arrived;
-        if arrived.is_empty() {
+        if self.lines[c].arrived.is_empty() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        io::Read::read(arrived, into)
+        self.spend(self.call_ns);
+        let now_ns = self.clock.now_ns();
+        let line = &mut self.lines[c];
+        let read = io::Read::read(&mut line.arrived, into);
+        if line.arrived.is_empty() {
+            let answered = line.answered.drain(..);
+            answered.for_each(|(request, end)| self.truth.ended(request, end, now_ns));
+        }
+        read
     }
 
     fn watch_writes(&mut self, _: usize, _: bool) -> io::Result<()> {
@@ -247,7 +268,8 @@ impl Network for World<'_> {
     fn close(&mut self, c: usize) {
         let now_ns = self.clock.now_ns();
         let line = &mut self.lines[c];
-        self.truth.closed(line.outstanding.drain(..), now_ns);
+        let unread = line.answered.drain(..).map(|(request, _)| request);
+        self.truth.closed(unread.chain(line.outstanding.drain(..)), now_ns);
         *line = Line { epoch: line.epoch + 1, ..Line::default() };
     }
 

@@ -3,7 +3,7 @@
 use cachemark_fidelity::{CASES, Case, Check};
 use cachemark_planted::{Bug, plant};
 
-const CAUGHT_BY: [(Bug, &[&str]); 14] = [
+const CAUGHT_BY: [(Bug, &[&str]); 15] = [
     (Bug::SendStamp, &["F5d", "F20"]),
     (Bug::DroppedInFlight, &["F12", "F15"]),
     (Bug::DroppedTimeouts, &["F16"]),
@@ -17,6 +17,7 @@ const CAUGHT_BY: [(Bug, &[&str]); 14] = [
     (Bug::PercentileOneMore, &["F2"]),
     (Bug::PercentileOneLess, &["F2"]),
     (Bug::UnverifiedValues, &["F29"]),
+    (Bug::RepliesFirst, &["F20 replies"]),
     (Bug::SilentOverflow, &["F7", "F23"]),
 ];
 

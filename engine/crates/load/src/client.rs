@@ -53,6 +53,8 @@ pub struct Way {
     pub auth: Option<Credentials>,
     #[cfg(feature = "tls")]
     pub tls: Option<Tls>,
+    /// The CPU of each thread; none: wherever the kernel has them run.
+    pub cpus: Vec<usize>,
 }
 
 /// Why a client cannot be made.
@@ -94,7 +96,12 @@ impl Control {
         Control { shared: Arc::new(Shared { intervals, ..Shared::default() }) }
     }
 
-    /// Whether it tells what is recorded: not of a tape with operations without a reply.
+    /// Whether intervals can be told of a tape: not of one with operations without a reply.
+    pub fn can_tell_intervals(tape: &Tape) -> bool {
+        Intervals::can_tell(tape)
+    }
+
+    /// Whether it tells what is recorded.
     pub fn has_intervals(&self) -> bool {
         self.shared.intervals.is_some()
     }

@@ -22,6 +22,9 @@ const PROGRESS_EVERY_NS: u64 = 50_000_000;
 const DOWN_TIMEOUTS: u64 = 3;
 /// Nothing is asked for while what has come is read, so that ends, unless a server sends for ever.
 const LOOKS: usize = 4096;
+/// Replies that have come are read first unless something is due for longer. With less they are read so
+/// much later that the p99 of the response time rises (by a tenth, in virtual trials at half of the rate).
+const OVERDUE_NS: u64 = 20_000;
 /// So many writes may follow each other before the connections are looked at.
 const BUSY_ROUNDS: u64 = 64;
 
@@ -41,6 +44,8 @@ pub struct EventLoop<'run, 'tape, C, N, W = Text> {
     links: &'run mut Links<N>,
     shared: &'run Shared,
     drain_end_ns: u64,
+    /// Whether operations are due at instants.
+    timed: bool,
     room: bool,
     rounds: u64,
     up_ns: u64,
@@ -62,6 +67,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     ) -> EventLoop<'run, 'tape, C, N, W> {
         let up_ns = clock.now_ns();
         EventLoop {
+            timed: player.is_timed(),
             player,
             clock,
             links,
@@ -220,8 +226,22 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         let count = self.links.network.wait(nap)?;
         for n in 0..count {
             self.ready(self.links.network.ready(n))?;
+            if self.timed && !planted(Bug::RepliesFirst) {
+                self.keep_pace()?;
+            }
         }
         Ok(count > 0)
+    }
+
+    /// Many replies may have come at once: what has become due meanwhile does not wait for all of them.
+    #[inline]
+    fn keep_pace(&mut self) -> io::Result<()> {
+        let now = self.now();
+        if self.player.is_due(now.saturating_sub(OVERDUE_NS)) {
+            self.player.issue(now);
+            self.flush(now)?;
+        }
+        Ok(())
     }
 
     /// Until the next thing that time brings.

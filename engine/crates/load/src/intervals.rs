@@ -41,7 +41,7 @@ impl Intervals {
     /// Room for so many threads; `None` for a tape with operations without a reply, as an error of
     /// theirs takes back what an earlier interval has counted.
     pub fn new(tape: &Tape, threads: usize, every: Duration) -> Option<Intervals> {
-        if (0..tape.op_count()).any(|j| tape.op(j).noreply) {
+        if !Intervals::can_tell(tape) {
             return None;
         }
         let spares = (0..SPARES_EACH * threads).map(|_| Tally::new(tape, 0)).collect();
@@ -51,6 +51,11 @@ impl Intervals {
             parts: Mutex::new(Vec::with_capacity(SPARES_EACH * threads)),
             taken: Mutex::new(Tally::empty(0)),
         })
+    }
+
+    /// Whether nothing that an interval counts is taken back later.
+    pub(crate) fn can_tell(tape: &Tape) -> bool {
+        (0..tape.op_count()).all(|j| !tape.op(j).noreply)
     }
 
     /// Hand a thread's tally over, and leave an empty one; false, and nothing done, where none is

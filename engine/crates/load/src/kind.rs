@@ -68,7 +68,16 @@ pub(crate) fn merge(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
         *sum = averaged;
         return;
     }
-    sum.add(part).expect("same bounds");
+    if !part.is_empty() {
+        sum.add(part).expect("same bounds");
+    }
+}
+
+fn gather(sum: &mut Histogram<u64>, times: &Times) {
+    match planted(Bug::AveragedPercentiles) {
+        true => merge(sum, &times.histogram()),
+        false => times.add_to(sum),
+    }
 }
 
 impl KindTally {
@@ -111,6 +120,13 @@ impl KindTally {
         self.services.clear();
     }
 
+    /// Whether there is anything to add to another.
+    pub(crate) fn is_used(&self) -> bool {
+        self.attempts + self.ok + self.failed() > 0
+            || !self.response.is_empty()
+            || !self.responses.is_empty()
+    }
+
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum::<u64>() + self.wrong_values
     }
@@ -140,7 +156,7 @@ impl KindTally {
         self.busy_ns += other.busy_ns;
         merge(&mut self.response, &other.response);
         merge(&mut self.service, &other.service);
-        merge(&mut self.response, &other.responses.histogram());
-        merge(&mut self.service, &other.services.histogram());
+        gather(&mut self.response, &other.responses);
+        gather(&mut self.service, &other.services);
     }
 }

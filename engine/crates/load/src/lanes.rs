@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use cachemark_tape::{Lane, Tape};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::client::{Configuration, Limits, Session, Way};
 use crate::clock::Monotonic;
@@ -93,7 +94,9 @@ impl<W: Wire, N: Network + Send> Lanes for Threads<W, N> {
                 .map(|(number, links)| {
                     let Configuration { threads, segment, .. } = *configuration;
                     let share = share_of(limits, (threads, segment), number, tape);
+                    let cpu = configuration.way.cpus.get(number).copied();
                     scope.spawn(move || {
+                        cpu.map_or(Ok(()), stay_on)?;
                         let count = configuration.connections / configuration.threads;
                         let player =
                             Player::<W>::new(tape, share, window, count, configuration.depth);
@@ -133,6 +136,13 @@ pub fn share_of(
                 .map_or(u64::MAX, |ops| ops / threads + u64::from((number as u64) < ops % threads)),
         },
     }
+}
+
+/// The calling thread runs on that CPU alone.
+fn stay_on(cpu: usize) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    Ok(sched_setaffinity(None, &only)?)
 }
 
 /// Wait for a window's start. The calling thread's sleeps end on time from then on: by default the

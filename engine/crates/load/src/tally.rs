@@ -146,9 +146,10 @@ impl Tally {
 
     /// Forget everything that was recorded here, and keep the room for it.
     pub(crate) fn clear(&mut self) {
-        self.kinds.iter_mut().flatten().for_each(|kind| kind.clear());
-        self.lag.reset();
-        self.late.reset();
+        self.kinds.iter_mut().flatten().filter(|kind| kind.is_used()).for_each(|kind| kind.clear());
+        for lags in [&mut self.lag, &mut self.late].into_iter().filter(|lags| !lags.is_empty()) {
+            lags.reset();
+        }
         self.beyond = 0;
         self.max_in_flight = 0;
         self.bound = 0;
@@ -161,7 +162,7 @@ impl Tally {
     /// Add another player's figures.
     pub fn add(&mut self, other: &Tally) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
-            if let Some(theirs) = theirs {
+            if let Some(theirs) = theirs.as_ref().filter(|kind| kind.is_used()) {
                 mine.get_or_insert_with(|| Box::new(KindTally::new())).add(theirs);
             }
         }

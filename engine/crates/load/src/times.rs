@@ -11,6 +11,8 @@ const DIGITS: u8 = 3;
 /// 2 · 10³ values, rounded up to a power of two, are told apart in each doubling; the lower half of
 /// them is that of the doubling before. (HdrHistogram's own layout.)
 const HALF_BITS: u32 = 10;
+/// So many buckets are looked at together.
+const GROUP: usize = 32;
 const COUNTS: usize = place(HIGHEST_NS) + 1;
 
 /// The bucket of a time.
@@ -46,14 +48,32 @@ impl Times {
         self.counts.fill(0);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.counts.chunks(GROUP).all(is_void)
+    }
+
     /// The histogram that they are.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = histogram();
-        for (place, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            histogram.saturating_record_n(lowest(place), *count);
-        }
+        self.add_to(&mut histogram);
         histogram
     }
+
+    /// Add them to a histogram of the same bounds. Most buckets are empty, and are passed by the group.
+    pub fn add_to(&self, sum: &mut Histogram<u64>) {
+        for (group, counts) in self.counts.chunks(GROUP).enumerate() {
+            if is_void(counts) {
+                continue;
+            }
+            for (n, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                sum.saturating_record_n(lowest(group * GROUP + n), *count);
+            }
+        }
+    }
+}
+
+fn is_void(counts: &[u64]) -> bool {
+    counts.iter().fold(0, |any, count| any | count) == 0
 }
 
 /// An empty histogram of these bounds.

@@ -34,10 +34,12 @@ pub enum Bug {
     UnverifiedValues,
     /// A time above the histogram's highest is recorded as that, and nothing is said.
     SilentOverflow,
+    /// What is due is not looked at before all replies that came are read.
+    RepliesFirst,
 }
 
 impl Bug {
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 15] = [
         Bug::SendStamp,
         Bug::DroppedInFlight,
         Bug::DroppedTimeouts,
@@ -52,6 +54,7 @@ impl Bug {
         Bug::PercentileOneLess,
         Bug::UnverifiedValues,
         Bug::SilentOverflow,
+        Bug::RepliesFirst,
     ];
 }
 

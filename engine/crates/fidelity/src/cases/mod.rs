@@ -20,7 +20,7 @@ const fn case(id: &'static str, title: &'static str, play: fn() -> Findings) -> 
     Case { id, title, play }
 }
 
-pub const CASES: [Case; 37] = [
+pub const CASES: [Case; 38] = [
     case("F1", "constant 1 ms, 10,000/s", plain::constant),
     case("F2", "1 ms, each 100th 10 ms: which rank is p99?", plain::bimodal),
     case("F3", "exponential delays of 1 ms, Poisson arrivals", plain::exponential),
@@ -53,6 +53,7 @@ pub const CASES: [Case; 37] = [
     case("F19", "arrivals: Poisson and equal gaps", schedules::arrivals),
     case("F20", "the client itself stands still 100 ms each second", failures::frozen),
     case("F20 bound", "the same with room for 64 operations", failures::frozen_without_room),
+    case("F20 replies", "40 replies at once, each read and write takes 10 µs", stalls::at_once),
     case("F22", "a value of 1 MB in two halves", failures::in_halves),
     case("F23", "constants of 100 ns to 100 s, 0, and 150 s", recorder::sweep),
     case("F24", "two recorders, 1 ms and 10 ms, merged", recorder::merged),

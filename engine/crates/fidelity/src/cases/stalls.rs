@@ -82,6 +82,18 @@ pub fn with_little_room() -> Findings {
         .own_lags(0, &[(100.0, 1)])
 }
 
+/// The 40 replies of a stall of 2 ms take 400 µs to read, and each 50 µs an operation is due: it waits
+/// for 20 µs, and then for the read or write that is under way.
+pub fn at_once() -> Findings {
+    let call_ns = 10 * US;
+    let trial = Trial::uniform(20_000.0, 10).calls(call_ns);
+    let played = trial.play(stalls(2 * MS, 10 * MS, C_NS));
+    Findings::of(played)
+        .exactly("waited for a connection", 0, |played| played.session.tally.bound)
+        .own_lags(call_ns, &[(100.0, 20 * US)])
+        .lags(call_ns, &[(100.0, 20 * US)])
+}
+
 /// q_p = S − (1 − p)·T for p above 1 − S/T.
 pub fn once() -> Findings {
     let c_ns = 10 * US;

@@ -21,6 +21,18 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
+    /// Whether operations are due at instants: in an open loop, or where callers think.
+    pub fn is_timed(&self) -> bool {
+        matches!(self.share, Share::Lane { .. })
+            && (self.tape.is_open_loop() || self.tape.has_thinks())
+    }
+
+    /// Whether something that has not been handed out is due by now.
+    #[inline]
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        self.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
+    }
+
     fn issue_closed(&mut self, now_ns: u64) {
         while let Some(set) = self.sets.next_fresh() {
             while self.has_room(set) {
