@@ -145,7 +145,7 @@ fn packet(said: &[u8]) -> (usize, bool) {
 }
 
 /// What the lines of replies begin with that a client of ours does not ask for.
-const OTHERS: [&[u8]; 12] = [
+const OTHERS: [&[u8]; 13] = [
     b"OK",
     b"RESET",
     b"STAT",
@@ -155,6 +155,7 @@ const OTHERS: [&[u8]; 12] = [
     b"MN",
     b"VERSION",
     b"ERROR",
+    b"BADCLASS",
     b"MEMLIMIT_TOO_SMALL",
     b"MEMLIMIT_ADJUST_FAILED",
     // memcached's own way to refuse a shutdown.
@@ -168,7 +169,7 @@ fn line(said: &[u8]) -> (usize, bool) {
         b"STAT" => return (end, true),
         // Keys in a dump are as they are, line ends and all.
         b"ITEM" => return (said.len(), false),
-        _ if OTHERS.contains(&word) => Some(end),
+        _ if OTHERS.contains(&word) || word.starts_with(b"key=") => Some(end),
         b"VA" | b"HD" | b"EN" | b"NF" | b"NS" | b"EX" => {
             meta_client::parse(said).expect("a meta reply").map(|(_, length)| length)
         }

@@ -87,6 +87,8 @@ pub enum Command<'a> {
     Stats {
         topic: &'a [u8],
     },
+    /// Tell of all items: `lru_crawler metadump`.
+    Dump,
     Quit,
     Meta(MetaRequest<'a>),
     MetaNoop,
@@ -151,7 +153,7 @@ fn parse_any(bytes: &[u8]) -> Step<'_> {
     let line = bytes[..newline].strip_suffix(b"\r").unwrap_or(&bytes[..newline]);
     match command(line) {
         Ok(command) => Step::Command(command, newline + 1),
-        Err(refusal) => Step::Refused(refusal, newline + 1),
+        Err(refusal) => Step::Refused(refusal.told_to(line), newline + 1),
     }
 }
 
@@ -188,6 +190,7 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
         b"cache_memlimit" => memory_limit(words),
         b"version" => Ok(Command::Version),
         b"stats" => Ok(Command::Stats { topic: words.rest() }),
+        b"lru_crawler" => dump(words),
         b"quit" => Ok(Command::Quit),
         b"shutdown" => Err(Refusal::Shutdown),
         _ => Err(Refusal::Unknown),
@@ -231,7 +234,7 @@ fn store(verb: StoreVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> 
         exptime,
         length,
         cas,
-        noreply: is_noreply(word()),
+        noreply: is_noreply(words),
     }))
 }
 
@@ -273,7 +276,7 @@ fn arithmetic(mut words: Words<'_>, increment: bool) -> Result<Command<'_>, Refu
         key,
         delta: unsigned(delta).ok_or(Refusal::BadDelta)?,
         increment,
-        noreply: is_noreply(words.next()),
+        noreply: is_noreply(words),
     })
 }
 
@@ -283,7 +286,7 @@ fn touch(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     Ok(Command::Touch {
         key,
         exptime: signed(exptime).ok_or(Refusal::BadExptime)?,
-        noreply: is_noreply(words.next()),
+        noreply: is_noreply(words),
     })
 }
 
@@ -291,7 +294,7 @@ fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let (delay, noreply) = match words.next() {
         None => (0, false),
         Some(b"noreply") => (0, true),
-        Some(delay) => (signed(delay).ok_or(Refusal::BadExptime)?, is_noreply(words.next())),
+        Some(delay) => (signed(delay).ok_or(Refusal::BadExptime)?, is_noreply(words)),
     };
     Ok(Command::FlushAll { delay, noreply })
 }
@@ -299,25 +302,39 @@ fn flush_all(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
 fn memory_limit(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let mebibytes = words.next().ok_or(Refusal::Unknown)?;
     let mebibytes = unsigned(mebibytes).ok_or(Refusal::Unknown)?;
-    Ok(Command::MemoryLimit { mebibytes, noreply: is_noreply(words.next()) })
+    Ok(Command::MemoryLimit { mebibytes, noreply: is_noreply(words) })
+}
+
+/// All items are of class 1.
+fn dump(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let (verb, of, more) = (words.next(), words.next(), words.next());
+    let (Some(b"metadump"), Some(of), None) = (verb, of, more) else {
+        return Err(Refusal::Unknown);
+    };
+    match of {
+        b"all" | b"hash" | b"1" => Ok(Command::Dump),
+        _ => Err(Refusal::BadClass),
+    }
 }
 
 fn verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let level = words.next().ok_or(MALFORMED)?;
     if level == b"noreply" {
-        return Err(Refusal::Silent);
+        return Err(Refusal::Silent { swallow: 0 });
     }
     unsigned(level).ok_or(MALFORMED)?;
-    Ok(Command::Verbosity { noreply: is_noreply(words.next()) })
+    Ok(Command::Verbosity { noreply: is_noreply(words) })
 }
 
 #[inline]
 fn key<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
-    words.next().filter(|key| key.len() <= KEY_BYTES_MAX).ok_or(MALFORMED)
+    let key = words.next().ok_or(MALFORMED)?;
+    if key.len() > KEY_BYTES_MAX { Err(Refusal::BadKey) } else { Ok(key) }
 }
 
-fn is_noreply(word: Option<&[u8]>) -> bool {
-    word == Some(b"noreply")
+/// The last word counts, whatever stands before it.
+fn is_noreply(words: Words<'_>) -> bool {
+    words.last() == Some(b"noreply")
 }
 
 #[cfg(test)]

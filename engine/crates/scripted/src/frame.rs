@@ -2,7 +2,7 @@
 
 use cachemark_protocol::binary::{HEADER_BYTES, Header, REQUEST_MAGIC, Verb};
 use cachemark_protocol::meta_request::MetaVerb;
-use cachemark_protocol::request::{Command, Refusal, Step, parse};
+use cachemark_protocol::request::{Command, Step, parse};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -45,10 +45,7 @@ fn text(bytes: &[u8], prefix: &[u8]) -> Option<(usize, Kind)> {
     let (length, kind) = match parse(bytes) {
         Step::Incomplete => return None,
         Step::TooLong => (bytes.len(), Kind::Other),
-        Step::Refused(Refusal::BadFormat { swallow }, line) => {
-            (line + swallow as usize, Kind::Other)
-        }
-        Step::Refused(_, line) => (line, Kind::Other),
+        Step::Refused(refusal, line) => (line + refusal.swallow() as usize, Kind::Other),
         Step::Command(command, line) => match command {
             Command::Get { mut keys, .. } | Command::GetAndTouch { mut keys, .. } => {
                 (line, read(keys.next(), prefix))

@@ -136,6 +136,7 @@ pub fn execute(command: &Command<'_>, turn: &mut Turn<'_>) -> bool {
         Command::Quit => return true,
         // These span feeds, and are the session's.
         Command::Get { .. }
+        | Command::Dump
         | Command::GetAndTouch { .. }
         | Command::Store(_)
         | Command::Meta(_) => {}

@@ -17,6 +17,7 @@ mod accounts;
 mod ahead;
 mod binary;
 mod blocking;
+mod dump;
 mod events;
 mod execute;
 mod guest;

@@ -157,12 +157,8 @@ impl<'a> Exchange<'a, '_> {
         let now_s = turn.now_s;
         let Some(item) = entry.item() else { return };
         let mut marks = item.marks;
-        let recached = options.recache.is_some_and(|recache| {
-            item.expires_s != 0 && item.expires_s < expires_s(recache, now_s)
-        });
-        let wins = created || (recached && !marks.won) || (marks.stale && !marks.won);
-        let reading = Reading { created, won: wins };
-        let expires = append_hit(turn.out, options, &item, key, reading, now_s);
+        let reading = Reading { created, won: created || (marks.stale && !marks.won) };
+        let (expires, wins) = append_hit(turn.out, options, &item, key, reading, now_s);
         entry.set_expiry(expires);
         if wins {
             marks.won = true;
@@ -231,7 +227,7 @@ impl<'a> Exchange<'a, '_> {
             entry.arithmetic(delta.unwrap_or(1), increment, expected_cas.unwrap_or(0), cas);
         match changed {
             Arithmetic::Number(_) if self.options.quiet => self.expire(&mut entry),
-            Arithmetic::Number(number) => self.number(&mut entry, number),
+            Arithmetic::Number(number) => self.number(&mut entry, number, None),
             Arithmetic::NotFound => self.coded(b"NF"),
             Arithmetic::Exists => self.coded(b"EX"),
             Arithmetic::NonNumeric => self.turn.out.extend_from_slice(
@@ -250,12 +246,12 @@ impl<'a> Exchange<'a, '_> {
         let content = Content {
             value: buffer.format(initial).as_bytes(),
             flags: 0,
-            expires_s: expires_s(exptime, self.turn.now_s),
+            expires_s: 0,
             cas,
             marks: Marks { binary_key: base64, ..Marks::default() },
         };
         if entry.put(&content) {
-            self.number(entry, initial);
+            self.number(entry, initial, Some(exptime));
         } else {
             let reply = b"SERVER_ERROR Out of memory allocating new item\r\n";
             self.turn.out.extend_from_slice(reply);
@@ -268,8 +264,9 @@ impl<'a> Exchange<'a, '_> {
         }
     }
 
-    /// The reply to arithmetic that was done. A `T` counts for the flags behind it.
-    fn number(&mut self, entry: &mut Entry<'_>, number: u64) {
+    /// The reply to arithmetic that was done, with the exptime of a number that it made. A `T` and a
+    /// `N` count for the flags behind them.
+    fn number(&mut self, entry: &mut Entry<'_>, number: u64, made: Option<i64>) {
         let now_s = self.turn.now_s;
         let Some(item) = entry.item() else { return };
         let (mut expires, cas) = (item.expires_s, item.cas);
@@ -282,6 +279,7 @@ impl<'a> Exchange<'a, '_> {
                 b'c' => append_flag(out, b'c', cas),
                 b't' => append_ttl(out, expires, now_s),
                 b'T' => expires = expires_s(self.options.exptime.unwrap_or(0), now_s),
+                b'N' => expires = made.map_or(expires, |exptime| expires_s(exptime, now_s)),
                 _ => append_echo(out, letter, self.request, self.options),
             }
         }

@@ -10,12 +10,12 @@ use crate::execute::{ITEM_HEADER_BYTES, append_number};
 pub struct Reading {
     /// It was not there, and was made by this request.
     pub created: bool,
-    /// This client is told to store the item anew.
+    /// This client is told to store the item anew, whatever its expiry.
     pub won: bool,
 }
 
-/// The reply to a `mg` that found an item; the instant at which it expires from now on. A `T` and a
-/// `N` count for the flags behind them.
+/// The reply to a `mg` that found an item; the instant at which it expires from now on, and whether
+/// this client is told to store it anew. A `T` and a `N` count for the flags behind them.
 pub fn append_hit(
     out: &mut Vec<u8>,
     options: &MetaOptions<'_>,
@@ -23,13 +23,16 @@ pub fn append_hit(
     key: &[u8],
     reading: Reading,
     now_s: u32,
-) -> u32 {
-    let mut expires = item.expires_s;
+) -> (u32, bool) {
+    let (mut expires, mut won) = (item.expires_s, reading.won);
     append_head(out, options.value, item.value.len());
     for letter in options.letters.iter() {
         match letter {
             b'T' => expires = expires_s(options.exptime.unwrap_or(0), now_s),
             b'N' if reading.created => expires = expires_s(options.vivify.unwrap_or(0), now_s),
+            b'R' if !item.marks.won && expires != 0 => {
+                won |= expires < expires_s(options.recache.unwrap_or(0), now_s);
+            }
             b's' => append_flag(out, b's', item.value.len() as u64),
             b't' => append_ttl(out, expires, now_s),
             b'c' => append_flag(out, b'c', item.cas),
@@ -47,7 +50,7 @@ pub fn append_hit(
     if item.marks.stale {
         out.extend_from_slice(b" X");
     }
-    if reading.won {
+    if won {
         out.extend_from_slice(b" W");
     }
     out.extend_from_slice(b"\r\n");
@@ -55,7 +58,7 @@ pub fn append_hit(
         out.extend_from_slice(item.value);
         out.extend_from_slice(b"\r\n");
     }
-    expires
+    (expires, won)
 }
 
 pub fn append_head(out: &mut Vec<u8>, value: bool, length: usize) {
@@ -123,12 +126,13 @@ pub fn append_debug(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, now_s: u32) 
     } else {
         out.extend_from_slice(key);
     }
-    let ttl = match item.expires_s {
+    // memcached counts from the end: of an item that has time left it is negative.
+    let since_end = match item.expires_s {
         0 => -1,
-        at_s => i64::from(at_s) - i64::from(now_s),
+        at_s => i64::from(now_s) - i64::from(at_s),
     };
     let told = format!(
-        " exp={ttl} la={} cas={} fetch={} cls=1 size={}\r\n",
+        " exp={since_end} la={} cas={} fetch={} cls=1 size={}\r\n",
         now_s.saturating_sub(item.accessed_s),
         item.cas,
         if item.fetched { "yes" } else { "no" },

@@ -29,7 +29,11 @@ impl Exchange<'_, '_> {
             Ok(stale) => stale,
             Err(code) => return self.stored(code, 0, value.len()),
         };
-        content.marks.stale = stale;
+        if let (true, Some(item)) = (stale, entry.item()) {
+            // Only the value is another.
+            (content.marks.stale, content.marks.won) = (true, item.marks.won);
+            content.expires_s = item.expires_s;
+        }
         if let (true, Some(item)) = (joins, entry.item()) {
             joined = match mode {
                 MetaMode::Append => [item.value, value].concat(),
@@ -57,10 +61,7 @@ impl Exchange<'_, '_> {
         let MetaOptions { mode, expected_cas, invalidate, vivify, .. } = *self.options;
         let there = entry.item().map(|item| item.cas);
         match (mode, there) {
-            (MetaMode::Add, Some(_)) => {
-                entry.used();
-                Err(b"NS")
-            }
+            (MetaMode::Add, Some(_)) => Err(b"NS"),
             (MetaMode::Plain | MetaMode::Replace, None) if expected_cas.is_some() => {
                 entry.counters().cas_misses += 1;
                 Err(b"NF")
@@ -76,7 +77,8 @@ impl Exchange<'_, '_> {
                     entry.counters().cas_hits += 1;
                     Ok(false)
                 }
-                Some(expected) if invalidate && expected < cas => Ok(true),
+                // Not even 0, which no item has, is older.
+                Some(expected) if invalidate && expected != 0 && expected < cas => Ok(true),
                 Some(_) => {
                     entry.counters().cas_badval += 1;
                     Err(b"EX")

@@ -3,13 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use cachemark_protocol::meta_request::{MetaRequest, MetaVerb};
-use cachemark_protocol::request::{Command, Keys, Refusal, Step, Store, StoreVerb};
+use cachemark_protocol::request::{Command, Keys, Step, Store, StoreVerb};
 use cachemark_storage::Wanted;
 
 use cachemark_protocol::binary::REQUEST_MAGIC;
 
 use crate::ahead::{Ahead, Coming, Head, Request};
 use crate::binary;
+use crate::dump;
 use crate::execute::{self, Turn, say};
 use crate::login::{self, Login};
 use crate::meta;
@@ -44,7 +45,7 @@ pub struct Session {
     /// The client has told who it is, where that is asked.
     known: bool,
     swallow: u64,
-    /// Keys that are answered already of the get at the front of the input.
+    /// Keys that are answered already of the get at the front of the input, or parts of a dump.
     answered: usize,
 }
 
@@ -124,9 +125,7 @@ impl Session {
             Step::TooLong => return Some(Taken { bytes: rest.len(), close: true }),
             Step::Refused(refusal, line) => {
                 turn.out.extend_from_slice(refusal.reply());
-                if let Refusal::BadFormat { swallow } = refusal {
-                    self.swallow = swallow;
-                }
+                self.swallow = refusal.swallow();
                 return taken(line);
             }
             Step::Command(command, line) => (command, line),
@@ -146,6 +145,7 @@ impl Session {
             Command::Meta(request) if request.verb == MetaVerb::Set => {
                 return self.meta_set(&request, line, rest, turn);
             }
+            Command::Dump => self.dump(turn, pause_at),
             Command::Meta(request) => {
                 meta::answer(&request, wanted, turn);
                 true
@@ -212,6 +212,19 @@ impl Session {
         }
         self.answered = 0;
         turn.out.extend_from_slice(b"END\r\n");
+        true
+    }
+
+    /// Tell of the parts of the store that are not told of yet; false when the output is long before
+    /// the last.
+    fn dump(&mut self, turn: &mut Turn<'_>, pause_at: usize) -> bool {
+        while let Some(next) = dump::write(self.answered, turn) {
+            self.answered = next;
+            if turn.out.len() >= pause_at {
+                return false;
+            }
+        }
+        self.answered = 0;
         true
     }
 

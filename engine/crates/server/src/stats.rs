@@ -206,9 +206,13 @@ fn items(state: &State) -> Vec<Row> {
         ("items:1:evicted", usage.counters.evictions),
         ("items:1:expired_unfetched", usage.counters.expired_unfetched),
         ("items:1:evicted_unfetched", usage.counters.evicted_unfetched),
+        ("items:1:outofmemory", state.no_memory.load(Ordering::Relaxed)),
     ])
     .collect()
 }
+
+/// Of memcached's slabs: tools show no class that has none.
+const PAGE_BYTES: u64 = 1 << 20;
 
 /// The same class, as if each item had a chunk.
 fn slabs(state: &State) -> Vec<Row> {
@@ -218,7 +222,10 @@ fn slabs(state: &State) -> Vec<Row> {
     if usage.items > 0 {
         told.extend(rows([
             ("1:chunk_size", state.settings.item_bytes_max),
+            ("1:total_pages", usage.bytes.div_ceil(PAGE_BYTES)),
+            ("1:total_chunks", usage.items),
             ("1:used_chunks", usage.items),
+            ("1:free_chunks", 0),
             ("1:mem_requested", usage.bytes),
             ("1:get_hits", counted.get_hits),
             ("1:cmd_set", counted.sets),

@@ -3,6 +3,8 @@
 
 mod targets;
 
+use std::io::{BufRead, BufReader, Write};
+
 use cachemark_properties::cases::{TextCase, expand, text};
 use cachemark_server::IoMode;
 use targets::{Target, embedded, guarded, guarded_memcached, memcached};
@@ -111,4 +113,35 @@ fn guarded_memcached_agrees_with_the_cases() {
     let faults: Vec<String> =
         cases.iter().filter_map(|case| wrong(&target, case, usize::MAX)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// memcached takes no command before a dump on the same connection, so that these are no cases of the tables.
+#[test]
+fn a_dump_tells_of_each_item_as_memcached_does() {
+    // What is left out: when it was last used, its unique number, and what slabs make of it.
+    let told = |target: &Target| {
+        target.exchange(b"flush_all\r\n", usize::MAX, false);
+        let sets = b"set a%b\xc3 0 0 1\r\nx\r\nset c 7 2000000000 1\r\nx\r\nget c\r\n";
+        target.exchange(sets, usize::MAX, false);
+        let mut stream = target.connect();
+        stream.write_all(b"lru_crawler metadump all\r\n").expect("a server that reads");
+        let (mut reader, mut reply) = (BufReader::new(stream), String::new());
+        while !reply.ends_with("END\r\n") {
+            let bytes = reader.read_line(&mut reply).expect("a server that answers");
+            assert!(bytes > 0, "{reply}");
+        }
+        let kept =
+            |word: &&str| ["key=", "exp=", "fetch="].iter().any(|name| word.starts_with(name));
+        let mut lines: Vec<String> = reply
+            .lines()
+            .map(|line| line.split(' ').filter(kept).collect::<Vec<_>>().join(" "))
+            .collect();
+        lines.sort();
+        lines
+    };
+    let expected = ["", "key=a%25b%C3 exp=-1 fetch=no", "key=c exp=2000000000 fetch=yes"];
+    assert_eq!(told(&memcached().1), expected);
+    for io in IoMode::here() {
+        assert_eq!(told(&embedded(io).1), expected, "{io:?}");
+    }
 }

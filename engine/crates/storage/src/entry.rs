@@ -118,6 +118,10 @@ impl Entry<'_> {
             return Arithmetic::NotFound;
         };
         let item = self.writer.item(slot);
+        // Before the unique number is looked at, as in memcached; what else is no number comes behind.
+        if item.value.is_empty() {
+            return Arithmetic::NonNumeric;
+        }
         if expected_cas != 0 && item.cas != expected_cas {
             return Arithmetic::Exists;
         }
@@ -128,13 +132,21 @@ impl Entry<'_> {
             if increment { before.wrapping_add(delta) } else { before.saturating_sub(delta) };
         let mut buffer = itoa::Buffer::new();
         let digits = buffer.format(after).as_bytes();
-        let value = number::padded(digits, item.value.len());
-        let expires_s = item.expires_s;
-        // Its number is told, but the item was not fetched.
-        self.writer.accessed_now(slot);
-        self.slot = self.writer.rewrite(slot, Some(&value), expires_s, cas);
-        if self.slot.is_none() {
-            return Arithmetic::NoRoom;
+        let (flags, expires_s, length) = (item.flags, item.expires_s, item.value.len());
+        if digits.len() > length {
+            // A new item, as in memcached: nobody has read it, and it is not stale.
+            let marks = Marks { binary_key: item.marks.binary_key, ..Marks::default() };
+            if !self.put(&Content { value: digits, flags, expires_s, cas, marks }) {
+                return Arithmetic::NoRoom;
+            }
+        } else {
+            // Its number is told, but the item was not fetched.
+            self.writer.accessed_now(slot);
+            let value = number::padded(digits, length);
+            self.slot = self.writer.rewrite(slot, Some(&value), expires_s, cas);
+            if self.slot.is_none() {
+                return Arithmetic::NoRoom;
+            }
         }
         match increment {
             true => self.counters().incr_hits += 1,

@@ -1,14 +1,22 @@
 //! Numbers as `incr` and `decr` read and write them inside a value.
 
-/// The number that a value holds: leading spaces, digits, then nothing or a space.
+/// The number that a value holds: leading blanks, perhaps a plus, digits, then nothing, a blank or a NUL.
+/// (C's strtoull, by which memcached reads it.)
 pub fn read(value: &[u8]) -> Option<u64> {
-    let begin = value.iter().position(|byte| !byte.is_ascii_whitespace())?;
-    let digits = &value[begin..];
-    let end = digits.iter().position(u8::is_ascii_whitespace).unwrap_or(digits.len());
-    digits[..end].iter().try_fold(0_u64, |sum, byte| {
+    let begin = value.iter().position(|byte| !is_blank(*byte))?;
+    let rest = value[begin..].strip_prefix(b"+").unwrap_or(&value[begin..]);
+    let ends = |byte: &u8| *byte == 0 || is_blank(*byte);
+    let digits = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
+    let number = digits.iter().try_fold(0_u64, |sum, byte| {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
         sum.checked_mul(10)?.checked_add(u64::from(digit))
-    })
+    });
+    number.filter(|_| !digits.is_empty())
+}
+
+/// C's isspace: the vertical tab too.
+fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
 }
 
 /// A number that fills a value of at least so many bytes, as memcached writes it.
@@ -35,8 +43,21 @@ mod tests {
         assert_eq!(read(b"12"), Some(12));
         assert_eq!(read(b" 12"), Some(12));
         assert_eq!(read(b"12 "), Some(12));
+        assert_eq!(read(b"+12\0x"), Some(12));
+        assert_eq!(read(b"\x0b12\x0b"), Some(12));
         assert_eq!(read(b"18446744073709551615"), Some(u64::MAX));
-        for value in [&b""[..], b" ", b"x", b"-1", b"1x", b"111111111111111111111"] {
+        for value in [
+            &b""[..],
+            b" ",
+            b"\0",
+            b" \0",
+            b"+",
+            b"++1",
+            b"x",
+            b"-1",
+            b"1x",
+            b"111111111111111111111",
+        ] {
             assert_eq!(read(value), None);
         }
     }

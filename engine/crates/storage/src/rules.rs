@@ -57,12 +57,9 @@ pub fn refusal(mode: Mode, expected_cas: u64, entry: &mut Entry<'_>) -> Option<O
         (Mode::Append | Mode::Prepend, Some(cas)) if expected_cas != 0 && cas != expected_cas => {
             Some(Outcome::Exists)
         }
-        (Mode::Add, Some(_)) => {
-            // A refused add still counts as a use of the item.
-            entry.used();
+        (Mode::Add, Some(_)) | (Mode::Replace | Mode::Append | Mode::Prepend, None) => {
             Some(Outcome::NotStored)
         }
-        (Mode::Replace | Mode::Append | Mode::Prepend, None) => Some(Outcome::NotStored),
         (Mode::Cas(_), None) => {
             entry.counters().cas_misses += 1;
             Some(Outcome::NotFound)

@@ -211,7 +211,8 @@ impl Store {
                 _ => [value, item.value].concat(),
             };
             (content.flags, content.expires_s) = (item.flags, item.expires_s);
-            (content.marks, content.value) = (item.marks, &joined);
+            content.marks.binary_key = item.marks.binary_key;
+            content.value = &joined;
         }
         entry.put(&content).then_some((Outcome::Stored, cas))
     }

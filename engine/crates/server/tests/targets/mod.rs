@@ -24,7 +24,7 @@ pub struct Target {
 }
 
 impl Target {
-    fn connect(&self) -> TcpStream {
+    pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("a server that listens");
         stream.set_nodelay(true).expect("a socket");
         stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
@@ -105,7 +105,7 @@ pub fn guarded_memcached() -> (Memcached, Target) {
     memcached_with(&["-Y", path.to_str().expect("a path of text")])
 }
 
-fn memcached_with(arguments: &[&str]) -> (Memcached, Target) {
+pub fn memcached_with(arguments: &[&str]) -> (Memcached, Target) {
     let folder = tempfile::tempdir().expect("a folder");
     let ports = folder.path().join("ports");
     let user = if rustix::process::geteuid().is_root() { vec!["-u", "root"] } else { vec![] };
