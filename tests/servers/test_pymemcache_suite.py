@@ -18,7 +18,7 @@ SUITE = PACKAGES[0] / "pymemcache/test/test_integration.py" if PACKAGES else Pat
 
 
 @pytest.mark.skipif(not SUITE.is_file(), reason="cachemark setup python")
-@pytest.mark.parametrize("io", ["blocking", "events"])
+@pytest.mark.parametrize("io", ["blocking", "events", "uring", "busy"])
 def test_pymemcache_finds_a_memcached(io: str, tmp_path: Path) -> None:
     # The suite sets the limit of memory to 50 MiB, which is what it is already.
     with running(parse_spec(f"embedded:io={io},threads=2,memory=50m")) as server:

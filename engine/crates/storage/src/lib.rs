@@ -4,6 +4,18 @@
 //! One code in three places: behind the server and inside a program ([`Store::new`]), and in memory
 //! that processes share ([`Store::create`], [`Store::open`]).
 //!
+//! ```
+//! use cachemark_storage::{Mode, Outcome, Store};
+//!
+//! let (store, now_s) = (Store::new(64 << 20), 1_800_000_000);
+//! // Flags 7, for 60 seconds.
+//! let stored = store.store(Mode::Set, b"greeting", 7, 60, b"hello", now_s);
+//! assert_eq!(stored, Some(Outcome::Stored));
+//! // The value is read where it lies; what the closure makes of it is the answer.
+//! assert_eq!(store.get(b"greeting", None, now_s, |item| item.value.len()), Some(5));
+//! assert_eq!(store.get(b"greeting", None, now_s + 60, |_| ()), None);
+//! ```
+//!
 //! # Design
 //!
 //! **Segments, not slab classes.** Items lie one behind the other in segments of up to 256 KiB,

@@ -38,7 +38,8 @@ struct Side {
 
 impl Side {
     fn new(target: &Target, session: u64, binary: bool) -> Side {
-        let prefix = format!("s{session}-");
+        // No dash in what is stored: memcached looks for one from a large number on into what lies behind.
+        let prefix = format!("s{session}.");
         let stream = target.connect();
         Side { stream, prefix, numbers: Vec::new(), last: HashMap::new(), binary }
     }
