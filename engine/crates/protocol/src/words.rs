@@ -20,6 +20,21 @@ impl<'a> Iterator for Words<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
+        // Flags are mostly one letter behind one space.
+        if let [b' ', letter, ref rest @ ..] = *self.0
+            && letter != b' '
+            && rest.first().is_none_or(|byte| *byte == b' ')
+        {
+            let word = &self.0[1..2];
+            self.0 = rest;
+            return Some(word);
+        }
+        self.any()
+    }
+}
+
+impl<'a> Words<'a> {
+    fn any(&mut self) -> Option<&'a [u8]> {
         let begin = self.0.iter().position(|byte| *byte != b' ')?;
         let rest = &self.0[begin..];
         let (word, rest) = rest.split_at(word_bytes(rest));
@@ -31,10 +46,6 @@ impl<'a> Iterator for Words<'a> {
 /// Where the first space is, or the end.
 #[inline]
 fn word_bytes(bytes: &[u8]) -> usize {
-    // Flags are mostly one letter.
-    if bytes.get(1).is_none_or(|byte| *byte == b' ') {
-        return 1;
-    }
     first(bytes, |chunk| below(chunk ^ u64::from_le_bytes([b' '; 8]), 1)).unwrap_or(bytes.len())
 }
 

@@ -25,8 +25,9 @@ pub struct Exchange<'a, 'b> {
 /// Read the flags of a request and carry it out. One that has data is read by `accept`.
 #[inline]
 pub fn answer(request: &MetaRequest<'_>, wanted: Option<Wanted<'_>>, turn: &mut Turn<'_>) {
-    match request.options() {
-        Ok(options) => carry_out(request, &options, wanted, b"", turn),
+    let mut options = MetaOptions::default();
+    match request.read_into(&mut options) {
+        Ok(()) => carry_out(request, &options, wanted, b"", turn),
         Err(fault) => turn.out.extend_from_slice(fault.reply(request.verb)),
     }
 }

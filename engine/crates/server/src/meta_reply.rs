@@ -61,6 +61,7 @@ pub fn append_hit(
     (expires, won)
 }
 
+#[inline]
 pub fn append_head(out: &mut Vec<u8>, value: bool, length: usize) {
     if value {
         out.extend_from_slice(b"VA ");
@@ -70,6 +71,7 @@ pub fn append_head(out: &mut Vec<u8>, value: bool, length: usize) {
     }
 }
 
+#[inline]
 pub fn append_flag(out: &mut Vec<u8>, letter: u8, number: u64) {
     out.extend_from_slice(&[b' ', letter]);
     append_number(out, number);
