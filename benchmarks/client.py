@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from costs import intervals, memory
+from counted import counted
 from lags import lags
 from players import (
     KEYS,
@@ -92,6 +93,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each window")
     parser.add_argument("--no-peers", action="store_true", help="the engine's own alone")
+    parser.add_argument(
+        "--counted", action="store_true", help="only what intervals cost, in instructions"
+    )
     asked = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
     ours, theirs = {cpus[0]}, {cpus[-1]}
@@ -114,11 +118,14 @@ def main() -> None:
                 for name, address, keys in (("null", null, 1), ("embedded", embedded, KEYS))
                 for depth in (1, 16)
             ]
-            found = [name for name in PEERS if shutil.which(name) and not asked.no_peers]
-            compare(cases, ours, found, asked.rounds, asked.seconds)
-            intervals(cases[1], ours, asked.rounds, asked.seconds)
-            memory(cases[3], ours, Path(folder) / "large")
-            lags(cases[2], next(iter(ours)), asked.rounds, asked.seconds)
+            if not asked.counted:
+                found = [name for name in PEERS if shutil.which(name) and not asked.no_peers]
+                compare(cases, ours, found, asked.rounds, asked.seconds)
+                intervals(cases[1], ours, asked.rounds, asked.seconds)
+            counted(cases[2], ours, asked.seconds, Path(folder))
+            if not asked.counted:
+                memory(cases[3], ours, Path(folder) / "large")
+                lags(cases[2], next(iter(ours)), asked.rounds, asked.seconds)
 
 
 if __name__ == "__main__":
