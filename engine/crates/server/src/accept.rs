@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::OwnedFd;
@@ -20,6 +21,9 @@ use crate::state::{IoMode, State};
 use crate::stream::Stream;
 use crate::tls::Tls;
 use crate::udp::Datagrams;
+
+/// Between two complaints of the same.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +96,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
         loops: Arc::clone(&loops),
         threads: threads.clone(),
         next_loop: 0,
+        told: None,
     };
     let acceptor = thread::Builder::new().name("accept".to_owned()).spawn(|| acceptor.run());
     Ok(Server {
@@ -177,6 +182,8 @@ struct Acceptor {
     loops: Arc<Vec<Loop>>,
     threads: Threads,
     next_loop: usize,
+    /// When it was last told that a connection could not be had.
+    told: Option<Instant>,
 }
 
 impl Acceptor {
@@ -205,7 +212,22 @@ impl Acceptor {
         match self.listeners[number].accept() {
             Ok((stream, address)) => self.admit(number, stream, address),
             // Out of file descriptors, most likely: let some close before the next try.
-            Err(_) => thread::sleep(Duration::from_millis(10)),
+            Err(error) => {
+                self.lack(&error);
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+
+    /// A connection cannot be had; that is told, but not for each.
+    fn lack(&mut self, error: &io::Error) {
+        self.state.lacked_connections.fetch_add(1, Ordering::Relaxed);
+        if self.told.is_none_or(|told| told.elapsed() > TOLD_AGAIN_AFTER) {
+            self.told = Some(Instant::now());
+            eprintln!(
+                "cachemark-engine: a connection cannot be had: {error}; raise the limit (ulimit -n) \
+                 or lower --max-connections"
+            );
         }
     }
 
@@ -223,7 +245,11 @@ impl Acceptor {
         };
         match self.state.settings.io {
             // Without a thread there is no connection: the guest is gone with it.
-            IoMode::Blocking => drop(self.threads.serve(stream, guest, &self.state)),
+            IoMode::Blocking => {
+                if let Err(error) = self.threads.serve(stream, guest, &self.state) {
+                    self.lack(&error);
+                }
+            }
             IoMode::Events | IoMode::Uring | IoMode::Busy => {
                 self.loops[self.next_loop].serve(stream, guest);
                 self.next_loop = (self.next_loop + 1) % self.loops.len();

@@ -66,6 +66,8 @@ pub struct State {
     pub current_connections: AtomicU64,
     pub total_connections: AtomicU64,
     pub rejected_connections: AtomicU64,
+    /// Times that the system had none to give.
+    pub lacked_connections: AtomicU64,
     pub bytes_read: AtomicU64,
     pub bytes_written: AtomicU64,
     pub flushes: AtomicU64,
@@ -92,6 +94,7 @@ impl State {
             current_connections: AtomicU64::new(0),
             total_connections: AtomicU64::new(0),
             rejected_connections: AtomicU64::new(0),
+            lacked_connections: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             flushes: AtomicU64::new(0),
@@ -190,6 +193,7 @@ impl State {
         for counter in [
             &self.total_connections,
             &self.rejected_connections,
+            &self.lacked_connections,
             &self.bytes_read,
             &self.bytes_written,
             &self.flushes,

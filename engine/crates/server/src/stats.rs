@@ -94,7 +94,7 @@ fn process(state: &State) -> Vec<Row> {
         ("bytes_read", load(&state.bytes_read)),
         ("bytes_written", load(&state.bytes_written)),
         ("accepting_conns", 1),
-        ("listen_disabled_num", 0),
+        ("listen_disabled_num", load(&state.lacked_connections)),
         ("threads", state.settings.threads as u64),
         ("cmd_flush", load(&state.flushes)),
         ("cmd_meta", load(&state.meta_commands)),
