@@ -102,6 +102,7 @@ struct Document<'a> {
     connections: u64,
     depth: u64,
     io: &'static str,
+    io_reason: &'static str,
     open_loop: bool,
     seed: u64,
     duration_ms: u64,
@@ -219,6 +220,8 @@ fn drive(arguments: &Arguments) -> Result<Option<String>, String> {
         open_loop: tape.is_open_loop(),
         threads: arguments.threads,
         hit_ratio: arguments.hit_ratio()?,
+        length_ns: (!tape.is_open_loop() && !tape.has_thinks())
+            .then_some(arguments.duration.as_nanos() as u64),
     };
     let warnings = warnings(&session, &meant);
     if arguments.json {
@@ -228,6 +231,7 @@ fn drive(arguments: &Arguments) -> Result<Option<String>, String> {
             connections: connections(arguments),
             depth: arguments.depth,
             io: client.io().name(),
+            io_reason: arguments.way.io_reason(),
             open_loop: tape.is_open_loop(),
             seed: tape.seed(),
             duration_ms: arguments.duration.as_millis() as u64,
@@ -236,7 +240,8 @@ fn drive(arguments: &Arguments) -> Result<Option<String>, String> {
             measure: Done::new(Phase::Measure, &session),
         });
     } else {
-        print!("{}", drive_table::render(&session, tape.is_open_loop(), client.io()));
+        let io = format!("{} ({})", client.io().name(), arguments.way.io_reason());
+        print!("{}", drive_table::render(&session, tape.is_open_loop(), &io));
         warnings.iter().for_each(|warning| println!("warning: {warning}"));
     }
     Ok(arguments.max_errors.complaint(&session.tally))

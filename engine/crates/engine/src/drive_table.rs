@@ -4,7 +4,7 @@ use std::iter;
 
 use crate::drive_errors::by_kind;
 use crate::drive_search::{Point, best};
-use cachemark_load::{Io, KindTally, Session, percentile_ns};
+use cachemark_load::{KindTally, Session, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
 /// The percentiles shown, and the least sample whose two-sided 95 % interval is finite:
@@ -40,7 +40,7 @@ pub fn curve(points: &[Point], objective: &str) -> String {
 }
 
 /// The session as text, ending with a line end.
-pub fn render(session: &Session, open_loop: bool, io: Io) -> String {
+pub fn render(session: &Session, open_loop: bool, io: &str) -> String {
     let seconds = session.elapsed_ns as f64 / 1e9;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -89,7 +89,7 @@ fn row(name: &str, kind: &KindTally, seconds: f64, refused: bool) -> Vec<String>
     row
 }
 
-fn notes(session: &Session, open_loop: bool, io: Io) -> String {
+fn notes(session: &Session, open_loop: bool, io: &str) -> String {
     let tally = &session.tally;
     let mut text = String::new();
     if open_loop {
@@ -112,7 +112,7 @@ fn notes(session: &Session, open_loop: bool, io: Io) -> String {
     let done = tally.ok();
     if done > 0 {
         let cpu_us = (session.cpu_user_ns + session.cpu_system_ns) as f64 / 1e3 / done as f64;
-        text += &format!("generator: {cpu_us:.2} µs of CPU per operation, by {}\n", io.name());
+        text += &format!("generator: {cpu_us:.2} µs of CPU per operation, by {io}\n");
     }
     text
 }

@@ -9,6 +9,9 @@ use crate::drive_table::time;
 /// A closed loop whose threads are this busy is limited by them.
 const BUSY: f64 = 0.95;
 
+/// A closed loop that has nothing to show for so much of its window's end was cut short.
+const SILENT: f64 = 0.1;
+
 /// A hit ratio may be off by so much, besides four standard deviations of chance.
 const RATIO_SLACK: f64 = 0.01;
 
@@ -17,11 +20,13 @@ pub struct Meant {
     pub open_loop: bool,
     pub threads: u64,
     pub hit_ratio: Option<f64>,
+    /// Of a closed loop in which nobody thinks: how long it was to last.
+    pub length_ns: Option<u64>,
 }
 
 /// Warnings, a sentence each.
 pub fn warnings(session: &Session, meant: &Meant) -> Vec<String> {
-    let Meant { open_loop, threads, hit_ratio } = *meant;
+    let Meant { open_loop, threads, hit_ratio, length_ns } = *meant;
     let tally = &session.tally;
     let attempts: u64 = tally.kinds().map(|(_, kind)| kind.attempts).sum();
     let mut warnings = Vec::new();
@@ -60,6 +65,9 @@ pub fn warnings(session: &Session, meant: &Meant) -> Vec<String> {
     if let Some(text) = hit_ratio.and_then(|ratio| other_ratio(ratio, hits(tally))) {
         warnings.push(text);
     }
+    if let Some(text) = length_ns.and_then(|ns| cut_short(session.elapsed_ns, ns)) {
+        warnings.push(text);
+    }
     if tally.unsent > 0 {
         warnings.push(format!("{} operations were due and never sent", tally.unsent));
     }
@@ -70,6 +78,18 @@ pub fn warnings(session: &Session, meant: &Meant) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Rates are of the time until the last operation ended, which may be long before the window's end.
+fn cut_short(elapsed_ns: u64, length_ns: u64) -> Option<String> {
+    let silent_ns = length_ns.saturating_sub(elapsed_ns);
+    (silent_ns as f64 > SILENT * length_ns as f64).then(|| {
+        format!(
+            "nothing was done in the last {} of {}: the server was gone; ops/s is of the time before",
+            time(silent_ns),
+            time(length_ns)
+        )
+    })
 }
 
 /// The hit ratio that was asked for is not what came: others' keys are there, or keys are gone.
@@ -92,6 +112,15 @@ fn other_ratio(wanted: f64, (hits, misses): (u64, u64)) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_whose_end_is_silent_was_cut_short() {
+        assert_eq!(cut_short(10_000_000_000, 10_000_000_000), None);
+        assert_eq!(cut_short(11_000_000_000, 10_000_000_000), None);
+        assert_eq!(cut_short(9_500_000_000, 10_000_000_000), None);
+        let text = cut_short(2_000_000_000, 10_000_000_000).expect("cut short");
+        assert!(text.starts_with("nothing was done in the last 8.000 s of 10.000 s"), "{text}");
+    }
 
     #[test]
     fn a_hit_ratio_is_off_beyond_chance() {

@@ -51,6 +51,11 @@ impl WayArguments {
         self.hashing.map_or_else(Hashing::default, HashingName::hashing)
     }
 
+    /// Why threads wait as they do.
+    pub fn io_reason(&self) -> &'static str {
+        self.io.reason()
+    }
+
     /// Refuse what means something for several servers only.
     pub fn check(&self, servers: usize) -> Result<(), String> {
         let idle = match (servers, self.hashing, self.replicas) {

@@ -26,6 +26,14 @@ impl Io {
         }
     }
 
+    /// Why a client that was asked for this takes what it takes.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Io::Auto => "auto: where both were measured, io_uring took as much CPU time",
+            Io::Epoll | Io::Uring => "asked for",
+        }
+    }
+
     /// Why this machine has none of it, if so.
     pub fn refusal(self) -> Option<String> {
         if self == Io::Uring { cachemark_uring::refusal() } else { None }
