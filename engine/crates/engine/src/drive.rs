@@ -3,25 +3,22 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Client, Configuration, Control, Limits, PrepareError, Session, Way};
-use cachemark_tape::{Schedule, Tape, Verb, Workload};
+use cachemark_load::Control;
+use cachemark_tape::{Schedule, Verb, Workload};
 use clap::Parser;
 use serde::Serialize;
 
 use crate::drive_errors::Errors;
 use crate::drive_files::{Log, check_hgrm, write_hgrm};
-use crate::drive_live::Live;
+use crate::drive_play::{connected, connections, in_memory, play, prefill, tape, warm_up};
 use crate::drive_search::{Objective, Point};
 use crate::drive_warnings::{Meant, warnings};
 use crate::messages::{Done, Phase};
 use crate::way::WayArguments;
 use crate::workload::WorkloadArguments;
-use crate::{cpus, drive_errors, drive_live, drive_search, drive_table};
-use crate::{fail, units, way};
+use crate::{drive_search, drive_table, fail, units};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,35 +39,35 @@ met --search; 2 for bad input.";
 pub struct Arguments {
     /// host:port, udp:host:port or unix:/path; several with commas between
     #[arg(long)]
-    server: String,
+    pub server: String,
     #[command(flatten)]
-    way: WayArguments,
+    pub way: WayArguments,
     #[command(flatten)]
-    workload: WorkloadArguments,
+    pub workload: WorkloadArguments,
     /// Play this tape instead of making one; it has the workload and the schedule in it
     #[arg(long, conflicts_with = "WorkloadArguments")]
-    tape: Option<PathBuf>,
+    pub tape: Option<PathBuf>,
     /// Threads of the generator
     #[arg(long, default_value = "1", value_parser = units::whole)]
-    threads: u64,
+    pub threads: u64,
     /// Connections in all, a multiple of the threads; as many as threads by default
     #[arg(long, value_parser = units::whole)]
-    connections: Option<u64>,
+    pub connections: Option<u64>,
     /// Keep each thread on a CPU of its own of these: 0-3 or 0,2
     #[arg(long, value_name = "CPUS")]
-    pin: Option<String>,
+    pub pin: Option<String>,
     /// Operations outstanding on each connection
     #[arg(long, default_value = "1", value_parser = units::whole)]
-    depth: u64,
+    pub depth: u64,
     /// Played first and not counted
     #[arg(long, default_value = "1s", value_parser = units::duration)]
-    warmup: Duration,
+    pub warmup: Duration,
     /// Length of the measured window
     #[arg(long, default_value = "10s", value_parser = units::duration)]
-    duration: Duration,
+    pub duration: Duration,
     /// An operation that takes longer is an error
     #[arg(long, default_value = "1s", value_parser = units::duration)]
-    timeout: Duration,
+    pub timeout: Duration,
     /// Do not store the keys first
     #[arg(long, conflicts_with = "prefill")]
     no_prefill: bool,
@@ -92,7 +89,7 @@ pub struct Arguments {
     hlog: Option<PathBuf>,
     /// No line per second
     #[arg(long)]
-    quiet: bool,
+    pub quiet: bool,
 }
 
 #[derive(Serialize)]
@@ -172,25 +169,6 @@ fn check(arguments: &Arguments) -> Result<(), String> {
     arguments.way.check(arguments.server.split(',').count())?;
     arguments.workload.check_run()?;
     arguments.search.map_or(Ok(()), |_| arguments.workload.check_search())
-}
-
-/// The CPU of each thread, where they are to stay.
-fn cpus(arguments: &Arguments) -> Result<Vec<usize>, String> {
-    let Some(text) = &arguments.pin else { return Ok(Vec::new()) };
-    let asked = cpus::parse(text).map_err(|text| format!("--pin {text}"))?;
-    let usable = cpus::usable().map_err(|error| format!("--pin: {error}"))?;
-    if let Some(other) = asked.iter().find(|cpu| !usable.contains(cpu)) {
-        return Err(format!(
-            "--pin {text}: this process may not use CPU {other}; it may {usable:?}"
-        ));
-    }
-    let (threads, count) = (arguments.threads, asked.len());
-    if count as u64 != threads {
-        return Err(format!(
-            "--pin {text}: {count} CPUs for {threads} --threads; each needs its own"
-        ));
-    }
-    Ok(asked)
 }
 
 /// One window; why it did not go well, if so.
@@ -294,90 +272,6 @@ fn look_for(arguments: &Arguments, objective: Objective) -> Result<Option<String
 
 fn print_json(document: &impl Serialize) {
     println!("{}", serde_json::to_string_pretty(document).expect("plain values"));
-}
-
-fn connections(arguments: &Arguments) -> u64 {
-    arguments.connections.unwrap_or(arguments.threads)
-}
-
-fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> {
-    let configuration = Configuration {
-        addresses: way::addresses(&arguments.server).map_err(|text| format!("--server {text}"))?,
-        hashing: arguments.way.hashing(),
-        way: Way { cpus: cpus(arguments)?, ..arguments.way.way()? },
-        threads: arguments.threads as usize,
-        connections: connections(arguments) as usize,
-        depth: arguments.depth as usize,
-        segment: (0, 1),
-        timeout: arguments.timeout,
-    };
-    Client::prepare(configuration, Arc::clone(tape)).map_err(|error| match error {
-        PrepareError::Connect(..) => format!("--server {error}"),
-        PrepareError::Usage(text) | PrepareError::Unsupported(text) => text,
-    })
-}
-
-fn tape(arguments: &Arguments) -> Result<Tape, String> {
-    if let Some(path) = &arguments.tape {
-        return Tape::open(path).map_err(|error| format!("--tape {}: {error}", path.display()));
-    }
-    in_memory(arguments.workload.tape(Some(arguments.duration))?)
-}
-
-fn in_memory(bytes: Vec<u8>) -> Result<Tape, String> {
-    Tape::from_bytes(bytes).map_err(|error| error.to_string())
-}
-
-fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
-    let live = Live { name: "prefill", tape, quiet: arguments.quiet };
-    let session = watched(client, Limits::Prefill, arguments, &live, None)?;
-    drive_errors::unstored(&session.tally).map_or(Ok(()), Err)
-}
-
-/// What is not counted; each rate of a search has its own.
-fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
-    if arguments.warmup.is_zero() {
-        return Ok(());
-    }
-    play(client, arguments, tape, ("warm-up", arguments.warmup), None).map(|_| ())
-}
-
-fn play(
-    client: &mut Client,
-    arguments: &Arguments,
-    tape: &Tape,
-    (name, duration): (&str, Duration),
-    log: Option<&mut Log>,
-) -> Result<Session, String> {
-    let limits =
-        Limits::Play { start_in_ns: 0, ops: None, duration_ns: Some(duration.as_nanos() as u64) };
-    let live = Live { name, tape, quiet: arguments.quiet };
-    watched(client, limits, arguments, &live, log)
-}
-
-/// Run a phase with a line per second on stderr.
-fn watched(
-    client: &mut Client,
-    limits: Limits,
-    arguments: &Arguments,
-    live: &Live<'_>,
-    log: Option<&mut Log>,
-) -> Result<Session, String> {
-    let threads = arguments.threads as usize;
-    // Nobody looks at a second of a window that is neither told nor logged.
-    let control = match live.quiet && log.is_none() {
-        true => Control::default(),
-        false => Control::with_intervals(live.tape, threads, Duration::from_secs(1)),
-    };
-    thread::scope(|scope| {
-        let (ending, ended) = channel::<()>();
-        let handle = control.clone();
-        let watching = scope.spawn(move || drive_live::watch(live, &handle, &ended, log));
-        let session = client.run(limits, &control);
-        drop(ending);
-        watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        session.map_err(|error| format!("the client failed: {error}"))
-    })
 }
 
 #[cfg(test)]

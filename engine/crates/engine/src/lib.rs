@@ -8,6 +8,7 @@ pub mod drive;
 mod drive_errors;
 mod drive_files;
 mod drive_live;
+mod drive_play;
 mod drive_search;
 mod drive_table;
 mod drive_warnings;

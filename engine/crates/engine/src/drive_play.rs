@@ -1,0 +1,117 @@
+//! What `drive` plays with: its tape, its client, and its windows with a line per second.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use cachemark_load::{Client, Configuration, Control, Limits, PrepareError, Session, Way};
+use cachemark_tape::Tape;
+
+use crate::drive::Arguments;
+use crate::drive_files::Log;
+use crate::drive_live::Live;
+use crate::{cpus, drive_errors, drive_live, way};
+
+pub fn connections(arguments: &Arguments) -> u64 {
+    arguments.connections.unwrap_or(arguments.threads)
+}
+
+pub fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> {
+    let configuration = Configuration {
+        addresses: way::addresses(&arguments.server).map_err(|text| format!("--server {text}"))?,
+        hashing: arguments.way.hashing(),
+        way: Way { cpus: cpus(arguments)?, ..arguments.way.way()? },
+        threads: arguments.threads as usize,
+        connections: connections(arguments) as usize,
+        depth: arguments.depth as usize,
+        segment: (0, 1),
+        timeout: arguments.timeout,
+    };
+    Client::prepare(configuration, Arc::clone(tape)).map_err(|error| match error {
+        PrepareError::Connect(..) => format!("--server {error}"),
+        PrepareError::Usage(text) | PrepareError::Unsupported(text) => text,
+    })
+}
+
+pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
+    if let Some(path) = &arguments.tape {
+        return Tape::open(path).map_err(|error| format!("--tape {}: {error}", path.display()));
+    }
+    in_memory(arguments.workload.tape(Some(arguments.duration))?)
+}
+
+pub fn in_memory(bytes: Vec<u8>) -> Result<Tape, String> {
+    Tape::from_bytes(bytes).map_err(|error| error.to_string())
+}
+
+pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
+    let live = Live { name: "prefill", tape, quiet: arguments.quiet };
+    let session = watched(client, Limits::Prefill, arguments, &live, None)?;
+    drive_errors::unstored(&session.tally).map_or(Ok(()), Err)
+}
+
+/// What is not counted; each rate of a search has its own.
+pub fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
+    if arguments.warmup.is_zero() {
+        return Ok(());
+    }
+    play(client, arguments, tape, ("warm-up", arguments.warmup), None).map(|_| ())
+}
+
+pub fn play(
+    client: &mut Client,
+    arguments: &Arguments,
+    tape: &Tape,
+    (name, duration): (&str, Duration),
+    log: Option<&mut Log>,
+) -> Result<Session, String> {
+    let limits =
+        Limits::Play { start_in_ns: 0, ops: None, duration_ns: Some(duration.as_nanos() as u64) };
+    let live = Live { name, tape, quiet: arguments.quiet };
+    watched(client, limits, arguments, &live, log)
+}
+
+/// Run a phase with a line per second on stderr.
+fn watched(
+    client: &mut Client,
+    limits: Limits,
+    arguments: &Arguments,
+    live: &Live<'_>,
+    log: Option<&mut Log>,
+) -> Result<Session, String> {
+    let threads = arguments.threads as usize;
+    // Nobody looks at a second of a window that is neither told nor logged.
+    let control = match live.quiet && log.is_none() {
+        true => Control::default(),
+        false => Control::with_intervals(live.tape, threads, Duration::from_secs(1)),
+    };
+    thread::scope(|scope| {
+        let (ending, ended) = channel::<()>();
+        let handle = control.clone();
+        let watching = scope.spawn(move || drive_live::watch(live, &handle, &ended, log));
+        let session = client.run(limits, &control);
+        drop(ending);
+        watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        session.map_err(|error| format!("the client failed: {error}"))
+    })
+}
+
+/// The CPU of each thread, where they are to stay.
+fn cpus(arguments: &Arguments) -> Result<Vec<usize>, String> {
+    let Some(text) = &arguments.pin else { return Ok(Vec::new()) };
+    let asked = cpus::parse(text).map_err(|text| format!("--pin {text}"))?;
+    let usable = cpus::usable().map_err(|error| format!("--pin: {error}"))?;
+    if let Some(other) = asked.iter().find(|cpu| !usable.contains(cpu)) {
+        return Err(format!(
+            "--pin {text}: this process may not use CPU {other}; it may {usable:?}"
+        ));
+    }
+    let (threads, count) = (arguments.threads, asked.len());
+    if count as u64 != threads {
+        return Err(format!(
+            "--pin {text}: {count} CPUs for {threads} --threads; each needs its own"
+        ));
+    }
+    Ok(asked)
+}
