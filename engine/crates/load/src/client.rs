@@ -186,6 +186,10 @@ impl Client {
         if configuration.addresses.is_empty() {
             return usage("no server".to_owned());
         }
+        if configuration.way.replicas && configuration.addresses.len() == 1 {
+            let reason = "replicas: every key is on the one server".to_owned();
+            return Err(PrepareError::Unsupported(reason));
+        }
         check_kinds(&tape, &configuration)?;
         if let Some(reason) = udp::refusal(&configuration, &tape) {
             return Err(PrepareError::Unsupported(reason));

@@ -113,6 +113,12 @@ fn a_fetch_fills_what_it_misses() {
 }
 
 #[test]
+fn replicas_are_on_several_servers() {
+    let alone = play(&tape("get=1", OPS, 300), Play { replicas: true, ..PLAIN });
+    assert!(matches!(alone, Err(PrepareError::Unsupported(text)) if text.contains("one server")));
+}
+
+#[test]
 fn a_flush_empties_the_one_server_there_is() {
     let tape = tape("get=20,set=5,flush,flush_noreply", OPS, 300);
     let (session, items) = play(&tape, PLAIN).expect("a client");
