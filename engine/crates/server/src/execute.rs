@@ -207,7 +207,7 @@ fn append_long_number(out: &mut Vec<u8>, number: u64) {
 }
 
 /// The digits of all numbers below 100.
-const PAIRS: [[u8; 2]; 100] = {
+static PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut number = 0;
     while number < 100 {

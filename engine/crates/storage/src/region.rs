@@ -9,7 +9,7 @@ use crate::layout::{BUCKET_SLOTS, Layout, Note, RegionHead, StoreHead};
 use crate::memory::Memory;
 use crate::slot::{Slot, tag};
 use crate::stock::Stock;
-use crate::tags;
+use crate::tags::Places;
 
 /// The ordering of what readers and writers both touch: that of one sequence for all. On the
 /// machines that matter it costs readers nothing over a weaker one.
@@ -158,8 +158,7 @@ impl Region {
         }
     }
 
-    /// Both buckets are looked at before either is judged: which of them has the item, and where, is
-    /// what no processor foresees, and what it guesses wrongly costs more than the other bucket.
+    /// Both buckets are looked at before either is judged: see `tags.rs`.
     #[inline]
     fn search_buckets(
         &self,
@@ -171,15 +170,13 @@ impl Region {
         if self.bucket(one)[BUCKET_SLOTS].load(SEEN) != 0 {
             return self.search_chain(one, tag, same).or_else(|| self.search_in(two, tag, same));
         }
-        let mut places = tags::places(self.bucket(one), self.bucket(two), tag);
-        while places != 0 {
-            let place = places.trailing_zeros() as usize;
-            let number = (if place < 8 { one } else { two }) * 8 + place % 8;
+        let places = Places::of(self.bucket(one), self.bucket(two), tag);
+        for (second, place) in places {
+            let number = (if second { two } else { one }) * 8 + place;
             let slot = self.load(number);
             if slot.has_tag(tag) && slot.is_live() && same(slot) {
                 return Some((number, slot));
             }
-            places &= places - 1;
         }
         None
     }
@@ -197,11 +194,10 @@ impl Region {
     /// and what is in it.
     #[inline]
     pub fn warm_item(&self, (one, two): (usize, usize), tag: u64) -> Option<(usize, Slot)> {
-        let places = tags::places(self.bucket(one), self.bucket(two), tag);
-        let place = places.trailing_zeros() as usize;
-        let number = (if place < 8 { one } else { two }) * 8 + place % 8;
+        let (second, place) = Places::of(self.bucket(one), self.bucket(two), tag).next()?;
+        let number = (if second { two } else { one }) * 8 + place;
         let slot = self.load(number);
-        (places != 0 && slot.is_live()).then(|| {
+        slot.is_live().then(|| {
             let item = self.placed_bytes(slot);
             (0..WARM_LINES).for_each(|line| prefetch(item.wrapping_add(line * 64)));
             (number, slot)

@@ -13,7 +13,7 @@ use crate::memory::Memory;
 use crate::region::{OWN, Region};
 use crate::rules::{Arithmetic, Deletion, Mode, Outcome, expires_s, refusal};
 use crate::shared::Copied;
-use crate::wanted::Wanted;
+use crate::wanted::{Found, Wanted};
 use crate::writer::Writer;
 
 /// What the store holds.
@@ -93,7 +93,7 @@ impl Store {
     ) -> Option<R> {
         match exptime {
             Some(exptime) => self.get_and_touch(key, exptime, now_s, read),
-            None => self.get_wanted(&self.want(key, None), now_s, read),
+            None => self.get_by(|wanted| wanted.search(), &self.want(key, None), now_s, read),
         }
     }
 
@@ -101,6 +101,17 @@ impl Store {
     #[inline]
     pub fn get_wanted<R>(
         &self,
+        wanted: &Wanted<'_>,
+        now_s: u32,
+        read: impl FnOnce(&Item<'_>) -> R,
+    ) -> Option<R> {
+        self.get_by(|wanted| wanted.find(), wanted, now_s, read)
+    }
+
+    #[inline]
+    fn get_by<R>(
+        &self,
+        find: impl FnOnce(&Wanted<'_>) -> Option<Found>,
         wanted: &Wanted<'_>,
         now_s: u32,
         read: impl FnOnce(&Item<'_>) -> R,
@@ -117,7 +128,7 @@ impl Store {
             copy = Copied::of(wanted, now_s)?;
             copy.item()
         } else {
-            let (number, slot, placed) = wanted.find()?;
+            let (number, slot, placed) = find(wanted)?;
             if placed.expired(now_s) {
                 drop(visit);
                 self.drop_expired(wanted.key, now_s);

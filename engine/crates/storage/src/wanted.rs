@@ -19,6 +19,9 @@ pub struct Wanted<'a> {
     homes: (usize, usize),
 }
 
+/// The number of a slot, the slot and its item.
+pub(crate) type Found = (usize, Slot, Placed);
+
 impl<'a> Wanted<'a> {
     #[inline]
     pub fn key(&self) -> &'a [u8] {
@@ -31,10 +34,9 @@ impl<'a> Wanted<'a> {
         self.slot = self.region.warm_item(self.homes, tag(self.hash));
     }
 
-    /// The number of its slot, the slot and the item. A visit must last, so that what a slot leads to
-    /// is not written to again.
+    /// Where it is. A visit must last, so that what a slot leads to is not written to again.
     #[inline]
-    pub(crate) fn find(&self) -> Option<(usize, Slot, Placed)> {
+    pub(crate) fn find(&self) -> Option<Found> {
         let region = self.region;
         if let Some((number, seen)) = self.slot {
             let slot = region.load(number);
@@ -46,12 +48,18 @@ impl<'a> Wanted<'a> {
                 }
             }
         }
+        self.search_apart()
+    }
+
+    /// So that where the slot is known the search is not in the way.
+    #[inline(never)]
+    fn search_apart(&self) -> Option<Found> {
         self.search()
     }
 
-    /// Apart, so that where the slot is known this is not in the way.
-    #[inline(never)]
-    fn search(&self) -> Option<(usize, Slot, Placed)> {
+    /// The same of a key of which nothing is known.
+    #[inline]
+    pub(crate) fn search(&self) -> Option<Found> {
         // SAFETY: a search shows what leads to an item, and a visit lasts.
         let same = |slot: Slot| unsafe { self.region.placed(slot).key() } == self.key;
         let (number, slot) = self.region.search(self.hash, same)?;
