@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use cachemark_load::stay_on;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -111,9 +111,7 @@ fn spin(cpu: usize, told: &Sender<Result<(), String>>, stop: &AtomicBool) {
 
 /// Have the calling thread run on that CPU alone, and only when nothing else does.
 fn settle(cpu: usize) -> Result<(), String> {
-    let mut only = CpuSet::new();
-    only.set(cpu);
-    sched_setaffinity(None, &only).map_err(|error| {
+    stay_on(cpu).map_err(|error| {
         format!("CPU {cpu}: the kernel lets no thread of ours run there: {error}")
     })?;
     give_way().map_err(|error| format!("CPU {cpu}: the kernel refuses SCHED_IDLE: {error}"))

@@ -138,8 +138,8 @@ pub fn share_of(
     }
 }
 
-/// The calling thread runs on that CPU alone.
-fn stay_on(cpu: usize) -> io::Result<()> {
+/// The calling thread runs on that CPU alone from now on.
+pub fn stay_on(cpu: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(cpu);
     Ok(sched_setaffinity(None, &only)?)

@@ -49,6 +49,7 @@ pub use in_process::InProcess;
 pub use intervals::{Interval, Intervals};
 pub use io::Io;
 pub use kind::{KindTally, percentile_ns};
+pub use lanes::stay_on;
 pub use links::Links;
 pub use outside::{Clock, Nap, Network, Ready};
 pub use player::Player;

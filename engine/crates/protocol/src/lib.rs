@@ -14,4 +14,5 @@ pub(crate) mod refusal;
 pub mod reply;
 pub mod request;
 pub mod sink;
+mod usual;
 pub mod words;

@@ -34,8 +34,10 @@ impl Refusal {
             return self;
         }
         match self {
-            Refusal::BadFormat { swallow: 0 } | Refusal::Unknown | Refusal::Shutdown => self,
-            Refusal::BadClass => self,
+            Refusal::BadFormat { swallow: 0 }
+            | Refusal::Unknown
+            | Refusal::BadClass
+            | Refusal::Shutdown => self,
             other => Refusal::Silent { swallow: other.swallow() },
         }
     }

@@ -8,8 +8,9 @@ use memchr::memchr;
 pub use crate::keys::Keys;
 use crate::meta_request::{MetaRequest, MetaVerb};
 pub use crate::refusal::Refusal;
+use crate::usual;
 pub use crate::words::unsigned;
-use crate::words::{Words, first_blank, first_control, signed};
+use crate::words::{Words, signed};
 
 /// A line without an end that is longer than this closes the connection, unless it is a get.
 const LINE_BYTES_MAX: usize = 2048;
@@ -110,35 +111,10 @@ pub enum Step<'a> {
 /// Read the first line of `bytes`.
 #[inline]
 pub fn parse(bytes: &[u8]) -> Step<'_> {
-    match usual_read(bytes) {
+    match usual::read(bytes) {
         Some((command, length)) => Step::Command(command, length),
         None => parse_any(bytes),
     }
-}
-
-/// What most requests are: a `get` or `mg` of one key, written as clients write it. Where its line
-/// ends is found on the way. `None` says nothing.
-#[inline(always)]
-fn usual_read(bytes: &[u8]) -> Option<(Command<'_>, usize)> {
-    if let Some(rest) = bytes.strip_prefix(b"get ") {
-        let (key, behind) = usual_key(rest)?;
-        let length = bytes.len() - behind.len() + 2;
-        return behind
-            .starts_with(b"\r\n")
-            .then_some((Command::Get { keys: Keys::one(key), cas: false }, length));
-    }
-    let (key, behind) = usual_key(bytes.strip_prefix(b"mg ")?)?;
-    let (flags, end) = behind.split_at(first_control(behind)?);
-    let length = bytes.len() - end.len() + 2;
-    let request = MetaRequest { verb: MetaVerb::Get, key, length: 0, flags: Words::of(flags) };
-    end.starts_with(b"\r\n").then_some((Command::Meta(request), length))
-}
-
-/// A key and what is behind it: a blank or a line's end.
-#[inline]
-fn usual_key(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = first_blank(bytes).filter(|end| (1..=KEY_BYTES_MAX).contains(end))?;
-    Some(bytes.split_at(end))
 }
 
 fn parse_any(bytes: &[u8]) -> Step<'_> {
@@ -382,7 +358,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_usual_is_read_as_any_other(line in "(get|mg) {1,2}[!-~]{1,251}( [a-zA-Z0-9]{0,9}){0,3}[\r\n\t]{1,2}") {
-            if let Some((command, length)) = usual_read(line.as_bytes()) {
+            if let Some((command, length)) = usual::read(line.as_bytes()) {
                 prop_assert_eq!(Step::Command(command, length), parse_any(line.as_bytes()));
             }
         }

@@ -3,7 +3,8 @@
 
 use cachemark_storage::Item;
 
-use crate::execute::{ITEM_HEADER_BYTES, Turn};
+use crate::execute::Turn;
+use crate::meta_reply::append_facts;
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
@@ -21,14 +22,8 @@ fn append(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>) {
     out.extend_from_slice(b"key=");
     key.iter().for_each(|byte| append_plainly(out, *byte));
     let ends_s = if item.expires_s == 0 { -1 } else { i64::from(item.expires_s) };
-    let told = format!(
-        " exp={ends_s} la={} cas={} fetch={} cls=1 size={}\n",
-        item.accessed_s,
-        item.cas,
-        if item.fetched { "yes" } else { "no" },
-        key.len() as u64 + item.value.len() as u64 + ITEM_HEADER_BYTES,
-    );
-    out.extend_from_slice(told.as_bytes());
+    append_facts(out, key, item, ends_s, item.accessed_s);
+    out.push(b'\n');
 }
 
 /// A byte as URIs have it (RFC 3986, 2.1).

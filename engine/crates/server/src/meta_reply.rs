@@ -133,9 +133,14 @@ pub fn append_debug(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, now_s: u32) 
         0 => -1,
         at_s => i64::from(now_s) - i64::from(at_s),
     };
+    append_facts(out, key, item, since_end, now_s.saturating_sub(item.accessed_s));
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What `me` and a dump tell of an item, each with times of its own.
+pub fn append_facts(out: &mut Vec<u8>, key: &[u8], item: &Item<'_>, expires: i64, accessed: u32) {
     let told = format!(
-        " exp={since_end} la={} cas={} fetch={} cls=1 size={}\r\n",
-        now_s.saturating_sub(item.accessed_s),
+        " exp={expires} la={accessed} cas={} fetch={} cls=1 size={}",
         item.cas,
         if item.fetched { "yes" } else { "no" },
         key.len() as u64 + item.value.len() as u64 + ITEM_HEADER_BYTES,

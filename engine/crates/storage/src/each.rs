@@ -7,7 +7,7 @@ use crate::region::{OWN, Region};
 use crate::store::Store;
 use crate::writer::Writer;
 
-/// Buckets of one region that are a part of the store: a few thousand items, for whose time it is locked.
+/// Buckets of one region that are a part of the store: nearly two thousand items at most, for whose time it is locked.
 const PART_BUCKETS: usize = 256;
 
 impl Store {

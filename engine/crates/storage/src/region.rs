@@ -9,7 +9,7 @@ use crate::layout::{BUCKET_SLOTS, Layout, Note, RegionHead, StoreHead};
 use crate::memory::Memory;
 use crate::slot::{Slot, tag};
 use crate::stock::Stock;
-use crate::tags::Places;
+use crate::tags::{Bucket, Places};
 
 /// The ordering of what readers and writers both touch: that of one sequence for all. On the
 /// machines that matter it costs readers nothing over a weaker one.
@@ -77,10 +77,10 @@ impl Region {
 
     /// The words of a bucket: slots, then the overflow bucket that follows (0 for none).
     #[inline]
-    pub fn bucket(&self, index: usize) -> &[AtomicU64; BUCKET_SLOTS + 1] {
+    pub fn bucket(&self, index: usize) -> &Bucket {
         debug_assert!(index < self.layout.buckets_most + self.layout.overflow_most);
         // SAFETY: so many buckets of eight words are there, on 64 bytes, all atomics.
-        unsafe { &*self.base.add(self.layout.table_at).cast::<[AtomicU64; 8]>().add(index) }
+        unsafe { &*self.base.add(self.layout.table_at).cast::<Bucket>().add(index) }
     }
 
     /// A slot by its number: bucket × 8 + place.

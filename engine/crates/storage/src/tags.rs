@@ -7,7 +7,7 @@ use crate::layout::BUCKET_SLOTS;
 use crate::region::SEEN;
 use crate::slot::TAG_SHIFT;
 
-/// The words of a bucket, as `Region::bucket` has them.
+/// The words of a bucket: slots, then the overflow bucket that follows.
 pub type Bucket = [AtomicU64; BUCKET_SLOTS + 1];
 
 const TAG_BITS: u32 = u64::BITS - TAG_SHIFT;

@@ -8,12 +8,14 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
+use cachemark_load::stay_on;
 use cachemark_storage::{Item, Mode, Store};
 use comfy_table::Table;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::peer::Peer;
+use crate::cpus::usable;
 
 const NOW_S: u32 = 1;
 const KEYS: u64 = 10_000;
@@ -196,9 +198,7 @@ fn fill_peer(peer: &mut Peer) -> Result<(), String> {
 /// The wall-clock time of a get over the network, this thread on a CPU of its own.
 fn round_trip_ns(peer: &mut Peer, cpu: usize) -> Result<f64, String> {
     let before = sched_getaffinity(None).map_err(|error| error.to_string())?;
-    let mut own = CpuSet::new();
-    own.set(cpu);
-    sched_setaffinity(None, &own).map_err(|error| error.to_string())?;
+    stay_on(cpu).map_err(|error| error.to_string())?;
     let mut draws = Draws::new(5);
     let began = Instant::now();
     for _ in 0..NETWORK_READS {
@@ -214,8 +214,7 @@ fn round_trip_ns(peer: &mut Peer, cpu: usize) -> Result<f64, String> {
 
 /// The CPUs that this process may use; two, so that client and server have one each.
 fn cpus() -> Result<Vec<usize>, String> {
-    let set = sched_getaffinity(None).map_err(|error| error.to_string())?;
-    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect();
+    let cpus = usable().map_err(|error| error.to_string())?;
     if cpus.len() < 2 {
         return Err("two CPUs are needed, one for the client and one for memcached".to_owned());
     }
