@@ -113,6 +113,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
 }
 
 fn serve(arguments: &Arguments) -> Result<(), String> {
+    give_large_blocks_back();
     let settings = settings(arguments);
     let endpoints = arguments.endpoints();
     // Watched before the first connection, so that no signal is missed.
@@ -143,6 +144,19 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     let _ = stopped.recv();
     server.stop();
     Ok(())
+}
+
+/// So large a block is mapped by itself, and unmapped when it is freed.
+const LARGE_BLOCK_BYTES: i32 = 128 << 10;
+
+/// What connections hold goes back to the system when they end. glibc's allocator would raise that
+/// size to what is freed, up to 32 MiB, and keep such blocks (mallopt(3), M_MMAP_THRESHOLD).
+fn give_large_blocks_back() {
+    // SAFETY: no other thread is there yet. Where it is refused, more memory is held, no more.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
+    }
 }
 
 pub fn settings(arguments: &Arguments) -> Settings {

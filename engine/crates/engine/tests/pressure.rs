@@ -111,10 +111,12 @@ fn use_small(stream: TcpStream, rounds: usize) {
     }
 }
 
-fn peak_kib(pid: u32) -> u64 {
+/// `VmHWM` at most, `VmRSS` now.
+fn resident_kib(pid: u32, which: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
+    let sizes = status.lines().filter_map(|line| line.split_once(':'));
+    let size = sizes.into_iter().find_map(|(name, size)| (name == which).then_some(size));
+    size.expect("a size").trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 #[test]
@@ -130,9 +132,40 @@ fn many_large_items_take_no_more_than_there_is_and_hurt_nobody() {
             scope.spawn(move || use_small(stream, 200));
         });
         let written_kib = (WRITERS * SETS * VALUE_BYTES / 1024) as u64;
-        let peak_kib = peak_kib(served.pid());
+        let peak_kib = resident_kib(served.pid(), "VmHWM");
         assert!(PEAK_KIB_MOST < written_kib * 3 / 4, "the bound would mean nothing");
         assert!(peak_kib < PEAK_KIB_MOST, "{io}: {peak_kib} KiB at most");
         use_small(served.connect(), 10);
+    }
+}
+
+const DEAF: usize = 300;
+/// What a deaf client makes the server hold: replies that the sockets have no room for.
+const HELD_KIB_LEAST: u64 = DEAF as u64 * 256;
+const LEFT_KIB_MOST: u64 = 16 << 10;
+
+#[test]
+fn clients_that_do_not_read_leave_nothing_behind() {
+    for io in MODES {
+        let served = Served::start(io, &[]);
+        let mut stream = served.connect();
+        let set = [&b"set k 0 0 100000\r\n"[..], &[b'v'; 100_000], b"\r\n"].concat();
+        stream.write_all(&set).expect("a server that reads");
+        stream.read_exact(&mut [0; 8]).expect("a server that answers");
+        let before_kib = resident_kib(served.pid(), "VmRSS");
+        let mut deaf: Vec<TcpStream> = (0..DEAF).map(|_| served.connect()).collect();
+        for stream in &mut deaf {
+            stream.write_all(&b"get k\r\n".repeat(200)).expect("a server that reads");
+        }
+        let wait_until = |what: &str, is_so: &dyn Fn(u64) -> bool| {
+            let began = Instant::now();
+            while !is_so(resident_kib(served.pid(), "VmRSS").saturating_sub(before_kib)) {
+                assert!(began.elapsed() < PATIENCE, "{io}: {what}");
+                thread::yield_now();
+            }
+        };
+        wait_until("replies are held", &|more_kib| more_kib > HELD_KIB_LEAST);
+        drop(deaf);
+        wait_until("nothing is left", &|more_kib| more_kib < LEFT_KIB_MOST);
     }
 }

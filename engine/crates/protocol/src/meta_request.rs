@@ -170,16 +170,15 @@ const fn bit(letter: u8) -> u64 {
 }
 
 impl<'a> MetaRequest<'a> {
+    /// The flags as they were sent, blanks too.
+    #[inline]
+    pub fn flags(&self) -> &'a [u8] {
+        self.flags.rest()
+    }
+
     /// Read the flags.
     pub fn options(&self) -> Result<MetaOptions<'a>, MetaFault> {
         let mut options = MetaOptions::default();
-        self.read_into(&mut options)?;
-        Ok(options)
-    }
-
-    /// Read the flags into options that are the default: they are too large to be handed over.
-    #[inline]
-    pub fn read_into(&self, options: &mut MetaOptions<'a>) -> Result<(), MetaFault> {
         let mut seen = 0_u64;
         // The verb, the key and perhaps the length stand before the flags.
         let before = if self.verb == MetaVerb::Set { 3 } else { 2 };
@@ -196,9 +195,9 @@ impl<'a> MetaRequest<'a> {
             }
             seen |= bit(letter);
             options.letters.push(letter);
-            self.note(letter, flag, options)?;
+            self.note(letter, flag, &mut options)?;
         }
-        Ok(())
+        Ok(options)
     }
 
     #[inline]

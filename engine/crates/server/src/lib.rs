@@ -22,6 +22,7 @@ mod events;
 mod execute;
 mod guest;
 mod inbox;
+mod last_flags;
 mod login;
 mod meta;
 mod meta_reply;

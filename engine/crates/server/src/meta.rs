@@ -9,6 +9,7 @@ use cachemark_protocol::request::KEY_BYTES_MAX;
 use cachemark_storage::{Arithmetic, Content, Entry, Marks, Wanted, expires_s};
 
 use crate::execute::Turn;
+use crate::last_flags::LastFlags;
 use crate::meta_reply::{
     Reading, append_debug, append_echo, append_flag, append_head, append_hit, append_ttl,
 };
@@ -24,10 +25,14 @@ pub struct Exchange<'a, 'b> {
 
 /// Read the flags of a request and carry it out. One that has data is read by `accept`.
 #[inline]
-pub fn answer(request: &MetaRequest<'_>, wanted: Option<Wanted<'_>>, turn: &mut Turn<'_>) {
-    let mut options = MetaOptions::default();
-    match request.read_into(&mut options) {
-        Ok(()) => carry_out(request, &options, wanted, b"", turn),
+pub fn answer<'a>(
+    request: &MetaRequest<'a>,
+    last: &mut LastFlags<'a>,
+    wanted: Option<Wanted<'_>>,
+    turn: &mut Turn<'_>,
+) {
+    match last.of(request) {
+        Ok(options) => carry_out(request, options, wanted, b"", turn),
         Err(fault) => turn.out.extend_from_slice(fault.reply(request.verb)),
     }
 }
@@ -63,12 +68,13 @@ fn carry_out_base64(
 }
 
 /// Read the flags of a `ms`, or say why it is refused before its data is waited for.
-pub fn accept<'a>(
+pub fn accept<'a, 'b>(
     request: &MetaRequest<'a>,
+    last: &'b mut LastFlags<'a>,
     turn: &Turn<'_>,
-) -> Result<MetaOptions<'a>, &'static [u8]> {
+) -> Result<&'b MetaOptions<'a>, &'static [u8]> {
     let refused = |fault: MetaFault| fault.reply(request.verb);
-    let options = request.options().map_err(refused)?;
+    let options = last.of(request).map_err(refused)?;
     let too_large = if options.base64 {
         let mut buffer = [0; KEY_BYTES_MAX];
         let key = decode_key(request.key, &mut buffer).map_err(refused)?;

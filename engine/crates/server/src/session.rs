@@ -12,6 +12,7 @@ use crate::ahead::{Ahead, Coming, Head, Request};
 use crate::binary;
 use crate::dump;
 use crate::execute::{self, Turn, say};
+use crate::last_flags::LastFlags;
 use crate::login::{self, Login};
 use crate::meta;
 use crate::state::State;
@@ -64,7 +65,15 @@ impl Session {
         match dialect {
             Dialect::Text => {
                 let ahead = Ahead::new(input, &state.store);
-                self.take_turns(input, ahead, Session::text_step, &mut turn)
+                let mut last = LastFlags::default();
+                self.take_turns(
+                    input,
+                    ahead,
+                    |session, coming, rest, turn, pause_at| {
+                        session.text_step(coming, &mut last, rest, turn, pause_at)
+                    },
+                    &mut turn,
+                )
             }
             Dialect::Binary => {
                 let ahead = Ahead::new(input, &state.store);
@@ -80,7 +89,7 @@ impl Session {
         &mut self,
         input: &'a [u8],
         mut ahead: Ahead<'a, R>,
-        step: impl Fn(&mut Self, &Coming<'a, R>, &'a [u8], &mut Turn<'_>, usize) -> Option<Taken>,
+        mut step: impl FnMut(&mut Self, &Coming<'a, R>, &'a [u8], &mut Turn<'_>, usize) -> Option<Taken>,
         turn: &mut Turn<'_>,
     ) -> Fed {
         let mut fed = Fed { consumed: 0, close: false, paused: false };
@@ -110,9 +119,10 @@ impl Session {
     }
 
     #[inline]
-    fn text_step(
+    fn text_step<'a>(
         &mut self,
-        coming: &Coming<'_, Step<'_>>,
+        coming: &Coming<'a, Step<'a>>,
+        last: &mut LastFlags<'a>,
         rest: &[u8],
         turn: &mut Turn<'_>,
         pause_at: usize,
@@ -143,11 +153,11 @@ impl Session {
                 self.get(keys, wanted, Some(exptime), cas, turn, pause_at)
             }
             Command::Meta(request) if request.verb == MetaVerb::Set => {
-                return self.meta_set(&request, line, rest, turn);
+                return self.meta_set(&request, last, line, rest, turn);
             }
             Command::Dump => self.dump(turn, pause_at),
             Command::Meta(request) => {
-                meta::answer(&request, wanted, turn);
+                meta::answer(&request, last, wanted, turn);
                 true
             }
             Command::Store(store) => return self.store(&store, line, rest, turn),
@@ -255,14 +265,15 @@ impl Session {
         taken(line + data.len())
     }
 
-    fn meta_set(
+    fn meta_set<'a>(
         &mut self,
-        request: &MetaRequest<'_>,
+        request: &MetaRequest<'a>,
+        last: &mut LastFlags<'a>,
         line: usize,
         rest: &[u8],
         turn: &mut Turn<'_>,
     ) -> Option<Taken> {
-        let options = match meta::accept(request, turn) {
+        let options = match meta::accept(request, last, turn) {
             Ok(options) => options,
             Err(reply) => {
                 turn.out.extend_from_slice(reply);
@@ -274,7 +285,7 @@ impl Session {
         let data = rest.get(line..line + length + 2)?;
         let (value, end) = data.split_at(length);
         match end {
-            b"\r\n" => meta::carry_out(request, &options, None, value, turn),
+            b"\r\n" => meta::carry_out(request, options, None, value, turn),
             _ => turn.out.extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n"),
         }
         taken(line + data.len())

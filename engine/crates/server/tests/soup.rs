@@ -134,7 +134,7 @@ fn a_server_survives_soups_and_serves_the_others() {
             stream
         };
         let mut other = connect();
-        for _ in 0..200 {
+        for _ in 0..runner.config().cases {
             let input = soup().new_tree(&mut runner).expect("a soup").current();
             let mut stream = connect();
             // The server may have seen enough of it before the end.
