@@ -2,9 +2,10 @@
 
 Every server has one thread on one CPU, the generator (`cachemark-engine drive`) another CPU. CPU
 time is the scheduler's own (a process's CPU clock), taken before and after each window and
-divided by the operations that succeeded in it. Servers take turns, round by round, and the median
-of the rounds stands in the table: what else runs on the machine meets all of them. The null
-responder answers each line with the same bytes and reads none of them: the kernel's floor.
+divided by the operations that succeeded in it. Servers take turns in each round, in an order that
+changes. A ratio is that of two windows of one round; the table has the median of the rounds, the
+least and the most. The null responder answers each line with the same bytes and reads none of
+them: the kernel's floor.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -20,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +31,8 @@ from cachemark import process
 
 SHAPE = ["--key-length", "20", "--size", "100"]
 MIXES = {"GET": "get=1", "SET": "set=1", "90:10": "get=9,set=1"}
-LOADS = {"1x1": (1, 1), "8x32": (8, 32), "1x100": (1, 100)}
+# Connections, and the requests that each has outstanding.
+LOADS = [(1, 1), (8, 32), (1, 100)]
 PATIENCE_S = 20.0
 
 
@@ -54,8 +57,9 @@ class Row:
         return f"{self.server} {self.wire}"
 
 
+NULL = Row("null", "text")
 ROWS = [
-    Row("null", "text"),
+    NULL,
     Row("memcached", "text"),
     Row("memcached", "meta"),
     Row("memcached", "binary"),
@@ -75,7 +79,7 @@ def cpu_ns(pid: int) -> int:
 
 
 @contextmanager
-def started(command: list[str], cpu: int) -> Iterator[subprocess.Popen[str]]:
+def started(command: list[str], cpu: int) -> Generator[subprocess.Popen[str]]:
     child = subprocess.Popen(
         ["taskset", "-c", str(cpu), *command],
         stdout=subprocess.PIPE,
@@ -90,7 +94,7 @@ def started(command: list[str], cpu: int) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def engine(name: str, arguments: list[str], cpu: int) -> Iterator[Server]:
+def engine(name: str, arguments: list[str], cpu: int) -> Generator[Server]:
     """A server of the engine's own, which says where it listens."""
     with started([process.binary_path(), *arguments], cpu) as child:
         assert child.stdout is not None
@@ -101,7 +105,7 @@ def engine(name: str, arguments: list[str], cpu: int) -> Iterator[Server]:
 
 
 @contextmanager
-def memcached(cpu: int) -> Iterator[Server]:
+def memcached(cpu: int) -> Generator[Server]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -155,18 +159,31 @@ def version(server: Server) -> str:
         return re.sub(rb"^VERSION |\r\n$", b"", line.recv(100)).decode()
 
 
-def tabulate(title: str, costs: dict[str, dict[str, float]]) -> None:
-    print(f"\n{title}: us of server CPU an operation (x null, x memcached's best)")
-    print(f"{'':18}" + "".join(f"{load:>24}" for load in LOADS))
-    for label in costs:
-        cells: list[str] = []
-        for load in LOADS:
-            cost = costs[label][load]
-            null = costs.get("null text", {}).get(load)
-            best = min(costs[row][load] for row in costs if row.startswith("memcached"))
-            over = f"{cost / null:.2f}" if null else "-"
-            cells.append(f"{cost:>10.2f} ({over:>5},{cost / best:>5.2f})")
-        print(f"{label:18}" + "".join(cells))
+def play(
+    servers: dict[str, Server], rows: list[Row], extra: dict[Row, list[str]], rounds: int, cpu: int
+) -> dict[Row, list[float]]:
+    """What an operation costs by row, round for round."""
+    costs: dict[Row, list[float]] = {row: [] for row in rows}
+    for _ in range(rounds):
+        for row in random.sample(rows, len(rows)):
+            costs[row].append(measure(servers[row.server], row.wire, extra[row], cpu))
+    return costs
+
+
+def ratio(costs: list[float], base: list[float]) -> str:
+    """The median of the rounds, and their range."""
+    each = [cost / low for cost, low in zip(costs, base, strict=True)]
+    return f"{statistics.median(each):.2f} ({min(each):.2f}–{max(each):.2f})"
+
+
+def tabulate(title: str, costs: dict[Row, list[float]]) -> None:
+    peers = [row for row in costs if row.server == "memcached"]
+    best = min(peers, key=lambda row: statistics.median(costs[row]))
+    print(f"\n{title:40}{'µs CPU/op':>10}  {'× null':20}× memcached {best.wire}")
+    for row, each in costs.items():
+        floor = ratio(each, costs[NULL]) if NULL in costs else "-"
+        cost = statistics.median(each)
+        print(f"  {row.label:38}{cost:10.2f}  {floor:20}{ratio(each, costs[best])}")
 
 
 def main() -> None:
@@ -194,26 +211,19 @@ def main() -> None:
             servers[io] = stack.enter_context(engine(io, serve, there))
         print(f"memcached {version(servers['memcached'])}, keys of 20 and values of 100 bytes")
         for title in arguments.mixes.split(","):
-            rows = [row for row in ROWS if row.server != "null" or title == "GET"]
-            tapes = {"null": ["--tape", str(tape), "--no-prefill"]}
+            # Its one reply is that to a get.
+            rows = [row for row in ROWS if row != NULL or title == "GET"]
             usual = [*SHAPE, "--keys", "10k", "--mix", MIXES[title]]
-            costs: dict[str, dict[str, list[float]]] = {}
             for row in rows:
-                if row.server != "null":
+                if row != NULL:
                     drive(servers[row.server], row.wire, [*usual, "--duration", "10ms"], here)
-            for _ in range(arguments.rounds):
-                for load, (connections, depth) in LOADS.items():
-                    for row in rows:
-                        extra = tapes.get(row.server, [*usual, "--no-prefill"])
-                        extra = [*extra, "--connections", str(connections), "--depth", str(depth)]
-                        extra += ["--duration", f"{arguments.window_ms}ms"]
-                        cost = measure(servers[row.server], row.wire, extra, here)
-                        costs.setdefault(row.label, {}).setdefault(load, []).append(cost)
-            medians = {
-                label: {load: statistics.median(cells) for load, cells in loads.items()}
-                for label, loads in costs.items()
-            }
-            tabulate(title, medians)
+            for connections, depth in LOADS:
+                load = ["--connections", str(connections), "--depth", str(depth), "--no-prefill"]
+                load += ["--duration", f"{arguments.window_ms}ms"]
+                work = {row: ["--tape", str(tape)] if row == NULL else usual for row in rows}
+                extra = {row: [*work[row], *load] for row in rows}
+                told = f"{title}, {connections} connection{'s' * (connections > 1)} × depth {depth}"
+                tabulate(told, play(servers, rows, extra, arguments.rounds, here))
 
 
 if __name__ == "__main__":
