@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from cyclopts import Parameter
 
 from cachemark.errors import UsageError
-from cachemark.experiment import Experiment, Load, NoisePolicy, check
+from cachemark.experiment import Experiment, Load, NoisePolicy, Workload, check
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,9 @@ class Overrides:
         tuple[str, ...], Parameter(negative="", help="instead of the experiment's (repeat it)")
     ] = ()
     workload: Annotated[
+        tuple[str, ...], Parameter(negative="", help="only these of the experiment's")
+    ] = ()
+    load: Annotated[
         tuple[str, ...], Parameter(negative="", help="only these of the experiment's")
     ] = ()
     blocks: Annotated[int | None, Parameter(help="repetitions of the whole grid")] = None
@@ -90,32 +94,56 @@ def apply(
     changed["placement"] = _replace(
         experiment.placement, server=overrides.server_cpus, worker=overrides.worker_cpus
     )
-    made = {old.name: _loads(old, overrides, experiment.loads) for old in experiment.loads}
+    olds = _chosen("load", overrides.load, experiment.loads, experiment.name)
+    made = {old.name: _loads(old, overrides, experiment.loads) for old in olds}
+    _check_apart([(old, new) for old in olds for new in made[old.name]])
     changed["loads"] = list({load.name: load for loads in made.values() for load in loads}.values())
+    workloads = _chosen("workload", overrides.workload, experiment.workloads, experiment.name)
     changed["workloads"] = [
         _replace(workload, loads=_renamed(workload.loads, made))
-        for workload in _chosen(experiment, overrides)
+        for workload in workloads
+        if workload.loads is None or not made.keys().isdisjoint(workload.loads)
     ]
+    if not changed["workloads"]:
+        under = sorted({name for workload in workloads for name in workload.loads or ()})
+        raise UsageError(
+            f"--load {overrides.load[0]}: no workload is played under it",
+            f"{', '.join(workload.name for workload in workloads)}: {', '.join(under)}",
+        )
     result = _replace(experiment, **changed)
     check(result, "command line")
     return result
 
 
-def _chosen(experiment: Experiment, overrides: Overrides) -> list[Any]:
-    known = [workload.name for workload in experiment.workloads]
-    for name in overrides.workload:
+_Named = TypeVar("_Named", Load, Workload)
+
+
+def _chosen(what: str, wanted: tuple[str, ...], there: list[_Named], where: str) -> list[_Named]:
+    known = [one.name for one in there]
+    for name in wanted:
         if name not in known:
             raise UsageError(
-                f"--workload {name}: no such workload in {experiment.name}",
-                f"it has: {', '.join(known)}",
+                f"--{what} {name}: no such {what} in {where}", f"it has: {', '.join(known)}"
             )
-    wanted = overrides.workload or known
-    return [workload for workload in experiment.workloads if workload.name in wanted]
+    return [one for one in there if one.name in (wanted or known)]
+
+
+def _check_apart(pairs: list[tuple[Load, Load]]) -> None:
+    """Refuse changes by which a name no longer tells what is played."""
+    for (old, new), (other_old, other) in combinations(pairs, 2):
+        told, same = new.name == other.name, _unnamed(new) == _unnamed(other)
+        if told != same and _unnamed(old) != _unnamed(other_old):
+            how = "differ in nothing but their names" if same else f"are both {new.name!r}"
+            raise UsageError(
+                f"with these options loads {old.name!r} and {other_old.name!r} {how}",
+                "choose one of them with --load",
+            )
 
 
 def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]:
     base = _replace(
         old,
+        name=_renamed_wire(old, overrides.wire),
         connections=overrides.connections,
         depth=overrides.depth,
         processes=overrides.processes,
@@ -128,7 +156,7 @@ def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]
         return [base]
     # Loads that differ in nothing but their threads become one; the others keep their names apart.
     alike = [load for load in all_loads if _bare(load) == _bare(old)]
-    stem = re.sub(r"-?[0-9]+-threads$", "", alike[0].name)
+    stem = re.sub(r"-?[0-9]+-threads$", "", _renamed_wire(alike[0], overrides.wire))
     prefix = f"{stem}-" if stem and len(alike) < len(all_loads) else ""
     return [
         _replace(base, name=f"{prefix}{threads}-threads", threads=threads)
@@ -136,14 +164,25 @@ def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]
     ]
 
 
+def _renamed_wire(load: Load, wire: str | None) -> str:
+    """Its name, where that tells its wire told anew."""
+    words = load.name.split("-")
+    return "-".join(wire if wire and word == load.wire else word for word in words)
+
+
+def _unnamed(load: Load) -> Load:
+    return msgspec.structs.replace(load, name="unnamed")
+
+
 def _bare(load: Load) -> Load:
-    return msgspec.structs.replace(load, name="bare", threads=1)
+    return msgspec.structs.replace(_unnamed(load), threads=1)
 
 
 def _renamed(loads: list[str] | None, made: dict[str, list[Load]]) -> list[str] | None:
     if loads is None:
         return None
-    return list(dict.fromkeys(new.name for old in loads for new in made[old]))
+    kept = (old for old in loads if old in made)
+    return list(dict.fromkeys(new.name for old in kept for new in made[old]))
 
 
 def _given(**fields: Any) -> dict[str, Any]:
