@@ -215,5 +215,5 @@ def _merge_operations(parts: list[Operation]) -> Operation:
 
 
 def _merge_blobs(blobs: list[str | None]) -> str | None:
-    present = [histogram.decode(blob) for blob in blobs if blob]
-    return histogram.encode(histogram.merge(present)) if present else None
+    found = histogram.together(blobs)
+    return histogram.encode(found) if found else None

@@ -6,7 +6,7 @@ counts, as that library takes 19 ms for each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -86,6 +86,16 @@ def merge(parts: Sequence[Histogram]) -> Histogram:
     for part in parts:
         counts[: len(part.counts)] += part.counts
     return Histogram(counts)
+
+
+def together(blobs: Iterable[str | None]) -> Histogram | None:
+    """The histogram of all values of several blobs; None where none of them holds a value.
+
+    Raises HistogramError as `decode` does.
+    """
+    parts = [decode(blob) for blob in blobs if blob]
+    merged = merge(parts) if parts else None
+    return merged if merged and merged.count else None
 
 
 def encode(histogram: Histogram) -> str:

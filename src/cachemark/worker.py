@@ -14,9 +14,11 @@ import time
 
 from cachemark import process
 from cachemark.errors import TrialError, UnsupportedError
+from cachemark.histogram import HistogramError, decode
 from cachemark.protocol import (
     Answer,
     Bye,
+    Done,
     Failure,
     Hello,
     Message,
@@ -131,12 +133,15 @@ class Worker:
 
     def _decode(self, line: bytes) -> Answer:
         try:
-            return decode_answer(line)
+            answer = decode_answer(line)
         except ProtocolError as error:
             raise TrialError(
                 f"{self.name}: {error}",
                 "a worker's stdout is the protocol's; it must print its log on stderr",
             ) from error
+        if isinstance(answer, Done) and (why := _objection(answer)):
+            raise TrialError(f"{self.name}: {why}", "PROTOCOL.md says what `done` holds")
+        return answer
 
     def _ready(self, what: str, timeout_s: float) -> Ready:
         answer = self.receive(timeout_s)
@@ -162,3 +167,20 @@ class Worker:
         how = f"exited with status {status}" if status >= 0 else f"was killed by signal {-status}"
         last = self._child.last_words()
         return TrialError(f"{self.name}: {how}" + (f": {last}" if last else ""))
+
+
+def _objection(done: Done) -> str:
+    """What a schema cannot refuse, said before anybody reckons with it; empty: nothing."""
+    course, sections = done.course, done.sections
+    times = [blob for kind in done.operations.values() for blob in (kind.response, kind.service)]
+    try:
+        for blob in [done.lag, done.late, *times, *(sections.response if sections else [])]:
+            if blob:
+                decode(blob)
+    except HistogramError as error:
+        return str(error)
+    if course and len(course.ok) != len(course.response_ns):
+        return "a course whose two lists are not of one length"
+    if sections and len(sections.ok) != len(sections.response):
+        return "sections whose two lists are not of one length"
+    return ""

@@ -130,3 +130,12 @@ def test_a_fill_that_evicts_went_too_far() -> None:
         after=stats(cmd_set=50, evictions=2),
     )
     assert judgement.verdict == "INVALID"
+
+
+def test_an_open_loop_that_sent_nothing_is_invalid_and_no_crash() -> None:
+    empty = histogram.encode(histogram.record([]))
+    nothing = Operation(attempts=0, ok=0, response=empty, service=empty)
+    silent = msgspec.structs.replace(window(get=nothing), lag=empty, unsent=1000)
+    judgement = judged(silent, OPEN)
+    assert judgement.verdict == "INVALID"
+    assert {"nothing-done", "no-lag"} <= {finding.rule for finding in judgement.findings}

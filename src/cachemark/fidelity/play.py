@@ -208,9 +208,10 @@ def _reads(done: Done) -> Operation:
 
 
 def _histogram(blob: str | None) -> Histogram:
-    if not blob:
+    found = histogram.together([blob])
+    if found is None:
         raise TrialError("no response histogram")
-    return histogram.decode(blob)
+    return found
 
 
 def _nothing(_ops: int) -> None:

@@ -66,12 +66,13 @@ def _sections(tag: str, start_s: float, window: Done, of: Sections) -> list[tupl
     last = len(of.response) - 1
     found: list[tuple[float, str]] = []
     for place, blob in enumerate(of.response):
-        if blob is not None:
+        times = histogram.together([blob])
+        if times is not None:
             at_ns = place * of.length_ns
             rest_ns = window.elapsed_ns - at_ns if place == last else 0
             length_ns = max(of.length_ns, rest_ns)
             at_s = start_s + at_ns / 1e9
-            found.append((at_s, _line(tag, at_s, length_ns, histogram.decode(blob))))
+            found.append((at_s, _line(tag, at_s, length_ns, times)))
     return found
 
 

@@ -134,18 +134,12 @@ def slug(*words: str) -> str:
 
 def responses(operations: Sequence[Operation]) -> histogram.Histogram | None:
     """The response times of some operations together; None where none was kept."""
-    return _merged([op.response for op in operations])
+    return histogram.together(op.response for op in operations)
 
 
 def services(operations: Sequence[Operation]) -> histogram.Histogram | None:
     """The service times of some operations together; None where none was kept."""
-    return _merged([op.service for op in operations])
-
-
-def _merged(blobs: Sequence[str | None]) -> histogram.Histogram | None:
-    present = [histogram.decode(blob) for blob in blobs if blob]
-    merged = histogram.merge(present) if present else None
-    return merged if merged and merged.count else None
+    return histogram.together(op.service for op in operations)
 
 
 def whole(part: Part) -> list[Operation]:

@@ -38,13 +38,11 @@ def censored_from_ns(operations: Sequence[Operation]) -> int | None:
     shortest of so many is where they begin. In the response time they may lie between others.
     """
     timeouts = sum(operation.errors.get("timeout", 0) for operation in operations)
-    blobs = [histogram.decode(op.service) for op in operations if op.service]
-    count = sum(blob.count for blob in blobs)
-    if not timeouts or not count:
+    merged = histogram.together(op.service for op in operations)
+    if not timeouts or merged is None:
         return None
-    merged = histogram.merge(blobs)
     # In the middle of a rank, so that rounding cannot take its neighbour.
-    return merged.percentile(max(0.0, 100 * (count - timeouts + 0.5) / count))
+    return merged.percentile(max(0.0, 100 * (merged.count - timeouts + 0.5) / merged.count))
 
 
 def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
@@ -53,11 +51,8 @@ def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
     None where the sample is too small, or the percentile reaches what timed out: it is longer than
     was waited, nobody knows by how much.
     """
-    blobs = [histogram.decode(op.response) for op in operations if op.response]
-    if not blobs:
-        return None
-    merged = histogram.merge(blobs)
-    if merged.count < least_sample(percent):
+    merged = histogram.together(op.response for op in operations)
+    if merged is None or merged.count < least_sample(percent):
         return None
     censored_ns = censored_from_ns(operations)
     if censored_ns is not None and merged.percentile(percent) >= censored_ns:

@@ -95,9 +95,8 @@ def _tellable_ns(within: Sequence[Tick]) -> float:
 
 
 def _mean_ns(measure: Done) -> float:
-    kinds = [operation for operation in measure.operations.values() if operation.response]
-    blobs = [histogram.decode(operation.response or "") for operation in kinds]
-    return histogram.merge(blobs).mean() if blobs else 0.0
+    found = histogram.together(operation.response for operation in measure.operations.values())
+    return found.mean() if found else 0.0
 
 
 def _trend_percent(waited_ns: Series, mean_ns: float, tellable_ns: float) -> float | None:

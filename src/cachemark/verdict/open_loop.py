@@ -22,20 +22,16 @@ def open_loop(measure: Done, load: Load) -> list[Finding]:
 
 def response_ns(measure: Done, percent: float) -> int:
     """The largest of the kinds' percentiles of the response time; 0 where there is none."""
-    found = [
-        histogram.decode(op.response).percentile(percent)
-        for op in measure.operations.values()
-        if op.response
-    ]
-    return max(found, default=0)
+    kinds = [histogram.together([op.response]) for op in measure.operations.values()]
+    return max((of.percentile(percent) for of in kinds if of), default=0)
 
 
 def _generator(measure: Done) -> list[Finding]:
     """The client's own delay must be small beside what it reports."""
-    if measure.lag is None:
+    own = histogram.together([measure.late or measure.lag])
+    if own is None:
         return [invalid("no-lag", "an open loop without a record of its send lag")]
-    own = measure.late or measure.lag
-    lag_ns = histogram.decode(own).percentile(99.9)
+    lag_ns = own.percentile(99.9)
     limit_ns = max(_LAG_FLOOR_NS, _LAG_SHARE * response_ns(measure, 99.9))
     # Waiting for a connection is the target's delay, not the generator's: it is noted as such. A
     # client that does not tell the two apart is given the benefit of the doubt.
