@@ -125,3 +125,29 @@ def test_what_cannot_be_judged_says_why(
     found = steadiness(measure, workload, load)
     assert why in found.why
     assert unsteady(found) == []
+
+
+def test_what_the_server_was_read_at_after_the_window_is_not_of_it() -> None:
+    """A worker may take long to reckon up, and its server has nothing to do then."""
+    measure = msgspec.structs.replace(window([1000] * 20), course=None)
+    ticks = [Tick(at_ns=i * 100 * MS, commands=100 * min(i, 20)) for i in range(31)]
+    found = steadiness(measure, WORKLOAD, CLOSED, ticks)
+    assert found.slices == 20
+    assert [level.value for level in found.levels] == [1000]
+    assert rules(measure, CLOSED, ticks) == []
+
+
+def test_levels_that_readings_tell_begin_with_the_first_reading() -> None:
+    measure = msgspec.structs.replace(window([1000] * 30), course=None)
+    done = np.cumsum([0] + [100] * 10 + [200] * 15)
+    ticks = [Tick(at_ns=(i + 5) * 100 * MS, commands=int(n)) for i, n in enumerate(done)]
+    found = steadiness(measure, WORKLOAD, CLOSED, ticks)
+    assert [(level.from_ms, level.to_ms) for level in found.levels] == [(500, 1500), (1500, 3000)]
+    assert found.warmup_end_ms == 1500
+
+
+def test_slices_longer_than_the_window_are_too_few() -> None:
+    measure = msgspec.structs.replace(
+        window([900], slice_ms=1000), elapsed_ns=950 * MS, send_elapsed_ns=950 * MS
+    )
+    assert "0 slices are too few" in steadiness(measure, WORKLOAD, CLOSED).why

@@ -36,10 +36,11 @@ _LEAST_WINDOW_NS = 900_000_000
 
 
 class _Slices(msgspec.Struct, frozen=True, kw_only=True):
-    """Even slices, and the figure in each that is judged."""
+    """Even slices from an instant of the window on, and the figure in each that is judged."""
 
     slice_ns: float
     values: list[float]
+    from_ns: int = 0
 
 
 def steadiness(
@@ -69,7 +70,8 @@ def steadiness(
     if measure.course:
         slices = _of_worker(measure.course, window_ns, of == "rate")
     else:
-        slices = _of_server(ticks)
+        # The worker reckons up after its window, and the server has nothing to do meanwhile.
+        slices = _of_server([tick for tick in ticks if tick.at_ns <= window_ns])
     if len(slices.values) < _LEAST_SLICES:
         text = f"{len(slices.values)} slices are too few, {_LEAST_SLICES} would do"
         return _unjudged(blank, text)
@@ -137,11 +139,11 @@ def _judged(blank: Steadiness, slices: _Slices) -> Steadiness:
         round(_LEAST_PART * len(logs)),
         math.ceil(_LEAST_LEVEL_NS / slices.slice_ns),
     )
-    each_ms = slices.slice_ns / 1e6
+    begun_ms, each_ms = slices.from_ns / 1e6, slices.slice_ns / 1e6
     found = [
         Level(
-            from_ms=round(begin * each_ms, 3),
-            to_ms=round(end * each_ms, 3),
+            from_ms=round(begun_ms + begin * each_ms, 3),
+            to_ms=round(begun_ms + end * each_ms, 3),
             value=float(np.median(slices.values[begin:end])),
         )
         for begin, end in levels(logs, least, _APART)
@@ -175,9 +177,12 @@ def _warmup_end_ms(of: str, found: Sequence[Level]) -> float | None:
 
 def _of_worker(course: Course, window_ns: int, by_rate: bool) -> _Slices:
     """The worker's slices that lie wholly in the window, merged as far as they have to be."""
-    whole = min(len(course.ok), window_ns // course.slice_ns)
+    room = window_ns // course.slice_ns
+    if not room:
+        return _Slices(slice_ns=course.slice_ns, values=[])
+    whole = min(len(course.ok), room)
     # What nothing ended in at the very end was not told.
-    ok = np.zeros(window_ns // course.slice_ns, dtype=float)
+    ok = np.zeros(room, dtype=float)
     sums = ok.copy()
     ok[:whole], sums[:whole] = course.ok[:whole], course.response_ns[:whole]
     factor = _factor(ok, course.slice_ns)
@@ -214,4 +219,6 @@ def _of_server(ticks: Sequence[Tick]) -> _Slices:
     if len(at) < 2:
         return _Slices(slice_ns=0.0, values=[])
     rates = np.diff(done) / np.diff(at) * 1e9
-    return _Slices(slice_ns=float(np.median(np.diff(at))), values=rates.tolist())
+    return _Slices(
+        slice_ns=float(np.median(np.diff(at))), values=rates.tolist(), from_ns=ticks[0].at_ns
+    )
