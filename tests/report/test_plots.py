@@ -14,11 +14,12 @@ from cachemark.report import answers, format
 from cachemark.report.factors import factors
 from cachemark.report.plots import files, plots, summary
 from cachemark.report.plots.bars import BarItem, bars, cut_off, end
+from cachemark.report.plots.course import rate
 from cachemark.report.plots.draw import svg
 from cachemark.report.plots.picture import ticks, title_lines
 from cachemark.report.plots.same_work import same_work
 from cachemark.report.trials import trial_rows
-from cachemark.report.value import Report
+from cachemark.report.value import Moment, Report, Row
 from cachemark.statistics import Interval
 from tests.outcomes import measured
 from tests.report.made import LOADS, SERVERS, report, samples
@@ -50,6 +51,30 @@ def test_levels_that_come_with_another_factor_are_no_pair(made: Report) -> None:
     assert [factor.name for factor in factors(confounded)] == ["server"]
 
 
+def test_callers_who_think_are_no_pair_of_those_who_do_not(made: Report) -> None:
+    """Else the rate of four threads would be held against that of one which mostly waits."""
+    loads = [*LOADS, Load(name="thinking", threads=1, think="1ms")]
+    experiment = msgspec.structs.replace(made.header.experiment, loads=loads)
+    header = msgspec.structs.replace(made.header, experiment=experiment)
+    slow = [
+        msgspec.structs.replace(group, load="thinking", rows=[_tenth(row) for row in group.rows])
+        for group in made.groups
+        if group.load == "one"
+    ]
+    more = msgspec.structs.replace(made, header=header, groups=[*made.groups, *slow])
+    (threads,) = [factor for factor in factors(more) if factor.name == "threads"]
+    assert threads.levels[0].ratio == pytest.approx(1.5, rel=0.02)
+
+
+def _tenth(row: Row) -> Row:
+    """The same client at a tenth of its rate."""
+    total = row.summary.total
+    assert total is not None
+    rate = Interval(value=total.rate.value / 10)
+    summary = msgspec.structs.replace(row.summary, total=msgspec.structs.replace(total, rate=rate))
+    return msgspec.structs.replace(row, summary=summary)
+
+
 def course(given: list[Sample]) -> list[tuple[int, float | None]]:
     outcome = msgspec.structs.replace(
         measured("python/fast", 0, 1000), measure_started_at=EXAMPLE, samples=given
@@ -71,6 +96,43 @@ def test_a_second_in_which_no_worker_told_is_filled_in_proportion() -> None:
 def test_what_was_never_told_is_absent() -> None:
     mute = [msgspec.structs.replace(s, ops=None, ops_unix_ns=None) for s in samples(1000, 2)]
     assert course(mute) == [(1, None), (2, None)]
+
+
+def test_a_sample_is_of_the_second_in_which_it_was_taken() -> None:
+    """A server that stood still was not asked in between; what follows keeps its place."""
+    one, _, _, four, five = samples(1000, 5)
+    outcome = msgspec.structs.replace(
+        measured("python/fast", 0, 1000), measure_started_at=EXAMPLE, samples=[one, four, five]
+    )
+    (row,) = trial_rows([outcome])
+    told = {moment.second: (moment.server_cpus, moment.server_rss_bytes) for moment in row.course}
+    assert told == {
+        1: (None, 2 * 10**6),
+        2: (None, None),
+        3: (None, None),
+        4: (None, 5 * 10**6),
+        5: (0.5, 6 * 10**6),
+    }
+
+
+def test_a_second_that_one_client_lacks_moves_none_of_its_others(made: Report) -> None:
+    (group,) = [g for g in made.groups if (g.server, g.load) == (next(iter(SERVERS)), "one")]
+    gone = [
+        msgspec.structs.replace(trial, course=[_without_rate(moment, 2) for moment in trial.course])
+        if trial.cell.client == "python/fast"
+        else trial
+        for trial in made.trials
+    ]
+    drawn = rate(group, gone, 800)
+    assert drawn is not None
+    assert drawn.table.columns == ["client", "1 s", "2 s", "3 s", "4 s"]
+    fast = next(row for row in drawn.table.rows if row[0] == "python/fast")
+    assert fast[2] == "–"
+    assert "–" not in (fast[1], fast[3], fast[4])
+
+
+def _without_rate(moment: Moment, second: int) -> Moment:
+    return msgspec.structs.replace(moment, ops_per_s=None) if moment.second == second else moment
 
 
 def item(value: float, high: float) -> BarItem:

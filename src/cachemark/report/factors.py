@@ -82,6 +82,8 @@ def setting(summary: CellSummary, load: Load) -> _Setting:
         # As many as threads is the same level at any number of them.
         "connections": "one a caller" if load.connections is None else str(load.connections),
         "depth": str(load.depth),
+        # No factor to be told, but cells that differ in it are of other work.
+        "think": load.think or "",
     }
 
 

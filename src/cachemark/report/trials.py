@@ -48,14 +48,14 @@ def _course(outcome: Outcome) -> list[Moment]:
     began = datetime.datetime.fromisoformat(outcome.measure_started_at)
     began_unix_ns = round(began.timestamp() * 1e9)
     told = _told(outcome.samples, began_unix_ns)
-    cpus = _server_cpus(outcome.samples)
-    last = max(int(told[-1][0]), len(outcome.samples))
+    placed = _placed(outcome.samples, began_unix_ns)
+    last = max(int(told[-1][0]), *placed)
     return [
         Moment(
             second=second,
             ops_per_s=_gained(told, second),
-            server_cpus=cpus[second - 1] if second <= len(cpus) else None,
-            server_rss_bytes=_rss(outcome.samples, second),
+            server_cpus=_server_cpus(placed.get(second - 1), placed.get(second)),
+            server_rss_bytes=placed[second].rss_bytes if second in placed else None,
         )
         for second in range(1, last + 1)
     ]
@@ -86,16 +86,17 @@ def _by(told: Sequence[tuple[float, int]], second: float) -> float | None:
     return None
 
 
-def _rss(samples: Sequence[Sample], second: int) -> int | None:
-    return samples[second - 1].rss_bytes if second <= len(samples) else None
+def _placed(samples: Sequence[Sample], began_unix_ns: int) -> dict[int, Sample]:
+    """Second of the window → the sample that was taken nearest to its end.
+
+    By its own clock, not by its number: where a server answers late, a second has no sample.
+    """
+    return {round((sample.unix_ns - began_unix_ns) / 1e9): sample for sample in samples}
 
 
-def _server_cpus(samples: Sequence[Sample]) -> list[float | None]:
-    """CPUs that the server kept busy from each sample to the next; the first has none before it."""
-    cpus: list[float | None] = [None]
-    for old, new in pairwise(samples):
-        if old.cpu_ns is None or new.cpu_ns is None or new.unix_ns <= old.unix_ns:
-            cpus.append(None)
-        else:
-            cpus.append((new.cpu_ns - old.cpu_ns) / (new.unix_ns - old.unix_ns))
-    return cpus
+def _server_cpus(old: Sample | None, new: Sample | None) -> float | None:
+    """CPUs that the server kept busy from one sample to the next; the first has none before it."""
+    if old is None or new is None or old.cpu_ns is None or new.cpu_ns is None:
+        return None
+    elapsed_ns = new.unix_ns - old.unix_ns
+    return (new.cpu_ns - old.cpu_ns) / elapsed_ns if elapsed_ns > 0 else None

@@ -119,10 +119,10 @@ def _axis(last: float) -> Spec:
 
 
 def _table(found: list[Line], write: Callable[[float], str]) -> Table:
-    most = max(len(line.marks) for line in found)
-    longest = next(line for line in found if len(line.marks) == most)
+    seconds = sorted({mark.x for line in found for mark in line.marks})
+    figures = [{mark.x: write(mark.y) for mark in line.marks} for line in found]
     rows = [
-        [line.who, *[write(mark.y) for mark in line.marks], *["–"] * (most - len(line.marks))]
-        for line in found
+        [line.who, *[of.get(second, "–") for second in seconds]]
+        for line, of in zip(found, figures, strict=True)
     ]
-    return Table(columns=["client", *[f"{mark.x:.0f} s" for mark in longest.marks]], rows=rows)
+    return Table(columns=["client", *[f"{second:.0f} s" for second in seconds]], rows=rows)
