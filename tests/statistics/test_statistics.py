@@ -85,3 +85,17 @@ def test_a_percentile_needs_its_sample() -> None:
     assert summary.total.response is not None
     assert summary.total.response.percentiles[99.0] is not None
     assert summary.total.response.percentiles[99.9] is None
+
+
+def test_a_cost_that_one_trial_does_not_tell_is_none_of_the_cell() -> None:
+    """The trials that happen to tell it are others than those that were asked about."""
+    outcomes = [measured("a", block, 1000, index=block) for block in range(3)]
+    (whole,) = summarise(outcomes)
+    assert whole.client_cpu_us is not None
+    assert whole.server_cpu_us is not None
+    assert whole.server_rss_bytes is not None
+    assert outcomes[1].measure is not None
+    mute = msgspec.structs.replace(outcomes[1].measure, cpu_user_ns=0, cpu_system_ns=0)
+    outcomes[1] = msgspec.structs.replace(outcomes[1], measure=mute, server_use=None)
+    (found,) = summarise(outcomes)
+    assert (found.client_cpu_us, found.server_cpu_us, found.server_rss_bytes) == (None,) * 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -11,12 +11,12 @@ from cachemark.outcome import Cell, Outcome
 from cachemark.protocol import Done, Operation
 from cachemark.statistics.curve import Point, curve
 from cachemark.statistics.figures import (
+    FIGURES,
     censored_from_ns,
-    client_cpu_us,
+    figures_of,
     least_sample,
     rate,
     response_ns,
-    server_cpu_us,
 )
 from cachemark.statistics.interval import Interval, geometric
 from cachemark.statistics.within import Within, within
@@ -103,9 +103,9 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         server_version=server.version if server else "",
         total=_kind("", windows, kinds) if windows else None,
         kinds=[_kind(kind, windows, [kind]) for kind in kinds],
-        client_cpu_us=_client_cpu(windows),
-        server_cpu_us=_server_cpu(valid),
-        server_rss_bytes=_server_rss(valid),
+        client_cpu_us=_over_trials(valid, "client-cpu"),
+        server_cpu_us=_over_trials(valid, "server-cpu"),
+        server_rss_bytes=_over_trials(valid, "server-rss"),
         within=within(valid[0], PERCENTILES) if len(valid) == 1 else None,
         rejected=_rejected(trials),
         notes=list(dict.fromkeys(note for trial in trials for note in trial.notes)),
@@ -153,11 +153,8 @@ def _rate(parts: list[list[Operation]], windows: list[Done]) -> Interval:
 def _times(
     blobs: list[str | None], censored_ns: int | None, *, whole: bool = False
 ) -> Times | None:
-    present = [histogram.decode(blob) for blob in blobs if blob]
-    if not present:
-        return None
-    merged = histogram.merge(present)
-    if not merged.count:
+    merged = histogram.together(blobs)
+    if merged is None:
         return None
     supported = {
         percent: merged.percentile(percent)
@@ -183,23 +180,10 @@ def _across(parts: list[list[Operation]], percent: float) -> Interval | None:
     return geometric(values) if values and len(values) == len(parts) else None
 
 
-def _client_cpu(windows: list[Done]) -> Interval | None:
-    return _known(map(client_cpu_us, windows))
-
-
-def _server_cpu(trials: list[Outcome]) -> Interval | None:
-    return _known(map(server_cpu_us, trials))
-
-
-def _known(figures: Iterable[float | None]) -> Interval | None:
-    values = [figure for figure in figures if figure is not None]
+def _over_trials(valid: list[Outcome], name: str) -> Interval | None:
+    """A figure over the trials; None where one of them does not have it."""
+    values = figures_of(valid, FIGURES[name]) if valid else None
     return geometric(values) if values else None
-
-
-def _server_rss(trials: list[Outcome]) -> Interval | None:
-    """Resident memory of the server after the window."""
-    values = [float(trial.server_use.rss_after_bytes) for trial in trials if trial.server_use]
-    return geometric(values) if values and all(values) else None
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:
