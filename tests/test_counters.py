@@ -55,6 +55,14 @@ def test_what_is_not_there_is_not_told(tmp_path: Path) -> None:
     assert waited_ns([7], tmp_path) is None
 
 
+def test_a_cpu_that_sleeps_has_no_speed(tmp_path: Path) -> None:
+    """Its 0 would be the least, and the spread of the speeds is over that."""
+    cpus = "sys/devices/system/cpu"
+    speeds = {"cpu0": "2000000\n", "cpu1": "0\n"}
+    files = {f"{cpus}/{cpu}/cpufreq/scaling_cur_freq": text for cpu, text in speeds.items()}
+    assert mhz(tree(tmp_path, files)) == [2000]
+
+
 def test_what_both_readings_have_is_the_difference() -> None:
     before = {"retransmits": 2, "throttled": 1}
     assert risen(before, {"retransmits": 5, "swapped_in": 1}) == {"retransmits": 3}

@@ -125,10 +125,13 @@ def cgroups(root: Path) -> list[Path]:
 
 
 def mhz(root: Path = Path("/")) -> list[float]:
-    """The CPUs' speeds as the kernel sets them now; nothing on most virtual machines."""
+    """The CPUs' speeds as the kernel sets them now; nothing on most virtual machines.
+
+    Some drivers say 0 of a CPU that sleeps.
+    """
     folder = root / "sys/devices/system/cpu"
     texts = [read(path) for path in folder.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
-    return [int(text) / 1e3 for text in texts if text.isdecimal()]
+    return [int(text) / 1e3 for text in texts if text.isdecimal() and int(text)]
 
 
 def waited_ns(pids: list[int], root: Path = Path("/")) -> tuple[int, int] | None:
