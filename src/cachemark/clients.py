@@ -185,7 +185,10 @@ def _placed(folder: Path, part: str) -> str:
 def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
     """Read a client as an experiment names it. Raises UsageError with the nearest known one."""
     if text.startswith("command:"):
-        words = shlex.split(text.removeprefix("command:"))
+        try:
+            words = shlex.split(text.removeprefix("command:"))
+        except ValueError as error:
+            raise UsageError(f"client {text!r}: {error}", "check the quotes") from error
         if not words:
             raise UsageError(f"client {text!r}: no command", 'write command:"PROGRAM ARGS"')
         own = Client(id=text, library=words[0], language="", command=words)

@@ -171,5 +171,6 @@ def test_one_is_played_kept_and_reported(cli: Cli, tmp_path: Path) -> None:
 
 def test_bad_input(cli: Cli) -> None:
     assert cli("calibrate", "nativ").returncode == 2
+    assert cli("calibrate", "native", "--connections", "0").returncode == 2
     inside = cli("calibrate", "python/local")
     assert inside.returncode == 2

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.outcome import Outcome, from_line
+from cachemark.store import open_run
 from tests.conftest import Cli, miniature
 
 EXPERIMENT = """
@@ -169,21 +170,25 @@ def test_killed_half_way_a_run_is_finished_and_nothing_repeated(cli: Cli, tmp_pa
 
 
 def test_interrupted_a_run_leaves_nothing_and_says_how_to_go_on(tmp_path: Path) -> None:
-    name = write(tmp_path, measure_ms="20000")
+    name, kept = write(tmp_path, measure_ms="20000"), "kept elsewhere"
     process = subprocess.Popen(
         # Where the tests themselves run in a shell's background, SIGINT is ignored by inheritance.
-        ["env", "--default-signal=INT", sys.executable, "-m", "cachemark", "run", name],
+        ["env", "--default-signal=INT", sys.executable, "-m", "cachemark", "run", name,
+         "--runs", kept],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
-    )
+    )  # fmt: skip
     deadline = time.monotonic() + 90
     while len(below := children_of(process.pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "cachemark run --resume" in errors
+    (folder,) = tmp_path.glob(f"{kept}/*")
+    # What it says is to be typed as it stands, wherever the runs are.
+    assert f"cachemark run --resume '{folder.relative_to(tmp_path)}'" in errors
+    assert open_run(str(folder), tmp_path).id == folder.name
     assert "Traceback" not in errors
     _all_end(below)
 
@@ -264,6 +269,7 @@ def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -
         (["run", "qick"], "did you mean 'quick'?"),
         (["run", "none.toml"], "none.toml: cannot be read"),
         (["run", "experiment.toml", "--client", "natif"], "did you mean 'native'?"),
+        (["run", "experiment.toml", "--client", "command:a 'b"], "No closing quotation"),
         (["run", "experiment.toml", "--server", "embeded"], "did you mean 'embedded'?"),
         (["run", "experiment.toml", "--server", "embedded:oi=x"], "did you mean 'io'?"),
         (["run", "experiment.toml", "--server", "command:x"], "put {port} in it"),

@@ -29,7 +29,7 @@ _Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 def calibrate(
     *clients: Annotated[str, Parameter(help="clients, as `cachemark clients` lists them")],
     threads: _Count = 1,
-    connections: Annotated[int | None, Parameter(help="by default one for each thread")] = None,
+    connections: Annotated[_Count | None, Parameter(help="by default one for each thread")] = None,
     depth: _Count = 1,
     window_ms: Annotated[_Count, Parameter(help="length of each measured window")] = 1000,
     budget_us: Annotated[_Count, Parameter(help="how late it may be at p99.9")] = 100,

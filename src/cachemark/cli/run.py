@@ -51,7 +51,8 @@ def run(
 ) -> int:
     """Run a suite or an experiment file, and print its table.
 
-    The exit status is 1 when a trial failed or a cell has no valid trial.
+    The exit status is 1 when a trial failed, nothing was measured, or all that was measured of a
+    cell is INVALID; OVERLOAD and NON_STATIONARY are answers, too.
     """
     kept = kept or Kept()
     overrides = overrides or Overrides()
@@ -115,7 +116,7 @@ def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
     except KeyboardInterrupt:
         console.print(
             f"interrupted: {len(run_.done())} of {total} trials are kept; "
-            f"go on with: cachemark run --resume {run_.id}",
+            f"go on with: cachemark run --resume {shlex.quote(str(run_.folder))}",
             highlight=False,
             soft_wrap=True,
         )
@@ -131,7 +132,7 @@ def _write_reports(run_: Run) -> None:
 
 
 def _status(outcomes: list[Outcome]) -> int:
-    """1 when a trial failed, nothing was measured, or a measured cell has no valid trial."""
+    """1 when a trial failed, nothing was measured, or all that was of a cell is INVALID."""
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     good = {msgspec.json.encode(o.trial.cell) for o in measured if o.verdict != "INVALID"}
     cells = {msgspec.json.encode(outcome.trial.cell) for outcome in measured}
