@@ -54,7 +54,10 @@ fn converse(mut stream: Stream, guest: &Guest, state: &State) -> io::Result<()> 
     let mut out = Vec::with_capacity(4096);
     loop {
         let bytes = match stream.read(input.room()) {
-            Ok(0) => return Ok(()),
+            Ok(0) => {
+                stream.say_goodbye();
+                return Ok(());
+            }
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -71,6 +74,7 @@ fn converse(mut stream: Stream, guest: &Guest, state: &State) -> io::Result<()> 
                 out.clear();
             }
             if fed.close {
+                stream.say_goodbye();
                 stream.shutdown();
                 return Ok(());
             }

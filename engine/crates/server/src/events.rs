@@ -168,7 +168,10 @@ impl Conversation {
             self.blocked = !self.flush(state)?;
         } else {
             match self.stream.read(self.input.room()) {
-                Ok(0) => return Ok(false),
+                Ok(0) => {
+                    self.stream.say_goodbye();
+                    return Ok(false);
+                }
                 Ok(bytes) => {
                     self.input.filled(bytes);
                     self.guest.heard(bytes, now_s);
@@ -184,6 +187,7 @@ impl Conversation {
             self.blocked = !self.flush(state)? || fed.paused;
         }
         if self.closing && !self.blocked {
+            self.stream.say_goodbye();
             self.stream.shutdown();
             return Ok(false);
         }

@@ -47,6 +47,16 @@ impl Stream {
         };
     }
 
+    /// Say that nothing more comes. Without it, TLS takes the end of a connection for an attack (RFC
+    /// 8446, 6.1), and OpenSSL for an error.
+    pub fn say_goodbye(&mut self) {
+        if let Stream::Tls(stream) = self {
+            stream.conn.send_close_notify();
+            // The peer may be gone already, or not read: the connection ends either way.
+            let _ = stream.flush();
+        }
+    }
+
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(stream) => stream.read(into),
@@ -79,14 +89,14 @@ impl Stream {
         }
     }
 
-    /// Bytes that were received and decrypted but not read: no socket tells of them.
+    /// What was received and decrypted but not read, bytes or their end: no socket tells of it.
     pub fn holds_input(&mut self) -> bool {
         match self {
             Stream::Tcp(_) | Stream::Unix(_) => false,
             Stream::Tls(stream) => stream
                 .conn
                 .process_new_packets()
-                .is_ok_and(|state| state.plaintext_bytes_to_read() > 0),
+                .is_ok_and(|state| state.plaintext_bytes_to_read() > 0 || state.peer_has_closed()),
         }
     }
 }
