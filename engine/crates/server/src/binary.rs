@@ -79,7 +79,8 @@ pub fn step(
     };
     let mut exchange = Exchange { header, body, wanted: coming.wanted, turn };
     if verb.authenticates() {
-        *known = exchange.log_in(verb) || *known;
+        // Who fails is nobody, whoever it was before.
+        *known = exchange.log_in(verb).unwrap_or(*known);
     } else {
         exchange.carry_out(verb);
     }
@@ -128,11 +129,11 @@ impl Exchange<'_, '_> {
         }
     }
 
-    /// SASL PLAIN, which has one message; whether the client is known now.
-    fn log_in(&mut self, verb: Verb) -> bool {
+    /// SASL PLAIN, which has one message; whether the client is known now, if it said who it is.
+    fn log_in(&mut self, verb: Verb) -> Option<bool> {
         if verb == Verb::SaslMechanisms {
             self.answer(b"", b"", b"PLAIN", 0);
-            return false;
+            return None;
         }
         let Body { key, value, .. } = self.body;
         let plain = verb == Verb::SaslAuthenticate && key == b"PLAIN";
@@ -142,7 +143,7 @@ impl Exchange<'_, '_> {
         } else {
             self.refuse(Status::NotAuthenticated);
         }
-        allowed
+        Some(allowed)
     }
 
     fn answer(&mut self, extras: &[u8], key: &[u8], value: &[u8], cas: u64) {

@@ -129,10 +129,7 @@ pub fn execute(command: &Command<'_>, turn: &mut Turn<'_>) -> bool {
         }
         Command::Verbosity { noreply } => say(out, noreply, b"OK\r\n"),
         Command::Stats { topic } => stats::write(topic, state, out),
-        Command::MetaNoop => {
-            state.meta_commands.fetch_add(1, Ordering::Relaxed);
-            out.extend_from_slice(b"MN\r\n");
-        }
+        Command::MetaNoop => out.extend_from_slice(b"MN\r\n"),
         Command::Quit => return true,
         // These span feeds, and are the session's.
         Command::Get { .. }

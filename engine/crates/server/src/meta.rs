@@ -331,8 +331,8 @@ fn count_get(entry: &mut Entry<'_>, touches: bool, hit: bool) {
     let counted = entry.counters();
     match (touches, hit) {
         (true, true) => counted.touch_hits += 1,
-        (true, false) => counted.touch_misses += 1,
         (false, true) => counted.get_hits += 1,
-        (false, false) => counted.get_misses += 1,
+        // With nothing to touch it is a get, as memcached counts.
+        (_, false) => counted.get_misses += 1,
     }
 }

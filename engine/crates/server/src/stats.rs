@@ -39,15 +39,16 @@ pub fn write(topic: &[u8], state: &State, out: &mut Vec<u8>) {
 /// What a topic has to say; `None` when there is no such topic.
 pub fn tell(topic: &[u8], state: &State) -> Option<Told> {
     let mut words = topic.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    let rows = match (words.next().unwrap_or_default(), words.next()) {
-        (b"", _) => general(state),
-        (b"settings", None) => settings(state),
-        (b"items", None) => items(state),
-        (b"slabs", None) => slabs(state),
-        (b"sizes", None) => vec![row("sizes_status", "disabled")],
-        (b"conns", None) => connections(state),
-        (b"cachedump", class) => return Some(Told::Text(dump(class, words.next(), state))),
-        (b"reset", None) => {
+    // What follows a topic that takes nothing is of no meaning, as in memcached.
+    let rows = match words.next().unwrap_or_default() {
+        b"" => general(state),
+        b"settings" => settings(state),
+        b"items" => items(state),
+        b"slabs" => slabs(state),
+        b"sizes" => vec![row("sizes_status", "disabled")],
+        b"conns" => connections(state),
+        b"cachedump" => return Some(Told::Text(dump(words.next(), words.next(), state))),
+        b"reset" => {
             state.reset_counters();
             return Some(Told::Text(b"RESET\r\n".to_vec()));
         }

@@ -76,7 +76,7 @@ fn a_guarded_server_asks_for_a_login() {
     let said = |op, value: &[u8]| packet(0x81, op, 0, 1, 0, [b"", b"", value]);
     let asked = |op| packet(0x80, op, 0, 1, 0, [b"", b"", b""]);
     type Packets = Vec<Vec<u8>>;
-    let exchanges: [(Packets, Packets, bool); 6] = [
+    let exchanges: [(Packets, Packets, bool); 8] = [
         (vec![asked(0x20)], vec![said(0x20, b"PLAIN")], false),
         (vec![asked(0x0b)], vec![said(0x0b, targets::VERSION.as_bytes())], false),
         (vec![asked(0x0a)], vec![refused(0x0a)], true),
@@ -85,6 +85,17 @@ fn a_guarded_server_asks_for_a_login() {
             vec![login(b"\0ann\0bad"), login(b"\0ann\0s3c"), asked(0x0a)],
             vec![refused(0x21), said(0x21, b"Authenticated"), said(0x0a, b"")],
             false,
+        ),
+        (
+            vec![login(b"\0ann\0s3c"), asked(0x20), asked(0x0a)],
+            vec![said(0x21, b"Authenticated"), said(0x20, b"PLAIN"), said(0x0a, b"")],
+            false,
+        ),
+        // Who fails is nobody again.
+        (
+            vec![login(b"\0ann\0s3c"), login(b"\0ann\0bad"), asked(0x0a)],
+            vec![said(0x21, b"Authenticated"), refused(0x21), refused(0x0a)],
+            true,
         ),
         (
             vec![packet(0x80, 0x21, 0, 1, 0, [b"", b"CRAM-MD5", b"ann s3c"])],

@@ -148,3 +148,92 @@ fn a_dump_tells_of_each_item_as_memcached_does() {
         assert_eq!(told(&ours), expected, "{io:?}");
     }
 }
+
+/// Each command counts as what memcached counts it for.
+#[test]
+fn commands_are_counted_as_memcached_counts_them() {
+    const COUNTED: [&str; 20] = [
+        "cmd_get",
+        "cmd_set",
+        "cmd_flush",
+        "cmd_touch",
+        "cmd_meta",
+        "get_hits",
+        "get_misses",
+        "delete_misses",
+        "delete_hits",
+        "incr_misses",
+        "incr_hits",
+        "decr_misses",
+        "decr_hits",
+        "cas_misses",
+        "cas_hits",
+        "cas_badval",
+        "touch_hits",
+        "touch_misses",
+        "store_too_large",
+        "store_no_memory",
+    ];
+    const SET: &str = "flush_all\r\nset h 0 0 1\r\nx\r\nset n 0 0 1\r\n5\r\nstats reset\r\n";
+    let counts = |target: &Target, command: &str| {
+        let request = format!("{SET}{command}\r\nstats\r\n");
+        let reply = target.exchange(request.as_bytes(), usize::MAX, false);
+        let reply = String::from_utf8_lossy(&reply).into_owned();
+        COUNTED.map(|name| {
+            let line = reply.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+            (name, line.unwrap_or_else(|| panic!("{name} in {reply}")).to_owned())
+        })
+    };
+    let (_memcached, judge) = memcached();
+    let (_server, ours) = embedded(IoMode::Events);
+    for command in [
+        "get no h",
+        "gets h",
+        "gat 9 no h",
+        "gats 9 h",
+        "touch no 9",
+        "touch h 9",
+        "mg no",
+        "mg h v",
+        "mg no T9",
+        "mg h T9",
+        "mg no N9",
+        "mg no N9 T9",
+        "mg h q",
+        "mg no q",
+        "mn",
+        "me h",
+        "me no",
+        "md no",
+        "md h",
+        "md h C1",
+        "delete no",
+        "delete h",
+        "incr no 1",
+        "incr n 1",
+        "decr no 1",
+        "decr n 1",
+        "incr h 1",
+        "ma no",
+        "ma n",
+        "ma n MD",
+        "ma no N0 J3",
+        "ma n C1",
+        "flush_all 9",
+        "add h 0 0 1\r\nx",
+        "add no 0 0 1\r\nx",
+        "replace no 0 0 1\r\nx",
+        "append h 0 0 1\r\nx",
+        "append no 0 0 1\r\nx",
+        "cas h 0 0 1 1\r\nx",
+        "cas no 0 0 1 1\r\nx",
+        "ms h 1\r\nx",
+        "ms h 1 ME\r\nx",
+        "ms no 1 MA\r\nx",
+        "ms h 1 C1\r\nx",
+        "ms no 1 C1\r\nx",
+        "set h 0 -1 1\r\nx\r\nget h",
+    ] {
+        assert_eq!(counts(&ours, command), counts(&judge, command), "{command:?}");
+    }
+}
