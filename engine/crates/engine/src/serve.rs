@@ -1,6 +1,7 @@
 //! The verb `serve`: the embedded server as a process; with a script, the fidelity server.
 
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use cachemark_server::{Accounts, Endpoint, IoMode, Settings, State, Tls, start};
-use cachemark_storage::Store;
+use cachemark_storage::{LIMIT_BYTES_LEAST, Store};
 use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -56,16 +57,16 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "events")]
     io: Io,
     /// Event loops; as many as CPUs by default
-    #[arg(long, value_parser = units::whole)]
+    #[arg(long, value_parser = threads)]
     threads: Option<u64>,
     /// Memory of all items (64m, 1g)
-    #[arg(long, default_value = "64m", value_parser = units::bytes)]
+    #[arg(long, default_value = "64m", value_parser = memory)]
     memory: u64,
     /// A hash table of 2 to this power slots that never grows; it grows without
     #[arg(long)]
     hash_power: Option<u32>,
-    /// The largest item (1m)
-    #[arg(short = 'I', long, default_value = "1m", value_parser = units::bytes)]
+    /// The largest item (1m), from 1k to 1g
+    #[arg(short = 'I', long, default_value = "1m", value_parser = item_size)]
     max_item_size: u64,
     /// Connections at once
     #[arg(long, default_value = "1024", value_parser = units::whole)]
@@ -90,6 +91,31 @@ impl Arguments {
         let unix = self.unix.iter().cloned().map(Endpoint::Unix);
         tcp.chain(unix).chain(self.udp.iter().cloned().map(Endpoint::Udp)).collect()
     }
+}
+
+/// More loops help no machine.
+const THREADS_MOST: u64 = 1024;
+/// memcached's own bounds of -I.
+const ITEM_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 30;
+
+fn threads(text: &str) -> Result<u64, String> {
+    let within = |count: &u64| *count <= THREADS_MOST;
+    let refused =
+        || format!("{text:?}: a loop for each CPU is enough, and {THREADS_MOST} the most");
+    units::whole(text).and_then(|count| Some(count).filter(within).ok_or_else(refused))
+}
+
+/// A store is never smaller: less is a unit forgotten.
+fn memory(text: &str) -> Result<u64, String> {
+    let within = |bytes: &u64| *bytes >= LIMIT_BYTES_LEAST as u64;
+    let refused = || format!("{text:?}: at least 64k is needed; say the unit, as in 64m");
+    units::bytes(text).and_then(|bytes| Some(bytes).filter(within).ok_or_else(refused))
+}
+
+fn item_size(text: &str) -> Result<u64, String> {
+    let within = |bytes: &u64| ITEM_BYTES.contains(bytes);
+    let refused = || format!("{text:?}: the largest item is from 1k to 1g");
+    units::bytes(text).and_then(|bytes| Some(bytes).filter(within).ok_or_else(refused))
 }
 
 #[derive(Serialize)]
@@ -119,8 +145,8 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     // Watched before the first connection, so that no signal is missed.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
     let store = Store::with_hash_power(settings.memory_bytes, arguments.hash_power)
-        .map_err(|error| format!("--hash-power: {error}"))?;
-    let state = State::new(settings, VERSION).over(store);
+        .map_err(|error| format!("--memory, --hash-power: {error}"))?;
+    let state = State::over(store, settings, VERSION);
     let state = match accounts(arguments)? {
         Some(accounts) => state.only_for(accounts),
         None => state,

@@ -21,6 +21,7 @@ use crate::state::{IoMode, State};
 use crate::stream::Stream;
 use crate::tls::Tls;
 use crate::udp::Datagrams;
+use crate::unix::{self, SocketFile};
 
 /// Between two complaints of the same.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(60);
@@ -58,7 +59,7 @@ pub struct Server {
     loops: Arc<Vec<Loop>>,
     threads: Threads,
     datagrams: Vec<Datagrams>,
-    unix_paths: Vec<PathBuf>,
+    unix_files: Vec<SocketFile>,
 }
 
 /// Bind and begin to serve.
@@ -72,7 +73,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
     for endpoint in endpoints {
         bound.bind(endpoint, state.tls())?;
     }
-    let Bound { listeners, sockets, unix_paths } = bound;
+    let Bound { listeners, sockets, unix_files } = bound;
     let tcp = listeners.iter().map(Listener::address);
     let udp = sockets.iter().map(|socket| Ok(format!("udp:{}", socket.local_addr()?)));
     let addresses = tcp.chain(udp).collect::<io::Result<Vec<_>>>().map_err(broken)?;
@@ -86,7 +87,10 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
     let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| broken(error.into()))?;
     let count = if state.settings.io == IoMode::Blocking { 0 } else { state.settings.threads };
     let loops = (0..count).map(|number| Loop::start(number, state)).collect::<io::Result<Vec<_>>>();
-    let loops = Arc::new(loops.map_err(broken)?);
+    let loops = Arc::new(loops.map_err(|error| {
+        let remedy = "lower --threads, or raise the limit (ulimit -n, ulimit -u)";
+        ServerError(format!("{count} event loops cannot be had: {error}; {remedy}"))
+    })?);
     let threads = Threads::default();
     let wake = Arc::new(wake);
     let acceptor = Acceptor {
@@ -106,7 +110,7 @@ pub fn start(endpoints: &[Endpoint], state: &Arc<State>) -> Result<Server, Serve
         loops,
         threads,
         datagrams,
-        unix_paths,
+        unix_files,
     })
 }
 
@@ -123,10 +127,7 @@ impl Server {
         if let Some(loops) = Arc::get_mut(&mut self.loops) {
             loops.iter_mut().for_each(Loop::stop);
         }
-        for path in self.unix_paths.drain(..) {
-            // It may have been removed by hand.
-            let _ = std::fs::remove_file(path);
-        }
+        self.unix_files.clear();
     }
 }
 
@@ -141,7 +142,7 @@ impl Drop for Server {
 struct Bound {
     listeners: Vec<Listener>,
     sockets: Vec<UdpSocket>,
-    unix_paths: Vec<PathBuf>,
+    unix_files: Vec<SocketFile>,
 }
 
 impl Bound {
@@ -153,9 +154,9 @@ impl Bound {
                 (address.clone(), bound)
             }
             Endpoint::Unix(path) => {
-                let bound = UnixListener::bind(path).map(|at| {
+                let bound = unix::bind(path).map(|(at, file)| {
                     self.listeners.push(Listener::Unix(at, path.clone()));
-                    self.unix_paths.push(path.clone());
+                    self.unix_files.push(file);
                 });
                 (format!("unix:{}", path.display()), bound)
             }
@@ -165,13 +166,22 @@ impl Bound {
             }
         };
         bound.map_err(|error| {
-            let remedy = match error.kind() {
-                io::ErrorKind::AddrInUse => "stop what listens there, or choose another",
-                io::ErrorKind::PermissionDenied => "choose a port above 1023 or a path of your own",
-                _ => "write host:port, or a path for --unix",
-            };
+            let remedy = remedy(endpoint, error.kind());
             ServerError(format!("cannot listen on {what}: {error}; {remedy}"))
         })
+    }
+}
+
+fn remedy(endpoint: &Endpoint, kind: io::ErrorKind) -> &'static str {
+    match (kind, endpoint) {
+        (io::ErrorKind::AddrInUse, _) => "stop what listens there, or choose another",
+        (io::ErrorKind::PermissionDenied, Endpoint::Unix(_)) => "choose a folder of your own",
+        (io::ErrorKind::PermissionDenied, _) => "choose a port above 1023",
+        (io::ErrorKind::AddrNotAvailable, _) => "choose an address that this machine has",
+        (io::ErrorKind::AlreadyExists, _) => "choose a path where nothing is",
+        (io::ErrorKind::NotFound, Endpoint::Unix(_)) => "make its folder",
+        (_, Endpoint::Unix(_)) => "choose another path",
+        _ => "write host:port",
     }
 }
 
@@ -233,7 +243,7 @@ impl Acceptor {
 
     fn admit(&mut self, number: usize, mut stream: Stream, address: String) {
         let socket = stream.as_fd().as_raw_fd();
-        let listener = self.listeners[number].address().unwrap_or_default();
+        let listener = self.listeners[number].name();
         let Some(guest) = Guest::admit(&self.state, socket, address, listener) else {
             // The peer may be gone already; the connection ends either way. To tell it through TLS
             // would need the handshake first.
@@ -250,15 +260,31 @@ impl Acceptor {
                     self.lack(&error);
                 }
             }
-            IoMode::Events | IoMode::Uring | IoMode::Busy => {
-                self.loops[self.next_loop].serve(stream, guest);
-                self.next_loop = (self.next_loop + 1) % self.loops.len();
-            }
+            IoMode::Events | IoMode::Uring | IoMode::Busy => self.hand_over(stream, guest),
+        }
+    }
+
+    /// To the next loop that has not ended; where none is left, the connection ends here.
+    fn hand_over(&mut self, stream: Stream, guest: Guest) {
+        let count = self.loops.len();
+        let mut turns = (0..count).map(|turn| (self.next_loop + turn) % count);
+        if let Some(number) = turns.find(|number| self.loops[*number].runs()) {
+            self.loops[number].serve(stream, guest);
+            self.next_loop = (number + 1) % count;
         }
     }
 }
 
 impl Listener {
+    /// As `stats conns` has it.
+    fn name(&self) -> String {
+        let address = self.address().unwrap_or_default();
+        match self {
+            Listener::Tcp(..) => format!("tcp:{address}"),
+            Listener::Unix(..) => address,
+        }
+    }
+
     fn address(&self) -> io::Result<String> {
         match self {
             Listener::Tcp(listener, _) => listener.local_addr().map(|address| address.to_string()),
@@ -279,7 +305,8 @@ impl Listener {
                 Ok((stream, format!("tcp:{from}")))
             }
             Listener::Unix(listener, _) => {
-                listener.accept().map(|(stream, _)| (Stream::Unix(stream), "unix".to_owned()))
+                let (stream, _) = listener.accept()?;
+                Ok((Stream::Unix(stream), self.name()))
             }
         }
     }

@@ -83,6 +83,11 @@ impl Loop {
         self.inbox.rouse();
     }
 
+    /// Whether it has not ended before its time.
+    pub fn runs(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Close all its connections and wait for it to end.
     pub fn stop(&mut self) {
         self.inbox.stop.store(true, Ordering::Release);

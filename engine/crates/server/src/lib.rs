@@ -33,6 +33,7 @@ mod stats;
 mod stream;
 mod tls;
 mod udp;
+mod unix;
 mod uring;
 
 pub use accept::{Endpoint, Server, ServerError, start};

@@ -71,6 +71,7 @@ pub struct State {
     pub bytes_read: AtomicU64,
     pub bytes_written: AtomicU64,
     pub flushes: AtomicU64,
+    /// `me`: memcached counts no other here.
     pub meta_commands: AtomicU64,
     pub logins: AtomicU64,
     pub failed_logins: AtomicU64,
@@ -87,9 +88,14 @@ pub struct State {
 
 impl State {
     pub fn new(settings: Settings, version: &'static str) -> State {
+        State::over(Store::new(settings.memory_bytes), settings, version)
+    }
+
+    /// The same over a store that was made already.
+    pub fn over(store: Store, settings: Settings, version: &'static str) -> State {
         State {
             settings,
-            store: Store::new(settings.memory_bytes),
+            store,
             version,
             current_connections: AtomicU64::new(0),
             total_connections: AtomicU64::new(0),
@@ -116,12 +122,6 @@ impl State {
     #[must_use]
     pub fn only_for(self, accounts: Accounts) -> State {
         State { accounts: Some(accounts), ..self }
-    }
-
-    /// The same over another store.
-    #[must_use]
-    pub fn over(self, store: Store) -> State {
-        State { store, ..self }
     }
 
     /// The same, with TLS on its TCP connections.

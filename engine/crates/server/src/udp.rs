@@ -17,6 +17,7 @@ const FRAME_BYTES: usize = 8;
 /// A datagram of a reply, with its frame.
 const DATAGRAM_BYTES_MAX: usize = 1400;
 const REQUEST_BYTES_MAX: usize = 65_536;
+const DATAGRAMS_AT_ONCE: usize = 64;
 /// Frames are counted in 16 bits.
 const REPLY_BYTES_MAX: usize = (DATAGRAM_BYTES_MAX - FRAME_BYTES) * u16::MAX as usize;
 
@@ -56,8 +57,10 @@ fn run(socket: &UdpSocket, wake: &OwnedFd, state: &State) {
         {
             return;
         }
-        // Nothing to read, or a peer that is gone: neither concerns the next datagram.
-        while let Ok((bytes, from)) = socket.recv_from(&mut room) {
+        // However many come, the end is looked for between them.
+        for _ in 0..DATAGRAMS_AT_ONCE {
+            // Nothing to read, or a peer that is gone: neither concerns the next datagram.
+            let Ok((bytes, from)) = socket.recv_from(&mut room) else { break };
             state.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
             answer(socket, &room[..bytes], from, state);
         }

@@ -4,7 +4,7 @@ mod targets;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -159,4 +159,49 @@ fn plain_text_to_a_tls_port_ends_that_connection_only() {
         stream.read_exact(&mut reply).expect("a server that answers");
         assert_eq!(&reply, b"MN\r\n");
     }
+}
+
+/// OpenSSL takes an end without this for an error.
+#[test]
+fn tls_says_that_it_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tls = certificate(folder.path());
+    for io in [IoMode::Blocking, IoMode::Events, IoMode::Busy] {
+        let server = serve(io, Endpoint::Tcp("127.0.0.1:0".to_owned()), Some(&tls));
+        let mut stream = connect(&server, folder.path());
+        stream.write_all(b"mn\r\nquit\r\n").expect("a server that reads");
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).expect("an end that was told of");
+        assert_eq!(reply, b"MN\r\n", "{io:?}");
+        let mut stream = connect(&server, folder.path());
+        stream.write_all(b"mn\r\n").expect("a server that reads");
+        stream.conn.send_close_notify();
+        stream.flush().expect("a server that reads");
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).expect("an end that was told of");
+        assert_eq!(reply, b"MN\r\n", "{io:?}");
+    }
+}
+
+#[test]
+fn the_file_of_a_unix_socket_is_taken_over_only_where_nobody_listens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    let state = || Arc::new(State::new(targets::settings(IoMode::Events), targets::VERSION));
+    let refused = |endpoints: &[Endpoint]| start(endpoints, &state()).err().expect("a refusal").0;
+    let here = [Endpoint::Unix(path.clone())];
+    // As a server that was killed leaves it.
+    drop(UnixListener::bind(&path).expect("a socket"));
+    let server = start(&here, &state()).expect("a server");
+    let error = refused(&here);
+    assert!(error.contains("in use") && error.contains("stop what listens there"), "{error}");
+    drop(server);
+    assert!(!path.exists());
+    let error = refused(&[here[0].clone(), Endpoint::Udp("nowhere".to_owned())]);
+    assert!(error.contains("udp:nowhere") && error.contains("write host:port"), "{error}");
+    assert!(!path.exists());
+    std::fs::write(&path, "a text").expect("a file");
+    let error = refused(&here);
+    assert!(error.contains("no socket; choose a path where nothing is"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "a text");
 }

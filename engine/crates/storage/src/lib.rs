@@ -77,6 +77,7 @@ mod writer;
 pub use counters::Counters;
 pub use entry::{Content, Entry};
 pub use item::{Item, Marks};
+pub use layout::LIMIT_BYTES_LEAST;
 pub use rules::{Arithmetic, Deletion, Mode, Outcome, expires_s};
 pub use shared::InPlace;
 pub use store::{Store, Usage};

@@ -50,7 +50,10 @@ impl Store {
     /// The same with a table of 2 to this power slots that never grows, if one is given.
     pub fn with_hash_power(limit_bytes: usize, hash_power: Option<u32>) -> Result<Store, String> {
         let geometry = Geometry::new(limit_bytes, hash_power)?;
-        let memory = Memory::anonymous(geometry.length()).map_err(|error| error.to_string())?;
+        let memory = Memory::anonymous(geometry.length()).map_err(|error| {
+            let mebibytes = geometry.limit_bytes >> 20;
+            format!("no range of addresses for {mebibytes} MiB: {error}; give it less memory")
+        })?;
         let store = Store::over(memory, geometry, false);
         store.lay_out().map_err(|error| error.to_string())?;
         Ok(store)

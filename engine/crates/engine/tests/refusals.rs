@@ -1,0 +1,33 @@
+//! What `serve` is not willing to start with: each is one error that names the place and the remedy.
+
+use std::process::{Command, Stdio};
+
+const REFUSED: [(&[&str], &str); 12] = [
+    (&["--memory", "64"], "say the unit, as in 64m"),
+    (&["--memory", "100000g"], "give it less memory"),
+    (&["--hash-power", "24"], "give less of it, or more memory"),
+    (&["--hash-power", "9"], "from 10 to 32"),
+    (&["-I", "1023"], "from 1k to 1g"),
+    (&["-I", "2g"], "from 1k to 1g"),
+    (&["--threads", "1025"], "1024 the most"),
+    (&["--max-connections", "0"], "at least 1"),
+    (&["--udp", "127.0.0.1"], "write host:port"),
+    (&["--unix", "/nowhere/at/all"], "make its folder"),
+    (&["--auth-file", "/nowhere"], "--auth-file /nowhere"),
+    (&["--tls-cert", "/nowhere", "--tls-key", "/nowhere"], "TLS: /nowhere"),
+];
+
+#[test]
+fn what_it_cannot_start_with_is_told() {
+    for (arguments, told) in REFUSED {
+        let run = Command::new(env!("CARGO_BIN_EXE_cachemark-engine"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .expect("the engine");
+        let error = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(run.stdout.is_empty() && error.contains(told), "{arguments:?}: {error}");
+    }
+}
