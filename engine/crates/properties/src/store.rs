@@ -50,9 +50,11 @@ fn end(exptime: i64, now_s: u32) -> Option<i64> {
     }
 }
 
+/// As C's strtoull reads it; Rust takes a plus too.
 fn number(value: &[u8]) -> Option<u64> {
-    let mut words = value.trim_ascii_start().split(u8::is_ascii_whitespace);
-    let word = words.next().filter(|word| word.iter().all(u8::is_ascii_digit))?;
+    let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
+    let begin = value.iter().position(|byte| !blank(byte))?;
+    let word = value[begin..].split(|byte| *byte == 0 || blank(byte)).next()?;
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
