@@ -16,7 +16,9 @@ from msgspec import Meta
 
 from cachemark.errors import UNREADABLE, UsageError
 
-Positive = Annotated[int, Meta(ge=1)]
+# No count or time of an experiment comes near; beyond 64 bits JSON would carry it as a fraction.
+_MOST = 2**40
+Positive = Annotated[int, Meta(ge=1, le=_MOST)]
 # What noise of the machine does to a trial: `auto`: see verdict/noise.py.
 NoisePolicy = Literal["auto", "refuse", "note"]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -102,8 +104,8 @@ class Workload(Frozen, frozen=True, kw_only=True):
     )
     fill_percent: Annotated[float, Meta(gt=0, lt=100)] | None = None
     ops: Positive | None = None
-    warmup_ms: Annotated[int, Meta(ge=0)] | None = None
-    loads: list[str] | None = None
+    warmup_ms: Annotated[int, Meta(ge=0, le=_MOST)] | None = None
+    loads: Annotated[list[str], Meta(min_length=1)] | None = None
 
 
 def longest_run(workload: Workload) -> int:
@@ -149,7 +151,7 @@ class Timing(Frozen, frozen=True, kw_only=True):
     `ready_ms`, or says nothing for `silence_ms` during a run, is given up.
     """
 
-    warmup_ms: Annotated[int, Meta(ge=0)] = 500
+    warmup_ms: Annotated[int, Meta(ge=0, le=_MOST)] = 500
     measure_ms: Positive = 1000
     timeout_ms: Positive = 1000
     ready_ms: Positive = 30_000
@@ -312,6 +314,7 @@ def _check_load(load_: Load, where: str) -> None:
 
 # msgspec names a place as `$.workloads[0].keys.count`, or `$.workloads[...]` inside a mapping.
 _PLACE = re.compile(r" - at `\$?(?:key in )?(?P<path>[^`]*)`$")
+_HEADER = re.compile(r"(?:(?P<array>\[\[)|\[)\s*(?P<name>[\w-]+)\s*[.\]]")
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
 
 
@@ -354,15 +357,22 @@ def _line_of(path: str, text: str) -> int | None:
     if not names:
         return None
     index = next((int(part) for part in parts if part.isdigit()), 0)
-    seen = -1
+    key = re.compile(rf"(^|[\[{{,.\s]){re.escape(names[-1])}\s*(=|\])")
+    section, seen = "", -1
     best: int | None = None
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
-        if re.match(rf"\[\[\s*{re.escape(names[0])}\s*\]\]", stripped):
-            seen += 1
-            if seen == index:
-                best = number
-        inside = seen in (-1, index)
-        if inside and re.search(rf"(^|[\[{{,.\s]){re.escape(names[-1])}\s*(=|\])", stripped):
+        header = _HEADER.match(stripped)
+        if header:
+            section = header["name"]
+            if section == names[0] and header["array"]:
+                seen += 1
+        if section == names[0]:
+            inside = seen in (-1, index)
+            best = best or (number if inside else None)
+        else:
+            # Before all tables: a setting of its own, or a table written on one line.
+            inside = not section and (len(names) == 1 or stripped.startswith(names[0]))
+        if inside and key.search(stripped):
             return number
     return best

@@ -276,6 +276,9 @@ def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -
         (["run", "experiment.toml", "--rate", "-1"], "--rate: Expected `float` > 0.0"),
         (["run", "experiment.toml", "--rate", "10"], "a closed loop has no rate"),
         (["run", "experiment.toml", "--threads", "0"], "--threads: Expected `int` >= 1"),
+        (["run", "experiment.toml", "--threads", "-1"], "--threads: Expected `int` >= 1"),
+        (["run", "experiment.toml", "--threads", "9" * 30], "--threads: Expected `int` <="),
+        (["run", "experiment.toml", "--server", "cluster:-1:embedded"], "'cluster:-1:embedded'"),
         (["run", "experiment.toml", "--blocks", "many"], "many"),
         (["run", "experiment.toml", "--worker-cpus", "999"], "CPU 999 cannot be used here"),
         (["run", "experiment.toml", "--workload", "none"], "it has: mixed"),
@@ -293,7 +296,7 @@ def test_bad_input_is_one_clear_error(
     assert ended.returncode == 2, ended.stdout + ended.stderr
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert not list(tmp_path.glob("results/*/outcomes.jsonl"))
+    assert not list(tmp_path.glob("results/*"))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _status(arguments: list[str]) -> int:
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    errors = Console(emoji=False, stderr=True, highlight=False, soft_wrap=True)
     try:
         status = app(
             arguments, exit_on_error=False, print_error=False, result_action="return_value"

@@ -61,7 +61,7 @@ def calibrate(
         worker_cpus=worker_cpus,
     )
     facts = host.facts()
-    console = Console(stderr=True, highlight=False)
+    console = Console(emoji=False, stderr=True, highlight=False)
     found: list[Calibration] = []
     for spec in asked:
         with TemporaryDirectory(prefix="cachemark-") as folder, console.status(spec.text) as status:

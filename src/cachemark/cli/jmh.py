@@ -89,7 +89,7 @@ def jmh(
     usable = host.usable_cpus()
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
     cpus = host.placement(wanted, usable, host.cores(usable))
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    errors = Console(emoji=False, stderr=True, highlight=False, soft_wrap=True)
     tell = _tell if verbose else None
     measured: list[Measured] = []
     for number, spec in enumerate(specs, 1):

@@ -16,7 +16,7 @@ _PIPED_COLUMNS = 240
 
 def console(*, stderr: bool = False) -> Console:
     """Stdout or stderr, as wide as the terminal; where there is none, wide enough for any table."""
-    return Console(stderr=stderr, highlight=False, width=columns() or _PIPED_COLUMNS)
+    return Console(emoji=False, stderr=stderr, highlight=False, width=columns() or _PIPED_COLUMNS)
 
 
 def columns() -> int | None:

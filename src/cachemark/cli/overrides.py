@@ -158,10 +158,9 @@ def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]
     alike = [load for load in all_loads if _bare(load) == _bare(old)]
     stem = re.sub(r"-?[0-9]+-threads$", "", _renamed_wire(alike[0], overrides.wire))
     prefix = f"{stem}-" if stem and len(alike) < len(all_loads) else ""
-    return [
-        _replace(base, name=f"{prefix}{threads}-threads", threads=threads)
-        for threads in overrides.threads
-    ]
+    # The count first: a name made of a wrong one would be refused in its stead.
+    counted = [_replace(base, threads=threads) for threads in overrides.threads]
+    return [_replace(load, name=f"{prefix}{load.threads}-threads") for load in counted]
 
 
 def _renamed_wire(load: Load, wire: str | None) -> str:

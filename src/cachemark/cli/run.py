@@ -70,6 +70,8 @@ def run(
     if dry_run:
         _print_plan(planned)
         return 0
+    # What cannot be placed or written is said before there is a folder for it.
+    host.placement(planned.placement, host.usable_cpus())
     with TemporaryDirectory(prefix="cachemark-") as folder:
         TapeShelf(parties.engine, Path(folder)).check(planned)
     made = create(kept.out, planned, host=host.facts(), command=shlex.join(sys.argv))
@@ -101,12 +103,12 @@ def _parties(experiment: Experiment) -> Parties:
 
 
 def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
-    console = Console(stderr=True)
+    console = Console(emoji=False, stderr=True)
     total = len(plan(experiment))
+    trials = "1 trial" if total == 1 else f"{total} trials"
     blocks = "1 block" if experiment.blocks == 1 else f"{experiment.blocks} blocks"
     console.print(
-        f"{experiment.name}: {total} trials, {blocks}, "
-        f"seed {experiment.seed}, kept in {run_.folder}",
+        f"{experiment.name}: {trials}, {blocks}, seed {experiment.seed}, kept in {run_.folder}",
         highlight=False,
         soft_wrap=True,
     )

@@ -27,7 +27,7 @@ def setup(
     Where a toolchain is missing it says how to get it, and goes on. The exit status is 1 when a
     build failed, or a language that was named is missing.
     """
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(emoji=False, highlight=False, soft_wrap=True)
     states = []
     for shop in workshops(workers_folder(), languages):
         built = build(shop)

@@ -19,7 +19,7 @@ _DISPENSABLE = ("p", "n", "baseline", "other")
 def render(compared: Compared, width: int | None) -> str:
     """The comparison as text of at most `width` columns."""
     file = io.StringIO()
-    console = Console(file=file, width=width or _WIDTH, highlight=False, no_color=True)
+    console = Console(emoji=False, file=file, width=width or _WIDTH, highlight=False, no_color=True)
     for line in [*head(compared), shared(compared)]:
         if line:
             console.print(escape(line))

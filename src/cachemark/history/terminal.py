@@ -22,7 +22,7 @@ _DISPENSABLE = (
 def render(history: History, width: int | None) -> str:
     """The history as text of at most `width` columns."""
     file = io.StringIO()
-    console = Console(file=file, width=width or _WIDTH, highlight=False, no_color=True)
+    console = Console(emoji=False, file=file, width=width or _WIDTH, highlight=False, no_color=True)
     for title, table in tables(history):
         if title:
             console.print(escape(title))

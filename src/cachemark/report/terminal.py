@@ -19,7 +19,9 @@ _SHORT = 32
 
 def render(report: Report, width: int | None) -> str:
     """The report as text of at most `width` columns."""
-    console = Console(file=io.StringIO(), width=width or _WIDTH, highlight=False, no_color=True)
+    console = Console(
+        emoji=False, file=io.StringIO(), width=width or _WIDTH, highlight=False, no_color=True
+    )
     say = console.print
     say(escape(report.header.experiment.question))
     for group in report.groups:
