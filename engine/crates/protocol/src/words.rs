@@ -91,16 +91,39 @@ fn below(chunk: u64, number: u8) -> u64 {
     chunk.wrapping_sub(u64::from_le_bytes([number; 8])) & !chunk & u64::from_le_bytes([0x80; 8])
 }
 
+/// A decimal number that fits 64 bits, as C reads it (strtoull(3)): it may have a plus, and a minus
+/// where what it makes of the number, modulo 2^64, is below 2^63.
+#[inline]
+pub fn unsigned(word: &[u8]) -> Option<u64> {
+    match word {
+        [b'+', digits @ ..] => natural(digits),
+        [b'-', digits @ ..] => {
+            natural(digits).map(u64::wrapping_neg).filter(|number| *number <= i64::MAX as u64)
+        }
+        digits => natural(digits),
+    }
+}
+
+/// The same of a number that may be negative (strtoll(3)).
+#[inline]
+pub fn signed(word: &[u8]) -> Option<i64> {
+    match word {
+        [b'-', digits @ ..] => {
+            natural(digits).and_then(|number| 0_i64.checked_sub_unsigned(number))
+        }
+        word => unsigned(word).and_then(|number| i64::try_from(number).ok()),
+    }
+}
+
 /// No number of so few digits is too large for 64 bits.
 const DIGITS_SAFE: usize = 19;
 
-/// A decimal number that fits 64 bits.
 #[inline]
-pub fn unsigned(word: &[u8]) -> Option<u64> {
-    if word.is_empty() {
+fn natural(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
         return None;
     }
-    let (safe, rest) = word.split_at(word.len().min(DIGITS_SAFE));
+    let (safe, rest) = digits.split_at(digits.len().min(DIGITS_SAFE));
     let mut sum = 0_u64;
     for byte in safe {
         sum = sum * 10 + u64::from(digit(*byte)?);
@@ -111,14 +134,6 @@ pub fn unsigned(word: &[u8]) -> Option<u64> {
 #[inline]
 fn digit(byte: u8) -> Option<u8> {
     Some(byte.wrapping_sub(b'0')).filter(|digit| *digit <= 9)
-}
-
-#[inline]
-pub fn signed(word: &[u8]) -> Option<i64> {
-    match word.strip_prefix(b"-") {
-        Some(digits) => unsigned(digits).and_then(|n| i64::try_from(n).ok()).map(|n| -n),
-        None => unsigned(word).and_then(|n| i64::try_from(n).ok()),
-    }
 }
 
 #[cfg(test)]
@@ -145,9 +160,21 @@ mod tests {
         }
 
         #[test]
-        fn numbers_are_read_as_the_library_reads_them(text in "[0-9]{1,24}|[0-9/:-]{1,6}") {
-            let expected = text.parse().ok().filter(|_: &u64| !text.starts_with('+'));
-            prop_assert_eq!(unsigned(text.as_bytes()), expected);
+        fn numbers_are_read_as_the_library_reads_them(text in "[+-]?[0-9]{1,24}|[0-9/:+-]{1,6}") {
+            let word = text.as_bytes();
+            prop_assert_eq!(signed(word), text.parse().ok());
+            if !text.starts_with('-') {
+                prop_assert_eq!(unsigned(word), text.parse().ok());
+            }
+        }
+    }
+
+    #[test]
+    fn a_minus_is_read_as_c_reads_it() {
+        let numbers = [("-0", Some(0)), ("-1", None), ("-9223372036854775808", None)];
+        let wrapped = [("-18446744073709551615", Some(1)), ("-18446744073709551616", None)];
+        for (text, number) in numbers.into_iter().chain(wrapped) {
+            assert_eq!(unsigned(text.as_bytes()), number, "{text}");
         }
     }
 }
