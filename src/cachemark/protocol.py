@@ -104,7 +104,11 @@ class Run(Message, frozen=True, kw_only=True, tag="run"):
 
     phase: Annotated[Phase, Meta(description="only `measure` is reported")]
     start_unix_ns: Annotated[
-        int, Meta(description="planned start, ns since the epoch; 0 or past: at once")
+        int,
+        Meta(
+            description="planned start, ns since the epoch; 0 or past: as soon as all is ready, so "
+            "that neither a collection of garbage nor room for figures takes time of the window"
+        ),
     ] = 0
     ops: Annotated[int | None, Meta(description="end after this many operations")] = None
     duration_ms: Annotated[int | None, Meta(description="end after this long")] = None

@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 const COARSE_NS = 2e6; // a timer of Node is one of milliseconds, and late by one or two
 const FINE_NS = 0.15e6; // a thread that is put to sleep is late by some 0.1 ms
 const LOOK_NS = 20e6; // a wait looks this often whether it is still wanted
-const AHEAD_NS = 5e6; // lanes need a moment to be there before a window begins
+const AHEAD_NS = 20e6; // lanes need a moment to be there before a window begins
 
 /** Monotonic, in ns, as a double: exact to less than a ns for weeks. */
 export const clock = () => performance.now() * 1e6;
@@ -25,13 +25,18 @@ export function nap(untilNs) {
 
 /** When a run begins and what ends it. Its end moves to now when the run is stopped. */
 export class Window {
-  constructor(startUnixNs, durationMs, timeoutNs) {
-    const unixNs = (performance.timeOrigin + performance.now()) * 1e6;
-    this.startNs = clock() + Math.max(AHEAD_NS, startUnixNs - unixNs);
+  constructor(durationMs, timeoutNs) {
+    this.startNs = this.endNs = Infinity;
     this.durationNs = durationMs === null ? Infinity : durationMs * 1e6;
-    this.endNs = this.startNs + this.durationNs;
     this.timeoutNs = timeoutNs;
     this.stopped = false;
+  }
+
+  /** Set its start, once all is ready: what takes longer than lanes need would be time of the window. */
+  plan(startUnixNs) {
+    const unixNs = (performance.timeOrigin + performance.now()) * 1e6;
+    this.startNs = clock() + Math.max(AHEAD_NS, startUnixNs - unixNs);
+    if (!this.stopped) this.endNs = this.startNs + this.durationNs;
   }
 
   stop() {

@@ -12,14 +12,18 @@ const MOST_SLICES = 4 * SLICES;
 const sectionOf = (slice) => Math.min(Math.floor(slice / SECTION_SLICES), SECTIONS - 1);
 
 export class Course {
-  /** Of a window that begins then and lasts so long, or for ever: then it has no slices. */
-  constructor(startNs, durationNs) {
-    this.startNs = startNs;
+  /** Of a window that lasts so long, or for ever: then it has no slices. */
+  constructor(durationNs) {
     this.sliceNs = Number.isFinite(durationNs) ? Math.floor(durationNs / SLICES) : 0;
-    this.endNs = this.sliceNs > 0 ? startNs + this.sliceNs : Infinity;
     this.at = 0;
     this.ok = new Float64Array(MOST_SLICES);
     this.responseNs = new Float64Array(MOST_SLICES);
+  }
+
+  /** The window begins then. */
+  begin(startNs) {
+    this.startNs = startNs;
+    this.endNs = this.sliceNs > 0 ? startNs + this.sliceNs : Infinity;
   }
 
   /** Go on to the slice that an instant is in; its section. */

@@ -70,14 +70,16 @@ export class Player {
   begin(request) {
     const { tape, timeoutMs } = this.setup;
     const prefill = request.phase === 'prefill';
-    const window = new Window(request.start_unix_ns ?? 0, request.duration_ms ?? null, timeoutMs * 1e6);
+    const window = new Window(request.duration_ms ?? null, timeoutMs * 1e6);
     const limit = prefill ? null : (request.ops ?? null);
-    this.lanes.forEach((lane, t) => lane.begin(prefill, part(limit, t, this.lanes.length), window.startNs));
     const Loop = tape.times !== null && !prefill ? OpenRun : ClosedRun;
     this.run = new Loop(this.calls, kindsOf(tape, prefill), window);
     if (this.inProcess) this.run.timeoutNs = Infinity; // with no server to wait for, nothing is late
     this.quiet = !prefill && [...tape.kinds].some((kind) => kind % 2 === 1);
     globalThis.gc?.(); // what came before is not the run's to clear away
+    window.plan(request.start_unix_ns ?? 0);
+    this.run.begin();
+    this.lanes.forEach((lane, t) => lane.begin(prefill, part(limit, t, this.lanes.length), window.startNs));
     return this.run;
   }
 

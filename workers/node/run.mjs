@@ -17,7 +17,7 @@ class Run {
     this.window = window;
     this.timeoutNs = window.timeoutNs;
     this.open = open;
-    this.course = new Course(window.startNs, window.durationNs);
+    this.course = new Course(window.durationNs);
     this.sections = [];
     for (let i = 0; i < (this.course.sliceNs > 0 ? SECTIONS : 1); i++) {
       this.sections[i] = [];
@@ -26,13 +26,18 @@ class Run {
     this.tallies = this.sections[0]; // of the section that is going on
     this.lags = open ? new Times() : null;
     this.active = this.peak = this.bound = this.unsent = 0;
-    this.endedNs = window.startNs;
     this.over = new Promise((resolve, reject) => {
       this.finish = resolve;
       this.fail = reject;
     });
     this.over.catch(() => {}); // it may fail before anybody waits for it
     for (const call of calls) call.run = this;
+  }
+
+  /** The window's start is known. */
+  begin() {
+    this.course.begin(this.window.startNs);
+    this.endedNs = this.window.startNs;
   }
 
   note(call, now, fault) {

@@ -118,6 +118,7 @@ class Worker:
         if self._player is None:
             return failed("protocol", "run before prepare")
         player, results = self._player, queue.SimpleQueue()
+        player.clear_away()
         window = player.window(request.get("start_unix_ns", 0), request.get("duration_ms"))
 
         def play(request):

@@ -10,7 +10,7 @@ from cachemark.calibrate.value import Calibration
 from cachemark.clients import NATIVE
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
-from cachemark.plan import is_again
+from cachemark.plan import is_again, plan
 from cachemark.report import audit as audited
 from cachemark.report import calibration, disturbance, emcache, loops, published, within
 from cachemark.report.format import interval, number, time
@@ -54,6 +54,7 @@ def build(
         missing=[summary for summary in summaries if not _ran(summary)],
         rejected=_rejected(played),
         notes=[
+            *_unplayed(experiment, outcomes),
             *_notes(experiment, summaries),
             *disturbance.notes(outcomes),
             *disturbance.against_themselves(groups),
@@ -266,6 +267,17 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
     for summary in summaries:
         notes += [f"{summary.cell.client}: {note}" for note in summary.notes]
     return list(dict.fromkeys(notes))
+
+
+def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
+    """That a run was broken off: its cells may have fewer trials than others, or none."""
+    planned = len(plan(experiment))
+    played = len({outcome.trial.index for outcome in outcomes})
+    if played >= planned:
+        return []
+    return [
+        f"{played} of {planned} trials were played: `cachemark run --resume` goes on with the rest."
+    ]
 
 
 def _too_few(summaries: list[CellSummary]) -> list[str]:

@@ -159,8 +159,10 @@ pub struct Client {
     lanes: Box<dyn Lanes>,
 }
 
-/// Threads need a moment to be there before a window begins.
-const START_AHEAD_NS: u64 = 1_000_000;
+/// Threads need a moment to be there, with room for what they will note, before a window begins: this
+/// and so much for each.
+const START_AHEAD_NS: u64 = 10_000_000;
+const START_AHEAD_THREAD_NS: u64 = 5_000_000;
 /// "For ever", short enough that sums of instants do not overflow.
 const FAR_NS: u64 = u64::MAX / 4;
 
@@ -213,7 +215,7 @@ impl Client {
         if let Some(reason) = udp::refusal_of(limits, &self.configuration, &self.tape) {
             return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
         }
-        let mut window = window_of(limits, self.configuration.timeout);
+        let mut window = window_of(limits, self.configuration.timeout, self.configuration.threads);
         if control.shared.intervals.is_some() {
             window.section_ns = None; // a tally that is handed over has no parts
         }
@@ -240,12 +242,11 @@ impl Client {
 }
 
 /// When a phase begins and ends.
-pub(crate) fn window_of(limits: Limits, timeout: Duration) -> Window {
+pub(crate) fn window_of(limits: Limits, timeout: Duration, threads: usize) -> Window {
+    let ahead_ns = START_AHEAD_NS + START_AHEAD_THREAD_NS * threads as u64;
     let (start_in_ns, duration_ns) = match limits {
-        Limits::Prefill => (START_AHEAD_NS, None),
-        Limits::Play { start_in_ns, duration_ns, .. } => {
-            (start_in_ns.max(START_AHEAD_NS), duration_ns)
-        }
+        Limits::Prefill => (0, None),
+        Limits::Play { start_in_ns, duration_ns, .. } => (start_in_ns.max(ahead_ns), duration_ns),
     };
     let start_ns = Monotonic.now_ns() + start_in_ns;
     Window {

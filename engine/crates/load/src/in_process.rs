@@ -59,7 +59,7 @@ impl InProcess {
 
     /// Play one phase on all threads; blocks until it is over.
     pub fn run(&mut self, limits: Limits, control: &Control) -> Session {
-        let window = window_of(limits, Duration::ZERO);
+        let window = window_of(limits, Duration::ZERO, self.threads);
         let before = cpu_times();
         let shared = &*control.shared;
         let (store, tape) = (&*self.store, &*self.tape);

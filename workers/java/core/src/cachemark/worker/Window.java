@@ -5,8 +5,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /** When a run begins and what ends it; shared by its lanes. */
 final class Window {
-    /** Lanes need a moment to be there before a window begins. */
-    private static final long START_AHEAD_NS = 5_000_000;
+    /** Lanes need a moment to be there before a window begins; their threads' first steps are slow. */
+    private static final long START_AHEAD_NS = 20_000_000;
     /** A sleep is late by some tens of µs; the rest of a wait is spent asking the clock. */
     private static final long SPIN_NS = 100_000;
     /** A wait looks this often whether it is still wanted. */
