@@ -8,10 +8,10 @@ import sys
 from types import FrameType
 
 import cyclopts
-from rich.console import Console
 
 from cachemark import __version__
 from cachemark.errors import TrialError, UsageError
+from cachemark.plain import plain_console
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _status(arguments: list[str]) -> int:
-    errors = Console(emoji=False, stderr=True, highlight=False, soft_wrap=True)
+    errors = plain_console(stderr=True, soft_wrap=True)
     try:
         status = app(
             arguments, exit_on_error=False, print_error=False, result_action="return_value"

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter, validators
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -20,6 +19,7 @@ from cachemark.cli.output import console
 from cachemark.clients import NATIVE, parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.experiment import Placement
+from cachemark.plain import plain_console
 from cachemark.report.calibration import columns, row
 from cachemark.tapes import TapeShelf
 
@@ -61,7 +61,7 @@ def calibrate(
         worker_cpus=worker_cpus,
     )
     facts = host.facts()
-    console = Console(emoji=False, stderr=True, highlight=False)
+    console = plain_console(stderr=True)
     found: list[Calibration] = []
     for spec in asked:
         with TemporaryDirectory(prefix="cachemark-") as folder, console.status(spec.text) as status:

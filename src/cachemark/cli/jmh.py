@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 from cyclopts.validators import Number
-from rich.console import Console
 from rich.table import Table
 
 from cachemark import host, process
@@ -19,6 +18,7 @@ from cachemark.clients import parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.experiment import Placement
 from cachemark.jmh import COLUMNS, Measured, Mode, Operation, Settings, jar, measure, rows
+from cachemark.plain import plain_console
 
 _ONE = Number(gte=1)
 _NOTES = (
@@ -89,7 +89,7 @@ def jmh(
     usable = host.usable_cpus()
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
     cpus = host.placement(wanted, usable, host.cores(usable))
-    errors = Console(emoji=False, stderr=True, highlight=False, soft_wrap=True)
+    errors = plain_console(stderr=True, soft_wrap=True)
     tell = _tell if verbose else None
     measured: list[Measured] = []
     for number, spec in enumerate(specs, 1):

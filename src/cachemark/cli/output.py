@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from cachemark.errors import UsageError
+from cachemark.plain import plain_console
 
 # What is piped is for programs and for reading later: no row of a table is folded.
 _PIPED_COLUMNS = 240
@@ -16,7 +17,7 @@ _PIPED_COLUMNS = 240
 
 def console(*, stderr: bool = False) -> Console:
     """Stdout or stderr, as wide as the terminal; where there is none, wide enough for any table."""
-    return Console(emoji=False, stderr=stderr, highlight=False, width=columns() or _PIPED_COLUMNS)
+    return plain_console(stderr=stderr, width=columns() or _PIPED_COLUMNS)
 
 
 def columns() -> int | None:

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
-from rich.console import Console
 
 from cachemark import host, process, suites
 from cachemark.campaign import Parties, run_campaign
@@ -22,6 +21,7 @@ from cachemark.clients import parse_client, registry
 from cachemark.errors import UsageError
 from cachemark.experiment import Experiment
 from cachemark.outcome import Outcome
+from cachemark.plain import plain_console
 from cachemark.plan import AGAIN, NO_SERVER, plan, players
 from cachemark.presets import expand
 from cachemark.report import render
@@ -103,7 +103,7 @@ def _parties(experiment: Experiment) -> Parties:
 
 
 def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
-    console = Console(emoji=False, stderr=True)
+    console = plain_console(stderr=True)
     total = len(plan(experiment))
     trials = "1 trial" if total == 1 else f"{total} trials"
     blocks = "1 block" if experiment.blocks == 1 else f"{experiment.blocks} blocks"

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark.clients import workers_folder
+from cachemark.plain import plain_console
 from cachemark.workshop import Built, Workshop, build, install_packages, workshops
 
 _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
@@ -27,7 +28,7 @@ def setup(
     Where a toolchain is missing it says how to get it, and goes on. The exit status is 1 when a
     build failed, or a language that was named is missing.
     """
-    console = Console(emoji=False, highlight=False, soft_wrap=True)
+    console = plain_console(soft_wrap=True)
     states = []
     for shop in workshops(workers_folder(), languages):
         built = build(shop)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
 from rich.markup import escape
 
 from cachemark.compare.tables import head, lists, shared, tables, tally
 from cachemark.compare.value import Compared
+from cachemark.plain import plain_console
 from cachemark.report.terminal import draw
 
 _WIDTH = 120
@@ -19,7 +19,7 @@ _DISPENSABLE = ("p", "n", "baseline", "other")
 def render(compared: Compared, width: int | None) -> str:
     """The comparison as text of at most `width` columns."""
     file = io.StringIO()
-    console = Console(emoji=False, file=file, width=width or _WIDTH, highlight=False, no_color=True)
+    console = plain_console(file=file, width=width or _WIDTH, no_color=True)
     for line in [*head(compared), shared(compared)]:
         if line:
             console.print(escape(line))

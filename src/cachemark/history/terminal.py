@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
 from rich.markup import escape
 
 from cachemark.history.tables import notes, tables
 from cachemark.history.value import History
+from cachemark.plain import plain_console
 from cachemark.report.terminal import draw
 
 _WIDTH = 120
@@ -22,7 +22,7 @@ _DISPENSABLE = (
 def render(history: History, width: int | None) -> str:
     """The history as text of at most `width` columns."""
     file = io.StringIO()
-    console = Console(emoji=False, file=file, width=width or _WIDTH, highlight=False, no_color=True)
+    console = plain_console(file=file, width=width or _WIDTH, no_color=True)
     for title, table in tables(history):
         if title:
             console.print(escape(title))

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from cachemark.plain import plain_console
 from cachemark.report.tables import Table, itself, kinds, ranking, title
 from cachemark.report.value import Report
 
@@ -19,9 +20,7 @@ _SHORT = 32
 
 def render(report: Report, width: int | None) -> str:
     """The report as text of at most `width` columns."""
-    console = Console(
-        emoji=False, file=io.StringIO(), width=width or _WIDTH, highlight=False, no_color=True
-    )
+    console = plain_console(file=io.StringIO(), width=width or _WIDTH, no_color=True)
     say = console.print
     say(escape(report.header.experiment.question))
     for group in report.groups:

@@ -99,23 +99,22 @@ const THREADS_MOST: u64 = 1024;
 const ITEM_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 30;
 
 fn threads(text: &str) -> Result<u64, String> {
-    let within = |count: &u64| *count <= THREADS_MOST;
-    let refused =
-        || format!("{text:?}: a loop for each CPU is enough, and {THREADS_MOST} the most");
-    units::whole(text).and_then(|count| Some(count).filter(within).ok_or_else(refused))
+    let why = format!("a loop for each CPU is enough, and {THREADS_MOST} the most");
+    within(1..=THREADS_MOST, units::whole(text)?, text, &why)
 }
 
 /// A store is never smaller: less is a unit forgotten.
 fn memory(text: &str) -> Result<u64, String> {
-    let within = |bytes: &u64| *bytes >= LIMIT_BYTES_LEAST as u64;
-    let refused = || format!("{text:?}: at least 64k is needed; say the unit, as in 64m");
-    units::bytes(text).and_then(|bytes| Some(bytes).filter(within).ok_or_else(refused))
+    let why = "at least 64k is needed; say the unit, as in 64m";
+    within(LIMIT_BYTES_LEAST as u64..=u64::MAX, units::bytes(text)?, text, why)
 }
 
 fn item_size(text: &str) -> Result<u64, String> {
-    let within = |bytes: &u64| ITEM_BYTES.contains(bytes);
-    let refused = || format!("{text:?}: the largest item is from 1k to 1g");
-    units::bytes(text).and_then(|bytes| Some(bytes).filter(within).ok_or_else(refused))
+    within(ITEM_BYTES, units::bytes(text)?, text, "the largest item is from 1k to 1g")
+}
+
+fn within(allowed: RangeInclusive<u64>, number: u64, text: &str, why: &str) -> Result<u64, String> {
+    if allowed.contains(&number) { Ok(number) } else { Err(format!("{text:?}: {why}")) }
 }
 
 #[derive(Serialize)]

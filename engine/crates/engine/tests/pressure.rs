@@ -114,8 +114,7 @@ fn use_small(stream: TcpStream, rounds: usize) {
 /// `VmHWM` at most, `VmRSS` now.
 fn resident_kib(pid: u32, which: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
-    let sizes = status.lines().filter_map(|line| line.split_once(':'));
-    let size = sizes.into_iter().find_map(|(name, size)| (name == which).then_some(size));
+    let size = status.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(':'));
     size.expect("a size").trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
