@@ -3,27 +3,14 @@
 
 mod awake;
 mod bench_store;
-mod cpus;
 pub mod drive;
-mod drive_errors;
-mod drive_files;
-mod drive_live;
-mod drive_play;
-mod drive_search;
-mod drive_table;
-mod drive_warnings;
 mod fidelity;
-mod messages;
 mod null;
-mod presets;
-mod scripted;
+mod options;
+mod process;
 mod serve;
-mod store_worker;
 mod tape;
-mod units;
-mod way;
 mod worker;
-mod workload;
 
 use std::process::ExitCode;
 
@@ -53,9 +40,9 @@ enum Verb {
     /// What the item store costs and keeps, beside memcached
     BenchStore(bench_store::Arguments),
     /// The floor of `serve`: answer each request with the same bytes, reading none of them
-    NullServer(null::ServerArguments),
+    NullServer(null::server::Arguments),
     /// The floor of `drive`: write ready requests, parse no reply, print the CPU time
-    NullClient(Box<null::ClientArguments>),
+    NullClient(Box<null::client::Arguments>),
 }
 
 /// Carry out what the command line says.
@@ -68,13 +55,7 @@ pub fn main() -> ExitCode {
         Verb::Fidelity(arguments) => fidelity::run(arguments),
         Verb::Awake(arguments) => awake::run(arguments),
         Verb::BenchStore(arguments) => bench_store::run(arguments),
-        Verb::NullServer(arguments) => null::run_server(arguments),
-        Verb::NullClient(arguments) => null::run_client(*arguments),
+        Verb::NullServer(arguments) => null::server::run(arguments),
+        Verb::NullClient(arguments) => null::client::run(*arguments),
     }
-}
-
-/// One line on stderr and the exit code for bad input.
-fn fail(error: String) -> ExitCode {
-    eprintln!("cachemark-engine: {error}");
-    ExitCode::from(2)
 }

@@ -13,7 +13,8 @@ use std::process::ExitCode;
 
 use comfy_table::Table;
 
-use crate::{fail, units};
+use crate::options::units;
+use crate::process::fail;
 
 #[derive(clap::Args)]
 pub struct Arguments {

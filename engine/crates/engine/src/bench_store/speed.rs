@@ -15,7 +15,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::peer::Peer;
-use crate::cpus::usable;
+use crate::options::cpus::usable;
 
 const NOW_S: u32 = 1;
 const KEYS: u64 = 10_000;

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use cachemark_scripted::{Script, Scripted, ScriptedSettings};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::serve::{self, Arguments};
+use crate::process::stop_flag;
+use crate::serve::announcement::announce;
+use crate::serve::arguments::Arguments;
 
 /// What it calls itself: libmemcached takes no version that begins with 0, nor one with letters.
 const VERSION: &str = "1.6.99";
@@ -18,12 +17,9 @@ pub fn serve(arguments: &Arguments, path: &Path) -> Result<(), String> {
     let place = || format!("--script {}", path.display());
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", place()))?;
     let script = Script::parse(&text).map_err(|error| format!("{}: {error}", place()))?;
-    let mut settings = serve::settings(arguments);
+    let mut settings = arguments.settings();
     settings.threads = 1;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|e| e.to_string())?;
-    }
+    let stop = stop_flag(arguments.stop_with_stdin)?;
     let scripted = ScriptedSettings {
         script,
         store: settings,
@@ -32,14 +28,7 @@ pub fn serve(arguments: &Arguments, path: &Path) -> Result<(), String> {
     };
     let mut server = Scripted::listen(&arguments.endpoints(), scripted)
         .map_err(|error| format!("--listen: {error}"))?;
-    serve::announce(&server.addresses(), "scripted", &settings)?;
-    if arguments.stop_with_stdin {
-        let stop = Arc::clone(&stop);
-        std::thread::spawn(move || {
-            serve::until_stdin_ends();
-            stop.store(true, Ordering::Relaxed);
-        });
-    }
+    announce(&server.addresses(), "scripted", &settings)?;
     server.run(&stop).map_err(|error| error.to_string())?;
     match &arguments.log {
         Some(path) => write_log(path, &server),

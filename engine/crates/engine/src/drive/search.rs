@@ -6,9 +6,9 @@ use std::time::Duration;
 use cachemark_load::{Session, percentile_ns};
 use serde::Serialize;
 
-use crate::drive_live::responses;
-use crate::drive_table::time;
-use crate::units;
+use crate::drive::format::time;
+use crate::drive::totals::responses;
+use crate::options::units;
 
 /// A percentile of the response time, and what it has to be below.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,12 +4,12 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use cachemark_load::{Control, Interval, Tally, cpu_times, percentile_ns};
+use cachemark_load::{Control, Interval, cpu_times, percentile_ns};
 use cachemark_tape::Tape;
-use hdrhistogram::Histogram;
 
-use crate::drive_files::Log;
-use crate::drive_table::time;
+use crate::drive::files::Log;
+use crate::drive::format::time;
+use crate::drive::totals::{hits, responses};
 
 /// Of which phase, and what is wanted of it.
 pub struct Live<'a> {
@@ -93,23 +93,6 @@ fn line(
         line += &format!(", lag p99 {}", time(percentile_ns(&tally.lag, 99.0)));
     }
     line + &format!(", CPU {:.0} %", cpus * 100.0)
-}
-
-/// All kinds' response times together.
-pub fn responses(tally: &Tally) -> Histogram<u64> {
-    let mut kinds = tally.kinds().map(|(_, kind)| &kind.response);
-    let mut sum = kinds.next().map_or_else(empty, Clone::clone);
-    kinds.for_each(|times| sum.add(times).expect("same bounds"));
-    sum
-}
-
-fn empty() -> Histogram<u64> {
-    Histogram::new(3).expect("three digits are valid")
-}
-
-/// Keys that were found, and that were not.
-pub fn hits(tally: &Tally) -> (u64, u64) {
-    tally.kinds().fold((0, 0), |(hits, misses), (_, kind)| (hits + kind.hits, misses + kind.misses))
 }
 
 fn tell(line: &str) {

@@ -3,8 +3,8 @@
 
 use cachemark_load::{Session, percentile_ns};
 
-use crate::drive_live::{hits, responses};
-use crate::drive_table::time;
+use crate::drive::format::time;
+use crate::drive::totals::{hits, responses};
 
 /// A closed loop whose threads are this busy is limited by them.
 const BUSY: f64 = 0.95;

@@ -2,6 +2,10 @@
 //!
 //! One thread reads requests, one plays them; a run's own threads do the measuring and never write.
 
+pub mod messages;
+mod network;
+mod store;
+
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,14 +14,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use cachemark_load::{
-    Address, Client, Configuration, Control, InProcess, Limits, PrepareError, Session, WireName,
-};
-use cachemark_tape::{Tape, Verb};
+use cachemark_load::{Client, Control, InProcess, Limits, PrepareError, Session};
+use cachemark_tape::Tape;
 
-use crate::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
-use crate::store_worker::{self, Target};
-use crate::way::{Refusal, of_options};
+use crate::options::connection_options::Refusal;
+use crate::worker::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
+use crate::worker::store::Target;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -78,8 +80,8 @@ impl Worker {
         while let Ok(request) = self.requests.recv() {
             let answer = match request {
                 Ok(Request::Hello {}) => Answer::Ready(match self.target {
-                    Target::Network => hello(),
-                    target => store_worker::hello(target),
+                    Target::Network => network::hello(),
+                    target => store::hello(target),
                 }),
                 Ok(Request::Prepare(prepare)) => self.prepare(&prepare),
                 Ok(Request::Run(run)) => match self.run(&run) {
@@ -97,8 +99,8 @@ impl Worker {
     fn prepare(&mut self, prepare: &Prepare) -> Answer {
         let network = self.target == Target::Network;
         let prepared = match network {
-            true => configuration(prepare).map(Some),
-            false => store_worker::check(prepare).map(|()| None),
+            true => network::configuration(prepare).map(Some),
+            false => store::check(prepare).map(|()| None),
         };
         let configuration = match prepared {
             Ok(configuration) => configuration,
@@ -112,7 +114,7 @@ impl Worker {
         };
         let prepared = match configuration {
             Some(configuration) => Client::prepare(configuration, tape).map(Prepared::Network),
-            None => store_worker::prepare(self.target, prepare, tape).map(Prepared::InProcess),
+            None => store::prepare(self.target, prepare, tape).map(Prepared::InProcess),
         };
         match prepared {
             Ok(client) => {
@@ -183,43 +185,6 @@ fn attend(requests: &Receiver<Incoming>, end: &Receiver<()>, control: &Control) 
             Err(std::sync::mpsc::TryRecvError::Empty) => {}
         }
     }
-}
-
-fn hello() -> Ready {
-    let kinds = Verb::ALL.into_iter().flat_map(|verb| {
-        let quiet = verb.may_be_noreply().then(|| verb.kind(true));
-        std::iter::once(verb.kind(false)).chain(quiet)
-    });
-    let mut capabilities: Vec<&str> = WireName::ALL.iter().map(|wire| wire.name()).collect();
-    capabilities.extend(["threads", "pipeline", "open_loop", "unix", "cluster", "think", "course"]);
-    capabilities.extend(kinds);
-    Ready {
-        client: Some("native"),
-        library: Some("cachemark-engine"),
-        library_version: Some(env!("CARGO_PKG_VERSION")),
-        language: Some("rust"),
-        runtime: Some("native".to_owned()),
-        capabilities,
-    }
-}
-
-/// How the servers are to be spoken to.
-fn configuration(prepare: &Prepare) -> Result<Configuration, Refusal> {
-    let (hashing, way) = of_options(&prepare.wire, &prepare.options)?;
-    if prepare.servers.is_empty() {
-        return Err(Refusal::Unknown("no server".to_owned(), "name one, or several"));
-    }
-    let addresses = prepare.servers.iter().map(|server| Address::parse(server));
-    Ok(Configuration {
-        addresses: addresses.collect::<Result<_, _>>().map_err(Refusal::Failed)?,
-        hashing,
-        way,
-        threads: prepare.threads,
-        connections: prepare.connections,
-        depth: prepare.depth,
-        segment: prepare.segment,
-        timeout: Duration::from_millis(prepare.timeout_ms),
-    })
 }
 
 fn unsupported(reason: String, remedy: &str) -> Answer {

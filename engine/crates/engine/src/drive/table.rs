@@ -2,8 +2,9 @@
 
 use std::iter;
 
-use crate::drive_errors::by_kind;
-use crate::drive_search::{Point, best};
+use crate::drive::errors::by_kind;
+use crate::drive::format::time;
+use crate::drive::search::{Point, best};
 use cachemark_load::{KindTally, Session, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -115,14 +116,4 @@ fn notes(session: &Session, open_loop: bool, io: &str) -> String {
         text += &format!("generator: {cpu_us:.2} µs of CPU per operation, by {io}\n");
     }
     text
-}
-
-/// A time in the unit that suits it.
-pub fn time(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        _ => format!("{:.3} s", ns as f64 / 1e9),
-    }
 }

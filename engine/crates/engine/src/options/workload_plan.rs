@@ -1,179 +1,15 @@
-//! The arguments that describe a workload; the verbs `tape` and `drive` share them.
-//!
-//! All are optional: what is not given is the preset's, and what the preset leaves open has a
-//! default.
+//! What the workload options amount to: a workload, a schedule, a tape.
 
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Kind, Law, Order, Replay, Schedule, Step, Think, Workload,
-    WorkloadError, generate, parse_mix, parse_sequence, seconds,
+    Arrivals, KeyShape, Law, Order, Replay, Schedule, Think, Workload, WorkloadError, generate,
 };
-use cachemark_trace::{Format, Imported, import_file};
-use clap::ValueEnum;
+use cachemark_trace::{Imported, import_file};
 
-use crate::{presets, units};
-
-#[derive(Clone, Debug)]
-struct Mix(Vec<Kind>);
-
-fn mix(text: &str) -> Result<Mix, WorkloadError> {
-    parse_mix(text).map(Mix)
-}
-
-#[derive(Clone, Debug)]
-struct Sequence(Vec<Step>);
-
-fn sequence(text: &str) -> Result<Sequence, WorkloadError> {
-    parse_sequence(text).map(Sequence)
-}
-
-fn exptime(text: &str) -> Result<Law, WorkloadError> {
-    Law::parse(text, seconds)
-}
-
-fn zipf(text: &str) -> Result<Distribution, WorkloadError> {
-    format!("zipf:{text}").parse()
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OrderName {
-    /// Drawn by weight
-    Mixed,
-    /// All of the first kind, then all of the second
-    Phases,
-}
-
-fn run_length(text: &str) -> Result<u16, String> {
-    u16::try_from(units::whole(text)?).map_err(|_| format!("{text}: at most 65535 keys in a run"))
-}
-
-fn key_count(text: &str) -> Result<u32, String> {
-    u32::try_from(units::whole(text)?).map_err(|_| format!("{text}: at most 4,294,967,295 keys"))
-}
-
-/// When operations are due.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum ScheduleName {
-    Closed,
-    Open(Arrivals),
-    /// A trace's own times, so many times as fast.
-    Replay(f64),
-}
-
-impl FromStr for ScheduleName {
-    type Err = WorkloadError;
-
-    fn from_str(text: &str) -> Result<ScheduleName, WorkloadError> {
-        match text {
-            "closed" => Ok(ScheduleName::Closed),
-            "replay" => Ok(ScheduleName::Replay(1.0)),
-            _ if text.starts_with("replay:") => match text["replay:".len()..].parse::<f64>() {
-                Ok(speed) if speed > 0.0 && speed.is_finite() => Ok(ScheduleName::Replay(speed)),
-                _ => Err(WorkloadError(format!(
-                    "{text}: write replay, or replay:10 for ten times as fast"
-                ))),
-            },
-            _ => text.parse().map(ScheduleName::Open),
-        }
-    }
-}
-
-/// What is done: keys, values, mix.
-#[derive(clap::Args, Clone, Debug, Default)]
-pub struct WorkloadArguments {
-    /// A workload by name: etc usr app var sys, ycsb-a to -d and -f, twitter-52 and others
-    /// (`tape presets` has them); any other option takes the place of its own
-    #[arg(long)]
-    preset: Option<String>,
-    /// Number of keys (10k, 1M) [default: 10k]
-    #[arg(long, value_parser = key_count)]
-    keys: Option<u32>,
-    /// How keys are drawn: sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian,
-    /// hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION [default: uniform]
-    #[arg(long)]
-    distribution: Option<Distribution>,
-    /// The same as --distribution zipf:EXPONENT
-    #[arg(long, value_name = "EXPONENT", value_parser = zipf, conflicts_with = "distribution")]
-    zipf: Option<Distribution>,
-    /// Characters of a key: 20, 16..40 or a law like those of --size [default: 20]
-    #[arg(long, conflicts_with = "key_pattern")]
-    key_length: Option<Law>,
-    /// A text for keys with {index}, {index:08} or {hex:10} in it
-    #[arg(long)]
-    key_pattern: Option<String>,
-    /// The keys themselves, in place of --keys
-    #[arg(long, value_delimiter = ',', conflicts_with_all = ["key_length", "key_pattern", "keys"])]
-    key_names: Vec<String>,
-    /// So many of the keys, the last ones, are counters for incr and decr
-    #[arg(long)]
-    counters: Option<u32>,
-    /// Bytes of a value: 100, 100..1000, 1k..64k, gpareto:LOCATION:SCALE:SHAPE, pareto:LEAST:ALPHA,
-    /// gev:LOCATION:SCALE:SHAPE, lognormal:MEDIAN:SIGMA, or several by weight: 100=9,1k..4k=1
-    /// [default: 100]
-    #[arg(long)]
-    size: Option<Law>,
-    /// The part of the values that compression can remove, 0 to 1
-    #[arg(long)]
-    compressibility: Option<f64>,
-    /// Operations and their weights: get=9,set=1; also gets mget add replace delete touch gat
-    /// version mset cas incr decr, append and prepend (of no byte), flush, fetch (a get, and on a miss
-    /// a set), and set_noreply and the like
-    /// [default: get=9,set=1]
-    #[arg(long, value_parser = mix)]
-    mix: Option<Mix>,
-    /// In which order the operations of the mix follow
-    #[arg(long, value_enum)]
-    order: Option<OrderName>,
-    /// In place of --mix, the same operations again and again, on the keys named or on drawn ones:
-    /// "set@0 get@0 mget@0-5 incr@0 get"
-    #[arg(long, value_parser = sequence, conflicts_with_all = ["mix", "order"])]
-    sequence: Option<Sequence>,
-    /// Each time a sequence begins again, its keys move on by so many
-    #[arg(long, default_value_t = 0, requires = "sequence")]
-    key_step: u32,
-    /// Keys in each mget or mset [default: 10]
-    #[arg(long, value_parser = run_length)]
-    run: Option<u16>,
-    /// The part of the keys that is stored first, 0 to 1; 0 for a trace that begins with a cold cache
-    /// [default: 1, or the hit ratio]
-    #[arg(long)]
-    prefill: Option<f64>,
-    /// So many of the reads are of keys that are stored first, the others of keys that never are
-    #[arg(long)]
-    hit_ratio: Option<f64>,
-    /// Expiry time of what is stored: seconds, 10m, 1h..1d or a law like those of --size; 0 is never
-    #[arg(long, value_parser = exptime)]
-    exptime: Option<Law>,
-    /// Records on the tape of a closed loop [default: 100k]
-    #[arg(long, value_parser = units::whole)]
-    ops: Option<u64>,
-    /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH,
-    /// of a trace also replay[:SPEED] [default: poisson with a rate, closed without]
-    #[arg(long)]
-    schedule: Option<ScheduleName>,
-    /// Operations per second of an open loop (10k)
-    #[arg(long, value_parser = units::rate, allow_negative_numbers = true)]
-    rate: Option<f64>,
-    /// In a closed loop, how long a caller waits after each reply: 1ms, or exp:1ms for exponential
-    #[arg(long)]
-    think: Option<Think>,
-    /// Play a recording: Twitter's or CacheLib's trace, memcached's `watch fetchers mutations`, or CSV
-    /// with a header (op, key, time, size, ttl); also .zst and .gz; --ops reads so many operations
-    #[arg(long, conflicts_with_all = [
-        "preset", "keys", "distribution", "zipf", "key_length", "key_pattern", "key_names",
-        "counters", "size", "mix", "order", "sequence", "run", "hit_ratio", "exptime",
-    ])]
-    trace: Option<PathBuf>,
-    /// twitter, kvcache, memcached or csv [default: what the first line looks like]
-    #[arg(long, requires = "trace")]
-    trace_format: Option<Format>,
-    /// The same seed gives the same tape [default: 1]
-    #[arg(long)]
-    seed: Option<u64>,
-}
+use crate::options::presets;
+use crate::options::schedule_name::ScheduleName;
+use crate::options::workload::{Mix, OrderName, Sequence, WorkloadArguments};
 
 impl WorkloadArguments {
     /// What is asked for; an error names the option.
@@ -214,7 +50,7 @@ impl WorkloadArguments {
             (Some(path), _) => {
                 let most = self.ops.unwrap_or(u64::MAX);
                 let trace = import_file(path, self.trace_format, most)?;
-                tell(&trace, self.schedule);
+                report_import(&trace, self.schedule);
                 let replay = self.replay(duration).map_err(|error| error.to_string())?;
                 let prefill = self.prefill.unwrap_or(1.0);
                 let compressibility = self.compressibility.unwrap_or(0.0);
@@ -364,7 +200,7 @@ impl WorkloadArguments {
 }
 
 /// What of a trace is not on its tape, and what on it was not in the trace, on stderr.
-fn tell(trace: &Imported, schedule: Option<ScheduleName>) {
+fn report_import(trace: &Imported, schedule: Option<ScheduleName>) {
     for (name, count) in &trace.skipped {
         eprintln!("trace: {count} left out, which a tape does not hold: {name}");
     }

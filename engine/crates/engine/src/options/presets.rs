@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
-use crate::workload::WorkloadArguments;
+use crate::options::workload::WorkloadArguments;
 
 /// One named workload.
 #[derive(Debug, Deserialize, Serialize)]

@@ -8,22 +8,20 @@ use std::time::Duration;
 use cachemark_load::{Client, Configuration, Control, Limits, PrepareError, Session, Way};
 use cachemark_tape::Tape;
 
-use crate::drive::Arguments;
-use crate::drive_files::Log;
-use crate::drive_live::Live;
-use crate::{cpus, drive_errors, drive_live, way};
-
-pub fn connections(arguments: &Arguments) -> u64 {
-    arguments.connections.unwrap_or(arguments.threads)
-}
+use crate::drive::arguments::Arguments;
+use crate::drive::files::Log;
+use crate::drive::live::Live;
+use crate::drive::{errors, live};
+use crate::options::{connection_options, cpus, tape_file};
 
 pub fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> {
     let configuration = Configuration {
-        addresses: way::addresses(&arguments.server).map_err(|text| format!("--server {text}"))?,
+        addresses: connection_options::addresses(&arguments.server)
+            .map_err(|text| format!("--server {text}"))?,
         hashing: arguments.way.hashing(),
         way: Way { cpus: cpus(arguments)?, ..arguments.way.way()? },
         threads: arguments.threads as usize,
-        connections: connections(arguments) as usize,
+        connections: arguments.connections() as usize,
         depth: arguments.depth as usize,
         segment: (0, 1),
         timeout: arguments.timeout,
@@ -36,19 +34,15 @@ pub fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, Stri
 
 pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
     if let Some(path) = &arguments.tape {
-        return Tape::open(path).map_err(|error| format!("--tape {}: {error}", path.display()));
+        return tape_file::open(path);
     }
-    in_memory(arguments.workload.tape(Some(arguments.duration))?)
-}
-
-pub fn in_memory(bytes: Vec<u8>) -> Result<Tape, String> {
-    Tape::from_bytes(bytes).map_err(|error| error.to_string())
+    tape_file::in_memory(arguments.workload.tape(Some(arguments.duration))?)
 }
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
     let live = Live { name: "prefill", tape, quiet: arguments.quiet };
     let session = watched(client, Limits::Prefill, arguments, &live, None)?;
-    drive_errors::unstored(&session.tally).map_or(Ok(()), Err)
+    errors::unstored(&session.tally).map_or(Ok(()), Err)
 }
 
 /// What is not counted; each rate of a search has its own.
@@ -89,7 +83,7 @@ fn watched(
     thread::scope(|scope| {
         let (ending, ended) = channel::<()>();
         let handle = control.clone();
-        let watching = scope.spawn(move || drive_live::watch(live, &handle, &ended, log));
+        let watching = scope.spawn(move || live::watch(live, &handle, &ended, log));
         let session = client.run(limits, &control);
         drop(ending);
         watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

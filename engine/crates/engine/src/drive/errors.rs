@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use cachemark_load::{Failure, KindTally, Tally};
 
-use crate::units;
+use crate::options::units;
 
 /// How many operations may fail.
 #[derive(Clone, Copy, Debug, PartialEq)]

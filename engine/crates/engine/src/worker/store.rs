@@ -14,9 +14,9 @@ use cachemark_storage::Store;
 use cachemark_tape::{Tape, Verb};
 use clap::ValueEnum;
 
-use crate::messages::{Prepare, Ready};
-use crate::units;
-use crate::way::Refusal;
+use crate::options::connection_options::Refusal;
+use crate::options::units;
+use crate::worker::messages::{Prepare, Ready};
 
 /// What the worker plays its tape against.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,80 +1,18 @@
-//! The verb `awake`: CPUs that have nothing to do run a thread that gives way to everything else.
-//!
-//! An idle CPU goes to sleep: on real machines into a state that takes tens of microseconds to leave,
-//! on virtual ones it is given back to the hypervisor, which may take milliseconds to bring it back.
-//! Each thread here has the policy SCHED_IDLE: it runs only while nothing else wants to, and whatever
-//! wakes takes its CPU at once.
+//! Threads of the policy SCHED_IDLE that spin, one on each CPU.
 
 use std::io;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use cachemark_load::stay_on;
-use serde::Serialize;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-
-use crate::cpus::{parse, usable};
-use crate::fail;
-use crate::serve::{tell, until_stdin_ends};
 
 /// The kernel counts the time of nicer threads apart, so that it is not taken for anybody's work.
 const NICEST: i32 = 19;
 
-#[derive(clap::Args)]
-pub struct Arguments {
-    /// Which CPUs, such as 0-1,3; all that this process may use by default
-    #[arg(long)]
-    cpus: Option<String>,
-    /// Stop when stdin ends, so that nothing is left behind by a caller that dies
-    #[arg(long)]
-    stop_with_stdin: bool,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename = "awake")]
-struct Awake<'a> {
-    cpus: &'a [usize],
-    pid: u32,
-}
-
-/// Runs the verb until it is told to stop; exit code 2 where the kernel refuses.
-pub fn run(arguments: Arguments) -> ExitCode {
-    keep_awake(&arguments).map_or_else(fail, |()| ExitCode::SUCCESS)
-}
-
-fn keep_awake(arguments: &Arguments) -> Result<(), String> {
-    let cpus = match &arguments.cpus {
-        Some(text) => parse(text).map_err(|text| format!("--cpus {text}"))?,
-        None => usable().map_err(|error| error.to_string())?,
-    };
-    // Watched before anything spins, so that no signal is missed.
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let threads = spinners(&cpus, &stop)?;
-    tell(&Awake { cpus: &cpus, pid: std::process::id() })?;
-    let (over, waited) = channel();
-    if arguments.stop_with_stdin {
-        let over = over.clone();
-        thread::spawn(move || {
-            until_stdin_ends();
-            let _ = over.send(());
-        });
-    }
-    thread::spawn(move || {
-        signals.forever().next();
-        let _ = over.send(());
-    });
-    let _ = waited.recv();
-    end(threads, &stop);
-    Ok(())
-}
-
 /// A spinning thread on each CPU; all of them, or none and why.
-fn spinners(cpus: &[usize], stop: &Arc<AtomicBool>) -> Result<Vec<JoinHandle<()>>, String> {
+pub fn spinners(cpus: &[usize], stop: &Arc<AtomicBool>) -> Result<Vec<JoinHandle<()>>, String> {
     let (told, ready) = channel();
     let mut threads = Vec::with_capacity(cpus.len());
     for cpu in cpus.iter().copied() {
@@ -93,7 +31,7 @@ fn spinners(cpus: &[usize], stop: &Arc<AtomicBool>) -> Result<Vec<JoinHandle<()>
     }
 }
 
-fn end(threads: Vec<JoinHandle<()>>, stop: &AtomicBool) {
+pub fn end(threads: Vec<JoinHandle<()>>, stop: &AtomicBool) {
     stop.store(true, Ordering::Relaxed);
     for thread in threads {
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -1,0 +1,84 @@
+//! `drive` without `--search`: one measured window.
+
+use std::sync::Arc;
+
+use cachemark_load::Control;
+use serde::Serialize;
+
+use crate::drive::arguments::Arguments;
+use crate::drive::files::{Log, check_hgrm, write_hgrm};
+use crate::drive::play::{connected, play, prefill, tape, warm_up};
+use crate::drive::table;
+use crate::drive::warnings::{Meant, warnings};
+use crate::process::print_json_document;
+use crate::worker::messages::{Done, Phase};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    server: &'a str,
+    threads: u64,
+    connections: u64,
+    depth: u64,
+    io: &'static str,
+    io_reason: &'static str,
+    open_loop: bool,
+    seed: u64,
+    duration_ms: u64,
+    timeout_ms: u64,
+    warnings: Vec<String>,
+    measure: Done,
+}
+
+/// One window; why it did not go well, if so.
+pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
+    let tape = Arc::new(tape(arguments)?);
+    arguments.hgrm.as_deref().map_or(Ok(()), check_hgrm)?;
+    if arguments.hlog.is_some() && !Control::can_tell_intervals(&tape) {
+        return Err(
+            "--hlog: an error may take back what has no reply, seconds later, so that there \
+                    are no intervals of it; --hgrm has the whole window"
+                .to_owned(),
+        );
+    }
+    let mut client = connected(arguments, &tape)?;
+    if !arguments.no_prefill {
+        prefill(&mut client, arguments, &tape)?;
+    }
+    warm_up(&mut client, arguments, &tape)?;
+    let mut log = arguments.hlog.as_deref().map(Log::begin).transpose()?;
+    let window = ("measure", arguments.duration);
+    let session = play(&mut client, arguments, &tape, window, log.as_mut())?;
+    log.map_or(Ok(()), Log::end)?;
+    if let Some(path) = &arguments.hgrm {
+        write_hgrm(path, &session.tally)?;
+    }
+    let meant = Meant {
+        open_loop: tape.is_open_loop(),
+        threads: arguments.threads,
+        hit_ratio: arguments.hit_ratio()?,
+        length_ns: (!tape.is_open_loop() && !tape.has_thinks())
+            .then_some(arguments.duration.as_nanos() as u64),
+    };
+    let warnings = warnings(&session, &meant);
+    if arguments.json {
+        print_json_document(&Document {
+            server: &arguments.server,
+            threads: arguments.threads,
+            connections: arguments.connections(),
+            depth: arguments.depth,
+            io: client.io().name(),
+            io_reason: arguments.way.io_reason(),
+            open_loop: tape.is_open_loop(),
+            seed: tape.seed(),
+            duration_ms: arguments.duration.as_millis() as u64,
+            timeout_ms: arguments.timeout.as_millis() as u64,
+            warnings,
+            measure: Done::new(Phase::Measure, &session),
+        });
+    } else {
+        let io = format!("{} ({})", client.io().name(), arguments.way.io_reason());
+        print!("{}", table::render(&session, tape.is_open_loop(), &io));
+        warnings.iter().for_each(|warning| println!("warning: {warning}"));
+    }
+    Ok(arguments.max_errors.complaint(&session.tally))
+}

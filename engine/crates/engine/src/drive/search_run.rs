@@ -1,0 +1,66 @@
+//! `drive --search`: plays the rates that the search asks for.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::drive::arguments::Arguments;
+use crate::drive::play::{connected, play, prefill, warm_up};
+use crate::drive::search::{self, Objective, Point};
+use crate::drive::table;
+use crate::options::tape_file;
+use crate::process::print_json_document;
+
+#[derive(Serialize)]
+struct Curve<'a> {
+    server: &'a str,
+    objective: &'a str,
+    closed_loop_rate: f64,
+    best_rate: Option<f64>,
+    points: &'a [Point],
+}
+
+/// The highest rate that meets the objective; a complaint if there is none.
+pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<String>, String> {
+    let closed = arguments.workload.closed();
+    let tape = Arc::new(tape_file::in_memory(closed.tape(None)?)?);
+    let mut client = connected(arguments, &tape)?;
+    if !arguments.no_prefill {
+        prefill(&mut client, arguments, &tape)?;
+    }
+    warm_up(&mut client, arguments, &tape)?;
+    // No open loop over these connections does more than a closed one.
+    let most = play(&mut client, arguments, &tape, ("closed loop", arguments.duration), None)?;
+    let most = most.tally.ok() as f64 * 1e9 / most.elapsed_ns.max(1) as f64;
+    if most < 1.0 {
+        return Err(format!("--server {}: nothing was answered", arguments.server));
+    }
+    drop(client);
+    let points = search::search(most, |rate| {
+        let bytes = arguments.workload.at_rate(rate).tape(Some(arguments.duration))?;
+        let tape = Arc::new(tape_file::in_memory(bytes)?);
+        let mut client = connected(arguments, &tape)?;
+        let name = format!("{rate:.0}/s");
+        warm_up(&mut client, arguments, &tape)?;
+        let window = (name.as_str(), arguments.duration);
+        let session = play(&mut client, arguments, &tape, window, None)?;
+        let allow = |failed, of| arguments.max_errors.allow(failed, of);
+        Ok(search::point(rate, &session, objective, allow))
+    })?;
+    let best = search::best(&points);
+    let text = format!("p{}<{:?}", objective.percent, objective.below);
+    if arguments.json {
+        print_json_document(&Curve {
+            server: &arguments.server,
+            objective: &text,
+            closed_loop_rate: most,
+            best_rate: best.map(|point| point.wanted),
+            points: &points,
+        });
+    } else {
+        println!("closed loop: {most:.0} operations a second");
+        print!("{}", table::curve(&points, &text));
+    }
+    let nothing = || format!("no rate met {text}; see the curve for what each missed it by");
+    Ok(best.is_none().then(nothing))
+}

@@ -1,0 +1,21 @@
+//! Sums over all kinds of operations of a tally.
+
+use cachemark_load::Tally;
+use hdrhistogram::Histogram;
+
+/// All kinds' response times together.
+pub fn responses(tally: &Tally) -> Histogram<u64> {
+    let mut kinds = tally.kinds().map(|(_, kind)| &kind.response);
+    let mut sum = kinds.next().map_or_else(empty, Clone::clone);
+    kinds.for_each(|times| sum.add(times).expect("same bounds"));
+    sum
+}
+
+fn empty() -> Histogram<u64> {
+    Histogram::new(3).expect("three digits are valid")
+}
+
+/// Keys that were found, and that were not.
+pub fn hits(tally: &Tally) -> (u64, u64) {
+    tally.kinds().fold((0, 0), |(hits, misses), (_, kind)| (hits + kind.hits, misses + kind.misses))
+}

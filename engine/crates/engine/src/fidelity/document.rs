@@ -1,0 +1,62 @@
+//! What `fidelity --json` prints of a case.
+
+use cachemark_fidelity::{Case, Check, Findings, Unit, Verdict};
+use serde::Serialize;
+
+use crate::worker::messages::{Done, Phase};
+
+#[derive(Serialize)]
+pub struct Document<'a> {
+    case: &'a str,
+    title: &'a str,
+    holds: bool,
+    checks: Vec<Row<'a>>,
+    verdict: &'a str,
+    open_loop: bool,
+    window_ns: u64,
+    /// What the scripted server was asked for, as `stats` would tell it.
+    server_gets: u64,
+    measure: Option<Done>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    quantity: &'a str,
+    unit: &'a str,
+    expected: f64,
+    measured: f64,
+    tolerance: f64,
+}
+
+/// The document of a case that was played.
+pub fn document<'a>(case: &'a Case, findings: &'a Findings) -> Document<'a> {
+    let row = |check: &'a Check| Row {
+        quantity: &check.quantity,
+        unit: match check.unit {
+            Unit::Ns => "ns",
+            Unit::Count => "count",
+            Unit::PerSecond => "1/s",
+            Unit::Ratio => "",
+        },
+        expected: check.expected,
+        measured: check.measured,
+        tolerance: check.tolerance,
+    };
+    let played = findings.played.as_ref();
+    Document {
+        case: case.id,
+        title: case.title,
+        holds: findings.checks.iter().all(Check::holds),
+        checks: findings.checks.iter().map(row).collect(),
+        verdict: match findings.verdict {
+            Verdict::Valid => "VALID",
+            Verdict::Overload => "OVERLOAD",
+            Verdict::Invalid => "INVALID",
+            Verdict::NonStationary => "NON_STATIONARY",
+        },
+        open_loop: played.is_some_and(|played| played.open_loop),
+        window_ns: played.map_or(0, |played| played.window_ns),
+        server_gets: played.map_or(0, |played| played.truth.requests()),
+        measure: played.map(|played| Done::new(Phase::Measure, &played.session)),
+    }
+}

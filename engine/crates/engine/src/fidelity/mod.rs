@@ -1,0 +1,75 @@
+//! The verb `fidelity`: is the native client right? Plays every case in virtual time.
+
+mod document;
+mod table;
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use cachemark_fidelity::{CASES, Case, Check};
+
+use crate::process::fail;
+use document::document;
+
+/// Examples:
+///
+///   cachemark-engine fidelity
+///
+///   cachemark-engine fidelity F5 F16
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// Only these cases, F5 stands for F5b, F5c … too
+    cases: Vec<String>,
+    /// One JSON document a case: its checks, and the trial as a worker tells it
+    #[arg(long)]
+    json: bool,
+    /// Print what was checked beside the analytic answers too: counts, and times one by one
+    #[arg(long)]
+    all: bool,
+}
+
+/// Runs the verb: exit code 0, 1 when a case does not give its answer, 2 for bad input.
+pub fn run(arguments: Arguments) -> ExitCode {
+    let asked = |case: &&Case| {
+        let named = |name: &String| {
+            let rest = case.id.to_lowercase();
+            let rest = rest.strip_prefix(&name.to_lowercase());
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        arguments.cases.is_empty() || arguments.cases.iter().any(named)
+    };
+    let cases: Vec<&Case> = CASES.iter().filter(asked).collect();
+    if cases.is_empty() {
+        return fail(format!("no case {:?}: they go from F1 to F29", arguments.cases));
+    }
+    if cachemark_planted::POSSIBLE {
+        return fail("bugs can be planted in this build: it is for tests only".to_owned());
+    }
+    let mut right = 0;
+    let mut table = table::heading();
+    for case in &cases {
+        progress(case);
+        let findings = (case.play)();
+        right += usize::from(findings.checks.iter().all(Check::holds));
+        if arguments.json {
+            let document = document(case, &findings);
+            println!("{}", serde_json::to_string(&document).expect("plain values"));
+        } else {
+            table::add_rows(&mut table, case, &findings, arguments.all);
+        }
+    }
+    if !arguments.json {
+        println!("{}\n\n{right} of {} cases give their answer", table.trim_fmt(), cases.len());
+    }
+    if right == cases.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn progress(case: &Case) {
+    let mut stderr = std::io::stderr().lock();
+    if stderr.is_terminal() {
+        // Nobody to tell is no reason to stop.
+        let _ = write!(stderr, "\r\x1b[K{} {}\r", case.id, case.title);
+        let _ = stderr.flush();
+    }
+}

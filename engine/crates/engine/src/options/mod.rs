@@ -1,0 +1,10 @@
+//! Command-line options that several verbs share, and how people write their values.
+
+pub mod connection_options;
+pub mod cpus;
+pub mod presets;
+mod schedule_name;
+pub mod tape_file;
+pub mod units;
+pub mod workload;
+mod workload_plan;

@@ -1,0 +1,86 @@
+//! What every verb does with its process: the exit code of an error, JSON lines on stdout, and the
+//! signals that end it.
+
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Print one line on stderr and return the exit code for bad input.
+pub fn fail(error: String) -> ExitCode {
+    eprintln!("cachemark-engine: {error}");
+    ExitCode::from(2)
+}
+
+/// Print one line of JSON on stdout and flush it.
+pub fn print_json_line(message: &impl Serialize) -> Result<(), String> {
+    let line = serde_json::to_string(message).expect("plain values");
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}")
+        .and_then(|()| stdout.flush())
+        .map_err(|error| format!("nobody reads stdout: {error}"))
+}
+
+/// Print an indented JSON document on stdout.
+pub fn print_json_document(document: &impl Serialize) {
+    println!("{}", serde_json::to_string_pretty(document).expect("plain values"));
+}
+
+/// SIGTERM and SIGINT, for a verb whose main thread has nothing to do but wait for them.
+pub struct StopSignals(Signals);
+
+impl StopSignals {
+    /// Catch the signals from now on. Call this before anything starts, so that none is missed.
+    pub fn catch() -> Result<StopSignals, String> {
+        let signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
+        Ok(StopSignals(signals))
+    }
+
+    /// Block until a signal comes or, if `or_stdin_end`, until stdin ends.
+    pub fn wait(mut self, or_stdin_end: bool) {
+        let (stop, stopped) = channel();
+        if or_stdin_end {
+            let stop = stop.clone();
+            thread::spawn(move || {
+                wait_for_stdin_end();
+                let _ = stop.send(());
+            });
+        }
+        thread::spawn(move || {
+            self.0.forever().next();
+            // The receiver is gone if stdin ended first.
+            let _ = stop.send(());
+        });
+        let _ = stopped.recv();
+    }
+}
+
+/// A flag for a verb whose main thread runs a loop: set by SIGTERM, SIGINT and, if
+/// `or_stdin_end`, by the end of stdin.
+pub fn stop_flag(or_stdin_end: bool) -> Result<Arc<AtomicBool>, String> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| error.to_string())?;
+    }
+    if or_stdin_end {
+        let stop = Arc::clone(&stop);
+        thread::spawn(move || {
+            wait_for_stdin_end();
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    Ok(stop)
+}
+
+/// Block until the caller closes stdin or dies.
+fn wait_for_stdin_end() {
+    let mut ignored = [0; 256];
+    while io::stdin().lock().read(&mut ignored).is_ok_and(|bytes| bytes > 0) {}
+}

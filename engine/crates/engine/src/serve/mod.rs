@@ -1,0 +1,21 @@
+//! The verb `serve`: the embedded server as a process; with a script, the fidelity server.
+
+mod announcement;
+mod arguments;
+mod embedded;
+mod scripted;
+
+use std::process::ExitCode;
+
+use crate::process::fail;
+
+pub use arguments::Arguments;
+
+/// Runs the verb; the exit code is the process's own.
+pub fn run(arguments: Arguments) -> ExitCode {
+    let served = match &arguments.script {
+        Some(path) => scripted::serve(&arguments, path),
+        None => embedded::serve(&arguments),
+    };
+    served.map_or_else(fail, |()| ExitCode::SUCCESS)
+}

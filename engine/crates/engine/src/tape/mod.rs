@@ -1,0 +1,61 @@
+//! The verb `tape`: write a workload as a tape, or show one.
+
+mod show;
+mod write;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::options::presets;
+use crate::process::fail;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Write a tape
+    Write(Box<write::Arguments>),
+    /// Print a tape's header and first records
+    Show(show::Arguments),
+    /// List the workloads that have a name
+    Presets {
+        /// As one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs the verb; the exit code is the process's own.
+pub fn run(arguments: Arguments) -> ExitCode {
+    let done = match arguments.action {
+        Action::Write(arguments) => write::write(&arguments),
+        Action::Show(arguments) => show::show(&arguments),
+        Action::Presets { json: true } => {
+            println!("{}", serde_json::to_string(&presets::all()).expect("plain values"));
+            Ok(())
+        }
+        Action::Presets { json: false } => {
+            list_presets();
+            Ok(())
+        }
+    };
+    done.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+fn list_presets() {
+    for (name, preset) in presets::all() {
+        println!("{name}: {}", preset.about);
+        println!("    source   {}", preset.source);
+        if !preset.assumed.is_empty() {
+            println!("    assumed  {}", preset.assumed);
+        }
+        let options: Vec<String> =
+            preset.options.iter().map(|(option, value)| format!("--{option} {value}")).collect();
+        println!("    options  {}", options.join(" "));
+    }
+}

@@ -1,0 +1,64 @@
+//! `tape write`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cachemark_tape::Tape;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::options::units;
+use crate::options::workload::WorkloadArguments;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The file to write
+    #[arg(long)]
+    out: PathBuf,
+    #[command(flatten)]
+    workload: WorkloadArguments,
+    /// Length of an open loop's schedule (30s)
+    #[arg(long, value_parser = units::duration)]
+    duration: Option<Duration>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "tape")]
+struct Written<'a> {
+    path: &'a Path,
+    keys: u32,
+    ops: u64,
+    period_ns: u64,
+    file_bytes: u64,
+    sha256: String,
+}
+
+pub fn write(arguments: &Arguments) -> Result<(), String> {
+    let bytes = arguments.workload.tape(arguments.duration)?;
+    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    save(&arguments.out, &bytes)?;
+    let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;
+    let written = Written {
+        path: &arguments.out,
+        keys: tape.key_count(),
+        ops: tape.op_count(),
+        period_ns: tape.period_ns(),
+        file_bytes: tape.file_bytes(),
+        sha256,
+    };
+    println!("{}", serde_json::to_string(&written).expect("plain values"));
+    Ok(())
+}
+
+/// Written under another name and renamed, so that a killed writer leaves no half tape.
+fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside = PathBuf::from(beside);
+    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+        // The first error is the one to tell; a temporary file that is not there is no second.
+        let _ = fs::remove_file(&beside);
+        format!("--out {}: cannot be written: {error}", path.display())
+    })
+}

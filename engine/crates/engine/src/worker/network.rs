@@ -1,0 +1,47 @@
+//! The worker `native`: the engine's client, which plays a tape against servers.
+
+use std::time::Duration;
+
+use cachemark_load::{Address, Configuration, WireName};
+use cachemark_tape::Verb;
+
+use crate::options::connection_options::{Refusal, of_options};
+use crate::worker::messages::{Prepare, Ready};
+
+/// The answer to `hello`: what this client can do.
+pub fn hello() -> Ready {
+    let kinds = Verb::ALL.into_iter().flat_map(|verb| {
+        let quiet = verb.may_be_noreply().then(|| verb.kind(true));
+        std::iter::once(verb.kind(false)).chain(quiet)
+    });
+    let mut capabilities: Vec<&str> = WireName::ALL.iter().map(|wire| wire.name()).collect();
+    capabilities.extend(["threads", "pipeline", "open_loop", "unix", "cluster", "think", "course"]);
+    capabilities.extend(kinds);
+    Ready {
+        client: Some("native"),
+        library: Some("cachemark-engine"),
+        library_version: Some(env!("CARGO_PKG_VERSION")),
+        language: Some("rust"),
+        runtime: Some("native".to_owned()),
+        capabilities,
+    }
+}
+
+/// What a `prepare` asks for.
+pub fn configuration(prepare: &Prepare) -> Result<Configuration, Refusal> {
+    let (hashing, way) = of_options(&prepare.wire, &prepare.options)?;
+    if prepare.servers.is_empty() {
+        return Err(Refusal::Unknown("no server".to_owned(), "name one, or several"));
+    }
+    let addresses = prepare.servers.iter().map(|server| Address::parse(server));
+    Ok(Configuration {
+        addresses: addresses.collect::<Result<_, _>>().map_err(Refusal::Failed)?,
+        hashing,
+        way,
+        threads: prepare.threads,
+        connections: prepare.connections,
+        depth: prepare.depth,
+        segment: prepare.segment,
+        timeout: Duration::from_millis(prepare.timeout_ms),
+    })
+}
