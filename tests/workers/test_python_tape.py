@@ -17,7 +17,7 @@ GET, MGET, SET, DELETE, VERSION, MSET, CAS, INCR = 1, 3, 4, 7, 10, 11, 14, 15
 POOL = bytes(range(65, 91)) * 4
 FIELDS = ("file_bytes", "seed", "keys", "prefill", "ops", "runs", "pool", "period", "offsets_at",
           "keys_at", "key_bytes", "lengths_at", "pool_at", "ops_at", "runs_at", "times_at",
-          "exptime", "flags", "group", "counters", "reserved")  # fmt: skip
+          "exptime", "flags", "group", "counters", "thinks_at")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no group": ({"group": 0}, "groups"),
     "more counters than keys": ({"counters": 5}, "counters"),
     "a counter of another length": ({"counters": 2}, "counter"),
-    "reserved": ({"reserved": 1}, "nothing is meant"),
+    "think times outside": ({"thinks_at": 1 << 40}, "outside the file"),
+    "times without a period": ({"times_at": 184}, "period"),
     "append": ({"ops": [(12, 0, 1, 0, 0, 0)]}, "verb 12"),
     "prepend": ({"ops": [(13, 0, 1, 0, 0, 0)]}, "verb 13"),
     "beyond the verbs": ({"ops": [(17, 0, 1, 0, 0, 0)]}, "verb 17"),

@@ -126,6 +126,7 @@ void refuse(const struct client *client, const struct setup *setup, const struct
       : !client->in_process && !setup->server_count ? "it needs a server"
       : unix_path && !has_word(client->capabilities, "unix") ? "no Unix sockets"
       : setup->server_count > 1 && !has_word(client->capabilities, "cluster") ? "one server only"
+      : tape->thinks ? "no time to think between operations"
       : setup->depth > 1 ? "one operation at a time on a connection (depth 1)"
       : setup->connections != setup->threads ? "one connection for each thread"
       : NULL;

@@ -68,20 +68,22 @@ static const void *section(struct complaint to, const struct tape *t, unsigned f
                            uint64_t count, uint64_t width)
 {
   uint64_t at = field(t, field_at);
-  bool inside = at % 8 == 0 && at <= t->bytes && count <= (t->bytes - at) / width;
+  bool inside = at >= HEADER_BYTES && at % 8 == 0 && at <= t->bytes && count <= (t->bytes - at) / width;
   return check(to, inside, "a section outside the file", field_at) ? t->data + at : NULL;
 }
 
 static bool check_header(struct complaint to, struct tape *t)
 {
-  static const uint8_t head[16] = {'C', 'M', 'T', 'A', 'P', 'E', 0, 0, FORMAT, 0, 0, 0, HEADER_BYTES};
   if (!check(to, t->bytes >= HEADER_BYTES, "no header of 184 bytes", 0)
-      || !check(to, !memcmp(t->data, head, sizeof head), "no magic of version 2", 0))
+      || !check(to, !memcmp(t->data, "CMTAPE\0", 8), "no magic", 0)
+      || !check(to, (uint32_t)field(t, 8) == FORMAT, "another version than 2", 8)
+      || !check(to, field(t, 8) >> 32 == HEADER_BYTES, "a header of another length", 12))
     return false;
   t->key_count = field(t, 32), t->prefill_count = field(t, 40), t->op_count = field(t, 48);
   t->run_count = field(t, 56), t->pool_bytes = field(t, 64), t->period_ns = field(t, 72);
   t->key_bytes = field(t, 96), t->group = field(t, 160), t->counter_count = field(t, 168);
   t->exptime_s = (uint32_t)field(t, 144), t->verified = !(field(t, 152) & 1);
+  t->thinks = field(t, 176) != 0;
   return check(to, field(t, 16) == t->bytes, "another length than it says", 16)
       && check(to, t->key_count && t->key_count < UINT32_MAX + 1ULL, "no possible number of keys", 32)
       && check(to, t->prefill_count <= t->key_count, "more keys to store than it has", 40)
@@ -90,7 +92,8 @@ static bool check_header(struct complaint to, struct tape *t)
       && check(to, field(t, 152) < 2, "unknown flags", 152)
       && check(to, t->group && t->op_count % t->group == 0, "no whole number of groups", 160)
       && check(to, t->counter_count <= t->key_count, "more counters than keys", 168)
-      && check(to, field(t, 176) == 0, "something where nothing is meant", 176);
+      && check(to, !field(t, 136) == !t->period_ns, "times without a period, or a period without times", 72)
+      && check(to, !field(t, 136) || !field(t, 176), "both times and think times", 176);
 }
 
 static bool map_sections(struct complaint to, struct tape *t)
@@ -101,7 +104,8 @@ static bool map_sections(struct complaint to, struct tape *t)
       && (t->pool = section(to, t, 112, t->pool_bytes, 1))
       && (t->records = section(to, t, 120, t->op_count, RECORD_BYTES))
       && (t->runs = section(to, t, 128, t->run_count, 4))
-      && (!field(t, 136) || (t->times = section(to, t, 136, t->op_count, 8)));
+      && (!field(t, 136) || (t->times = section(to, t, 136, t->op_count, 8)))
+      && (!t->thinks || section(to, t, 176, t->op_count, 8));
 }
 
 static bool check_keys(struct complaint to, const struct tape *t)

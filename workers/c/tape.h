@@ -38,6 +38,7 @@ struct tape {
   uint64_t key_bytes, group, counter_count;
   uint32_t exptime_s, longest_run;
   bool verified;
+  bool thinks;              /* callers think between operations */
   const uint32_t *offsets, *lengths, *runs;
   const char *text, *pool;
   const uint8_t *records;

@@ -107,6 +107,8 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 		return cannot("%s: %s", c.Library, c.PlainTapes)
 	}
 	switch servers := len(request.Servers); {
+	case tape.thinks:
+		return cannot("%s: no time to think between operations", c.Library)
 	case !slices.Contains(c.Wires, request.Wire):
 		return cannot("%s: no wire %q, only %q", c.Library, request.Wire, c.Wires)
 	case request.Depth != 1:

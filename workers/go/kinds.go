@@ -5,7 +5,7 @@ package main
 // Verb is the first byte of a record.
 type Verb uint8
 
-// The verbs of tape version 2; 12, 13 and 17 are only the native client's.
+// The verbs of tape version 2; only the native client plays 12, 13, 17 and 20.
 const (
 	Get Verb = iota + 1
 	Gets

@@ -41,6 +41,7 @@ type Tape struct {
 	exptimeS  uint64
 	group     uint64
 	verified  bool
+	thinks    bool // callers think between operations
 	fixed     bool // each write of a key has its length of the table
 	counterAt uint64
 
@@ -79,7 +80,7 @@ type header struct {
 	fileBytes, seed, keyCount, prefilled, ops, runs    uint64
 	poolBytes, periodNs, offsetsAt, keysAt, keyBytes   uint64
 	lengthsAt, poolAt, opsAt, runsAt, timesAt, exptime uint64
-	flags, group, counters, reserved                   uint64
+	flags, group, counters, thinksAt                   uint64
 }
 
 // readTape reads and checks a file. Its error is a *tapeError where the file is no tape.
@@ -148,21 +149,26 @@ func (t *Tape) read() {
 	check(h.flags < 2, "unknown flags", 152)
 	check(h.group > 0 && h.ops%h.group == 0, "records that are no whole number of groups", 160)
 	check(h.counters <= h.keyCount, "more counters than keys", 168)
-	check(h.reserved == 0, "something where nothing is meant", 176)
+	check((h.timesAt > 0) == (h.periodNs > 0), "times without a period, or a period without times", 72)
+	check(h.timesAt == 0 || h.thinksAt == 0, "both times and think times", 176)
 	t.keyCount, t.prefilled, t.poolBytes, t.periodNs = h.keyCount, h.prefilled, h.poolBytes, h.periodNs
 	t.exptimeS, t.group, t.verified = h.exptime, h.group, h.flags&1 == 0
 	t.counterAt = h.keyCount - h.counters
+	t.thinks = h.thinksAt != 0
 
-	t.offsets = table[uint32](t.data, h.offsetsAt, h.keyCount+1)
-	t.keys = table[byte](t.data, h.keysAt, h.keyBytes)
-	t.lengths = table[uint32](t.data, h.lengthsAt, h.keyCount)
-	t.pool = table[byte](t.data, h.poolAt, h.poolBytes)
-	t.runs = table[uint32](t.data, h.runsAt, h.runs)
-	t.records = table[Record](t.data, h.opsAt, h.ops)
+	t.offsets = table[uint32](t.data, 80, h.keyCount+1)
+	t.keys = table[byte](t.data, 88, h.keyBytes)
+	t.lengths = table[uint32](t.data, 104, h.keyCount)
+	t.pool = table[byte](t.data, 112, h.poolBytes)
+	t.runs = table[uint32](t.data, 128, h.runs)
+	t.records = table[Record](t.data, 120, h.ops)
 	t.checkKeys(h)
 	t.checkRecords(h)
+	if t.thinks {
+		table[uint64](t.data, 176, h.ops)
+	}
 	if h.timesAt != 0 {
-		t.times = table[uint64](t.data, h.timesAt, h.ops)
+		t.times = table[uint64](t.data, 136, h.ops)
 		for j, due := range t.times {
 			later := (j == 0 || due >= t.times[j-1]) && due < t.periodNs
 			check(later, "times out of order", h.timesAt+8*uint64(j))
@@ -170,12 +176,15 @@ func (t *Tape) read() {
 	}
 }
 
-// table is a section of the file as numbers. The file is mapped, so it begins at a page.
-func table[T any](data []byte, at, count uint64) []T {
+// table is a section of the file as numbers. The field at `fieldAt` of the header says where it
+// begins. The file is mapped, so it begins at a page.
+func table[T any](data []byte, fieldAt, count uint64) []T {
 	var one T
+	at := binary.LittleEndian.Uint64(data[fieldAt:])
 	size := uint64(unsafe.Sizeof(one))
 	whole := uint64(len(data))
-	check(at%8 == 0 && at <= whole && count <= (whole-at)/size, "a section outside the file", at)
+	inside := at >= headerBytes && at%8 == 0 && at <= whole && count <= (whole-at)/size
+	check(inside, "a section outside the file", fieldAt)
 	if count == 0 {
 		return nil
 	}

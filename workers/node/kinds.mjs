@@ -11,7 +11,7 @@ const STEPS = new Set(['incr', 'decr']);
 const ON_COUNTERS = new Set(['incr', 'decr', 'delete', 'version']);
 const VALUELESS = new Set(['incr', 'decr', 'delete', 'touch', 'version']);
 
-/** What is known of a verb, by its number on the tape; 12, 13 and 17 are only the native client's. */
+/** What is known of a verb, by its number on the tape; only the native client plays 12, 13, 17 and 20. */
 export const FACTS = [];
 for (const [number, name] of Object.entries(VERBS)) {
   FACTS[number] = {

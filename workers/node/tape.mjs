@@ -12,7 +12,7 @@ const COUNTER = '1000000000'; // what each counter is stored as
 const FIELDS = [
   'fileBytes', 'seed', 'keyCount', 'prefilled', 'opCount', 'runCount', 'poolBytes', 'periodNs', 'offsetsAt',
   'keysAt', 'keyBytes', 'lengthsAt', 'poolAt', 'opsAt', 'runsAt', 'timesAt', 'exptimeS', 'flags', 'group',
-  'counters', 'reserved',
+  'counters', 'thinksAt',
 ];
 
 /** A file that is no tape; the text says which check failed, and where. */
@@ -45,16 +45,19 @@ export class Tape {
     this.data = readWhole(path);
     this.readHeader();
     const { keyCount } = this;
-    this.offsets = this.table(Uint32Array, this.offsetsAt, keyCount + 1);
-    this.text = this.table(Uint8Array, this.keysAt, this.keyBytes);
-    this.lengths = this.table(Uint32Array, this.lengthsAt, keyCount);
-    this.pool = Buffer.from(this.table(Uint8Array, this.poolAt, this.poolBytes).buffer, this.poolAt, this.poolBytes);
-    this.runs = this.table(Uint32Array, this.runsAt, this.runCount);
+    this.offsets = this.table(Uint32Array, 'offsetsAt', keyCount + 1);
+    this.text = this.table(Uint8Array, 'keysAt', this.keyBytes);
+    this.lengths = this.table(Uint32Array, 'lengthsAt', keyCount);
+    this.pool = Buffer.from(this.table(Uint8Array, 'poolAt', this.poolBytes).buffer, this.poolAt, this.poolBytes);
+    this.runs = this.table(Uint32Array, 'runsAt', this.runCount);
     /** Four words for each record: verb, flags and run; key; length; expiry time. */
-    this.records = this.table(Uint32Array, this.opsAt, 4 * this.opCount);
+    this.records = this.table(Uint32Array, 'opsAt', 4 * this.opCount);
     this.readKeys();
     this.checkRecords();
     this.readTimes();
+    /** Whether callers think between operations. */
+    this.thinks = this.thinksAt > 0;
+    if (this.thinks) this.table(Uint32Array, 'thinksAt', 2 * this.opCount);
     this.stored = new Array(keyCount); // each key's value at its own length, once it is asked for
   }
 
@@ -77,14 +80,18 @@ export class Tape {
     check(this.flags < 2, 'unknown flags', 152);
     check(this.group > 0 && this.opCount % this.group === 0, 'records that are no whole number of groups', 160);
     check(this.counters <= this.keyCount, 'more counters than keys', 168);
-    check(this.reserved === 0, 'something where nothing is meant', 176);
+    check(this.timesAt > 0 === this.periodNs > 0, 'times without a period, or a period without times', 72);
+    check(this.timesAt === 0 || this.thinksAt === 0, 'both times and think times', 176);
     this.firstCounter = this.keyCount - this.counters;
     this.verified = this.flags === 0;
   }
 
-  table(Type, at, count) {
+  /** The numbers of a section; `field` of the header says where it begins. */
+  table(Type, field, count) {
+    const at = this[field];
     const size = count * Type.BYTES_PER_ELEMENT;
-    check(at % 8 === 0 && at + size <= this.data.length, 'a section outside the file', at);
+    const inside = at >= HEADER_BYTES && at % 8 === 0 && at + size <= this.data.length;
+    check(inside, 'a section outside the file', 16 + 8 * FIELDS.indexOf(field));
     return new Type(this.data.buffer, at, count);
   }
 
@@ -140,7 +147,7 @@ export class Tape {
   readTimes() {
     this.times = null;
     if (this.timesAt === 0) return;
-    const halves = this.table(Uint32Array, this.timesAt, 2 * this.opCount);
+    const halves = this.table(Uint32Array, 'timesAt', 2 * this.opCount);
     this.times = new Float64Array(this.opCount);
     for (let j = 0; j < this.opCount; j++) {
       this.times[j] = halves[2 * j] + halves[2 * j + 1] * 2 ** 32;

@@ -137,6 +137,7 @@ final class Worker
         $wire = $local && $setup->wire === 'text' && !$setup->servers ? 'none' : $setup->wire;
         $refusals = [
             $missing ? 'no ' . implode(', ', $missing) : '',
+            $tape->thinks ? 'no time to think between operations' : '',
             in_array($wire, Client::WIRES, true) ? '' : "no wire $wire, only " . implode(', ', Client::WIRES),
             $local && $setup->servers ? 'a cache in the process takes no servers' : '',
             !$local && !$setup->servers ? 'no servers are named' : '',

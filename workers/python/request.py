@@ -68,6 +68,7 @@ def _refusals(setup, client, tape):
     yield missing, f"no {missing}"
     yield tape.repeats, "a batch that names a key twice: the library takes and gives dicts"
     yield tape.open_loop and "open_loop" not in client.FEATURES, "no open loop"
+    yield tape.thinks, "no time to think between operations"
     yield from _options(setup, client)
     if client.WIRES == ("none",):
         yield setup.servers, "a cache in the process has no servers"

@@ -7,7 +7,7 @@ import sys
 from collections import namedtuple
 from itertools import islice
 
-# By their number on the tape; 12, 13 and 17 are only the native client's.
+# By their number on the tape. Only the native client plays 12, 13, 17 and 20.
 VERBS = dict(enumerate(("get", "gets", "mget", "set", "add", "replace", "delete", "touch", "gat",
                         "version", "mset"), 1)) | {14: "cas", 15: "incr", 16: "decr"}  # fmt: skip
 READS = {"get", "gets", "mget", "gat"}
@@ -21,7 +21,7 @@ _VERSION, _HEADER_BYTES = 2, 184
 _Header = namedtuple("_Header", (
     "file_bytes", "seed", "key_count", "prefill_count", "op_count", "run_count", "pool_bytes",
     "period_ns", "key_offsets_at", "key_bytes_at", "key_bytes", "lengths_at", "pool_at", "ops_at",
-    "runs_at", "times_at", "exptime_s", "flags", "group", "counter_count", "reserved",
+    "runs_at", "times_at", "exptime_s", "flags", "group", "counter_count", "thinks_at",
 ))  # fmt: skip
 # What a key must not hold: white space and control characters.
 _NOT_IN_KEYS = bytes([*range(33), 127])
@@ -37,7 +37,7 @@ class Tape:
     def __init__(self, path):
         with open(path, "rb") as file:  # noqa: PTH123
             self._data = memoryview(file.read())
-        head = self._header()
+        self._head = head = self._header()
         self.prefill_count, self.op_count, self.group = (
             head.prefill_count,
             head.op_count,
@@ -45,17 +45,20 @@ class Tape:
         )
         self.period_ns, self.exptime_s = head.period_ns, head.exptime_s
         self.open_loop, self.verified = head.times_at > 0, head.flags == 0
+        self.thinks = head.thinks_at > 0
         self.pool_bytes = head.pool_bytes
         self.first_counter = head.key_count - head.counter_count
         self.keys = self._keys(head)
         self.lengths = self._lengths(head)
-        self._pool = bytes(self._table("B", head.pool_at, head.pool_bytes))
-        self._runs = self._table("I", head.runs_at, head.run_count)
+        self._pool = bytes(self._table("B", "pool_at", head.pool_bytes))
+        self._runs = self._table("I", "runs_at", head.run_count)
         known = max(self._runs, default=0) < head.key_count
         self._check(known, "a run of unknown keys", head.runs_at)
-        self._records = self._table("B", head.ops_at, 16 * head.op_count)
+        self._records = self._table("B", "ops_at", 16 * head.op_count)
         self.kinds, self.repeats, self.expires = self._check_records(head)
         self.times = self._times(head) if self.open_loop else None
+        if self.thinks:
+            self._table("Q", "thinks_at", head.op_count)
 
     def _check(self, holds, what, at):
         if not holds:
@@ -66,7 +69,9 @@ class Tape:
         check(len(self._data) >= _HEADER_BYTES, f"no header of {_HEADER_BYTES} bytes", 0)
         check(sys.byteorder == "little", "little-endian numbers, this machine has not", 0)
         begin = struct.pack("<6sxxII", b"CMTAPE", _VERSION, _HEADER_BYTES)
-        check(self._data[:16] == begin, f"no magic of version {_VERSION}", 0)
+        check(self._data[:8] == begin[:8], "no magic", 0)
+        check(self._data[8:12] == begin[8:12], f"another version than {_VERSION}", 8)
+        check(self._data[12:16] == begin[12:], "a header of another length", 12)
         head = _Header(*struct.unpack_from("<21Q", self._data, 16))
         check(head.file_bytes == len(self._data), "another length than it says", 16)
         check(0 < head.key_count < 2**32, "no possible number of keys", 32)
@@ -77,17 +82,21 @@ class Tape:
         whole = head.group > 0 and head.op_count % head.group == 0
         check(whole, "records that are no whole number of groups", 160)
         check(head.counter_count <= head.key_count, "more counters than keys", 168)
-        check(head.reserved == 0, "something where nothing is meant", 176)
+        scheduled = (head.times_at > 0) == (head.period_ns > 0)
+        check(scheduled, "times without a period, or a period without times", 72)
+        check(not (head.times_at and head.thinks_at), "both times and think times", 176)
         return head
 
-    def _table(self, code, at, count):
-        size = count * struct.calcsize(f"<{code}")
-        self._check(at % 8 == 0 and at + size <= len(self._data), "a section outside the file", at)
+    def _table(self, code, field, count):
+        """The numbers of a section; `field` of the header says where it begins."""
+        at, size = getattr(self._head, field), count * struct.calcsize(f"<{code}")
+        inside = at >= _HEADER_BYTES and at % 8 == 0 and at + size <= len(self._data)
+        self._check(inside, "a section outside the file", 16 + 8 * _Header._fields.index(field))
         return self._data[at : at + size].cast(code)
 
     def _keys(self, head):
-        offsets = self._table("I", head.key_offsets_at, head.key_count + 1)
-        text = bytes(self._table("B", head.key_bytes_at, head.key_bytes))
+        offsets = self._table("I", "key_offsets_at", head.key_count + 1)
+        text = bytes(self._table("B", "key_bytes_at", head.key_bytes))
         inside = offsets[0] == 0 and offsets[-1] <= head.key_bytes
         self._check(inside, "a key outside its table", head.key_offsets_at)
         clean = len(text.translate(None, _NOT_IN_KEYS)) == len(text)
@@ -98,7 +107,7 @@ class Tape:
         return [text[a:b] for a, b in bounds]
 
     def _lengths(self, head):
-        lengths = self._table("I", head.lengths_at, head.key_count)
+        lengths = self._table("I", "lengths_at", head.key_count)
         self._check(max(lengths) <= head.pool_bytes, "a length beyond the pool", head.lengths_at)
         counters = set(lengths[self.first_counter :])
         self._check(counters <= {len(COUNTER)}, "a counter of another length", head.lengths_at)
@@ -128,7 +137,7 @@ class Tape:
         return kinds, repeats, expires
 
     def _times(self, head):
-        times = self._table("Q", head.times_at, head.op_count)
+        times = self._table("Q", "times_at", head.op_count)
         ordered = all(a <= b for a, b in zip(times, islice(times, 1, None)))
         self._check(ordered and times[-1] < head.period_ns, "times out of order", head.times_at)
         return times

@@ -29,13 +29,13 @@ class Tape:
         if head[:4] != (b"CMTAPE\0\0", 2, 184, len(data)):
             raise ValueError(f"{path}: not a whole tape of version 2")
         (_, keys, self.prefill, ops, _, pool, _, offsets_at, keys_at, _, lengths_at, pool_at,
-         ops_at, _, times_at, self.exptime, _, self.group, counters, _) = head[4:]  # fmt: skip
+         ops_at, _, times_at, self.exptime, _, self.group, counters, thinks) = head[4:]  # fmt: skip
         at = struct.unpack_from(f"<{keys + 1}I", data, offsets_at)
         self.keys = [data[keys_at + at[k] : keys_at + at[k + 1]] for k in range(keys)]
         self.lengths = struct.unpack_from(f"<{keys}I", data, lengths_at)
         self.pool = data[pool_at : pool_at + pool]
         self.ops = list(struct.iter_unpack("<BBHIII", data[ops_at : ops_at + 16 * ops]))
-        if times_at or counters or any(op[:2] not in KINDS for op in self.ops):
+        if times_at or thinks or counters or any(op[:2] not in KINDS for op in self.ops):
             raise UnsupportedError("get and set in a closed loop are all I play")
 
     def value(self, k, length):

@@ -137,6 +137,7 @@ class Worker
     few = setup.connections < setup.threads
     [
       missing.any? && "no #{missing.join(', ')}",
+      tape.thinks? && 'no time to think between operations',
       local && setup.servers.any? && 'a cache in the process takes no servers',
       !local && setup.servers.empty? && 'no servers are named',
       !@client.wires.include?(wire) && "no wire #{wire}, only #{@client.wires.join(', ')}",

@@ -23,6 +23,7 @@ sub refusal ($self, $class, $tape) {
     my $wires   = join ', ', $class->WIRES;
     my @reasons = (
         @missing                                                && 'no ' . join(', ', @missing),
+        $tape->{thinks}                                         && 'no time to think between operations',
         $wires !~ /\b\Q$self->{wire}\E\b/                       && "no wire $self->{wire}, only $wires",
         $class->in_process && @servers                          && 'it is in this process and takes no servers',
         !$class->in_process && !@servers                        && 'it needs a server',

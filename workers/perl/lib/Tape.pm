@@ -33,14 +33,16 @@ sub new ($class, $path) {
     open my $file, '<:raw', $path or die {kind => 'tape', text => "$path: $!"};
     my $data = do { local $/; <$file> } // '';
     check(length $data >= HEADER_BYTES, 'no header of 184 bytes', 0);
-    my $head = pack 'a8 V2', 'CMTAPE', VERSION, HEADER_BYTES;
-    check(substr($data, 0, 16) eq $head, 'no magic of version 2', 0);
+    my ($magic, $version, $header_bytes) = unpack 'a8 V2', $data;
+    check($magic eq "CMTAPE\0\0", 'no magic', 0);
+    check($version == VERSION, 'another version than ' . VERSION, 8);
+    check($header_bytes == HEADER_BYTES, 'a header of another length', 12);
     my $self = bless {data => $data, kinds => {}, repeats => 0}, $class;
     my %at;
     (
         my ($size, $seed, $key_count), $self->{prefill_count}, $self->{op_count}, my ($run_count, $pool_bytes),
         $self->{period_ns}, @at{qw(offsets keys)}, my $key_bytes, @at{qw(lengths pool ops runs times)},
-        $self->{exptime_s}, my $flags, $self->{group}, my ($counter_count, $reserved),
+        $self->{exptime_s}, my $flags, $self->{group}, my $counter_count, $at{thinks},
     ) = unpack 'Q<21', substr $data, 16, HEADER_BYTES - 16;
     check($size == length $data, 'another length than it says', 16);
     check($key_count > 0 && $key_count < 1 << 32, 'no possible number of keys', 32);
@@ -50,35 +52,40 @@ sub new ($class, $path) {
     check($flags < 2, 'unknown flags', 152);
     check($self->{group} > 0 && $self->{op_count} % $self->{group} == 0, 'no whole number of groups', 160);
     check($counter_count <= $key_count, 'more counters than keys', 168);
-    check($reserved == 0, 'something where nothing is meant', 176);
-    @$self{qw(verified counter_from open_loop)} = ($flags == 0, $key_count - $counter_count, $at{times} != 0);
+    check(!!$at{times} eq !!$self->{period_ns}, 'times without a period, or a period without times', 72);
+    check(!$at{times} || !$at{thinks}, 'both times and think times', 176);
+    @$self{qw(verified counter_from open_loop thinks)} = ($flags == 0, $key_count - $counter_count, $at{times} != 0, $at{thinks} != 0);
     $self->{keys}    = $self->read_keys(@at{qw(offsets keys)}, $key_bytes, $key_count);
-    $self->{lengths} = [$self->table('V', 4, $at{lengths}, $key_count)];
-    $self->{pool}    = $self->section($at{pool}, 1, $pool_bytes);
-    $self->{runs}    = [$self->table('V', 4, $at{runs}, $run_count)];
+    $self->{lengths} = [$self->table('V', 4, 104, $key_count)];
+    $self->{pool}    = $self->section(112, 1, $pool_bytes);
+    $self->{runs}    = [$self->table('V', 4, 128, $run_count)];
     $self->check_lengths($at{lengths});
     check(max(0, $self->{runs}->@*) < $key_count, 'a run of unknown keys', $at{runs});
-    $self->{records} = $self->section($at{ops}, RECORD_BYTES, $self->{op_count});
+    $self->{records} = $self->section(120, RECORD_BYTES, $self->{op_count});
     $self->check_record($_, $at{ops}) for 0 .. $self->{op_count} - 1;
-    $self->{times} = [$self->{open_loop} ? $self->table('Q<', 8, $at{times}, $self->{op_count}) : ()];
+    $self->{times} = [$self->{open_loop} ? $self->table('Q<', 8, 136, $self->{op_count}) : ()];
     $self->check_times($at{times});
+    $self->section(176, 8, $self->{op_count}) if $self->{thinks};
     delete @$self{qw(data seen)};
     return $self;
 }
 
-sub section ($self, $at, $width, $count) {
-    my $room = length($self->{data}) - $at;
-    check($at % 8 == 0 && $room >= 0 && $count <= $room / $width, 'a section outside the file', $at);
+# The bytes of a section; `$field` is the place in the header of the number that says where it begins.
+sub section ($self, $field, $width, $count) {
+    my $at     = unpack 'Q<', substr $self->{data}, $field, 8;
+    my $room   = length($self->{data}) - $at;
+    my $inside = $at >= HEADER_BYTES && $at % 8 == 0 && $room >= 0 && $count <= $room / $width;
+    check($inside, 'a section outside the file', $field);
     return substr $self->{data}, $at, $width * $count;
 }
 
-sub table ($self, $code, $width, $at, $count) {
-    return unpack "$code*", $self->section($at, $width, $count);
+sub table ($self, $code, $width, $field, $count) {
+    return unpack "$code*", $self->section($field, $width, $count);
 }
 
 sub read_keys ($self, $offsets_at, $keys_at, $bytes, $count) {
-    my @offsets = $self->table('V', 4, $offsets_at, $count + 1);
-    my $text    = $self->section($keys_at, 1, $bytes);
+    my @offsets = $self->table('V', 4, 80, $count + 1);
+    my $text    = $self->section(88, 1, $bytes);
     check($text !~ /[\x00-\x20\x7f]/, 'a key with white space or a control character', $keys_at);
     check($offsets[-1] <= $bytes, 'a key outside its table', $offsets_at);
     my @keys;

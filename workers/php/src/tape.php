@@ -28,6 +28,8 @@ final class Tape
     public readonly int $group;
     public readonly bool $openLoop;
     public readonly bool $verified;
+    /** Whether callers think between operations. */
+    public readonly bool $thinks;
     /** @var array<string, true> the kinds of operation on the tape */
     public array $kinds = [];
     /** Whether a batch names a key twice. */
@@ -54,14 +56,17 @@ final class Tape
         $data = @file_get_contents($path);
         $this->data = $data === false ? throw new TapeError("$path: cannot be read") : $data;
         $this->check(strlen($data) >= self::HEADER_BYTES, 'no header of 184 bytes', 0);
-        $head = pack('a8VV', 'CMTAPE', 2, self::HEADER_BYTES);
-        $this->check(str_starts_with($data, $head), 'no magic of version 2', 0);
+        $this->check(str_starts_with($data, "CMTAPE\0\0"), 'no magic', 0);
+        [$version, $headerBytes] = array_values(unpack('V2', $data, 8));
+        $this->check($version === 2, 'another version than 2', 8);
+        $this->check($headerBytes === self::HEADER_BYTES, 'a header of another length', 12);
         [
             $size, , $keyCount, $this->prefillCount, $this->opCount, $runCount, $this->poolBytes, $this->periodNs,
-            $offsetsAt, $keysAt, $keyBytes, $lengthsAt, $poolAt, $this->opsAt, $runsAt, $timesAt, $this->exptimeS,
-            $flags, $this->group, $counterCount, $reserved,
+            $offsetsAt, $keysAt, $keyBytes, $lengthsAt, , $this->opsAt, $runsAt, $timesAt, $this->exptimeS,
+            $flags, $this->group, $counterCount, $thinksAt,
         ] = array_values(unpack('P21', $data, 16));
         $this->openLoop = $timesAt !== 0;
+        $this->thinks = $thinksAt !== 0;
         $this->verified = ($flags & 1) === 0;
         $this->check($size === strlen($data), 'another length than it says', 16);
         $this->check($keyCount > 0 && $keyCount < 1 << 32, 'no possible number of keys', 32);
@@ -69,22 +74,26 @@ final class Tape
         $this->check($this->opCount > 0, 'no operations', 48);
         $this->check($this->exptimeS >= 0 && $this->exptimeS < 1 << 32, 'no possible expiry time', 144);
         $this->check($flags === 0 || $flags === 1, 'unknown flags', 152);
-        $this->check($reserved === 0, 'something where nothing is meant', 176);
+        $this->check(($timesAt !== 0) === ($this->periodNs !== 0), 'times without a period, or a period without times', 72);
+        $this->check($timesAt === 0 || $thinksAt === 0, 'both times and think times', 176);
         $this->check($this->group > 0 && $this->opCount % $this->group === 0, 'groups that are not whole', 160);
         $this->check($counterCount >= 0 && $counterCount <= $keyCount, 'more counters than keys', 168);
         $this->counterFrom = $keyCount - $counterCount;
         $this->readKeys($offsetsAt, $keysAt, $keyBytes, $keyCount);
-        $this->lengths = $this->table('V', 4, $lengthsAt, $keyCount);
-        $this->pool = substr($data, $this->section($poolAt, 1, $this->poolBytes), $this->poolBytes);
+        $this->lengths = $this->table('V', 4, 104, $keyCount);
+        $this->pool = substr($data, $this->section(112, 1, $this->poolBytes), $this->poolBytes);
         $this->check(max($this->lengths) <= $this->poolBytes, 'a length beyond the pool', $lengthsAt);
         $counters = array_slice($this->lengths, $this->counterFrom);
         $this->check(!array_diff($counters, [strlen(self::COUNTER)]), 'a counter of another length', $lengthsAt);
-        $this->runs = $this->table('V', 4, $runsAt, $runCount);
+        $this->runs = $this->table('V', 4, 128, $runCount);
         $this->check(!$this->runs || max($this->runs) < $keyCount, 'a run of unknown keys', $runsAt);
-        $this->section($this->opsAt, self::RECORD_BYTES, $this->opCount);
+        $this->section(120, self::RECORD_BYTES, $this->opCount);
         $this->checkRecords($keyCount, $runCount);
-        $this->times = $this->openLoop ? $this->table('P', 8, $timesAt, $this->opCount) : [];
+        $this->times = $this->openLoop ? $this->table('P', 8, 136, $this->opCount) : [];
         $this->checkTimes($timesAt);
+        if ($this->thinks) {
+            $this->section(176, 8, $this->opCount);
+        }
     }
 
     /** Every kind of operation that a tape can hold. @return list<string> */
@@ -99,25 +108,27 @@ final class Tape
         $holds || throw new TapeError("the tape has $what (at byte $at)");
     }
 
-    private function section(int $at, int $width, int $count): int
+    /** Where a section begins; `$field` is the place of that number in the header. */
+    private function section(int $field, int $width, int $count): int
     {
+        $at = unpack('P', $this->data, $field)[1];
         $room = strlen($this->data) - $at;
-        $inside = $at >= 0 && $room >= 0 && $count >= 0 && $count <= intdiv($room, $width);
-        $this->check($at % 8 === 0 && $inside, 'a section outside the file', $at);
+        $inside = $at >= self::HEADER_BYTES && $room >= 0 && $count >= 0 && $count <= intdiv($room, $width);
+        $this->check($at % 8 === 0 && $inside, 'a section outside the file', $field);
         return $at;
     }
 
     /** @return list<int> */
-    private function table(string $code, int $width, int $at, int $count): array
+    private function table(string $code, int $width, int $field, int $count): array
     {
-        $this->section($at, $width, $count);
+        $at = $this->section($field, $width, $count);
         return $count ? array_values(unpack("$code$count", $this->data, $at)) : [];
     }
 
     private function readKeys(int $offsetsAt, int $keysAt, int $keyBytes, int $keyCount): void
     {
-        $this->offsets = $offsets = $this->table('V', 4, $offsetsAt, $keyCount + 1);
-        $this->text = substr($this->data, $this->section($keysAt, 1, $keyBytes), $keyBytes);
+        $this->offsets = $offsets = $this->table('V', 4, 80, $keyCount + 1);
+        $this->text = substr($this->data, $this->section(88, 1, $keyBytes), $keyBytes);
         $this->check(!preg_match('/[\x00-\x20\x7f]/', $this->text), 'a key with white space or a control character', $keysAt);
         $this->check($offsets[$keyCount] <= $keyBytes, 'a key outside its table', $offsetsAt);
         for ($k = 0; $k < $keyCount; $k++) {

@@ -41,9 +41,9 @@ class Tape
   def initialize(path)
     @data = File.binread(path).freeze
     check(@data.bytesize >= HEADER_BYTES, 'no header of 184 bytes', 0)
-    check(@data.start_with?(['CMTAPE', 2, HEADER_BYTES].pack('a8L<L<')), 'no magic of version 2', 0)
+    check_format
     size, _, key_count, @prefill_count, @op_count, run_count, @pool_bytes, @period_ns, offsets_at, keys_at, key_bytes,
-      lengths_at, pool_at, @ops_at, runs_at, @times_at, @exptime_s, flags, @group, counters, reserved =
+      lengths_at, _, @ops_at, runs_at, @times_at, @exptime_s, flags, @group, counters, @thinks_at =
       @data.unpack('Q<21', offset: 16)
     @verified = flags.zero?
     check(size == @data.bytesize, 'another length than it says', 16)
@@ -54,18 +54,23 @@ class Tape
     check(flags < 2, 'unknown flags', 152)
     check(@group.positive? && (@op_count % @group).zero?, 'records that are no whole number of groups', 160)
     check(counters <= key_count, 'more counters than keys', 168)
-    check(reserved.zero?, 'something where nothing is meant', 176)
+    check(@times_at.positive? == @period_ns.positive?, 'times without a period, or a period without times', 72)
+    check(@times_at.zero? || @thinks_at.zero?, 'both times and think times', 176)
     @first_counter = key_count - counters
     read_keys(offsets_at, keys_at, key_bytes, key_count)
-    read_values(lengths_at, pool_at, key_count)
-    @runs = table('L<', 4, runs_at, run_count)
+    read_values(lengths_at, key_count)
+    @runs = table('L<', 4, 128, run_count)
     check((@runs.max || 0) < key_count, 'a run of unknown keys', runs_at)
-    section(@ops_at, RECORD_BYTES, @op_count)
+    section(120, RECORD_BYTES, @op_count)
     check_records(key_count, run_count)
     read_times
+    section(176, 8, @op_count) if thinks?
   rescue SystemCallError => e
     raise TapeError, e.message
   end
+
+  # Whether callers think between operations.
+  def thinks? = @thinks_at.positive?
 
   def open_loop? = @times_at.positive?
 
@@ -124,23 +129,31 @@ class Tape
     raise TapeError, "the tape has #{what} (at byte #{at})" unless holds
   end
 
-  def section(at, width, count)
-    check((at % 8).zero? && at + (width * count) <= @data.bytesize, 'a section outside the file', at)
+  def check_format
+    check(@data.start_with?("CMTAPE\0\0"), 'no magic', 0)
+    version, header_bytes = @data.unpack('L<2', offset: 8)
+    check(version == 2, 'another version than 2', 8)
+    check(header_bytes == HEADER_BYTES, 'a header of another length', 12)
   end
 
-  def table(code, width, at, count)
-    section(at, width, count)
+  # Where a section begins; `field` is the place of that number in the header.
+  def section(field, width, count)
+    at = @data.unpack1('Q<', offset: field)
+    inside = at >= HEADER_BYTES && (at % 8).zero? && at + (width * count) <= @data.bytesize
+    check(inside, 'a section outside the file', field)
+    at
+  end
+
+  def table(code, width, field, count)
+    at = section(field, width, count)
     count.zero? ? [] : @data.unpack("#{code}#{count}", offset: at)
   end
 
-  def bytes(at, count)
-    section(at, 1, count)
-    @data.byteslice(at, count)
-  end
+  def bytes(field, count) = @data.byteslice(section(field, 1, count), count)
 
   def read_keys(offsets_at, keys_at, key_bytes, key_count)
-    offsets = table('L<', 4, offsets_at, key_count + 1)
-    text = bytes(keys_at, key_bytes)
+    offsets = table('L<', 4, 80, key_count + 1)
+    text = bytes(88, key_bytes)
     check(!text.match?(/[\x00-\x20\x7f]/n), 'a key with white space or a control character', keys_at)
     check(offsets.last <= key_bytes, 'a key outside its table', offsets_at)
     @keys = offsets.each_cons(2).map do |from, to|
@@ -150,9 +163,9 @@ class Tape
     end
   end
 
-  def read_values(lengths_at, pool_at, key_count)
-    @lengths = table('L<', 4, lengths_at, key_count)
-    @pool = bytes(pool_at, @pool_bytes)
+  def read_values(lengths_at, key_count)
+    @lengths = table('L<', 4, 104, key_count)
+    @pool = bytes(112, @pool_bytes)
     check(@lengths.max <= @pool_bytes, 'a length beyond the pool', lengths_at)
     check(@lengths.drop(@first_counter).all?(COUNTER.bytesize), 'a counter of another length', lengths_at)
   end
@@ -160,7 +173,7 @@ class Tape
   def read_times
     return unless open_loop?
 
-    @times = table('Q<', 8, @times_at, @op_count)
+    @times = table('Q<', 8, 136, @op_count)
     ordered = @times.each_cons(2).all? { |a, b| a <= b } && @times.last < @period_ns
     check(ordered, 'times out of order', @times_at)
   end

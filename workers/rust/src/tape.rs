@@ -96,6 +96,8 @@ pub struct Tape {
     pub prefill_count: usize,
     pub op_count: usize,
     pub verified: bool,
+    /// Callers think between operations.
+    pub thinks: bool,
     pub kinds: Vec<Kind>,
     /// A batch names a key twice.
     pub repeats: bool,
@@ -143,7 +145,9 @@ fn section(
 ) -> Result<(&'static [u8], usize), Refusal> {
     let at = u64_at(data, field);
     let end = count.checked_mul(width).and_then(|size| size.checked_add(at));
-    let inside = at.is_multiple_of(8) && end.is_some_and(|end| end <= data.len() as u64);
+    let inside = at >= HEADER_BYTES as u64
+        && at.is_multiple_of(8)
+        && end.is_some_and(|end| end <= data.len() as u64);
     check(inside, "a section outside the file", field)?;
     Ok((&data[at as usize..end.unwrap_or(0) as usize], at as usize))
 }
@@ -176,8 +180,9 @@ impl Tape {
 
     fn read(data: &'static [u8]) -> Result<Tape, Refusal> {
         check(data.len() >= HEADER_BYTES, "no header of 184 bytes", 0)?;
-        let head = (&data[..8], u32_at(data, 8), u32_at(data, 12));
-        check(head == (b"CMTAPE\0\0", VERSION, HEADER_BYTES as u32), "no magic of version 2", 0)?;
+        check(&data[..8] == b"CMTAPE\0\0", "no magic", 0)?;
+        check(u32_at(data, 8) == VERSION, "another version than 2", 8)?;
+        check(u32_at(data, 12) == HEADER_BYTES as u32, "a header of another length", 12)?;
         let field = |at| u64_at(data, at);
         let (key_count, op_count, run_count, pool_bytes) =
             (field(32), field(48), field(56), field(64));
@@ -189,12 +194,18 @@ impl Tape {
         check(field(152) < 2, "unknown flags", 152)?;
         check(field(160) > 0 && op_count % field(160) == 0, "no whole number of groups", 160)?;
         check(field(168) <= key_count, "more counters than keys", 168)?;
-        check(field(176) == 0, "something where nothing is meant", 176)?;
+        let scheduled = (field(136) > 0) == (field(72) > 0);
+        check(scheduled, "times without a period, or a period without times", 72)?;
+        check(field(136) == 0 || field(176) == 0, "both times and think times", 176)?;
         let (records, records_at) = section(data, 120, op_count, 16)?;
         let (lengths, lengths_at) = section(data, 104, key_count, 4)?;
         let (runs, runs_at) = section(data, 128, run_count, 4)?;
         let times = if field(136) == 0 { None } else { Some(section(data, 136, op_count, 8)?) };
+        if field(176) != 0 {
+            section(data, 176, op_count, 8)?;
+        }
         let mut tape = Tape {
+            thinks: field(176) != 0,
             times: times
                 .map(|(bytes, _)| bytes.chunks_exact(8).map(|time| u64_at(time, 0)).collect()),
             period_ns: field(72),

@@ -273,6 +273,7 @@ fn refusal<S: Session>(setup: &Setup, tape: &Tape) -> Option<String> {
         (!client.wires.contains(&setup.wire.as_str()), format!("no wire {}", setup.wire)),
         (unix && !can("unix"), "no Unix sockets".into()),
         (setup.servers.len() > 1 && !can("cluster"), "one server only".into()),
+        (tape.thinks, "no time to think between operations".into()),
         (setup.depth > 1, "one operation at a time on a connection (depth 1)".into()),
         (
             !client.in_process && setup.connections != setup.threads,

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::format::{
-    COUNTER_START, FLAG_NOREPLY, HEADER_BYTES, Header, KEY_BYTES_MAX, MAGIC, OP_BYTES, Op, VERSION,
-    Verb,
+    COUNTER_START, FLAG_NOREPLY, FLAG_UNVERIFIED, HEADER_BYTES, Header, KEY_BYTES_MAX, MAGIC,
+    OP_BYTES, Op, VERSION, Verb,
 };
 use crate::reader::Tape;
 
@@ -75,6 +75,9 @@ fn counts(header: &Header) -> Result<(), TapeError> {
     }
     if header.exptime_s > u64::from(u32::MAX) {
         return refuse("the expiry time is too large", 144);
+    }
+    if header.flags & !FLAG_UNVERIFIED != 0 {
+        return refuse("unknown flags", 152);
     }
     if (header.times_at == 0) != (header.period_ns == 0) {
         return refuse("a schedule needs both times and a period", 72);

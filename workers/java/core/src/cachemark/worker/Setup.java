@@ -114,6 +114,9 @@ public final class Setup {
         if (servers.size() > 1 && !client.features().contains("cluster")) {
             return "one server";
         }
+        if (tape.file.thinks) {
+            return "no time to think between operations";
+        }
         if (depth > 1 && !client.features().contains("pipeline")) {
             return "its calls block: one operation at a time for each caller (depth 1)";
         }

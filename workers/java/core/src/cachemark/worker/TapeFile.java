@@ -22,6 +22,8 @@ final class TapeFile {
     final int exptimeS;
     final boolean verified;
     final boolean openLoop;
+    /** Whether callers think between operations. */
+    final boolean thinks;
     final int group;
     /** The first key that is a counter; the number of keys if none is. */
     final int firstCounter;
@@ -58,15 +60,18 @@ final class TapeFile {
         long exptime = bytes.getLong(144);
         check(exptime >>> 32 == 0, "an expiry time too large", 144);
         exptimeS = expiry(exptime);
-        verified = (bytes.getLong(152) & 1) == 0;
+        long flags = bytes.getLong(152);
+        check(flags == 0 || flags == 1, "unknown flags", 152);
+        verified = flags == 0;
         group = count(160, 1, "groups of no possible size");
         check(opCount % group == 0, "groups that do not fill it", 160);
         int counters = count(168, 0, "no possible number of counters");
         check(counters <= keyCount, "more counters than keys", 168);
-        check(bytes.getLong(176) == 0, "a reserved field is used", 176);
+        thinks = bytes.getLong(176) != 0;
         firstCounter = keyCount - counters;
         openLoop = bytes.getLong(136) != 0;
-        check(openLoop == (periodNs != 0), "a schedule needs both times and a period", 72);
+        check(openLoop == (periodNs != 0), "times without a period, or a period without times", 72);
+        check(!openLoop || !thinks, "both times and think times", 176);
         int keyBytes = count(96, 0, "no possible length of keys");
         offsetsAt = section(80, keyCount + 1L, 4);
         keysAt = section(88, keyBytes, 1);
@@ -75,6 +80,9 @@ final class TapeFile {
         opsAt = section(120, opCount, OP_BYTES);
         runsAt = section(128, runCount, 4);
         timesAt = openLoop ? section(136, opCount, 8) : 0;
+        if (thinks) {
+            section(176, opCount, 8);
+        }
         checkKeys(keyBytes);
         checkRecords();
         checkTimes();
