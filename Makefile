@@ -55,7 +55,7 @@ check: setup ## Formatters, linters, types, and docs that are printed from code
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 	$(RUN) pyright
-	$(RUN) python -m cachemark.protocol_docs --check
+	$(RUN) python -m cachemark.model.protocol_docs --check
 
 format: setup ## Format everything
 	cd engine && cargo fmt
@@ -63,7 +63,7 @@ format: setup ## Format everything
 	$(RUN) ruff check --fix .
 
 docs: setup ## Print PROTOCOL.md and the JSON Schema from the code
-	$(RUN) python -m cachemark.protocol_docs
+	$(RUN) python -m cachemark.model.protocol_docs
 
 setup: $(UV) ## Python environment and engine, built again where their sources changed
 	@command -v cargo >/dev/null || { \

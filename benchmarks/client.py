@@ -41,7 +41,7 @@ from players import (
     serving,
 )
 
-from cachemark.process import binary_path
+from cachemark.host.process import binary_path
 
 Player = Callable[[Case, set[int], float], Run | None]
 

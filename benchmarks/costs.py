@@ -11,7 +11,7 @@ from pathlib import Path
 from players import CONNECTIONS, INTERVALS, SHAPE, Case, FailedError, pinned, play_native
 from scipy import stats
 
-from cachemark.process import binary_path
+from cachemark.host.process import binary_path
 
 # Windows of a pair are this part of the others, and there are so many pairs for each round.
 PAIR_PART, PAIRS = 0.6, 4

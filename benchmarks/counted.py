@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from players import CONNECTIONS, INTERVALS, SHAPE, Case, FailedError, native, pinned
 
-from cachemark.process import binary_path
+from cachemark.host.process import binary_path
 
 SECONDS = 6
 # Threads in the order in which they begin: the program, who gathers intervals, who plays.

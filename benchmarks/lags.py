@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from players import CONNECTIONS, Case, FailedError, native, play_native
 
-from cachemark import histogram
+from cachemark.model import histogram
 
 SHARES = (0.2, 0.5, 0.8)
 PERCENTS = (50, 90, 99, 99.9)

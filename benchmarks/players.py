@@ -11,8 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from cachemark.address import host_port
-from cachemark.process import binary_path
+from cachemark.host.process import binary_path
+from cachemark.model.address import host_port
 
 KEYS, VALUE_BYTES, CONNECTIONS = 10_000, 100, 50
 SHAPE = ["--size", str(VALUE_BYTES), "--key-length", "32", "--mix", "get=1"]

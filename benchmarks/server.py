@@ -27,7 +27,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cachemark import process
+from cachemark.host import process
 
 SHAPE = ["--key-length", "20", "--size", "100"]
 MIXES = {"GET": "get=1", "SET": "set=1", "90:10": "get=9,set=1"}

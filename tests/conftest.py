@@ -32,9 +32,9 @@ def cli(tmp_path: Path) -> Cli:
     return run
 
 
-def miniature(name: str) -> str:
+def bad_worker(name: str) -> str:
     """The client of a miniature bad worker, as an experiment names it."""
-    return f"command:{sys.executable} {ROOT / 'tests' / 'miniatures' / name}.py"
+    return f"command:{sys.executable} {ROOT / 'tests' / 'bad_workers' / name}.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.inside import Inside, inside
-from tests.runs import kept, made_header, trials
+from tests.builders.stored_runs import kept, made_header, trials
+from tests.cli.in_process import Inside, inside
 
 __all__ = ["inside"]
 

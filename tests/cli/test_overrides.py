@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cachemark.cli.overrides import Overrides, apply
-from cachemark.errors import UsageError
-from cachemark.experiment import Experiment, parse
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, parse
 
 EXPERIMENT = """
 name = "e"

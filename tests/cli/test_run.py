@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.outcome import Outcome, from_line
-from cachemark.store import open_run
-from tests.conftest import Cli, miniature
+from cachemark.model.outcome import Outcome, from_line
+from cachemark.runs.store import open_run
+from tests.conftest import Cli, bad_worker
 
 EXPERIMENT = """
 name = "small"
@@ -217,7 +217,7 @@ def _all_end(pids: set[int]) -> None:
 def test_a_bad_worker_fails_its_trial_and_no_other(
     cli: Cli, tmp_path: Path, worker: str, says: str
 ) -> None:
-    clients = json.dumps([miniature(worker), "native"])
+    clients = json.dumps([bad_worker(worker), "native"])
     ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
     assert ended.returncode == 1
     assert says in ended.stderr
@@ -234,7 +234,7 @@ def test_a_bad_worker_fails_its_trial_and_no_other(
     ],
 )
 def test_a_lying_worker_is_invalid(cli: Cli, tmp_path: Path, worker: str, says: str) -> None:
-    clients = json.dumps([miniature(worker), "native"])
+    clients = json.dumps([bad_worker(worker), "native"])
     ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
     assert ended.returncode == 1
     assert says in ended.stderr
@@ -243,7 +243,7 @@ def test_a_lying_worker_is_invalid(cli: Cli, tmp_path: Path, worker: str, says: 
 
 
 def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> None:
-    clients = json.dumps([miniature("unsupported"), "command:/no/such/program", "native"])
+    clients = json.dumps([bad_worker("unsupported"), "command:/no/such/program", "native"])
     ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
     assert ended.returncode == 0, ended.stderr
     said = " ".join(ended.stdout.split())  # wrapped wherever a line is full

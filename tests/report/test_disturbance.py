@@ -7,17 +7,17 @@ import re
 import msgspec
 import pytest
 
-from cachemark.compare.selection import by_cell
-from cachemark.errors import UsageError
-from cachemark.experiment import parse
-from cachemark.outcome import Finding, Outcome
-from cachemark.plan import AGAIN, plan
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import parse
+from cachemark.model.outcome import Finding, Outcome
+from cachemark.model.plan import AGAIN, plan
 from cachemark.report import markdown, terminal
 from cachemark.report.build import build
+from cachemark.report.compare.selection import by_cell
+from cachemark.report.exports.series import source
 from cachemark.report.html.render import render
-from cachemark.report.series import source
 from cachemark.report.tables import itself
-from tests.outcomes import experiment, header, measured, missing
+from tests.builders.outcomes import experiment, header, measured, missing
 
 
 def twin(block: int, rate: int) -> Outcome:

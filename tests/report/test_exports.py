@@ -14,19 +14,19 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from cachemark import histogram
-from cachemark.experiment import Workload
-from cachemark.histogram import highest
-from cachemark.outcome import Outcome
-from cachemark.protocol import Operation, Sections
+from cachemark.model import histogram
+from cachemark.model.experiment import Workload
+from cachemark.model.histogram import highest
+from cachemark.model.outcome import Outcome
+from cachemark.model.protocol import Operation, Sections
 from cachemark.report import forms
-from cachemark.report.exports import EXPORTS
-from cachemark.report.jmh_results import percentile, results
-from cachemark.report.quickcached import ops_per_txn
-from cachemark.report.series import Source, responses, source, whole
+from cachemark.report.exports.jmh_results import percentile, results
+from cachemark.report.exports.registry import EXPORTS
+from cachemark.report.exports.series import Source, responses, source, whole
+from cachemark.report.originals.quickcached import ops_per_txn
+from tests.builders import exported_run
+from tests.builders.outcomes import header
 from tests.conftest import ROOT
-from tests.outcomes import header
-from tests.report import exported
 
 GOLDEN = Path(__file__).parent / "golden" / "exports"
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -44,7 +44,7 @@ DOCUMENTS = {
 
 @pytest.fixture(scope="module")
 def run() -> Source:
-    return exported.run()
+    return exported_run.run()
 
 
 def document(form: str, run: Source, number: int = 0) -> Any:
@@ -89,11 +89,11 @@ def test_what_does_not_count_is_in_no_export(form: str, run: Source) -> None:
     """The missing client and the cell that is INVALID as a whole may be named, without a figure."""
     without = [
         outcome
-        for outcome in exported.outcomes()
+        for outcome in exported_run.outcomes()
         if outcome.verdict == "VALID" and outcome.state == "measured"
     ]
     bare = msgspec.structs.replace(
-        run, series=source(header(exported.made()), without).series, left_out=run.left_out
+        run, series=source(header(exported_run.made()), without).series, left_out=run.left_out
     )
     # Only the number of trials that do not count tells the two apart.
     hidden = ("cachemark_trials", '"extra"')
@@ -107,18 +107,18 @@ def test_what_does_not_count_is_in_no_export(form: str, run: Source) -> None:
 
 @pytest.mark.parametrize("form", EXPORTS)
 def test_a_run_without_a_figure_gives_none(form: str) -> None:
-    gone = [outcome for outcome in exported.outcomes() if outcome.state == "unsupported"]
-    for text in EXPORTS[form](source(header(exported.made()), gone)).values():
+    gone = [outcome for outcome in exported_run.outcomes() if outcome.state == "unsupported"]
+    for text in EXPORTS[form](source(header(exported_run.made()), gone)).values():
         assert "nan" not in text.lower().replace("nanos", "")
 
 
 def one_trial() -> list[Outcome]:
-    return exported.outcomes()[:1]
+    return exported_run.outcomes()[:1]
 
 
 @pytest.mark.parametrize("form", EXPORTS)
 def test_one_trial_has_no_interval(form: str) -> None:
-    single = source(header(exported.made()), one_trial())
+    single = source(header(exported_run.made()), one_trial())
     files = EXPORTS[form](single)
     assert files
     text = "".join(files.values())
@@ -183,7 +183,7 @@ def test_sections_of_a_window_are_intervals_that_fill_it() -> None:
     assert old.measure is not None
     measure = msgspec.structs.replace(old.measure, elapsed_ns=800_000_000, sections=parts)
     kept = [msgspec.structs.replace(old, measure=measure)]
-    (text,) = EXPORTS["hlog"](source(header(exported.made()), kept)).values()
+    (text,) = EXPORTS["hlog"](source(header(exported_run.made()), kept)).values()
     lines = [line.split(",") for line in text.splitlines() if "_sections," in line]
     starts = [float(line[1]) for line in lines]
     assert starts[1] - starts[0] == pytest.approx(0.5)
@@ -192,8 +192,8 @@ def test_sections_of_a_window_are_intervals_that_fill_it() -> None:
 
 
 def test_a_window_of_unknown_start_is_not_in_the_log(run: Source) -> None:
-    old = [msgspec.structs.replace(o, measure_started_at="") for o in exported.outcomes()]
-    (text,) = EXPORTS["hlog"](source(header(exported.made()), old)).values()
+    old = [msgspec.structs.replace(o, measure_started_at="") for o in exported_run.outcomes()]
+    (text,) = EXPORTS["hlog"](source(header(exported_run.made()), old)).values()
     assert "Tag=" not in text
     assert f"#[left out: {sum(s.summary.valid for s in run.series)} trials" in text
 
@@ -253,7 +253,7 @@ def test_a_fill_is_shown_as_emcache_did() -> None:
         for server, keys, bytes_ in (("memcached", 560_000, 2**29), ("emcache", 280_000, 2**28))
         for block in range(2)
     ]
-    (text,) = EXPORTS["emcache"](source(header(exported.made()), filled)).values()
+    (text,) = EXPORTS["emcache"](source(header(exported_run.made()), filled)).values()
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert rows == [
         "| Task | memcached/python/fast | emcache/python/fast |",
@@ -266,7 +266,7 @@ def test_a_fill_is_shown_as_emcache_did() -> None:
 
 def _fill(server: str, block: int, *, keys: int, held: int) -> Outcome:
     """A fill of two seconds; the RSS of only one of the two servers can be had."""
-    base = exported.trial("python/fast", exported.FOUR, block)
+    base = exported_run.trial("python/fast", exported_run.FOUR, block)
     window = base.measure
     assert window
     batch = Operation(

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from cachemark.report import html
 from cachemark.report.value import Report
-from tests.report.made import HOSTILE, report
+from tests.builders.full_report import HOSTILE, report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")

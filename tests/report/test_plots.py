@@ -8,21 +8,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.experiment import Load
-from cachemark.outcome import Sample
-from cachemark.report import answers, format
+from cachemark.analysis.statistics import Interval
+from cachemark.model import number_format
+from cachemark.model.experiment import Load
+from cachemark.model.outcome import Sample
+from cachemark.report import answers
 from cachemark.report.factors import factors
 from cachemark.report.plots import files, plots, summary
 from cachemark.report.plots.bars import BarItem, bars, cut_off, end
-from cachemark.report.plots.course import rate
 from cachemark.report.plots.draw import svg
 from cachemark.report.plots.picture import ticks, title_lines
-from cachemark.report.plots.same_work import same_work
+from cachemark.report.plots.server_groups import same_work
+from cachemark.report.plots.timeline import rate
 from cachemark.report.trials import trial_rows
 from cachemark.report.value import Moment, Report, Row
-from cachemark.statistics import Interval
-from tests.outcomes import measured
-from tests.report.made import LOADS, SERVERS, report, samples
+from tests.builders.full_report import LOADS, SERVERS, report, samples
+from tests.builders.outcomes import measured
 
 EXAMPLE = "2026-01-02T03:04:05.000+00:00"
 
@@ -167,8 +168,8 @@ def test_an_axis_has_two_to_six_round_ticks(last: float) -> None:
 
 def test_the_widest_intervals_are_said_to_be_wide() -> None:
     of = Interval(value=2.0, low=1e-6, high=1e6)
-    assert format.interval(of, "{:.2f}") == "2.00 (<0.20–>20.00)"
-    assert format.spread(of) == "2.00 ±>100 %"
+    assert number_format.interval(of, "{:.2f}") == "2.00 (<0.20–>20.00)"
+    assert number_format.spread(of) == "2.00 ±>100 %"
 
 
 def test_the_answer_is_one_sentence(made: Report) -> None:

@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from cachemark.histogram import highest
-from cachemark.report.exports import EXPORTS
-from cachemark.report.hgrm import table
-from cachemark.report.jmh_results import results
-from cachemark.report.ruby_bench import row
-from cachemark.report.series import Source, responses
-from tests.report import exported
-from tests.report.tools import GOOGLE_COMPARE, benchstat, java, need
+from cachemark.model.histogram import highest
+from cachemark.report.exports.hgrm import table
+from cachemark.report.exports.jmh_results import results
+from cachemark.report.exports.registry import EXPORTS
+from cachemark.report.exports.ruby_bench import row
+from cachemark.report.exports.series import Source, responses
+from tests.builders import exported_run
+from tests.report.reader_programs import GOOGLE_COMPARE, benchstat, java, need
 
 __all__ = ["benchstat", "java"]
 
 
 @pytest.fixture(scope="module")
 def run() -> Source:
-    return exported.run()
+    return exported_run.run()
 
 
 def said(command: list[str], text: str = "") -> str:

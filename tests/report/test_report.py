@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.outcome import Outcome
+from cachemark.model.outcome import Outcome
 from cachemark.report import RENDERERS
 from cachemark.report.build import build
-from tests.outcomes import experiment, header, measured, missing
+from tests.builders.outcomes import experiment, header, measured, missing
 
 GOLDEN = Path(__file__).parent / "golden"
 # The page has tests of its own: its drawings are vl-convert's affair.

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from cachemark import process
-from cachemark.clients import Client, registry
-from cachemark.protocol import WIRES, Prepare, Ready, Run
-from cachemark.servers import parse_spec, running
-from tests.workers import driver
+from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.host import process
+from cachemark.model.protocol import WIRES, Prepare, Ready, Run
+from tests.workers import worker_driver
 
 pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
@@ -43,25 +43,25 @@ def _clients() -> list[Any]:
 @pytest.mark.parametrize("client", _clients())
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "none"])
 def test_the_keys_of_a_lost_server_are_no_misses(client: Client, wire: str, tmp_path: Path) -> None:
-    tape = driver.write_tape(tmp_path, *MIX)
+    tape = worker_driver.write_tape(tmp_path, *MIX)
     with (
         running(parse_spec(MEMCACHED)) as kept,
         running(parse_spec(MEMCACHED)) as lost,
-        driver.started(client) as (worker, ready),
+        worker_driver.started(client) as (worker, ready),
     ):
         if wire not in ready.capabilities:
             pytest.skip(f"no {wire}")
         servers = [*kept.addresses, *lost.addresses]
         setup = Prepare(servers=servers, wire=wire, tape=str(tape), timeout_ms=500)
-        assert isinstance(driver.ask(worker, setup), Ready)
-        assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 60
+        assert isinstance(worker_driver.ask(worker, setup), Ready)
+        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 60
         held = [int(server.stats()["curr_items"]) for server in (kept, lost)]
         assert sum(held) == 60
         assert min(held) > 5, held
-        whole = driver.play(worker, Run(phase="measure", ops=200)).operations
+        whole = worker_driver.play(worker, Run(phase="measure", ops=200)).operations
         assert sum(told.hits for told in whole.values()) == sum(t.keys for t in whole.values())
         assert lost.pid is not None
         os.kill(lost.pid, signal.SIGKILL)
-        rest = driver.play(worker, Run(phase="measure", ops=40)).operations
+        rest = worker_driver.play(worker, Run(phase="measure", ops=40)).operations
         assert sum(told.misses for told in rest.values()) == 0, rest
         assert sum(sum(told.errors.values()) for told in rest.values()) > 0

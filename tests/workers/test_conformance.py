@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from cachemark import process
-from cachemark.clients import Client, ClientSpec, registry
-from cachemark.conformance import Bench, checks, find
-from cachemark.conformance.runner import known_failures
-from cachemark.errors import UnsupportedError
-from tests.workers import driver
+from cachemark.checks.conformance import Bench, checks, find
+from cachemark.checks.conformance.runner import known_failures
+from cachemark.endpoints.clients import Client, ClientSpec, registry
+from cachemark.host import process
+from cachemark.model.errors import UnsupportedError
+from tests.workers import worker_driver
 
 pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 CASES = checks()
 
 
-@pytest.fixture(scope="module", params=driver.clients())
+@pytest.fixture(scope="module", params=worker_driver.clients())
 def bench(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
     """One worker for all cases of a client: a second prepare has to be as good as the first."""
     client: Client = request.param

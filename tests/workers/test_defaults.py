@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cachemark import process
-from cachemark.clients import registry
-from cachemark.conformance.proxy import proxied
-from cachemark.protocol import Ready, Run
-from cachemark.servers import parse_spec, running
-from tests.workers import driver
+from cachemark.checks.conformance.proxy import proxied
+from cachemark.endpoints.clients import registry
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.host import process
+from cachemark.model.protocol import Ready, Run
+from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
 pytestmark = pytest.mark.skipif(
@@ -36,16 +36,16 @@ def test_bytes_have_the_librarys_own_flags(
     if missing := CLIENTS[client].missing():
         pytest.skip(f"{missing}: {CLIENTS[client].setup}")
     gets = ("--keys", "20", "--size", "30", "--mix", "get=1", "--ops", "100")
-    tape = driver.write_tape(tmp_path, *gets)
+    tape = worker_driver.write_tape(tmp_path, *gets)
     with (
         running(parse_spec("memcached:threads=1,memory=16")) as server,
         proxied(server.addresses[0]) as proxy,
-        driver.started(CLIENTS[client]) as (worker, _),
+        worker_driver.started(CLIENTS[client]) as (worker, _),
     ):
-        setup = driver.patient(
+        setup = worker_driver.patient(
             servers=[proxy.address], wire=wire, tape=str(tape), options={"profile": "defaults"}
         )
-        assert isinstance(driver.ask(worker, setup), Ready)
-        assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
-        assert driver.play(worker, Run(phase="measure", ops=50)).operations["get"].hits == 50
+        assert isinstance(worker_driver.ask(worker, setup), Ready)
+        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
+        assert worker_driver.play(worker, Run(phase="measure", ops=50)).operations["get"].hits == 50
         assert {write.flags for write in proxy.writes} == {flags}

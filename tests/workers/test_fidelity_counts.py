@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from cachemark.clients import Client, ClientSpec
-from cachemark.fidelity import cases, findings
-from tests.workers import driver
+from cachemark.checks.fidelity import cases, findings
+from cachemark.endpoints.clients import Client, ClientSpec
+from tests.workers import worker_driver
 
 FAULTS = [case for case in cases().values() if case.faults.lost or case.faults.wrong]
 
 
-@pytest.mark.parametrize("client", driver.clients())
+@pytest.mark.parametrize("client", worker_driver.clients())
 def test_faults(client: Any) -> None:
     """No time is asserted, and none of these cases is about times."""
     spec: Client = client

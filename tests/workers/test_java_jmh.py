@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from cachemark import jmh, process
-from cachemark.clients import parse_client, registry
-from cachemark.errors import TrialError, UsageError
-from cachemark.jmh import Measured, Settings
-from cachemark.protocol import Operation, Prepare, Ready, Run
-from cachemark.servers import parse_spec, running
-from tests.workers import driver
+from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.host import process
+from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.protocol import Operation, Prepare, Ready, Run
+from cachemark.runs import jmh
+from cachemark.runs.jmh import Measured, Settings
+from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
 SPY = CLIENTS["java/spymemcached"]
@@ -30,15 +31,15 @@ MEMCACHED = "memcached:threads=1,memory=64"
 FACTOR = 4
 WINDOWS = 6
 PRINTED = """
-# Benchmark: cachemark.jmh.Memcached.throughput
+# Benchmark: cachemark.runs.jmh.Memcached.throughput
 # Parameters: (client = caffeine, operation = get, server = none, valueSize = 100, wire = text)
 Iteration   1: 18291.945 ops/s
-# Benchmark: cachemark.jmh.Memcached.latency
+# Benchmark: cachemark.runs.jmh.Memcached.latency
 # Parameters: (client = caffeine, operation = touch, server = none, valueSize = 100, wire = text)
 # Warmup Iteration   1: <failure>
 
 cachemark.worker.Unsupported: caffeine: no touch on the wire none
-\tat cachemark.worker.Setup.check(Setup.java:100)
+\tat cachemark.endpoints.worker.Setup.check(Setup.java:100)
 """
 
 
@@ -49,7 +50,7 @@ def entry(mode: str, operation: str, **metric: Any) -> dict[str, Any]:
     params = {"server": "h:1", "wire": "text", "operation": operation, "valueSize": "100"}
     base = {"score": 1000.0, "scoreError": 20.0, "scoreUnit": unit, "scorePercentiles": {}}
     return {
-        "benchmark": f"cachemark.jmh.Memcached.{method}",
+        "benchmark": f"cachemark.runs.jmh.Memcached.{method}",
         "mode": mode,
         "threads": 2,
         "params": params,
@@ -160,10 +161,10 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
         iterations=WINDOWS,
     )
     mix = ("--keys", "1000", "--key-length", "20", "--size", "100", "--mix", f"{operation}=1")
-    tape = driver.write_tape(tmp_path, *mix, "--run", "10", "--ops", "8192")
+    tape = worker_driver.write_tape(tmp_path, *mix, "--run", "10", "--ops", "8192")
     with (
         running(parse_spec(MEMCACHED)) as server,
-        driver.started(CLIENTS[client]) as (worker, _),
+        worker_driver.started(CLIENTS[client]) as (worker, _),
     ):
         setup = Prepare(
             servers=server.addresses,
@@ -172,15 +173,15 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
             timeout_ms=10_000,
             tape=str(tape),
         )
-        assert isinstance(driver.ask(worker, setup), Ready)
-        driver.play(worker, Run(phase="prefill"))
+        assert isinstance(worker_driver.ask(worker, setup), Ready)
+        worker_driver.play(worker, Run(phase="prefill"))
 
         def rates() -> list[float]:
-            driver.play(worker, Run(phase="warmup", duration_ms=3000))
+            worker_driver.play(worker, Run(phase="warmup", duration_ms=3000))
             return [rate() for _ in range(WINDOWS // 2)]
 
         def rate() -> float:
-            done = driver.play(worker, Run(phase="measure", duration_ms=1000))
+            done = worker_driver.play(worker, Run(phase="measure", duration_ms=1000))
             # A machine that stands still for a second is not the best one.
             told = done.operations.get(operation, Operation(attempts=0, ok=0))
             assert told.ok == told.attempts

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from cachemark import process
-from cachemark.clients import registry
-from cachemark.protocol import Ready, Run, Unsupported
-from cachemark.servers import parse_spec, running
-from tests.workers import driver
+from cachemark.endpoints.clients import registry
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.host import process
+from cachemark.model.protocol import Ready, Run, Unsupported
+from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
 SPY = CLIENTS["java/spymemcached"]
@@ -29,56 +29,58 @@ FUTURES = ("spymemcached", "elasticache", "folsom")
 
 def prepared(client: str, tape: Path, servers: list[str], **fields: Any) -> Any:
     """What a new worker answers to a prepare."""
-    with driver.started(CLIENTS[f"java/{client}"]) as (worker, _):
-        return driver.ask(worker, driver.patient(servers=servers, tape=str(tape), **fields))
+    with worker_driver.started(CLIENTS[f"java/{client}"]) as (worker, _):
+        return worker_driver.ask(
+            worker, worker_driver.patient(servers=servers, tape=str(tape), **fields)
+        )
 
 
 @pytest.mark.parametrize(("client", "depth"), [*((name, 8) for name in FUTURES), ("xmemcached", 1)])
 def test_callers_share_clients(client: str, depth: int, tmp_path: Path) -> None:
     """Four callers on two connections, each with its operations outstanding; each read is one."""
-    tape = driver.write_tape(tmp_path, *GETS)
+    tape = worker_driver.write_tape(tmp_path, *GETS)
     with (
         running(parse_spec(MEMCACHED)) as server,
-        driver.started(CLIENTS[f"java/{client}"]) as (worker, ready),
+        worker_driver.started(CLIENTS[f"java/{client}"]) as (worker, ready),
     ):
         assert "shared" in ready.capabilities
         before = server.stats()
-        setup = driver.patient(
+        setup = worker_driver.patient(
             servers=server.addresses, threads=4, connections=2, depth=depth, tape=str(tape)
         )
-        answer = driver.ask(worker, setup)
+        answer = worker_driver.ask(worker, setup)
         assert isinstance(answer, Ready), answer
         connected = server.stats()
-        assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
+        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
         filled = server.stats()
-        done = driver.play(worker, Run(phase="measure", ops=2002))
+        done = worker_driver.play(worker, Run(phase="measure", ops=2002))
         after = server.stats()
     # The second is that of `stats` itself.
-    assert driver.rise(before, connected, "total_connections") - 1 <= 2
+    assert worker_driver.rise(before, connected, "total_connections") - 1 <= 2
     assert done.max_in_flight == 4 * depth
     assert done.operations["get"].hits == done.operations["get"].ok == 2002
-    assert driver.rise(filled, after, "cmd_get") == 2002
+    assert worker_driver.rise(filled, after, "cmd_get") == 2002
 
 
 def test_waiting_gets_are_merged_only_as_the_library_comes(tmp_path: Path) -> None:
     """xmemcached with many callers that want the same key."""
-    tape = driver.write_tape(tmp_path, "--keys", "1", "--mix", "get=1", "--ops", "64")
+    tape = worker_driver.write_tape(tmp_path, "--keys", "1", "--mix", "get=1", "--ops", "64")
     sent: dict[str, int] = {}
     with running(parse_spec(MEMCACHED)) as server:
         for profile in ("common", "defaults"):
-            with driver.started(CLIENTS["java/xmemcached"]) as (worker, _):
-                setup = driver.patient(
+            with worker_driver.started(CLIENTS["java/xmemcached"]) as (worker, _):
+                setup = worker_driver.patient(
                     servers=server.addresses,
                     threads=16,
                     tape=str(tape),
                     options={"profile": profile},
                 )
-                assert isinstance(driver.ask(worker, setup), Ready)
-                driver.play(worker, Run(phase="prefill"))
+                assert isinstance(worker_driver.ask(worker, setup), Ready)
+                worker_driver.play(worker, Run(phase="prefill"))
                 before = server.stats()
-                done = driver.play(worker, Run(phase="measure", ops=20_000))
+                done = worker_driver.play(worker, Run(phase="measure", ops=20_000))
                 assert done.operations["get"].hits == 20_000
-                sent[profile] = driver.rise(before, server.stats(), "cmd_get")
+                sent[profile] = worker_driver.rise(before, server.stats(), "cmd_get")
     assert sent["common"] == 20_000
     assert sent["defaults"] < 20_000
 
@@ -86,7 +88,7 @@ def test_waiting_gets_are_merged_only_as_the_library_comes(tmp_path: Path) -> No
 def test_a_fork_of_the_same_package_has_a_class_path_of_its_own() -> None:
     versions: dict[str, str] = {}
     for name in ("spymemcached", "elasticache"):
-        with driver.started(CLIENTS[f"java/{name}"]) as (_, ready):
+        with worker_driver.started(CLIENTS[f"java/{name}"]) as (_, ready):
             versions[ready.library] = ready.library_version
     assert versions == {"spymemcached": "2.12.3", "elasticache-java-cluster-client": "1.2.4"}
 
@@ -97,19 +99,21 @@ def test_a_fork_of_the_same_package_has_a_class_path_of_its_own() -> None:
      ("folsom", "default")],
 )  # fmt: skip
 def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path) -> None:
-    tape = driver.write_tape(tmp_path, "--keys", "200", "--mix", "get=1,mget=1", "--ops", "100")
+    tape = worker_driver.write_tape(
+        tmp_path, "--keys", "200", "--mix", "get=1,mget=1", "--ops", "100"
+    )
     with (
         running(parse_spec(MEMCACHED)) as one,
         running(parse_spec(MEMCACHED)) as two,
-        driver.started(CLIENTS[f"java/{client}"]) as (worker, ready),
+        worker_driver.started(CLIENTS[f"java/{client}"]) as (worker, ready),
     ):
         assert "cluster" in ready.capabilities
         servers = [*one.addresses, *two.addresses]
-        setup = driver.patient(servers=servers, tape=str(tape), options={"hashing": hashing})
-        assert isinstance(driver.ask(worker, setup), Ready)
-        driver.play(worker, Run(phase="prefill"))
+        setup = worker_driver.patient(servers=servers, tape=str(tape), options={"hashing": hashing})
+        assert isinstance(worker_driver.ask(worker, setup), Ready)
+        worker_driver.play(worker, Run(phase="prefill"))
         counts = [int(server.stats()["curr_items"]) for server in (one, two)]
-        done = driver.play(worker, Run(phase="measure", ops=200))
+        done = worker_driver.play(worker, Run(phase="measure", ops=200))
     assert sum(counts) == 200
     assert min(counts) >= 10
     assert all(told.misses == 0 and not told.errors for told in done.operations.values())
@@ -135,7 +139,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_it_cannot_do_is_unsupported(name: str, tmp_path: Path) -> None:
     client, fields = REFUSED[name]
-    tape = driver.write_tape(tmp_path, *GETS)
+    tape = worker_driver.write_tape(tmp_path, *GETS)
     answer = prepared(client, tape, **{"servers": ["127.0.0.1:1"], **fields})
     assert isinstance(answer, Unsupported), answer
     assert answer.reason
@@ -143,21 +147,23 @@ def test_what_it_cannot_do_is_unsupported(name: str, tmp_path: Path) -> None:
 
 def test_depth_and_a_schedule_are_unsupported(tmp_path: Path) -> None:
     schedule = ("--schedule", "uniform", "--rate", "100", "--duration", "400ms")
-    tape = driver.write_tape(tmp_path, *GETS[:-2], *schedule)
+    tape = worker_driver.write_tape(tmp_path, *GETS[:-2], *schedule)
     answer = prepared("folsom", tape, ["127.0.0.1:1"], depth=2)
     assert isinstance(answer, Unsupported), answer
 
 
 @pytest.mark.parametrize("client", ["null", "caffeine"])
 def test_a_cache_inside_is_shared_by_all_callers(client: str, tmp_path: Path) -> None:
-    tape = driver.write_tape(tmp_path, *MIXED, "--exptime", "100")
-    with driver.started(CLIENTS[f"java/{client}"]) as (worker, ready):
+    tape = worker_driver.write_tape(tmp_path, *MIXED, "--exptime", "100")
+    with worker_driver.started(CLIENTS[f"java/{client}"]) as (worker, ready):
         assert "none" in ready.capabilities
-        setup = driver.patient(servers=[], wire="none", threads=3, connections=3, tape=str(tape))
-        answer = driver.ask(worker, setup)
+        setup = worker_driver.patient(
+            servers=[], wire="none", threads=3, connections=3, tape=str(tape)
+        )
+        answer = worker_driver.ask(worker, setup)
         assert isinstance(answer, Ready), answer
-        assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
-        done = driver.play(worker, Run(phase="measure", ops=1000))
+        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
+        done = worker_driver.play(worker, Run(phase="measure", ops=1000))
         worker.bye()
     assert sum(told.ok for told in done.operations.values()) == 1000
     assert done.operations["get"].hits > 0

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from cachemark import histogram, process
-from cachemark.clients import registry
-from cachemark.protocol import Failure, Ready, Run, Stop, Unsupported
-from cachemark.servers import parse_spec, running
+from cachemark.endpoints.clients import registry
+from cachemark.endpoints.servers import parse_spec, running
+from cachemark.host import process
+from cachemark.model import histogram
+from cachemark.model.protocol import Failure, Ready, Run, Stop, Unsupported
 from tests.conftest import ROOT
-from tests.workers import driver
+from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
 MEMJS = CLIENTS["node/memjs"]
@@ -39,14 +40,14 @@ def test_callers_are_lanes_of_one_event_loop(
     client: str, shape: tuple[int, int, int], tmp_path: Path
 ) -> None:
     threads, connections, depth = shape
-    tape = driver.write_tape(tmp_path, *GETS)
+    tape = worker_driver.write_tape(tmp_path, *GETS)
     with (
         running(parse_spec(MEMCACHED)) as server,
-        driver.started(CLIENTS[f"node/{client}"]) as (worker, ready),
+        worker_driver.started(CLIENTS[f"node/{client}"]) as (worker, ready),
     ):
         assert {"threads", "shared", "pipeline"} <= set(ready.capabilities)
         alone = int(server.stats()["curr_connections"])
-        setup = driver.patient(
+        setup = worker_driver.patient(
             servers=server.addresses,
             wire=WIRES[client],
             tape=str(tape),
@@ -54,14 +55,14 @@ def test_callers_are_lanes_of_one_event_loop(
             connections=connections,
             depth=depth,
         )
-        assert isinstance(driver.ask(worker, setup), Ready)
-        assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
+        assert isinstance(worker_driver.ask(worker, setup), Ready)
+        assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 20
         filled = server.stats()
-        done = driver.play(worker, Run(phase="measure", ops=1003))
+        done = worker_driver.play(worker, Run(phase="measure", ops=1003))
         after = server.stats()
     assert done.max_in_flight == SHAPES[shape]
     assert done.operations["get"].hits == done.operations["get"].ok == 1003
-    assert driver.rise(filled, after, "cmd_get") == 1003
+    assert worker_driver.rise(filled, after, "cmd_get") == 1003
     assert int(after["curr_connections"]) - alone == connections
     assert done.reconnects == 0
 
@@ -70,23 +71,23 @@ def test_callers_are_lanes_of_one_event_loop(
     ("client", "hashing"), [("memjs", "default"), ("memcached", "default"), ("memcached", "ketama")]
 )
 def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path) -> None:
-    tape = driver.write_tape(tmp_path, "--keys", "200", "--mix", "get=1", "--ops", "100")
+    tape = worker_driver.write_tape(tmp_path, "--keys", "200", "--mix", "get=1", "--ops", "100")
     with (
         running(parse_spec(MEMCACHED)) as one,
         running(parse_spec(MEMCACHED)) as two,
-        driver.started(CLIENTS[f"node/{client}"]) as (worker, ready),
+        worker_driver.started(CLIENTS[f"node/{client}"]) as (worker, ready),
     ):
         assert "cluster" in ready.capabilities
-        setup = driver.patient(
+        setup = worker_driver.patient(
             servers=[*one.addresses, *two.addresses],
             wire=WIRES[client],
             tape=str(tape),
             options={"hashing": hashing},
         )
-        assert isinstance(driver.ask(worker, setup), Ready)
-        driver.play(worker, Run(phase="prefill"))
+        assert isinstance(worker_driver.ask(worker, setup), Ready)
+        worker_driver.play(worker, Run(phase="prefill"))
         counts = [int(server.stats()["curr_items"]) for server in (one, two)]
-        done = driver.play(worker, Run(phase="measure", ops=400))
+        done = worker_driver.play(worker, Run(phase="measure", ops=400))
     assert sum(counts) == 200
     assert min(counts) >= 10
     assert done.operations["get"].hits == 400
@@ -94,26 +95,29 @@ def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path)
 
 def test_a_stop_reaches_a_loop_that_never_waits(tmp_path: Path) -> None:
     """Neither a cache in the process nor a write without a reply gives the event loop its turn."""
-    gets = driver.write_tape(tmp_path, *GETS)
-    with driver.started(CLIENTS["node/lru-cache"]) as (worker, _):
-        setup = driver.patient(servers=[], wire="none", tape=str(gets), threads=3)
-        assert isinstance(driver.ask(worker, setup), Ready)
-        driver.play(worker, Run(phase="prefill"))
+    gets = worker_driver.write_tape(tmp_path, *GETS)
+    with worker_driver.started(CLIENTS["node/lru-cache"]) as (worker, _):
+        setup = worker_driver.patient(servers=[], wire="none", tape=str(gets), threads=3)
+        assert isinstance(worker_driver.ask(worker, setup), Ready)
+        worker_driver.play(worker, Run(phase="prefill"))
         worker.send(Run(phase="measure"))
         worker.send(Stop())
-        assert not isinstance(driver.finish(worker), Failure)
-    sets = driver.write_tape(tmp_path, *GETS[:-4], "--mix", "set_noreply=1", "--ops", "100")
+        assert not isinstance(worker_driver.finish(worker), Failure)
+    sets = worker_driver.write_tape(tmp_path, *GETS[:-4], "--mix", "set_noreply=1", "--ops", "100")
     with (
         running(parse_spec(MEMCACHED)) as server,
-        driver.started(CLIENTS["node/memcache-client"]) as (worker, _),
+        worker_driver.started(CLIENTS["node/memcache-client"]) as (worker, _),
     ):
         assert isinstance(
-            driver.ask(worker, driver.patient(servers=server.addresses, tape=str(sets))), Ready
+            worker_driver.ask(
+                worker, worker_driver.patient(servers=server.addresses, tape=str(sets))
+            ),
+            Ready,
         )
         before = server.stats()
-        done = driver.play(worker, Run(phase="measure", duration_ms=300))
+        done = worker_driver.play(worker, Run(phase="measure", duration_ms=300))
         assert done.barriers == 1
-        stored = driver.rise(before, server.stats(), "cmd_set")
+        stored = worker_driver.rise(before, server.stats(), "cmd_set")
         assert done.operations["set_noreply"].ok == stored > 0
 
 
@@ -137,9 +141,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 def test_what_it_cannot_do_is_unsupported(name: str, tmp_path: Path) -> None:
     client, fields = REFUSED[name]
     setup: dict[str, Any] = {"servers": ["127.0.0.1:1"], "wire": "binary", **fields}
-    with driver.started(CLIENTS[f"node/{client}"]) as (worker, _):
-        answer = driver.ask(
-            worker, driver.patient(tape=str(driver.write_tape(tmp_path, *GETS)), **setup)
+    with worker_driver.started(CLIENTS[f"node/{client}"]) as (worker, _):
+        answer = worker_driver.ask(
+            worker,
+            worker_driver.patient(tape=str(worker_driver.write_tape(tmp_path, *GETS)), **setup),
         )
     assert isinstance(answer, Unsupported), answer
     assert answer.reason.startswith(client)

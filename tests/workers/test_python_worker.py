@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cachemark import process
-from cachemark.clients import Client, registry
-from cachemark.protocol import Failure, Hello, Prepare, Run, Unsupported
-from cachemark.worker import Worker
+from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.worker import Worker
+from cachemark.host import process
+from cachemark.model.protocol import Failure, Hello, Prepare, Run, Unsupported
 from tests.conftest import ROOT
-from tests.workers import driver
+from tests.workers import worker_driver
 
 FOLDER = ROOT / "workers" / "python"
 CLIENT = registry(process.binary_path())["python/pymemcache"]
@@ -37,7 +37,7 @@ def test_a_library_that_is_missing_is_an_answer() -> None:
         id="bare", library="", language="", command=[sys.executable, "-S", *CLIENT.command[1:]]
     )
     with Worker(bare.command) as worker:
-        answer = driver.ask(worker, Hello())
+        answer = worker_driver.ask(worker, Hello())
     assert isinstance(answer, Unsupported)
     assert "pymemcache is not installed" in answer.reason
     assert answer.remedy == "cachemark setup python"
@@ -56,28 +56,28 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_it_cannot_do_is_unsupported(name: str, tmp_path: Path) -> None:
-    tape = driver.write_tape(tmp_path, *MIXED)
-    with driver.started(CLIENT) as (worker, _):
+    tape = worker_driver.write_tape(tmp_path, *MIXED)
+    with worker_driver.started(CLIENT) as (worker, _):
         fields: dict[str, Any] = {"servers": ["127.0.0.1:1"], "tape": str(tape), **REFUSED[name]}
-        answer = driver.ask(worker, Prepare(**fields))
+        answer = worker_driver.ask(worker, Prepare(**fields))
     assert isinstance(answer, Unsupported), answer
     assert answer.reason
 
 
 def test_a_batch_with_a_key_twice_is_unsupported(tmp_path: Path) -> None:
     mix = ("--mix", "mget=1", "--run", "3", "--distribution", "constant", "--ops", "5")
-    tape = driver.write_tape(tmp_path, "--keys", "5", *mix)
-    with driver.started(CLIENT) as (worker, _):
-        answer = driver.ask(worker, Prepare(servers=["127.0.0.1:1"], tape=str(tape)))
+    tape = worker_driver.write_tape(tmp_path, "--keys", "5", *mix)
+    with worker_driver.started(CLIENT) as (worker, _):
+        answer = worker_driver.ask(worker, Prepare(servers=["127.0.0.1:1"], tape=str(tape)))
     assert isinstance(answer, Unsupported)
     assert "twice" in answer.reason
 
 
 def test_wrong_requests_are_answered_and_survived(tmp_path: Path) -> None:
-    with driver.started(CLIENT) as (worker, _):
-        early = driver.ask(worker, Run(phase="measure"))
+    with worker_driver.started(CLIENT) as (worker, _):
+        early = worker_driver.ask(worker, Run(phase="measure"))
         assert isinstance(early, Failure)
         assert early.kind == "protocol"
-        answer = driver.ask(worker, Prepare(servers=["nowhere"], tape=str(tmp_path)))
+        answer = worker_driver.ask(worker, Prepare(servers=["nowhere"], tape=str(tmp_path)))
         assert isinstance(answer, Failure)
         worker.bye()

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from cachemark.clients import Client
-from cachemark.protocol import Done, Failure, Prepare, Ready, Run, Unsupported
-from cachemark.worker import Worker
+from cachemark.endpoints.clients import Client
+from cachemark.endpoints.worker import Worker
+from cachemark.model.protocol import Done, Failure, Prepare, Ready, Run, Unsupported
 from tests.conftest import ROOT
-from tests.workers import driver
+from tests.workers import worker_driver
 from tests.workers.test_python_tape import FIELDS, GET, INCR, MGET, SET, made
 
 # In process, so that there is nothing but the reader to go wrong. `native/store` is the engine's.
-_READERS = [each for each in driver.clients() if each.id.endswith("/null")]
-_READERS += [each for each in driver.clients() if each.id == "native/store"]
+_READERS = [each for each in worker_driver.clients() if each.id.endswith("/null")]
+_READERS += [each for each in worker_driver.clients() if each.id == "native/store"]
 _FAR = 1 << 40
 _HEADER_BYTES = 184
 
@@ -82,12 +82,12 @@ def full(*, scheduled: bool, thinking: bool = False) -> bytes:
 @pytest.fixture(scope="module", params=_READERS)
 def worker(request: Any) -> Generator[Worker]:
     client: Client = request.param
-    with driver.started(client) as (worker, _):
+    with worker_driver.started(client) as (worker, _):
         yield worker
 
 
 def prepare(worker: Worker, path: Path, **fields: Any) -> object:
-    return driver.ask(worker, Prepare(servers=[], wire="none", tape=str(path), **fields))
+    return worker_driver.ask(worker, Prepare(servers=[], wire="none", tape=str(path), **fields))
 
 
 def written(folder: Path, data: bytes) -> Path:
@@ -133,7 +133,7 @@ def test_think_times_are_checked_and_played_or_refused(worker: Worker, tmp_path:
     """A valid tape that a worker cannot play is `unsupported`; that is no fault of the tape."""
     answer = prepare(worker, written(tmp_path, full(scheduled=False, thinking=True)))
     if isinstance(answer, Ready):
-        assert "think" in worker.hello(driver.ANSWER_S).capabilities
+        assert "think" in worker.hello(worker_driver.ANSWER_S).capabilities
     else:
         assert isinstance(answer, Unsupported), answer
         assert answer.reason, answer
@@ -148,8 +148,8 @@ def test_the_header_is_obeyed(worker: Worker, tmp_path: Path) -> None:
     """What the fields say shows in what is played: keys stored, groups, counters, runs."""
     path = written(tmp_path, full(scheduled=False))
     assert isinstance(prepare(worker, path), Ready)
-    assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 2
-    done = driver.play(worker, Run(phase="measure", ops=8)).operations
+    assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 2
+    done = worker_driver.play(worker, Run(phase="measure", ops=8)).operations
     assert {kind: op.attempts for kind, op in done.items()} == {
         "get": 3, "mget": 1, "set": 3, "incr": 1
     }  # fmt: skip
@@ -158,8 +158,8 @@ def test_the_header_is_obeyed(worker: Worker, tmp_path: Path) -> None:
     assert (done["incr"].hits, done["incr"].misses) == (0, 1)
     # Every second group is another worker's.
     assert isinstance(prepare(worker, path, segment=(1, 2)), Ready)
-    assert driver.play(worker, Run(phase="prefill")).operations["set"].ok == 1
-    done = driver.play(worker, Run(phase="measure", ops=4)).operations
+    assert worker_driver.play(worker, Run(phase="prefill")).operations["set"].ok == 1
+    done = worker_driver.play(worker, Run(phase="measure", ops=4)).operations
     assert {kind: op.attempts for kind, op in done.items()} == {"set": 3, "incr": 1}
 
 
@@ -169,9 +169,9 @@ def test_the_schedule_and_its_period_are_obeyed(worker: Worker, tmp_path: Path) 
     if isinstance(answer, Unsupported):
         pytest.skip(answer.reason)
     assert isinstance(answer, Ready), answer
-    driver.play(worker, Run(phase="prefill"))
+    worker_driver.play(worker, Run(phase="prefill"))
     worker.send(Run(phase="measure", ops=12))
-    done = driver.finish(worker)
+    done = worker_driver.finish(worker)
     assert isinstance(done, Done), done
     assert done.lag is not None
     assert sum(op.attempts for op in done.operations.values()) == 12

@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from cachemark.clients import Client
-from cachemark.protocol import Failure, Prepare, Ready, Run, Unsupported
-from cachemark.worker import Worker
-from tests.workers import driver
+from cachemark.endpoints.clients import Client
+from cachemark.endpoints.worker import Worker
+from cachemark.model.protocol import Failure, Prepare, Ready, Run, Unsupported
+from tests.workers import worker_driver
 from tests.workers.test_python_tape import GET, READ, REFUSED, made
 
 # In process, so that there is nothing but the reader to go wrong.
-_READERS = [each for each in driver.clients() if each.id.endswith("/null")]
+_READERS = [each for each in worker_driver.clients() if each.id.endswith("/null")]
 _ANSWERS = (Failure, Ready, Unsupported)
 
 
 @pytest.fixture(scope="module", params=_READERS)
 def worker(request: Any) -> Generator[Worker]:
     client: Client = request.param
-    with driver.started(client) as (worker, _):
+    with worker_driver.started(client) as (worker, _):
         yield worker
 
 
 def prepare(worker: Worker, path: Path) -> object:
-    return driver.ask(worker, Prepare(servers=[], wire="none", tape=str(path)))
+    return worker_driver.ask(worker, Prepare(servers=[], wire="none", tape=str(path)))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -53,7 +53,7 @@ def test_the_same_tape_without_the_fault_is_read(worker: Worker, tmp_path: Path)
 @pytest.mark.parametrize("schedule", [(), ("--rate", "100", "--duration", "400ms")])
 def test_no_tape_can_crash_it(schedule: tuple[str, ...], worker: Worker, tmp_path: Path) -> None:
     mix = ("--keys", "20", "--size", "10..50", "--mix", "get=2,mget=1,set=1,delete=1")
-    good = driver.write_tape(tmp_path, *mix, *(schedule or ("--ops", "40"))).read_bytes()
+    good = worker_driver.write_tape(tmp_path, *mix, *(schedule or ("--ops", "40"))).read_bytes()
     draw, bad = random.Random(7), tmp_path / "bad"
     refused = 0
     for attempt in range(150):
@@ -67,7 +67,7 @@ def test_no_tape_can_crash_it(schedule: tuple[str, ...], worker: Worker, tmp_pat
     answer = prepare(worker, tmp_path / "none")
     assert isinstance(answer, Failure)
     assert answer.kind == "tape"
-    answer = driver.ask(worker, Run(phase="measure", ops=1))
+    answer = worker_driver.ask(worker, Run(phase="measure", ops=1))
     assert isinstance(answer, Failure), "it played a tape that it was not given"
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.conformance.bench import CheckError
-from cachemark.conformance.requests import Command, NotARequest, RequestReader
-from cachemark.conformance.tape_values import tape_commands
-from cachemark.conformance.traffic import check_commands
-from tests.workers import driver
+from cachemark.checks.conformance.requests import Command, NotARequest, RequestReader
+from cachemark.checks.conformance.tape_values import tape_commands
+from cachemark.checks.conformance.traffic import check_commands
+from cachemark.checks.conformance.worker_driver import CheckError
+from tests.workers import worker_driver
 
 
 def binary(opcode: int, key: bytes, extras: bytes = b"", value: bytes = b"", cas: int = 0) -> bytes:
@@ -108,7 +108,7 @@ MIX = "set=1,mget=1,cas=1,mset=1,touch=1,delete_noreply=1"
 @pytest.fixture
 def tape(tmp_path: Path) -> Path:
     sizes = ("--keys", "9", "--size", "10..90", "--exptime", "60", "--run", "3")
-    return driver.write_tape(tmp_path, *sizes, "--mix", MIX, "--ops", "60")
+    return worker_driver.write_tape(tmp_path, *sizes, "--mix", MIX, "--ops", "60")
 
 
 def sent_of(tape: Path) -> list[Command]:

@@ -10,8 +10,8 @@ from types import FrameType
 import cyclopts
 
 from cachemark import __version__
-from cachemark.errors import TrialError, UsageError
-from cachemark.plain import plain_console
+from cachemark.model.errors import TrialError, UsageError
+from cachemark.report.console import plain_console
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 

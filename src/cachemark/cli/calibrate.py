@@ -12,16 +12,17 @@ from cyclopts import Parameter, validators
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark import host, process
-from cachemark.calibrate import Calibration, Shape, append
-from cachemark.calibrate import calibrate as play
+from cachemark import host
 from cachemark.cli.output import console
-from cachemark.clients import NATIVE, parse_client, registry
-from cachemark.errors import UsageError
-from cachemark.experiment import Placement
-from cachemark.plain import plain_console
+from cachemark.endpoints.clients import NATIVE, parse_client, registry
+from cachemark.host import process
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Placement
 from cachemark.report.calibration import columns, row
-from cachemark.tapes import TapeShelf
+from cachemark.report.console import plain_console
+from cachemark.runs.calibrate import Calibration, Shape, append
+from cachemark.runs.calibrate import calibrate as play
+from cachemark.runs.tapes import TapeShelf
 
 _Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 

@@ -7,13 +7,13 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from cachemark import process
 from cachemark.cli.output import console
-from cachemark.clients import Client, registry
-from cachemark.errors import TrialError, UnsupportedError
-from cachemark.protocol import Ready
-from cachemark.wire import wires
-from cachemark.worker import Worker
+from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.wire import wires
+from cachemark.endpoints.worker import Worker
+from cachemark.host import process
+from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.protocol import Ready
 
 _HELLO_S = 20.0
 _COLUMNS = ("client", "library", "version", "released", "protocols", "api", "callers", "state")

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from cachemark.cli.output import columns, give
-from cachemark.compare import RENDERERS, Compared, Wanted, across, within
-from cachemark.errors import UsageError
-from cachemark.store import Run, latest, open_run
+from cachemark.model.errors import UsageError
+from cachemark.report.compare import RENDERERS, Compared, Wanted, across, within
+from cachemark.runs.store import Run, latest, open_run
 
 Form = Literal["table", "markdown", "csv", "json"]
 Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]

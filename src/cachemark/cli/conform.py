@@ -10,11 +10,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from cachemark import process
+from cachemark.checks.conformance import Bench, Check, Finding, checks, find
 from cachemark.cli.output import console
-from cachemark.clients import ClientSpec, parse_client, registry
-from cachemark.conformance import Bench, Check, Finding, checks, find
-from cachemark.errors import UsageError
+from cachemark.endpoints.clients import ClientSpec, parse_client, registry
+from cachemark.host import process
+from cachemark.model.errors import UsageError
 
 _COLOURS = {"passed": "green", "failed": "red", "known": "yellow", "not applicable": "dim"}
 

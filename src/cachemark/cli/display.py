@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from cachemark.campaign import Display
-from cachemark.outcome import Outcome, Trial
+from cachemark.model.outcome import Outcome, Trial
+from cachemark.runs.campaign import Display
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
+from cachemark.checks.doctor import Check, Judgement
+from cachemark.checks.doctor import doctor as examine
 from cachemark.cli.output import console
-from cachemark.doctor import Check, Judgement
-from cachemark.doctor import doctor as examine
 
 _STYLES: dict[Judgement, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}
 

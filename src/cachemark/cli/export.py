@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.archive import export_run
-from cachemark.store import open_run
+from cachemark.runs.archive import export_run
+from cachemark.runs.store import open_run
 
 
 def export(

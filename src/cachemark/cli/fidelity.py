@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark import host, process
+from cachemark import host
+from cachemark.checks.fidelity import Case, Finding, cases, findings, milliseconds, named
+from cachemark.checks.fidelity.tools import TOOLS, Tool, tool_findings
 from cachemark.cli.output import console
-from cachemark.clients import NATIVE, ClientSpec, parse_client, registry
-from cachemark.errors import UsageError
-from cachemark.fidelity import Case, Finding, cases, findings, milliseconds, named
-from cachemark.fidelity.tools import TOOLS, Tool, tool_findings
+from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
+from cachemark.host import process
+from cachemark.model.errors import UsageError
 
 _COLOURS = {
     "passed": "green",

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from cachemark.cli.output import columns, give
-from cachemark.errors import UsageError
-from cachemark.history import RENDERERS, Asked, Index, look_up
+from cachemark.model.errors import UsageError
+from cachemark.report.history import RENDERERS, Asked, Index, look_up
 
 Form = Literal["table", "markdown", "csv", "json"]
 Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.archive import import_run
+from cachemark.runs.archive import import_run
 
 
 def import_(

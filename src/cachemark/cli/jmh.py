@@ -12,13 +12,14 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.table import Table
 
-from cachemark import host, process
+from cachemark import host
 from cachemark.cli.output import console
-from cachemark.clients import parse_client, registry
-from cachemark.errors import UsageError
-from cachemark.experiment import Placement
-from cachemark.jmh import COLUMNS, Measured, Mode, Operation, Settings, jar, measure, rows
-from cachemark.plain import plain_console
+from cachemark.endpoints.clients import parse_client, registry
+from cachemark.host import process
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Placement
+from cachemark.report.console import plain_console
+from cachemark.runs.jmh import COLUMNS, Measured, Mode, Operation, Settings, jar, measure, rows
 
 _ONE = Number(gte=1)
 _NOTES = (

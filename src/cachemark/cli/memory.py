@@ -10,11 +10,11 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
+from cachemark.checks.item_memory import KEY_BYTES, Fill, fills
 from cachemark.cli.output import console
-from cachemark.errors import UsageError
-from cachemark.footprint import Footprint
-from cachemark.memory import KEY_BYTES, Fill, fills
-from cachemark.servers import parse_spec
+from cachemark.endpoints.servers import parse_spec
+from cachemark.model.errors import UsageError
+from cachemark.model.footprint import Footprint
 
 _LARGEST_BYTES = 1 << 20
 

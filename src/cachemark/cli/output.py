@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cachemark.errors import UsageError
-from cachemark.plain import plain_console
+from cachemark.model.errors import UsageError
+from cachemark.report.console import plain_console
 
 # What is piped is for programs and for reading later: no row of a table is folded.
 _PIPED_COLUMNS = 240

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from cyclopts import Parameter
 
-from cachemark.errors import UsageError
-from cachemark.experiment import Experiment, Load, NoisePolicy, Workload, check
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload, check
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
+from cachemark.checks.probe import EVERYTHING, Finding, examine, excluded
 from cachemark.cli.output import console
-from cachemark.errors import TrialError
-from cachemark.probe import EVERYTHING, Finding, examine, excluded
-from cachemark.servers import parse_spec
+from cachemark.endpoints.servers import parse_spec
+from cachemark.model.errors import TrialError
 
 _WORDS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[/]"}
 

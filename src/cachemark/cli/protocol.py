@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.protocol_docs import document, schema
+from cachemark.model.protocol_docs import document, schema
 
 
 def protocol(

@@ -9,9 +9,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.cli.output import columns
-from cachemark.errors import UsageError
+from cachemark.model.errors import UsageError
 from cachemark.report import PICTURE, PICTURES, draw, files, forms, sum_up
-from cachemark.store import Run, latest, open_run
+from cachemark.runs.store import Run, latest, open_run
 
 _FORMS = ", ".join(forms())
 

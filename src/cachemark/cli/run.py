@@ -12,22 +12,24 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from cachemark import host, process, suites
-from cachemark.campaign import Parties, run_campaign
+from cachemark import host
 from cachemark.cli.display import make_display
 from cachemark.cli.output import columns
 from cachemark.cli.overrides import Overrides, apply
-from cachemark.clients import parse_client, registry
-from cachemark.errors import UsageError
-from cachemark.experiment import Experiment
-from cachemark.outcome import Outcome
-from cachemark.plain import plain_console
-from cachemark.plan import AGAIN, NO_SERVER, plan, players
-from cachemark.presets import expand
+from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.servers import parse_spec
+from cachemark.host import process
+from cachemark.model import suites
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Outcome
+from cachemark.model.plan import AGAIN, NO_SERVER, plan, players
+from cachemark.model.presets import expand
 from cachemark.report import render
-from cachemark.servers import parse_spec
-from cachemark.store import Run, create, latest, open_run
-from cachemark.tapes import TapeShelf
+from cachemark.report.console import plain_console
+from cachemark.runs.campaign import Parties, run_campaign
+from cachemark.runs.store import Run, create, latest, open_run
+from cachemark.runs.tapes import TapeShelf
 
 
 @dataclass(frozen=True)

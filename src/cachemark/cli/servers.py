@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-import cachemark.servers
 from cachemark.cli.output import console
-from cachemark.errors import TrialError, UsageError
-from cachemark.servers import Kind, kinds, parse_spec
+from cachemark.endpoints.servers import Kind, kinds, parse_spec
+from cachemark.endpoints.servers.third_party import FOLDER
+from cachemark.model.errors import TrialError, UsageError
 
 
 def servers(
@@ -48,6 +47,6 @@ def _set_up(name: str) -> None:
         raise UsageError(
             f"--setup {name}: nothing is to be set up", f"servers that are: {', '.join(known)}"
         )
-    program = Path(cachemark.servers.__file__).parent / known[name]
+    program = FOLDER / known[name]
     if subprocess.run(["sh", str(program)], check=False).returncode:
         raise TrialError(f"{name} could not be set up")

@@ -7,9 +7,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from cachemark.clients import workers_folder
-from cachemark.plain import plain_console
-from cachemark.workshop import Built, Workshop, build, install_packages, workshops
+from cachemark.endpoints.clients import workers_folder
+from cachemark.endpoints.worker_setup import Built, Workshop, build, install_packages, workshops
+from cachemark.report.console import plain_console
 
 _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
 

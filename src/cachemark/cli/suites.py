@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from cachemark import suites as shipped
 from cachemark.cli.output import console
-from cachemark.plan import cells
+from cachemark.model import suites as shipped
+from cachemark.model.plan import cells
 
 
 def suites() -> None:

@@ -1,4 +1,4 @@
-"""The environment: facts about this machine, CPU placement, noise sampled during a trial."""
+"""The machine: its facts, CPU placement, noise during a trial, limits, and child processes."""
 
 from cachemark.host.awake import awake
 from cachemark.host.facts import HostFacts, facts

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from cachemark import process
-from cachemark.errors import UsageError
+from cachemark.host import process
+from cachemark.model.errors import UsageError
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from cachemark.outcome import Binary
+from cachemark.model.outcome import Binary
 
 
 def binaries(role: str, pids: Sequence[int], root: Path = Path("/")) -> list[Binary]:

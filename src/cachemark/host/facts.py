@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from cachemark import __version__
-from cachemark.errors import UsageError
 from cachemark.host.files import field, kib_field, read
 from cachemark.host.placement import usable_cpus
+from cachemark.host.process import binary_path
 from cachemark.host.topology import cores
-from cachemark.process import binary_path
+from cachemark.model.errors import UsageError
 
 _TOOLS: dict[str, list[str]] = {
     "memcached": ["memcached", "-V"],

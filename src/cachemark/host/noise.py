@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.complaints import complaints
 from cachemark.host import counters
 from cachemark.host.files import read
 from cachemark.host.kernel_log import LogWatch
-from cachemark.outcome import HostNoise
-from cachemark.process import cpu_ns
+from cachemark.host.kernel_patterns import complaints
+from cachemark.host.process import cpu_ns
+from cachemark.model.outcome import HostNoise
 
 
 class CpuTimes(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from itertools import chain
 
-from cachemark.errors import UsageError
-from cachemark.experiment import Placement
-from cachemark.process import parse_cpus
+from cachemark.host.process import parse_cpus
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Placement
 
 
 def usable_cpus() -> list[int]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cachemark.errors import UsageError
 from cachemark.host.files import read
-from cachemark.process import parse_cpus
+from cachemark.host.process import parse_cpus
+from cachemark.model.errors import UsageError
 
 _CPUS = "sys/devices/system/cpu"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from cachemark.calibrate.kept import kept
-from cachemark.errors import UsageError
+from cachemark.model.errors import UsageError
 from cachemark.report import csv_file, json_file, markdown, terminal
 from cachemark.report.answers import sentence
 from cachemark.report.build import build
-from cachemark.report.exports import EXPORTS
-from cachemark.report.series import source
+from cachemark.report.exports.registry import EXPORTS
+from cachemark.report.exports.series import source
 from cachemark.report.value import Report
-from cachemark.store import Run
+from cachemark.runs.calibrate.calibration_store import kept
+from cachemark.runs.store import Run
 
 
 def _html(report: Report, width: int | None) -> str:

@@ -6,10 +6,10 @@ from collections import Counter
 
 import msgspec
 
-from cachemark.report.format import interval, number, time
+from cachemark.analysis.statistics import Interval, Metric
+from cachemark.model.number_format import interval, number, time
 from cachemark.report.plots.ranking import figure, leader
 from cachemark.report.value import Group, Report
-from cachemark.statistics import Interval, Metric
 
 _SHOWN = {"faster": "shown", "slower": "shown", "equivalent": "none beyond the margin"}
 

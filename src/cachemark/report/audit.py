@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cachemark.audit.value import Audit
 from cachemark.report.value import Section
+from cachemark.runs.audit.value import Audit
 
 
 def sections(audit: Audit | None) -> list[Section]:

@@ -5,18 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cachemark.audit.value import Audit
-from cachemark.calibrate.value import Calibration
-from cachemark.clients import NATIVE
-from cachemark.experiment import Experiment
-from cachemark.outcome import Outcome
-from cachemark.plan import is_again, plan
-from cachemark.report import audit as audited
-from cachemark.report import calibration, disturbance, emcache, loops, published, within
-from cachemark.report.format import interval, number, time
-from cachemark.report.trials import trial_rows
-from cachemark.report.value import Absence, Group, Report, Row, Section
-from cachemark.statistics import (
+from cachemark.analysis.statistics import (
     PERCENTILES,
     CellSummary,
     Comparison,
@@ -26,7 +15,19 @@ from cachemark.statistics import (
     least_sample,
     summarise,
 )
-from cachemark.store import RunHeader
+from cachemark.endpoints.clients import NATIVE
+from cachemark.model.experiment import Experiment
+from cachemark.model.number_format import interval, number, time
+from cachemark.model.outcome import Outcome
+from cachemark.model.plan import is_again, plan
+from cachemark.report import audit as audited
+from cachemark.report import calibration, disturbance, within_trial, worker_overhead
+from cachemark.report.originals import emcache, published
+from cachemark.report.trials import trial_rows
+from cachemark.report.value import Absence, Group, Report, Row, Section
+from cachemark.runs.audit.value import Audit
+from cachemark.runs.calibrate.value import Calibration
+from cachemark.runs.store import RunHeader
 
 # Suites whose originals published tables of one figure for each cell.
 _PUBLISHED = frozenset({"java-clients", "ruby-clients", "server-modes", "inprocess-vs-network"})
@@ -61,9 +62,9 @@ def build(
         ],
         environment=_environment(header),
         sections=[
-            *within.sections(summaries),
+            *within_trial.sections(summaries),
             *_then_and_now(experiment, outcomes, summaries),
-            *loops.sections(experiment, summaries),
+            *worker_overhead.sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
         ],
@@ -89,7 +90,7 @@ def _groups(
     together: dict[tuple[str, str, str], list[CellSummary]] = {}
     for summary in summaries:
         cell = summary.cell
-        if _ran(summary) and not loops.is_loop(cell.client):
+        if _ran(summary) and not worker_overhead.is_loop(cell.client):
             key = (cell.workload, cell.load, cell.server)
             together.setdefault(key, []).append(summary)
     return [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cachemark.calibrate.kept import latest
-from cachemark.calibrate.value import HEADROOM, Calibration, headroom
-from cachemark.experiment import Experiment
-from cachemark.report.format import number, time
+from cachemark.model.experiment import Experiment
+from cachemark.model.number_format import number, time
 from cachemark.report.value import Section
+from cachemark.runs.calibrate.calibration_store import latest
+from cachemark.runs.calibrate.value import HEADROOM, Calibration, headroom
 
 
 def columns() -> list[str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import io
 
+from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
 from cachemark.report.value import Report
-from cachemark.statistics import CellSummary, Interval, KindSummary
 
 COLUMNS = (
     "client",

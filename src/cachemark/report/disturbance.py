@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.outcome import Finding, Outcome
-from cachemark.report.format import interval
+from cachemark.model.number_format import interval
+from cachemark.model.outcome import Finding, Outcome
 from cachemark.report.value import Group
 
 

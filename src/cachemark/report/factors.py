@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.clients import DEFAULTS
-from cachemark.experiment import Load
+from cachemark.analysis.statistics import CellSummary
+from cachemark.endpoints.clients import DEFAULTS
+from cachemark.model.experiment import Load
 from cachemark.report.value import Report
-from cachemark.statistics import CellSummary
 
 # In the order in which they are shown. Which client is best is what the groups are about.
 FACTORS = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.report.format import counted, interval, number, percentile, spread
+from cachemark.analysis.statistics import Interval, KindSummary, Metric
+from cachemark.model.number_format import counted, interval, number, percentile, spread
 from cachemark.report.value import Group, Row
-from cachemark.statistics import Interval, KindSummary, Metric
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from cachemark.plain import plain_console
+from cachemark.report.console import plain_console
 from cachemark.report.tables import Table, itself, kinds, ranking, title
 from cachemark.report.value import Report
 

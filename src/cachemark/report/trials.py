@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Sequence
 from itertools import pairwise
 
-from cachemark.outcome import Outcome, Sample
+from cachemark.analysis.statistics import rate
+from cachemark.model.outcome import Outcome, Sample
 from cachemark.report.value import Moment, TrialRow
-from cachemark.statistics import rate
 
 
 def trial_rows(outcomes: Sequence[Outcome]) -> list[TrialRow]:

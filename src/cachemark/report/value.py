@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.outcome import Cell
-from cachemark.statistics import CellSummary, Comparison, Metric
-from cachemark.store import RunHeader
+from cachemark.analysis.statistics import CellSummary, Comparison, Metric
+from cachemark.model.outcome import Cell
+from cachemark.runs.store import RunHeader
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Report → what the template needs: plain values, plots drawn, anchors, words."""
+"""Report → what the template needs: plain values, plots drawn, anchors, descriptions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import Counter
 
 import msgspec
 
+from cachemark.model.number_format import number, size
 from cachemark.report import csv_file
 from cachemark.report.answers import AnswerRow, headline
 from cachemark.report.answers import rows as answer_rows
-from cachemark.report.format import number, size
-from cachemark.report.html import words
+from cachemark.report.html import descriptions
 from cachemark.report.html.inline import inline
-from cachemark.report.html.parts import (
+from cachemark.report.html.page_values import (
     Answer,
     Download,
     Figure,
@@ -51,7 +51,7 @@ def page(report: Report) -> Page:
         facts=_facts(report),
         warnings=report.notes,
         analysis=[
-            words.marked(" ".join(paragraph.split()))
+            descriptions.marked(" ".join(paragraph.split()))
             for paragraph in experiment.analysis.split("\n\n")
             if paragraph.strip()
         ],
@@ -69,7 +69,7 @@ def page(report: Report) -> Page:
         audit=[part for topic, part in sections if topic == "audit"],
         absences=report.absences,
         trials=_trials(report),
-        environment=words.environment(report),
+        environment=descriptions.environment(report),
         command=report.header.command,
         downloads=_downloads(report),
     )
@@ -141,8 +141,8 @@ def _group(report: Report, group: Group, line: AnswerRow, figures: list[Figure])
         anchor=line.anchor,
         title=title(group),
         said=f"{line.first} first, {line.figure}",
-        workload=words.workload(workload) if workload else "",
-        load=words.load(load) if load else "",
+        workload=descriptions.workload(workload) if workload else "",
+        load=descriptions.load(load) if load else "",
         figures=figures,
         ranking=ranking(group),
         itself=itself(group),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cachemark.report.plots import course
+from cachemark.report.plots import timeline
 from cachemark.report.plots.draw import png, svg
 from cachemark.report.plots.drift import drift
 from cachemark.report.plots.effects import effects
@@ -53,8 +53,8 @@ def plots(report: Report, width: int) -> Plots:
             cpu(group, width),
             percentiles(group, width),
             drift(group, report.trials, width),
-            course.rate(group, report.trials, width),
-            course.memory(group, report.trials, width),
+            timeline.rate(group, report.trials, width),
+            timeline.memory(group, report.trials, width),
         ]
         for group in report.groups
     ]

@@ -11,7 +11,7 @@ from itertools import groupby
 
 import msgspec
 
-from cachemark.report.plots.frame import (
+from cachemark.report.plots.layout import (
     Room,
     fit,
     is_wide,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from cachemark.errors import UsageError
+from cachemark.model.errors import UsageError
 from cachemark.report.plots.value import Spec
 
 # Twice the pixels of the screen: sharp on paper.

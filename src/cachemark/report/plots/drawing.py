@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.report.plots.frame import FONT, SCHEMA, plain
+from cachemark.report.plots.layout import FONT, SCHEMA, plain
 from cachemark.report.plots.palette import Role, light
 from cachemark.report.plots.value import Spec
 

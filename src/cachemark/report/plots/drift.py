@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.report.format import number
-from cachemark.report.plots.frame import SI_LABEL
+from cachemark.model.number_format import number
+from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug
 from cachemark.report.tables import Table, title

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.report.plots.frame import (
+from cachemark.report.plots.layout import (
     TIME_LABEL,
     Room,
     decades,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cachemark.experiment import Load
-from cachemark.report.format import number, time
-from cachemark.report.plots.frame import SI_LABEL
+from cachemark.analysis.statistics import Interval, KindSummary
+from cachemark.model.experiment import Load
+from cachemark.model.number_format import number, time
+from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug
 from cachemark.report.tables import Table
 from cachemark.report.value import Group, Report, Row
-from cachemark.statistics import Interval, KindSummary
 
 
 def over_throughput(report: Report, width: int) -> list[Plot]:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from cachemark.report.format import size, size_spread
+from cachemark.analysis.statistics import Interval, Metric
+from cachemark.model.number_format import size, size_spread
 from cachemark.report.plots.bars import BarItem, bars, cut_off
-from cachemark.report.plots.frame import MEMORY_LABEL, SI_LABEL, TIME_LABEL
+from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, Role
 from cachemark.report.plots.ranking import figure, is_native, leader, said
-from cachemark.report.plots.same_work import SameWork, same_work
+from cachemark.report.plots.server_groups import SameWork, same_work
 from cachemark.report.plots.value import Plot
 from cachemark.report.tables import Table
 from cachemark.report.value import Group, Report, Row
-from cachemark.statistics import Interval, Metric
 
 _Take = Callable[[Row], Interval | None]
 _Words = Callable[[Interval | None], str]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from cachemark.report.format import percentile, time
-from cachemark.report.plots.frame import is_wide
+from cachemark.model.number_format import percentile, time
+from cachemark.report.plots.layout import is_wide
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug
 from cachemark.report.tables import Table, title

@@ -13,10 +13,10 @@ from itertools import groupby
 
 import msgspec
 
-from cachemark.report.format import number, time
+from cachemark.model.number_format import number, time
 from cachemark.report.plots.bars import BarItem, cut_off, end
 from cachemark.report.plots.drawing import Drawing
-from cachemark.report.plots.frame import fit, text_width
+from cachemark.report.plots.layout import fit, text_width
 from cachemark.report.plots.overview import Panel, panels
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Spec

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.clients import NATIVE
-from cachemark.report.format import number, spread, time, time_spread
+from cachemark.analysis.statistics import Interval, Metric
+from cachemark.endpoints.clients import NATIVE
+from cachemark.model.number_format import number, spread, time, time_spread
 from cachemark.report.plots.bars import BarItem, bars, cut_off
-from cachemark.report.plots.frame import SI_LABEL, TIME_LABEL
+from cachemark.report.plots.layout import SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug
 from cachemark.report.tables import Table, title
 from cachemark.report.value import Group, Row, TrialRow
-from cachemark.statistics import Interval, Metric
 
 
 def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:

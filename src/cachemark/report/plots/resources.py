@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cachemark.report.format import interval, micros, size
+from cachemark.analysis.statistics import Interval
+from cachemark.model.number_format import interval, micros, size
 from cachemark.report.plots.bars import BarItem, bars, cut_off
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug
 from cachemark.report.tables import Table, title
 from cachemark.report.value import Group, Row
-from cachemark.statistics import Interval
 
 _SIDES: tuple[tuple[Role, str], ...] = (("series1", "client"), ("series2", "server"))
 _LABEL = "format(datum.value, '~r') + ' µs'"

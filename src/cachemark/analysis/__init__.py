@@ -1,0 +1,1 @@
+"""From outcomes to answers: `verdict` judges one trial, `statistics` compares cells. Pure."""

@@ -1,0 +1,46 @@
+"""From an interval and a p value to one of four answers, with a margin declared beforehand.
+
+A difference that is real and too small to matter is no news, and one that was not shown is not an
+equality: so a ratio is *above* or *below* where it differs beyond the margin, *equivalent* where
+its whole interval lies within the margin, and *inconclusive* otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+from cachemark.analysis.statistics.interval import Interval
+
+ALPHA = 0.05
+Side = Literal["above", "below", "equivalent", "inconclusive"]
+Name = TypeVar("Name")
+
+
+def side(ratio: Interval, p: float | None, margin: float) -> Side:
+    """Which side of 1 a ratio is on; `p` is corrected for all that are tested with it.
+
+    `equivalent` is two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and
+    Biopharmaceutics 15, 1987), stricter than the usual 5 %, so that the interval which is printed
+    decides.
+    """
+    if ratio.low is None or ratio.high is None or p is None:
+        return "inconclusive"
+    if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
+        return "equivalent"
+    if p < ALPHA and abs(ratio.value - 1) > margin and not ratio.low <= 1 <= ratio.high:
+        return "above" if ratio.value > 1 else "below"
+    return "inconclusive"
+
+
+def holm(p: dict[Name, float]) -> dict[Name, float]:
+    """Holm's step-down correction: with n tests the k-th smallest p is multiplied by n − k + 1.
+
+    Keeps the chance of any false difference among all of them at ALPHA, whatever their
+    dependence. Holm, Scandinavian Journal of Statistics 6 (1979).
+    """
+    corrected: dict[Name, float] = {}
+    highest = 0.0
+    for position, name in enumerate(sorted(p, key=p.__getitem__)):
+        highest = max(highest, min(1.0, p[name] * (len(p) - position)))
+        corrected[name] = highest
+    return corrected

@@ -1,0 +1,30 @@
+"""Response time by percentile: what a plot draws, as far out as the sample reaches."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.statistics.figures import least_sample
+from cachemark.model.histogram import Histogram
+
+# Even steps on the axis 1 / (1 − q): ten for each further nine of the percentile.
+_STEPS = 10
+_FURTHEST = 8 * _STEPS
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """A percentile, and the time in ns within which that part of the operations was done."""
+
+    percent: float
+    ns: int
+
+
+def curve(times: Histogram) -> list[Point]:
+    """The percentiles whose own 95 % interval is finite at this sample."""
+    points: list[Point] = []
+    for step in range(1, _FURTHEST + 1):
+        percent = 100 * (1 - 10 ** (-step / _STEPS))
+        if times.count < least_sample(max(percent, 100 - percent)):
+            continue
+        points.append(Point(percent=percent, ns=times.percentile(percent)))
+    return points

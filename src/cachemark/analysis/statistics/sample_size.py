@@ -1,0 +1,48 @@
+"""How many trials would do: the least number whose interval is no wider than the margin either way.
+
+From the spread that was seen, so it is an estimate, and only good for planning the *next* run: to
+add blocks to a run until it says what one hopes for makes its p values wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from cachemark.analysis.statistics.interval import CONFIDENCE
+
+# Beyond this nobody will run it; the machine has to become quieter instead.
+MOST = 1000
+
+
+def pairs_for(first: Sequence[float], second: Sequence[float], margin: float) -> int | None:
+    """Blocks for a paired ratio: the least n with t(n−1) · s / √n ≤ ln(1 + margin)."""
+    if len(first) < 2:
+        return None
+    logs = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
+    return _least(float(logs.var(ddof=1)), 1.0, margin)
+
+
+def trials_for(first: Sequence[float], second: Sequence[float], margin: float) -> int | None:
+    """Trials a side for an unpaired ratio, with Welch's degrees of freedom."""
+    if min(len(first), len(second)) < 2:
+        return None
+    one, two = (
+        float(np.log(np.asarray(part, dtype=float)).var(ddof=1)) for part in (first, second)
+    )
+    both = one + two
+    # Welch-Satterthwaite for n trials a side: (one + two)² / (one² + two²) · (n − 1).
+    return _least(both, both**2 / (one**2 + two**2) if both else 1.0, margin)
+
+
+def _least(variance: float, freedom: float, margin: float) -> int | None:
+    """The least n whose reach is within the margin, with freedom · (n − 1) degrees.
+
+    None where more than MOST would be needed, or the margin is nothing.
+    """
+    counts = np.arange(2, MOST + 1)
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, freedom * (counts - 1)) * np.sqrt(variance / counts)
+    enough = np.flatnonzero(reach <= np.log1p(margin))
+    return int(counts[enough[0]]) if len(enough) else None

@@ -1,0 +1,112 @@
+"""An open loop whose worker keeps no course: does its lag grow, by what the server had done?
+
+What was due by an instant less what the server had done by then is what waited, or was on its way.
+Over the rate that is the response time, by Little's law (Operations Research 9, 1961), send lag and
+all. The worker's own start is known to some ms only, so what is judged is its change, in ns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from cachemark.analysis.verdict.change_points import Series, kpss, levels, noise, trend
+from cachemark.model import histogram
+from cachemark.model.outcome import Level, Steadiness, Tick
+from cachemark.model.protocol import Done
+
+# A server that counts this much more or less than the client does counts something else.
+_MISMATCH = 0.01
+# Of the mean response time: less is what machines do.
+_SHARE = 0.1
+_ERRORS = 4
+# A reading is late by a part of a ms, and counts whole operations: less than this it cannot tell.
+_RESOLUTION_NS = 2_000_000
+_RESOLUTION_OPS = 2
+# A level lasts a tenth of the window.
+_LEAST_PART = 0.1
+_LEAST_POINTS = 3
+LEAST_READINGS = 15
+
+
+def backlog(
+    blank: Steadiness, measure: Done, ticks: Sequence[Tick], window_ns: int, commands: int | None
+) -> Steadiness:
+    """Judge by readings of the server's commands, which rose by `commands` over the window."""
+    within = [tick for tick in ticks if tick.due is not None and tick.at_ns <= window_ns]
+    why = _objection(measure, within, commands)
+    if why:
+        return msgspec.structs.replace(blank, why=f"the worker keeps no course, and {why}")
+    each_ns = float(np.median(np.diff([tick.at_ns for tick in within])))
+    waited_ns, mean_ns = _waited_ns(within), _mean_ns(measure)
+    least = max(_LEAST_POINTS, round(_LEAST_PART * len(waited_ns)))
+    tellable_ns = _tellable_ns(within)
+    parts = levels(waited_ns, least, max(_SHARE * mean_ns, tellable_ns))
+    found = [
+        Level(
+            from_ms=round(within[begin].at_ns / 1e6, 3),
+            to_ms=round(within[min(end, len(within) - 1)].at_ns / 1e6, 3),
+            value=float(np.median(waited_ns[begin:end])),
+        )
+        for begin, end in parts
+    ]
+    return msgspec.structs.replace(
+        blank,
+        slice_ms=round(each_ns / 1e6, 3),
+        slices=len(waited_ns),
+        levels=found,
+        trend_percent=_trend_percent(waited_ns, mean_ns, tellable_ns),
+        kpss=round(kpss(waited_ns), 3),
+    )
+
+
+def _objection(measure: Done, within: Sequence[Tick], commands: int | None) -> str:
+    """Why the readings say nothing of the operations; empty if they do."""
+    if commands is None or not within:
+        return "the server tells no counters"
+    if len(within) < LEAST_READINGS:
+        return f"{len(within)} readings of the server are too few, {LEAST_READINGS} would do"
+    kinds = measure.operations.values()
+    ok = sum(operation.ok for operation in kinds)
+    failed = sum(operation.attempts for operation in kinds) - ok
+    if abs(commands - ok) > failed + _MISMATCH * ok:
+        return f"the server counted {commands} commands for {ok} operations"
+    return ""
+
+
+def _waited_ns(within: Sequence[Tick]) -> Series:
+    """Response time by Little's law at each reading, less the least: the start is not known."""
+    waiting = np.array([(tick.due or 0) - tick.commands for tick in within], dtype=float)
+    waited_ns = waiting * _gap_ns(within)
+    return waited_ns - float(waited_ns.min())
+
+
+def _gap_ns(within: Sequence[Tick]) -> float:
+    """The mean time from one operation to the next."""
+    first, last = within[0], within[-1]
+    return (last.at_ns - first.at_ns) / max(1, (last.due or 0) - (first.due or 0))
+
+
+def _tellable_ns(within: Sequence[Tick]) -> float:
+    """The least change that readings can tell."""
+    return max(_RESOLUTION_NS, _RESOLUTION_OPS * _gap_ns(within))
+
+
+def _mean_ns(measure: Done) -> float:
+    found = histogram.together(operation.response for operation in measure.operations.values())
+    return found.mean() if found else 0.0
+
+
+def _trend_percent(waited_ns: Series, mean_ns: float, tellable_ns: float) -> float | None:
+    """The change along the line of Theil and Sen, as a part of the mean response time.
+
+    None where it is below what so many readings can tell: four standard errors of a slope, which
+    for evenly spaced points are σ √(12/n) over the window.
+    """
+    change_ns = trend(waited_ns)
+    error_ns = noise(waited_ns) * float(np.sqrt(12 / len(waited_ns)))
+    if abs(change_ns) <= max(_ERRORS * error_ns, tellable_ns) or not mean_ns:
+        return None
+    return round(100 * change_ns / mean_ns, 2)

@@ -1,0 +1,170 @@
+"""Conservation: what the client counted, in itself and against the server's own counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cachemark.analysis.verdict.value import invalid, note
+from cachemark.model.experiment import Workload, longest_run
+from cachemark.model.outcome import Finding
+from cachemark.model.protocol import Done, Operation
+
+Figure = Callable[[Operation], int]
+
+
+def _keys(operation: Operation) -> int:
+    return operation.keys
+
+
+def _hits(operation: Operation) -> int:
+    return operation.hits
+
+
+def _misses(operation: Operation) -> int:
+    return operation.misses
+
+
+def _swapped(operation: Operation) -> int:
+    return operation.hits - operation.not_stored
+
+
+def _refused(operation: Operation) -> int:
+    return operation.not_stored
+
+
+def _done(operation: Operation) -> int:
+    return operation.ok
+
+
+def _each(verbs: str, figure: Figure) -> dict[str, Figure]:
+    return dict.fromkeys(verbs.split(), figure)
+
+
+# A counter of the server's `stats`, and what an operation of each verb adds to it. A cas is a gets
+# and, where that found something, a cas; a fetch is a get and, where that found nothing, a set.
+COUNTERS: dict[str, dict[str, Figure]] = {
+    "cmd_get": _each("get gets mget cas fetch", _keys),
+    "get_hits": _each("get gets mget cas fetch", _hits),
+    "get_misses": _each("get gets mget cas fetch", _misses),
+    "cmd_set": _each("set add replace append prepend mset", _keys)
+    | _each("cas", _hits)
+    | _each("fetch", _misses),
+    "cmd_flush": _each("flush", _done),
+    "delete_hits": _each("delete", _hits),
+    "delete_misses": _each("delete", _misses),
+    # A touch that misses is not counted on every protocol.
+    "touch_hits": _each("touch gat", _hits),
+    "incr_hits": _each("incr", _hits),
+    "incr_misses": _each("incr", _misses),
+    "decr_hits": _each("decr", _hits),
+    "decr_misses": _each("decr", _misses),
+    "cas_hits": _each("cas", _swapped),
+    "cas_badval": _each("cas", _refused),
+}
+# Every command that a server counts; each is one of its own counters.
+_COMMANDS = (
+    "cmd_get",
+    "cmd_set",
+    "cmd_touch",
+    "delete_hits",
+    "delete_misses",
+    "incr_hits",
+    "incr_misses",
+    "decr_hits",
+    "decr_misses",
+)
+# What a client that merges reads, or answers them from a cache of its own, may leave out.
+_READ_COUNTERS = frozenset({"cmd_get", "get_hits", "get_misses"})
+# Without a reply these are a hit or a miss at the server; the client cannot know which.
+_UNTOLD = frozenset({"delete_noreply", "incr_noreply", "decr_noreply"})
+
+
+def commands(stats: dict[str, str]) -> int | None:
+    """How many commands a server has done, by its `stats`; None where those tell none."""
+    found = [int(stats[name]) for name in _COMMANDS if stats.get(name, "").isdecimal()]
+    return sum(found) if found else None
+
+
+def counts(
+    measure: Done,
+    workload: Workload,
+    before: dict[str, str],
+    after: dict[str, str],
+    *,
+    shared_server: bool,
+    merges: bool,
+) -> list[Finding]:
+    """What does not add up; arguments as those of `judge`."""
+    found = [*_own_counts(measure), *_window(measure)]
+    for name, surplus, text in _unequal(measure, workload, before, after):
+        allowed = shared_server if surplus else merges and name in _READ_COUNTERS
+        found.append((note if allowed else invalid)("server-counters", text))
+    if measure.bound:
+        text = f"{measure.bound} operations were due and waited for a connection"
+        found.append(note("connections-bound", text))
+    if measure.beyond:
+        text = f"{measure.beyond} times were above 100 s and are shown as 100 s"
+        found.append(note("beyond-histogram", text))
+    evicted = _delta(before, after, "evictions")
+    if evicted and workload.fill_percent is not None:
+        text = f"the server evicted {evicted} items, so the fill went too far"
+        found.append(invalid("evictions", text))
+    elif evicted:
+        found.append(note("evictions", "the server evicted items in the window"))
+    return found
+
+
+def _own_counts(measure: Done) -> Iterator[Finding]:
+    for kind, op in measure.operations.items():
+        accounted = op.ok + sum(op.errors.values()) + op.wrong_values
+        if op.attempts != accounted:
+            text = f"{kind}: {op.attempts} attempts but {accounted} accounted for"
+            yield invalid("own-counts", text)
+        if op.wrong_values:
+            yield invalid("wrong-values", f"{kind}: {op.wrong_values} replies with a wrong value")
+
+
+def _window(measure: Done) -> list[Finding]:
+    if not sum(op.ok for op in measure.operations.values()):
+        return [invalid("nothing-done", "not one operation succeeded in the window")]
+    if not measure.elapsed_ns:
+        return [invalid("no-window", "the window has no length")]
+    return []
+
+
+def _unequal(
+    measure: Done, workload: Workload, before: dict[str, str], after: dict[str, str]
+) -> Iterator[tuple[str, bool, str]]:
+    """Counters that differ from what the client did: the name, whether the server has more, how."""
+    if any(op.attempts for kind, op in measure.operations.items() if kind in _UNTOLD):
+        return
+    for name, verbs in COUNTERS.items():
+        told = _delta(before, after, name)
+        least, most = _expected(measure, workload, verbs)
+        if told is not None and not least <= told <= most:
+            text = f"the server's {name} rose by {told}, the client counted {least}"
+            yield name, told > most, text
+
+
+def _expected(measure: Done, workload: Workload, verbs: dict[str, Figure]) -> tuple[int, int]:
+    """What a counter must have risen by: exact, or a range where operations failed.
+
+    A failed operation may or may not have reached the server.
+    """
+    least = unsure = 0
+    for kind, op in measure.operations.items():
+        verb = kind.removesuffix("_noreply")
+        if verb in verbs:
+            least += verbs[verb](op)
+            keys_each = longest_run(workload) if verb in ("mget", "mset") else 1
+            unsure += (op.attempts - op.ok) * keys_each
+    return least, least + unsure
+
+
+def _delta(before: dict[str, str], after: dict[str, str], name: str) -> int | None:
+    if name not in before or name not in after:
+        return None
+    try:
+        return int(after[name]) - int(before[name])
+    except ValueError:
+        return None

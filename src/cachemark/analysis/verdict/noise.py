@@ -1,0 +1,228 @@
+"""What the machine did to the window: which of it spoils a trial, and which is only told.
+
+An open loop's percentiles are absolute figures, so what reaches them spoils it. A closed loop is
+compared with others of its block, which the same noise fell on, and the spread of its blocks is in
+its interval: there noise is told, but for what bends a comparison (a quota that throttles the
+client which uses more CPU, swapping, a CPU that was too hot). An experiment may ask otherwise:
+`noise = "refuse"` or `"note"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from cachemark.analysis.verdict.open_loop import response_ns
+from cachemark.host import limits
+from cachemark.host.kernel_patterns import COMPLAINTS
+from cachemark.host.limits import Limits
+from cachemark.model.experiment import Load, NoisePolicy
+from cachemark.model.outcome import Finding, HostNoise
+from cachemark.model.protocol import Done
+
+# A wall clock that is slewed runs at most so far off; more is a step.
+_SLEW_NS = 1_000_000
+_SLEW_PART = 0.001
+# A pause reaches p99.9 once all of them together are this part of the window.
+_PAUSED_PART = 0.001
+_PAUSE_SHARE = 0.1
+
+
+class _Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure and its limits; `bends`: it falls on some clients more than on others."""
+
+    name: str
+    text: str
+    limits: Limits
+    of: Callable[[HostNoise], float | None]
+    bends: bool = False
+
+
+def _counted(name: str) -> Callable[[HostNoise], float | None]:
+    def of(noise: HostNoise) -> float | None:
+        return noise.counters.get(name)
+
+    return of
+
+
+def _pressure(what: str) -> Callable[[HostNoise], float | None]:
+    def of(noise: HostNoise) -> float | None:
+        waited_us = noise.counters.get(f"{what}_pressure_us")
+        # The kernel adds it up behind the clock: a share above all of the time is not one.
+        return None if waited_us is None else min(100.0, waited_us * 1e5 / noise.window_ns)
+
+    return of
+
+
+def _retransmits(noise: HostNoise) -> float | None:
+    sent, again = (noise.counters.get(name) for name in ("segments_sent", "retransmits"))
+    return None if sent is None or again is None else 1e6 * again / max(1, sent)
+
+
+def _spread_of_mhz(noise: HostNoise) -> float | None:
+    return None if noise.mhz is None else 100 * (noise.mhz[1] / noise.mhz[0] - 1)
+
+
+_RULES = (
+    _Rule(
+        name="steal",
+        text="taken by the hypervisor",
+        limits=limits.STEAL,
+        of=lambda noise: noise.steal_percent,
+    ),
+    _Rule(
+        name="foreign-cpu",
+        text="used by other processes",
+        limits=limits.FOREIGN,
+        of=lambda noise: noise.foreign_cpu_percent,
+    ),
+    _Rule(
+        name="memory-pressure",
+        text="somebody waited for memory",
+        limits=limits.PRESSURE,
+        of=_pressure("memory"),
+    ),
+    _Rule(
+        name="io-pressure",
+        text="somebody waited for a disk",
+        limits=limits.PRESSURE,
+        of=_pressure("io"),
+    ),
+    _Rule(
+        name="throttled",
+        text="a CPU quota stopped us",
+        limits=limits.ANY,
+        of=_counted("throttled"),
+        bends=True,
+    ),
+    _Rule(
+        name="swap-in",
+        text="pages came back from swap",
+        limits=limits.ANY,
+        of=_counted("swapped_in"),
+        bends=True,
+    ),
+    _Rule(
+        name="too-hot",
+        text="a CPU was slowed as it was too hot",
+        limits=limits.ANY,
+        of=_counted("too_hot"),
+        bends=True,
+    ),
+    _Rule(
+        name="oom-kills",
+        text="a process was killed for want of memory",
+        limits=limits.ANY,
+        of=_counted("oom_kills"),
+        bends=True,
+    ),
+    _Rule(
+        name="machine-checks",
+        text="the hardware reported an error",
+        limits=limits.ANY,
+        of=_counted("machine_checks"),
+        bends=True,
+    ),
+    _Rule(name="mhz", text="the CPU changed its speed", limits=limits.FREQUENCY, of=_spread_of_mhz),
+    _Rule(name="retransmits", text="TCP sent again", limits=limits.RETRANSMITS, of=_retransmits),
+    _Rule(
+        name="accept-drops",
+        text="connections were not accepted",
+        limits=limits.ANY,
+        of=_counted("accept_drops"),
+    ),
+    _Rule(
+        name="packet-drops",
+        text="the kernel dropped packets",
+        limits=limits.EVER,
+        of=_counted("packet_drops"),
+    ),
+)
+
+
+def noise_findings(
+    noise: HostNoise | None, measure: Done, load: Load, policy: NoisePolicy = "auto"
+) -> list[Finding]:
+    """What disturbed the window; INVALID where that spoils it."""
+    if noise is None or not noise.window_ns:
+        return []
+    strict = policy == "refuse" or (policy == "auto" and load.schedule != "closed")
+    found = [finding for rule in _RULES for finding in _held(rule, noise, strict, policy)]
+    # Threads that wait for CPUs may wait for each other: only beside others is it a disturbance.
+    if any(finding.rule == "foreign-cpu" for finding in found):
+        found += _held(_CPU_PRESSURE, noise, strict, policy)
+    if load.schedule != "closed" or strict:
+        found += _pauses(noise, measure, strict)
+    return [*found, *_logged(noise, strict, policy), *_clock(noise)]
+
+
+_CPU_PRESSURE = _Rule(
+    name="cpu-pressure",
+    text="somebody waited for a CPU",
+    limits=limits.PRESSURE,
+    of=_pressure("cpu"),
+)
+
+
+def _held(rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
+    figure = rule.of(noise)
+    if figure is None or rule.limits.judge(figure) == "ok":
+        return
+    fails = rule.limits.judge(figure) == "fail"
+    spoils = fails and (strict or (rule.bends and policy != "note"))
+    limit = rule.limits.fail if fails and rule.limits.fail is not None else rule.limits.warn
+    yield Finding(
+        rule=rule.name,
+        weight="INVALID" if spoils else "noise",
+        text=f"{rule.text}: {figure:.3g} {rule.limits.unit}, allowed {limit:g}",
+        figure=figure,
+        limit=limit,
+        unit=rule.limits.unit,
+    )
+
+
+def _logged(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
+    """What the kernel complained of meanwhile."""
+    for complaint in COMPLAINTS:
+        lines = (noise.kernel_log or {}).get(complaint.name)
+        if lines:
+            spoils = strict or (complaint.bends and policy != "note")
+            yield Finding(
+                rule=f"kernel-log {complaint.name}",
+                weight="INVALID" if spoils else "noise",
+                text=f"the kernel's log, {complaint.name}: {lines[-1]}",
+                figure=len(lines),
+                limit=0,
+                unit="lines",
+            )
+
+
+def _pauses(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
+    """A thread that only sleeps woke late: so did ours, and p99.9 has that in it."""
+    longest_ns, limit_ns = noise.longest_pause_ns or 0, _PAUSE_SHARE * response_ns(measure, 99.9)
+    if longest_ns > limit_ns and noise.paused_ns > _PAUSED_PART * noise.window_ns:
+        yield Finding(
+            rule="pauses",
+            weight="INVALID" if strict else "noise",
+            text=f"the machine paused, for {longest_ns / 1e6:.1f} ms at the longest, "
+            f"allowed {limit_ns / 1e6:.2f} ms",
+            figure=longest_ns,
+            limit=limit_ns,
+            unit="ns",
+        )
+
+
+def _clock(noise: HostNoise) -> Iterator[Finding]:
+    """Times are CLOCK_MONOTONIC's, which no step moves: it is told as the log's times jump."""
+    step_ns = noise.clock_step_ns or 0
+    limit_ns = _SLEW_NS + _SLEW_PART * noise.window_ns
+    if abs(step_ns) > limit_ns:
+        yield Finding(
+            rule="clock-step",
+            weight="note",
+            text="the wall clock was set in the window; no time was taken from it",
+            figure=step_ns,
+            limit=limit_ns,
+            unit="ns",
+        )

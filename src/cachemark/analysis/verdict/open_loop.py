@@ -1,0 +1,82 @@
+"""An open loop: was the schedule held, and by whose fault not?"""
+
+from __future__ import annotations
+
+from cachemark.analysis.verdict.value import invalid
+from cachemark.model import histogram
+from cachemark.model.experiment import Load
+from cachemark.model.outcome import Finding
+from cachemark.model.protocol import Done
+
+# An open loop that did less of its plan than this did not hold its schedule.
+_LEAST_ACHIEVED = 0.99
+# The generator's own delay may be this much of what it reports, or this long.
+_LAG_SHARE = 0.05
+_LAG_FLOOR_NS = 100_000
+
+
+def open_loop(measure: Done, load: Load) -> list[Finding]:
+    """What is wrong with the client (INVALID) or was too much (OVERLOAD)."""
+    return [*_generator(measure), *_overload(measure, load)]
+
+
+def response_ns(measure: Done, percent: float) -> int:
+    """The largest of the kinds' percentiles of the response time; 0 where there is none."""
+    kinds = [histogram.together([op.response]) for op in measure.operations.values()]
+    return max((of.percentile(percent) for of in kinds if of), default=0)
+
+
+def _generator(measure: Done) -> list[Finding]:
+    """The client's own delay must be small beside what it reports."""
+    own = histogram.together([measure.late or measure.lag])
+    if own is None:
+        return [invalid("no-lag", "an open loop without a record of its send lag")]
+    lag_ns = own.percentile(99.9)
+    limit_ns = max(_LAG_FLOOR_NS, _LAG_SHARE * response_ns(measure, 99.9))
+    # Waiting for a connection is the target's delay, not the generator's: it is noted as such. A
+    # client that does not tell the two apart is given the benefit of the doubt.
+    if lag_ns > limit_ns and (measure.late or not measure.bound):
+        text = (
+            f"the client sent late: send lag p99.9 {lag_ns / 1e3:.0f} µs, "
+            f"allowed {limit_ns / 1e3:.0f} µs"
+        )
+        return [
+            Finding(
+                rule="send-lag",
+                weight="INVALID",
+                text=text,
+                figure=lag_ns,
+                limit=limit_ns,
+                unit="ns",
+            )
+        ]
+    return []
+
+
+def _overload(measure: Done, load: Load) -> list[Finding]:
+    due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
+    done = sum(op.ok for op in measure.operations.values())
+    if due and done / due < _LEAST_ACHIEVED:
+        return [_overloaded(f"only {done} of {due} due operations were done", done / due)]
+    if load.rate is None or not measure.elapsed_ns:
+        return []
+    planned_ns = due / load.rate * 1e9
+    over_ns = measure.elapsed_ns - planned_ns
+    # A backlog that grows evenly to this makes the median half of it; a few slow operations at
+    # the end do not move the median.
+    if over_ns > (1 - _LEAST_ACHIEVED) * planned_ns and response_ns(measure, 50) > over_ns / 4:
+        rate = done / measure.elapsed_ns * 1e9
+        text = f"{load.rate:.0f}/s were due and {rate:.0f}/s done: the backlog grew"
+        return [_overloaded(text, rate / load.rate)]
+    return []
+
+
+def _overloaded(text: str, achieved: float) -> Finding:
+    return Finding(
+        rule="achieved",
+        weight="OVERLOAD",
+        text=text,
+        figure=achieved,
+        limit=_LEAST_ACHIEVED,
+        unit="of what was due",
+    )

@@ -1,0 +1,224 @@
+"""Was the window level, or did it still warm up, drift, or change its pace half-way?
+
+A closed loop is judged by its rate, an open loop, whose rate is given, by its mean response time.
+Both as slices of the window: the worker's own course where it keeps one, else what the server's
+counters were read at, which tell of an open loop only how its response time rose (backlog.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from cachemark.analysis.verdict.backlog import backlog
+from cachemark.analysis.verdict.change_points import KPSS_CRITICAL, Series, kpss, levels, trend
+from cachemark.model.experiment import Load, Workload
+from cachemark.model.outcome import Finding, Level, Steadiness, Tick
+from cachemark.model.protocol import Course, Done
+
+# A level that lasts counts from this difference on; less is what machines do.
+_APART = float(np.log(1.1))
+# A level lasts for this part of the window at least, and so many slices.
+_LEAST_PART = 0.1
+_LEAST_POINTS = 3
+# What is shorter is a pause of the machine, which the tail of the response times tells.
+_LEAST_LEVEL_NS = 250_000_000
+# Slices are merged until there are at most so many, each as long and with as many operations.
+_MOST_SLICES = 128
+_SHORTEST_NS = 20_000_000
+_LEAST_OPS = 20
+# Too few slices, or too short a window, say nothing about a steady state.
+_LEAST_SLICES = 15
+_LEAST_WINDOW_NS = 900_000_000
+
+
+class _Slices(msgspec.Struct, frozen=True, kw_only=True):
+    """Even slices from an instant of the window on, and the figure in each that is judged."""
+
+    slice_ns: float
+    values: list[float]
+    from_ns: int = 0
+
+
+def steadiness(
+    measure: Done,
+    workload: Workload,
+    load: Load,
+    ticks: Sequence[Tick] = (),
+    commands: int | None = None,
+) -> Steadiness:
+    """Judge a window.
+
+    `ticks` are readings of the server's counters, for workers without a course; `commands` is what
+    those rose by over the window.
+    """
+    of = "rate" if load.schedule == "closed" else "response"
+    source = "worker" if measure.course else "server" if ticks else "none"
+    blank = Steadiness(of=of, source=source)
+    if workload.ops is not None or workload.fill_percent is not None:
+        return _unjudged(blank, "it ends by a number of operations: no steady state is claimed")
+    if source == "none":
+        return _unjudged(blank, "the worker keeps no course")
+    window_ns = measure.send_elapsed_ns or measure.elapsed_ns
+    if window_ns < _LEAST_WINDOW_NS:
+        return _unjudged(blank, "the window is shorter than a second")
+    if source == "server" and of == "response":
+        return backlog(blank, measure, ticks, window_ns, commands)
+    if measure.course:
+        slices = _of_worker(measure.course, window_ns, of == "rate")
+    else:
+        # The worker reckons up after its window, and the server has nothing to do meanwhile.
+        slices = _of_server([tick for tick in ticks if tick.at_ns <= window_ns])
+    if len(slices.values) < _LEAST_SLICES:
+        text = f"{len(slices.values)} slices are too few, {_LEAST_SLICES} would do"
+        return _unjudged(blank, text)
+    return _judged(blank, slices)
+
+
+def unsteady(found: Steadiness) -> list[Finding]:
+    """What follows: nothing where the window was level, or could not be judged."""
+    if found.warmup_end_ms is not None:
+        seconds = found.warmup_end_ms / 1e3
+        text = f"it was still warming up for {seconds:.3g} s of the window ({_told(found)})"
+        return [_finding("warm-up", text, found.warmup_end_ms, 0.0, "ms")]
+    if len(found.levels) > 1:
+        text = f"the {_WORDS[found.of]} changed its level: {_told(found)}"
+        values = [level.value for level in found.levels]
+        # A part in which nothing ended is any number of times below the others; a rise is of none.
+        whole = min(values) > 0 and not _rises(found)
+        times = max(values) / min(values) if whole else None
+        return [_finding("levels", text, times, 1.1, "times")]
+    if found.trend_percent is not None and found.kpss is not None and _drifts(found):
+        text = f"the {_WORDS[found.of]} drifted by {found.trend_percent:+.0f} % over the window"
+        return [_finding("drift", text, found.trend_percent, 10.0, "%")]
+    return []
+
+
+_WORDS = {"rate": "rate", "response": "response time"}
+
+
+def _rises(found: Steadiness) -> bool:
+    """Whether levels are rises above the least instead of times."""
+    return found.of == "response" and found.source == "server"
+
+
+def _drifts(found: Steadiness) -> bool:
+    # What falls to a tenth, or below nothing as a rise may, has drifted all the same.
+    change = abs(float(np.log(max(0.1, 1 + (found.trend_percent or 0.0) / 100))))
+    return change > _APART and (found.kpss or 0.0) > KPSS_CRITICAL
+
+
+def _finding(rule: str, text: str, figure: float | None, limit: float, unit: str) -> Finding:
+    return Finding(
+        rule=rule, weight="NON_STATIONARY", text=text, figure=figure, limit=limit, unit=unit
+    )
+
+
+def _told(found: Steadiness) -> str:
+    """Such as `0–5 s 98.0/s, 5–30 s 1,000/s`."""
+    parts: list[str] = []
+    rises = "+" if _rises(found) else ""
+    for level in found.levels:
+        time = f"{rises}{level.value / 1e3:,.0f} µs"
+        figure = f"{level.value:,.0f}/s" if found.of == "rate" else time
+        parts.append(f"{level.from_ms / 1e3:.3g}–{level.to_ms / 1e3:.3g} s {figure}")
+    return ", ".join(parts)
+
+
+def _unjudged(blank: Steadiness, why: str) -> Steadiness:
+    return msgspec.structs.replace(blank, why=why)
+
+
+def _judged(blank: Steadiness, slices: _Slices) -> Steadiness:
+    logs = _logs(slices.values)
+    least = max(
+        _LEAST_POINTS,
+        round(_LEAST_PART * len(logs)),
+        math.ceil(_LEAST_LEVEL_NS / slices.slice_ns),
+    )
+    begun_ms, each_ms = slices.from_ns / 1e6, slices.slice_ns / 1e6
+    found = [
+        Level(
+            from_ms=round(begun_ms + begin * each_ms, 3),
+            to_ms=round(begun_ms + end * each_ms, 3),
+            value=float(np.median(slices.values[begin:end])),
+        )
+        for begin, end in levels(logs, least, _APART)
+    ]
+    return msgspec.structs.replace(
+        blank,
+        slice_ms=each_ms,
+        slices=len(logs),
+        levels=found,
+        warmup_end_ms=_warmup_end_ms(blank.of, found),
+        trend_percent=round(100 * float(np.expm1(trend(logs))), 2),
+        kpss=round(kpss(logs), 3),
+    )
+
+
+def _logs(values: Sequence[float]) -> Series:
+    """Logarithms, so that a level is a factor; an empty slice is a hundredth of the median."""
+    figures = np.asarray(values, dtype=float)
+    return np.log(np.maximum(figures, max(float(np.median(figures)) / 100, 1e-9)))
+
+
+def _warmup_end_ms(of: str, found: Sequence[Level]) -> float | None:
+    """Where the last level begins, if it is the best, and at least half of the window."""
+    if len(found) < 2:
+        return None
+    last, others = found[-1], [level.value for level in found[:-1]]
+    better = last.value > max(others) if of == "rate" else last.value < min(others)
+    half = last.to_ms - last.from_ms >= last.to_ms / 2
+    return last.from_ms if better and half else None
+
+
+def _of_worker(course: Course, window_ns: int, by_rate: bool) -> _Slices:
+    """The worker's slices that lie wholly in the window, merged as far as they have to be."""
+    room = window_ns // course.slice_ns
+    if not room:
+        return _Slices(slice_ns=course.slice_ns, values=[])
+    whole = min(len(course.ok), room)
+    # What nothing ended in at the very end was not told.
+    ok = np.zeros(room, dtype=float)
+    sums = ok.copy()
+    ok[:whole], sums[:whole] = course.ok[:whole], course.response_ns[:whole]
+    factor = _factor(ok, course.slice_ns)
+    count = len(ok) // factor
+    ok = ok[: count * factor].reshape(count, factor).sum(axis=1)
+    sums = sums[: count * factor].reshape(count, factor).sum(axis=1)
+    slice_ns = course.slice_ns * factor
+    if by_rate:
+        return _Slices(slice_ns=slice_ns, values=(ok / slice_ns * 1e9).tolist())
+    # A slice in which nothing ended has no response time: that of the one before goes on.
+    means = np.divide(sums, ok, out=np.full(count, np.nan), where=ok > 0)
+    known = np.flatnonzero(ok)
+    if not len(known):
+        return _Slices(slice_ns=slice_ns, values=[])
+    places = np.maximum(np.searchsorted(known, np.arange(count), side="right") - 1, 0)
+    return _Slices(slice_ns=slice_ns, values=means[known[places]].tolist())
+
+
+def _factor(ok: Series, slice_ns: int) -> int:
+    """How many slices become one: the least that has length, number and operations enough."""
+    typical = max(float(ok.mean()), 1e-9)
+    return max(
+        1,
+        -(-_SHORTEST_NS // slice_ns),
+        -(-len(ok) // _MOST_SLICES),
+        min(len(ok), int(np.ceil(_LEAST_OPS / typical))),
+    )
+
+
+def _of_server(ticks: Sequence[Tick]) -> _Slices:
+    """Rates between readings, which are nearly even: each over its own length."""
+    at = np.array([tick.at_ns for tick in ticks], dtype=float)
+    done = np.array([tick.commands for tick in ticks], dtype=float)
+    if len(at) < 2:
+        return _Slices(slice_ns=0.0, values=[])
+    rates = np.diff(done) / np.diff(at) * 1e9
+    return _Slices(
+        slice_ns=float(np.median(np.diff(at))), values=rates.tolist(), from_ns=ticks[0].at_ns
+    )

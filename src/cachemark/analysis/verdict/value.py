@@ -1,0 +1,50 @@
+"""What the rules find, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.model.outcome import Finding, Steadiness, Verdict
+
+# The worst that was found decides.
+_ORDER: tuple[Verdict, ...] = ("INVALID", "OVERLOAD", "NON_STATIONARY")
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict, the reasons for it, and what a reader should know besides.
+
+    `findings` has all of it for machines: rule, weight, figure, limit.
+    """
+
+    verdict: Verdict
+    reasons: list[str]
+    notes: list[str]
+    findings: list[Finding] = []
+    steadiness: Steadiness | None = None
+
+
+def concluded(findings: Sequence[Finding], steadiness: Steadiness | None = None) -> Judgement:
+    """The verdict that findings amount to; its reasons are those of its own weight alone."""
+    reached: list[Verdict] = [
+        each for each in _ORDER if any(found.weight == each for found in findings)
+    ]
+    verdict: Verdict = reached[0] if reached else "VALID"
+    return Judgement(
+        verdict=verdict,
+        reasons=[found.text for found in findings if found.weight == verdict],
+        notes=[found.text for found in findings if found.weight == "note"],
+        findings=list(findings),
+        steadiness=steadiness,
+    )
+
+
+def invalid(rule: str, text: str) -> Finding:
+    """The figures cannot be trusted."""
+    return Finding(rule=rule, weight="INVALID", text=text)
+
+
+def note(rule: str, text: str) -> Finding:
+    """Good to know."""
+    return Finding(rule=rule, weight="note", text=text)

@@ -1,0 +1,145 @@
+"""Stands between a client and a memcached: notes what is sent, and answers reads wrongly if told.
+
+It works for every protocol, since the server behind it is the real one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Generator
+from typing import Literal
+
+from cachemark.checks.conformance.requests import Command, Request, RequestReader
+from cachemark.model.address import host_port
+
+Fault = Literal["", "corrupt", "silence", "error", "hold"]
+
+_OUT_OF_MEMORY = 0x0082
+_CHUNK_BYTES = 1 << 16
+
+
+class Proxy:
+    """A proxy that listens. `fault` says what befalls reads from now on.
+
+    `corrupt`: the last byte of each value of `values` is another one in what comes back. `silence`:
+    a read is swallowed, and its connection with it. `error`: the server is out of memory. `hold`:
+    reads wait for `release`.
+    """
+
+    def __init__(self, upstream: str) -> None:
+        self._upstream = host_port(upstream)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self.fault: Fault = ""
+        self.values: list[bytes] = []
+        self.commands: list[Command] = []
+        self.wires: set[str] = set()
+        self.first_bytes: list[int] = []
+        self.held, self.release = threading.Event(), threading.Event()
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as a worker is told."""
+        host, port = self._listener.getsockname()[:2]
+        return f"{host}:{port}"
+
+    @property
+    def writes(self) -> list[Command]:
+        """Every `set` that was sent."""
+        return [command for command in self.commands if command.verb == "set"]
+
+    def run(self) -> None:
+        """Accept until closed."""
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self._upstream)
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._sockets += [client, server]
+            self._begin(lambda c=client, s=server: self._requests(c, s))
+            self._begin(lambda c=client, s=server: self._replies(c, s))
+
+    def close(self) -> None:
+        """End every connection and thread."""
+        self.release.set()
+        for each in [self._listener, *self._sockets]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _begin(self, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _requests(self, client: socket.socket, server: socket.socket) -> None:
+        reader, first = RequestReader(), True
+        with contextlib.suppress(OSError):
+            while data := client.recv(_CHUNK_BYTES):
+                if first:
+                    self.first_bytes.append(data[0])
+                    first = False
+                for request in reader.feed(data):
+                    if not self._pass(request, client, server):
+                        return
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_WR)
+
+    def _pass(self, request: Request, client: socket.socket, server: socket.socket) -> bool:
+        """Do with a request what is to be done; false if the connection is to hang."""
+        self.wires.add(request.wire)
+        self.commands += request.commands
+        if request.reads and self.fault == "silence":
+            return False
+        if request.reads and self.fault == "error":
+            client.sendall(_out_of_memory(request))
+            return True
+        if request.reads and self.fault == "hold":
+            self.held.set()
+            self.release.wait()
+        server.sendall(request.raw)
+        return True
+
+    def _replies(self, client: socket.socket, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := server.recv(_CHUNK_BYTES):
+                client.sendall(self._corrupted(data) if self.fault == "corrupt" else data)
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+
+    def _corrupted(self, data: bytes) -> bytes:
+        for value in self.values:
+            data = data.replace(value, value[:-1] + bytes([value[-1] ^ 1]))
+        return data
+
+
+def _out_of_memory(request: Request) -> bytes:
+    if request.wire != "binary":
+        return b"SERVER_ERROR out of memory reading request\r\n"
+    text = b"Out of memory"
+    head = struct.pack(
+        ">BBHBBHIIQ", 0x81, request.opcode, 0, 0, 0, _OUT_OF_MEMORY, len(text), request.opaque, 0
+    )
+    return head + text
+
+
+@contextlib.contextmanager
+def proxied(upstream: str) -> Generator[Proxy]:
+    """A proxy before a server, gone at the end of the context."""
+    proxy = Proxy(upstream)
+    thread = threading.Thread(target=proxy.run, daemon=True)
+    thread.start()
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+        thread.join()

@@ -1,0 +1,111 @@
+"""Runs the cases on a client: each on an empty memcached, through each protocol that it speaks."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase as fnmatch
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from cachemark.checks.conformance import failures, open_loop, operations, timelines, traffic
+from cachemark.checks.conformance.worker_driver import Bench, CheckError, NotApplicableError
+from cachemark.endpoints.servers import RunningServer, parse_spec, running
+from cachemark.host.shipped_folders import shipped_folder
+from cachemark.model.errors import TrialError, UnsupportedError
+
+State = Literal["passed", "failed", "known", "not applicable"]
+Check = Callable[[Bench, str, RunningServer], None]
+
+_SERVER = "memcached:threads=1,memory=64"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one case on one protocol; `known` is a failure that the list explains."""
+
+    case: str
+    wire: str
+    state: State
+    text: str = ""
+
+
+class KnownFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A library's own bug: the case that it fails, and why; on all its protocols, or on one."""
+
+    client: str
+    case: str
+    reason: str
+    wire: str = ""
+
+
+def folder() -> Path:
+    """Where the cases are: CACHEMARK_CONFORMANCE, the checkout, or the installed package's data."""
+    return shipped_folder("conformance", "CACHEMARK_CONFORMANCE")
+
+
+def checks() -> dict[str, Check]:
+    """Every case by name: those that are data, and those that need a fault or a schedule."""
+    made: dict[str, Check] = {
+        case.name: partial(_data_case, case) for case in operations.read_cases(folder())
+    }
+    for check in (*failures.CHECKS, *traffic.CHECKS, *open_loop.CHECKS, *timelines.CHECKS):
+        made[check.__name__.replace("_", " ")] = check
+    return made
+
+
+def known_failures() -> list[KnownFailure]:
+    """The failures that are explained."""
+    text = (folder() / "known_failures.toml").read_text(encoding="utf-8")
+    return [msgspec.convert(each, KnownFailure) for each in tomllib.loads(text).get("failure", [])]
+
+
+def _data_case(case: operations.Case, bench: Bench, wire: str, server: RunningServer) -> None:
+    operations.check_case(case, bench, wire, server)
+
+
+def find(bench: Bench, name: str, check: Check) -> Iterator[Finding]:
+    """Run one case on each protocol of a client. Raises UnsupportedError if it cannot start."""
+    for wire in bench.wires:
+        yield _explained(bench.spec.client.id, _find(bench, wire, name, check))
+
+
+def _find(bench: Bench, wire: str, name: str, check: Check) -> Finding:
+    if wire == "none" and not _plays_in_process(check):
+        return Finding(case=name, wire=wire, state="not applicable", text="it has no server")
+    try:
+        with running(parse_spec("none" if wire == "none" else _SERVER)) as server:
+            check(bench, wire, server)
+    except NotApplicableError as error:
+        return Finding(case=name, wire=wire, state="not applicable", text=str(error))
+    except UnsupportedError:
+        raise
+    except (CheckError, TrialError) as error:
+        bench.replace()
+        return Finding(case=name, wire=wire, state="failed", text=str(error))
+    return Finding(case=name, wire=wire, state="passed")
+
+
+def _plays_in_process(check: Check) -> bool:
+    return isinstance(check, partial) or check in timelines.CHECKS
+
+
+def _explained(client: str, finding: Finding) -> Finding:
+    """A failure that the list names is a known one; one that it names and that passes is wrong."""
+    listed = [
+        known
+        for known in known_failures()
+        if fnmatch(client, known.client)
+        and known.case == finding.case
+        and known.wire in ("", finding.wire)
+    ]
+    if not listed:
+        return finding
+    if finding.state == "failed":
+        return msgspec.structs.replace(finding, state="known", text=listed[0].reason)
+    if finding.state == "passed":
+        text = "known_failures.toml lists it, but it passes: take it out"
+        return msgspec.structs.replace(finding, state="failed", text=text)
+    return finding

@@ -1,0 +1,83 @@
+"""What a tape asks for, read from its bytes independently of any worker (docs/tape.md)."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import msgspec
+
+from cachemark.checks.conformance.requests import Command
+
+_HEADER = struct.Struct("<21Q")
+_VERBS = {1: "get", 2: "get", 3: "mget", 4: "set", 5: "add", 6: "replace", 7: "delete",
+          8: "touch", 9: "gat", 11: "mset", 12: "append", 13: "prepend", 14: "cas", 15: "incr",
+          16: "decr"}  # fmt: skip
+_COUNTER = b"1000000000"
+
+
+class _Tape(msgspec.Struct, frozen=True):
+    data: bytes
+    fields: tuple[int, ...]
+
+    def key(self, index: int) -> bytes:
+        offsets_at, keys_at = self.fields[8], self.fields[9]
+        begin, end = struct.unpack_from("<2I", self.data, offsets_at + 4 * index)
+        return self.data[keys_at + begin : keys_at + end]
+
+    def length(self, index: int) -> int:
+        return struct.unpack_from("<I", self.data, self.fields[11] + 4 * index)[0]
+
+    def run(self, at: int) -> int:
+        return struct.unpack_from("<I", self.data, self.fields[14] + 4 * at)[0]
+
+    def value(self, index: int, length: int) -> bytes:
+        keys, counters = self.fields[2], self.fields[19]
+        if index >= keys - counters:
+            return _COUNTER
+        pool_bytes, pool_at = self.fields[6], self.fields[12]
+        at = pool_at + (index * 786433 + length * 97) % (pool_bytes - length + 1)
+        return self.data[at : at + length]
+
+
+def _open(path: Path) -> _Tape:
+    data = path.read_bytes()
+    return _Tape(data, _HEADER.unpack_from(data, 16))
+
+
+def tape_values(path: Path) -> list[bytes]:
+    """The value of each key at its own length."""
+    tape = _open(path)
+    return [tape.value(k, tape.length(k)) for k in range(tape.fields[2])]
+
+
+def tape_commands(path: Path) -> list[list[Command]]:
+    """What a tape asks for, prefill and records; the commands of one record in any order."""
+    tape = _open(path)
+    ops, ops_at, exptime_s = tape.fields[4], tape.fields[13], tape.fields[16]
+    prefill = [_store(tape, "set", k, tape.length(k), exptime_s) for k in range(tape.fields[3])]
+    records = struct.iter_unpack("<BBHIII", tape.data[ops_at : ops_at + 16 * ops])
+    return [[each] for each in prefill] + [_commands(tape, record) for record in records]
+
+
+def _store(tape: _Tape, verb: str, key: int, length: int, exptime_s: int) -> Command:
+    value = tape.value(key, length)
+    return Command(verb=verb, key=tape.key(key), exptime_s=exptime_s, value=value)
+
+
+def _commands(tape: _Tape, record: tuple[int, ...]) -> list[Command]:
+    number, noreply, run, key, length, exptime_s = record
+    verb, quiet = _VERBS[number], bool(noreply)
+    if verb in {"mget", "mset"}:
+        keys = [tape.run(key + i) for i in range(run)]
+        if verb == "mget":
+            return [Command(verb="get", key=tape.key(k)) for k in keys]
+        return [_store(tape, "set", k, tape.length(k), exptime_s) for k in keys]
+    if verb in {"set", "add", "replace", "cas"}:
+        stored = _store(tape, verb, key, length, exptime_s)
+        read = [Command(verb="get", key=tape.key(key))] if verb == "cas" else []
+        return [*read, msgspec.structs.replace(stored, quiet=quiet)]
+    if verb in {"incr", "decr"}:
+        return [Command(verb=verb, key=tape.key(key), amount=length, quiet=quiet)]
+    expires_s = exptime_s if verb in {"touch", "gat"} else 0
+    return [Command(verb=verb, key=tape.key(key), exptime_s=expires_s, quiet=quiet)]

@@ -1,0 +1,142 @@
+"""Checks of what a worker tells of a window's course: slices and sections, whatever the loop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cachemark.checks.conformance.worker_driver import (
+    Bench,
+    CheckError,
+    NotApplicableError,
+    expect,
+    same,
+)
+from cachemark.endpoints.servers import RunningServer
+from cachemark.model import histogram
+from cachemark.model.histogram import Histogram
+from cachemark.model.protocol import Course, Done, Operation, Prepare, Ready, Run, Sections
+
+_TAPE = ("--keys", "20", "--size", "30", "--mix", "get=3,set=1")
+_DURATION_MS = 300
+_CALLERS = 2
+# A machine that is busy enough leaves a window empty; the next is twice as long.
+_TRIES = 5
+
+
+def the_parts_of_a_window_add_up(bench: Bench, wire: str, server: RunningServer) -> None:
+    """Slices and sections have each operation of a window once, and its response time."""
+    _told(bench)
+    threads = _CALLERS if bench.can("threads") else 1
+    request = Prepare(
+        servers=server.addresses,
+        wire=wire,
+        threads=threads,
+        connections=threads,
+        tape=str(bench.tape(*_TAPE)),
+        timeout_ms=10_000,
+        options=bench.spec.options,
+    )
+    answer = bench.ask(request)
+    expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
+    bench.play(Run(phase="prefill"))
+    # The next window must have nothing of this one.
+    bench.play(Run(phase="warmup", duration_ms=_DURATION_MS // 2))
+    told: list[dict[str, int]] = []
+    for longer in range(_TRIES):
+        done = bench.play(Run(phase="measure", duration_ms=_DURATION_MS << longer))
+        if any(operation.ok for operation in done.operations.values()):
+            expect(done.sections is not None, "no sections, though it says that it keeps a course")
+            adds_up(done)
+            _was_long_enough(done, threads)
+            return
+        told += [operation.errors for operation in done.operations.values()]
+    raise CheckError(f"nothing was done in any window: {told}")
+
+
+def a_number_of_operations_has_no_parts(bench: Bench, wire: str, server: RunningServer) -> None:
+    """What ends by a number of operations has no length to be cut; a course may be told."""
+    _told(bench)
+    tape = str(bench.tape(*_TAPE))
+    request = Prepare(
+        servers=server.addresses,
+        wire=wire,
+        tape=tape,
+        timeout_ms=10_000,
+        options=bench.spec.options,
+    )
+    answer = bench.ask(request)
+    expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
+    bench.play(Run(phase="prefill"))
+    done = bench.play(Run(phase="measure", ops=40))
+    expect(done.sections is None, f"sections of a window of 40 operations: {done.sections}")
+
+
+CHECKS = (the_parts_of_a_window_add_up, a_number_of_operations_has_no_parts)
+
+
+def adds_up(done: Done) -> None:
+    """Hold course and sections against the operations. Raises CheckError."""
+    kinds = list(done.operations.values())
+    blobs = [kind.response for kind in kinds if kind.response]
+    whole = histogram.merge([histogram.decode(blob) for blob in blobs])
+    expect(done.course is not None, "no course, though it says that it keeps one")
+    if done.course is not None:
+        _course_adds_up(done.course, kinds, whole)
+    if done.sections is not None:
+        _sections_add_up(done.sections, kinds, whole)
+
+
+def ended_when_they_did(done: Done, gap_ns: int) -> None:
+    """In an open loop of equal gaps an operation ended at its due instant and response time.
+
+    So the sum of the ends is known exactly, and that of the slices' middles lies as near as half a
+    slice for each operation; the first may be due at once or after a gap. Raises CheckError.
+    """
+    course, ok = done.course, sum(operation.ok for operation in done.operations.values())
+    if course is None or not ok:
+        return
+    due_ns = gap_ns * (ok - 1) / 2
+    ends_ns = due_ns + sum(course.response_ns) / ok
+    middles = sum((at + 0.5) * count for at, count in enumerate(course.ok))
+    told_ns = course.slice_ns * middles / ok
+    near = -course.slice_ns <= told_ns - ends_ns <= course.slice_ns + gap_ns
+    expect(near, f"operations ended at {ends_ns:,.0f} ns on average, in the course {told_ns:,.0f}")
+
+
+def _was_long_enough(done: Done, callers: int) -> None:
+    """In a closed loop a caller spends no more time in a slice than it has, but for one call."""
+    course = done.course
+    if course is None:
+        return
+    blobs = [histogram.decode(kind.response) for kind in done.operations.values() if kind.response]
+    room_ns = callers * (course.slice_ns + histogram.merge(blobs).max())
+    expect(max(course.response_ns) <= room_ns, "more time was spent in a slice than there is")
+    last = max(at for at, ok in enumerate(course.ok) if ok)
+    expect(last * course.slice_ns <= done.elapsed_ns, "a slice after the end of the window")
+
+
+def _course_adds_up(course: Course, kinds: list[Operation], whole: Histogram) -> None:
+    ok = sum(kind.ok for kind in kinds)
+    same(sum(course.ok), ok, "the sum of the course's ok")
+    same(len(course.response_ns), len(course.ok), "the length of the course's response_ns")
+    if whole.count != ok:
+        return  # timeouts and what was never sent have times too, but are no operations
+    mean_ns = sum(course.response_ns) / ok
+    # A histogram's bucket is at most a thousandth wide.
+    near = abs(mean_ns - whole.mean()) <= 0.002 * whole.mean() + 1
+    expect(near, f"the course's mean response is {mean_ns} ns, the histogram's {whole.mean()}")
+
+
+def _sections_add_up(sections: Sections, kinds: list[Operation], whole: Histogram) -> None:
+    same(sum(sections.ok), sum(kind.ok for kind in kinds), "the sum of the sections' ok")
+    same(len(sections.ok), len(sections.response), "the number of sections")
+    parts = [histogram.decode(blob) for blob in sections.response if blob]
+    merged = histogram.merge(parts)
+    same(merged.count, whole.count, "the count of the sections' histograms")
+    alike = np.array_equal(np.trim_zeros(merged.counts, "b"), np.trim_zeros(whole.counts, "b"))
+    expect(alike, "the sections' histograms are not the window's")
+
+
+def _told(bench: Bench) -> None:
+    if not bench.can("course"):
+        raise NotApplicableError("it keeps no course")

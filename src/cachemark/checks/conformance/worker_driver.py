@@ -1,0 +1,138 @@
+"""A worker on the bench: started once, driven by hand, replaced when it fails."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.wire import wires
+from cachemark.endpoints.worker import Worker
+from cachemark.host import process
+from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.protocol import Answer, Done, Message, Prepare, Progress, Ready, Run
+
+ANSWER_S = 60.0
+
+
+class CheckError(Exception):
+    """A worker did not behave; the text says how."""
+
+
+class NotApplicableError(Exception):
+    """A check is not for this worker; the text says why."""
+
+
+def expect(holds: object, what: str) -> None:
+    """Raise CheckError unless something holds."""
+    if not holds:
+        raise CheckError(what)
+
+
+def same(told: object, expected: object, what: str) -> None:
+    """Raise CheckError unless two things are equal."""
+    if told != expected:
+        raise CheckError(f"{what}: {told}, expected {expected}")
+
+
+class Bench:
+    """One client's worker. Use as a context manager: it is always stopped and reaped."""
+
+    def __init__(self, spec: ClientSpec, folder: Path) -> None:
+        self.spec = spec
+        self.folder = folder
+        self._worker: Worker | None = None
+        self._ready: Ready | None = None
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.replace()
+
+    @property
+    def worker(self) -> Worker:
+        """The worker; a new one where there is none. Raises TrialError, UnsupportedError."""
+        if self._worker is None:
+            client = self.spec.client
+            self._worker = Worker(client.command, name=client.id)
+        return self._worker
+
+    @property
+    def ready(self) -> Ready:
+        """Who it says it is. Raises TrialError, UnsupportedError."""
+        if self._ready is None:
+            self._ready = self.worker.hello(ANSWER_S)
+        return self._ready
+
+    @property
+    def wires(self) -> list[str]:
+        """The protocols that it speaks, its own choice first."""
+        return wires(self.ready)
+
+    def can(self, capability: str) -> bool:
+        """Whether it says that it can do something."""
+        return capability in self.ready.capabilities
+
+    def replace(self) -> None:
+        """End the worker; the next use starts another one."""
+        if self._worker is not None:
+            self._worker.__exit__()
+        self._worker = self._ready = None
+
+    def ask(self, request: Message) -> Answer:
+        """The answer to a request other than a run's. Raises TrialError."""
+        worker = self.worker
+        worker.send(request)
+        answer = worker.receive(ANSWER_S)
+        if answer is None:
+            raise CheckError(f"nothing came within {ANSWER_S:g} s")
+        return answer
+
+    def prepare(self, request: Prepare) -> None:
+        """Prepare without fail. Raises CheckError."""
+        if not self._ready:
+            _ = self.ready
+        answer = self.ask(request)
+        if not isinstance(answer, Ready):
+            raise CheckError(f"prepare was answered by {answer}")
+
+    def finish(self, timeout_s: float = ANSWER_S) -> Answer:
+        """The last answer of a run that is going on: what comes after its progress."""
+        until = time.monotonic() + timeout_s
+        while (left := until - time.monotonic()) > 0:
+            answer = self.worker.receive(left)
+            if answer is not None and not isinstance(answer, Progress):
+                return answer
+        raise CheckError(f"the run did not end within {timeout_s:g} s")
+
+    def play(self, request: Run, timeout_s: float = ANSWER_S) -> Done:
+        """Play a phase to its end. Raises CheckError."""
+        self.worker.send(request)
+        done = self.finish(timeout_s)
+        if not isinstance(done, Done):
+            raise CheckError(f"{request.phase} was answered by {done}")
+        same(done.phase, request.phase, "the phase in done")
+        return done
+
+    def tape(self, *arguments: str) -> Path:
+        """A tape of the engine."""
+        path = self.folder / "tape"
+        command = [process.binary_path(), "tape", "write", "--out", str(path), *arguments]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise UsageError(f"tape: {ended.stderr.strip()}")
+        return path
+
+
+def gone(bench: Bench, within_s: float) -> bool:
+    """Whether the worker's process ends by itself in time."""
+    until = time.monotonic() + within_s
+    try:
+        while (left := until - time.monotonic()) > 0:
+            if bench.worker.receive(left) is None:
+                return False
+    except TrialError:
+        return True
+    return False

@@ -1,0 +1,48 @@
+"""The whole examination, in the order in which it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cachemark import host
+from cachemark.checks.doctor import kernel, machine
+from cachemark.checks.doctor.check import Check
+from cachemark.checks.doctor.interrupts import interrupts
+from cachemark.checks.doctor.jitter import SAMPLE_S, sample
+from cachemark.checks.doctor.kernel_messages import journal
+from cachemark.checks.doctor.network import network
+from cachemark.checks.doctor.round_trips import reach
+from cachemark.checks.doctor.software import software
+
+
+def doctor(
+    root: Path = Path("/"), sample_s: float = SAMPLE_S, targets: Sequence[str] = ()
+) -> list[Check]:
+    """Examine this machine; takes a second. `root` is where /proc and /sys are.
+
+    `targets` are servers elsewhere, HOST:PORT. Raises UsageError for what is no address.
+    """
+    cpus = host.usable_cpus()
+    # The second's sample comes last: version checks start programs, which are load of their own.
+    before = [
+        *machine.cpu(root),
+        *machine.usable(cpus, root),
+        *machine.frequency(root),
+        *kernel.speed(root),
+        *kernel.power(root),
+        *kernel.numa(root),
+        *kernel.isolation(root),
+        *machine.quota(root),
+        *machine.load(len(cpus), root),
+        *kernel.beside(root, len(cpus)),
+        *machine.memory(root),
+        *machine.clock(root),
+        *machine.open_files(),
+        *kernel.surroundings(root),
+        *network(root),
+        *interrupts(cpus, root),
+        *journal(root),
+        *reach(targets),
+    ]
+    return [*before, *software(host.facts(root)), *sample(cpus, root, sample_s)]

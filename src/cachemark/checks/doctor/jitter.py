@@ -1,0 +1,125 @@
+"""Checks that take a second: how often this machine stops a program that only reads a clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+from cachemark.checks.doctor.check import Check, measured, told
+from cachemark.host.limits import FOREIGN, STEAL, Limits
+from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
+from cachemark.host.process import cpu_ns
+
+SAMPLE_S = 1.0
+_READS = 20_000
+_GAP = Limits(unit="µs", warn=100)
+_LATE = Limits(unit="µs late", warn=1000)
+# Reading a clock from Python takes 50 to 100 ns; a clock behind a system call takes far more.
+_READ_COST = Limits(unit="ns", warn=250)
+
+
+class Gaps(msgspec.Struct, frozen=True, kw_only=True):
+    """What a spinning reader of the clock saw."""
+
+    longest_ns: int
+    backward: int
+
+
+def spin(until_ns: int) -> Gaps:
+    """Read the clock without a pause until it shows `until_ns`."""
+    longest, backward = 0, 0
+    before = time.perf_counter_ns()
+    while before < until_ns:
+        now = time.perf_counter_ns()
+        gap = now - before
+        if gap > longest:
+            longest = gap
+        elif gap < 0:
+            backward += 1
+        before = now
+    return Gaps(longest_ns=longest, backward=backward)
+
+
+def sample(cpus: list[int], root: Path = Path("/"), length_s: float = SAMPLE_S) -> list[Check]:
+    """Spin on each usable CPU in turn for `length_s` in all; what was seen and what was stolen."""
+    before, own_before = cpu_times(root), cpu_ns(os.getpid()) or 0
+    gaps = _on_each(cpus, length_s)
+    after, own_after = cpu_times(root), cpu_ns(os.getpid()) or 0
+    window = after.since(before) if before and after else None
+    own_ticks = (own_after - own_before) * os.sysconf("SC_CLK_TCK") / 1e9
+    return [
+        *_stolen(after, window),
+        _foreign(window, own_ticks),
+        *_gaps(gaps),
+        _read_cost(),
+        _late_sleeps(length_s / 4),
+    ]
+
+
+def _on_each(cpus: list[int], length_s: float) -> list[Gaps]:
+    usable = os.sched_getaffinity(0)
+    gaps: list[Gaps] = []
+    try:
+        for cpu in cpus:
+            os.sched_setaffinity(0, {cpu})
+            gaps.append(spin(time.perf_counter_ns() + int(length_s / len(cpus) * 1e9)))
+    finally:
+        os.sched_setaffinity(0, usable)
+    return gaps
+
+
+def _stolen(since_boot: CpuTimes | None, window: CpuTimes | None) -> list[Check]:
+    boot = steal_percent(since_boot) if since_boot else None
+    now = steal_percent(window) if window else None
+    return [
+        told("steal since boot", "" if boot is None else f"{boot:g} % of CPU time"),
+        measured("steal", now, STEAL, "the host is shared: use a machine, or CPUs, of your own"),
+    ]
+
+
+def _foreign(window: CpuTimes | None, own_ticks: float) -> Check:
+    figure = foreign_percent(window, own_ticks, interrupts_charged=False) if window else None
+    return measured("cpu used by others", figure, FOREIGN, "stop what runs beside")
+
+
+def _gaps(gaps: list[Gaps]) -> list[Check]:
+    longest_us = max(each.longest_ns for each in gaps) / 1e3
+    backward = sum(each.backward for each in gaps)
+    return [
+        measured(
+            "longest pause",
+            longest_us,
+            _GAP,
+            "percentiles near or below this are the machine's, not the server's",
+        ),
+        Check(
+            name="clock order",
+            value=f"{backward} steps back",
+            judgement="fail" if backward else "ok",
+            limits="fail above 0",
+            remedy="boot with another clocksource" if backward else "",
+        ),
+    ]
+
+
+def _late_sleeps(length_s: float) -> Check:
+    """How late a sleep of a millisecond ends: the worst, as there are too few for a percentile."""
+    worst_ns, begin = 0, time.perf_counter_ns()
+    while (slept_from := time.perf_counter_ns()) - begin < length_s * 1e9:
+        time.sleep(0.001)
+        worst_ns = max(worst_ns, time.perf_counter_ns() - slept_from - 1_000_000)
+    remedy = "the machine is busy, or its CPUs sleep: `cachemark run --awake` keeps them from it"
+    return measured("latest sleep", worst_ns / 1e3, _LATE, remedy)
+
+
+def _read_cost() -> Check:
+    """The cost of one reading, the interpreter's share included."""
+    read = time.perf_counter_ns
+    begin = read()
+    for _ in range(_READS):
+        read()
+    cost_ns = (read() - begin) / _READS
+    return measured("clock read", cost_ns, _READ_COST, "boot with clocksource=tsc")

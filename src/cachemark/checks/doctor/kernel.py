@@ -1,0 +1,161 @@
+"""Checks of the kernel and what it does beside: idle states, NUMA, interrupts, tracing, heat."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from cachemark.checks.doctor.check import NOT_READABLE, Check, measured, told, wanted
+from cachemark.host import counters
+from cachemark.host.files import field, read
+from cachemark.host.limits import FREQUENCY, Limits
+
+_CPUS = "sys/devices/system/cpu"
+# A core that has to wake from a state deeper than this adds it to whatever comes next.
+_EXIT = Limits(unit="µs to wake", warn=10)
+_HOTTEST = Limits(unit="°C", warn=80, fail=95)
+_ONCE = Limits(unit="times since boot", warn=0)
+_RUNNABLE = Limits(unit="more than CPUs", warn=0)
+_ISOLATION = ("isolcpus", "nohz_full", "rcu_nocbs")
+
+
+def speed(root: Path) -> list[Check]:
+    """Do the CPUs run at one speed, and how long do they take to wake?"""
+    now = counters.mhz(root)
+    spread = 100 * (max(now) / min(now) - 1) if now else None
+    pause = "set one frequency: cpupower frequency-set -f, or the governor `performance`"
+    return [
+        told("cpu speed", f"{min(now):.0f} to {max(now):.0f} MHz" if now else ""),
+        measured("cpu speed spread", spread, FREQUENCY, pause),
+        measured(
+            "deepest idle state",
+            _deepest_exit_us(root),
+            _EXIT,
+            "hold /dev/cpu_dma_latency open at 0, or boot with processor.max_cstate=1",
+        ),
+        measured("hottest sensor", _hottest(root), _HOTTEST, "let it cool down, clear the fans"),
+        measured(
+            "slowed by heat",
+            _count(counters.counters(root), "too_hot"),
+            _ONCE,
+            "let it cool down, clear the fans",
+        ),
+    ]
+
+
+def _deepest_exit_us(root: Path) -> float | None:
+    """The longest exit latency of the idle states that are in use."""
+    found: list[int] = []
+    for state in (root / _CPUS / "cpu0/cpuidle").glob("state[0-9]*"):
+        latency = read(state / "latency")
+        if latency.isdecimal() and read(state / "disable") != "1":
+            found.append(int(latency))
+    return float(max(found)) if found else None
+
+
+def _hottest(root: Path) -> float | None:
+    texts = [read(path) for path in (root / "sys/class/thermal").glob("thermal_zone*/temp")]
+    found = [int(text) / 1000 for text in texts if text.lstrip("-").isdecimal()]
+    return max(found, default=None)
+
+
+def _count(found: dict[str, int], name: str) -> float | None:
+    return float(found[name]) if name in found else None
+
+
+def isolation(root: Path) -> list[Check]:
+    """What the kernel was told to keep off some CPUs, and how it schedules and ticks."""
+    words = read(root / "proc/cmdline").split()
+    told_at_boot = [word for word in words if word.partition("=")[0] in _ISOLATION]
+    version = read(root / "proc/version")
+    preempt = next((w for w in ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT") if w in version), "")
+    return [
+        told("isolated cpus", " ".join(told_at_boot) or "none"),
+        told("preemption", preempt or "voluntary or none"),
+        told("kernel command line", " ".join(words)),
+    ]
+
+
+def numa(root: Path) -> list[Check]:
+    """More than one memory node: then placement decides what a cache miss costs."""
+    nodes = len(list((root / "sys/devices/system/node").glob("node[0-9]*")))
+    limits = "warn above 1 without numactl"
+    remedy = "numactl --cpunodebind=0 --membind=0 cachemark run …"
+    checks = [
+        Check(
+            name="memory nodes",
+            value=str(nodes) if nodes else NOT_READABLE,
+            judgement="warn" if nodes > 1 else "ok" if nodes else "info",
+            limits=limits,
+            remedy=remedy if nodes > 1 else "",
+        )
+    ]
+    balancing = read(root / "proc/sys/kernel/numa_balancing")
+    if nodes > 1:
+        off = "sysctl kernel.numa_balancing=0"
+        checks.append(wanted("memory moved between nodes", balancing, ("0",), off))
+    return checks
+
+
+def beside(root: Path, cpus: int) -> list[Check]:
+    """Who else is there: runnable threads, interrupts that wander, tracers, other servers."""
+    running = field(read(root / "proc/stat"), "procs_running", " ")
+    # This process is one of them.
+    more = int(running) - 1 - cpus if running.isdecimal() else None
+    names = _processes(root)
+    return [
+        measured(
+            "runnable threads",
+            None if more is None else float(max(0, more)),
+            _RUNNABLE,
+            "wait until the machine is idle, or stop what runs beside",
+        ),
+        _absent("irqbalance", "irqbalance" in names, "systemctl stop irqbalance"),
+        _absent("auditd", "auditd" in names, "systemctl stop auditd: it looks at system calls"),
+        _absent("docker-proxy", "docker-proxy" in names, "run the server with --network=host"),
+        _tracer(root),
+    ]
+
+
+def _absent(name: str, there: bool, remedy: str) -> Check:
+    return Check(
+        name=name,
+        value="runs" if there else "does not run",
+        judgement="warn" if there else "ok",
+        limits="warn where it runs",
+        remedy=remedy if there else "",
+    )
+
+
+def _processes(root: Path) -> set[str]:
+    return {read(path) for path in (root / "proc").glob("[0-9]*/comm")}
+
+
+def _tracer(root: Path) -> Check:
+    """A tracer adds to every event that it sees."""
+    tracer = read(root / "sys/kernel/tracing/current_tracer")
+    return wanted("tracer", tracer, ("nop",), "echo nop > /sys/kernel/tracing/current_tracer")
+
+
+def power(root: Path) -> list[Check]:
+    """On a battery CPUs are slower, and not always equally."""
+    supplies = [read(path) for path in (root / "sys/class/power_supply").glob("*/online")]
+    known = [text for text in supplies if text in ("0", "1")]
+    value = "" if not known else "mains" if "1" in known else "battery"
+    return [wanted("power", value, ("mains",), "plug it in")] if known else []
+
+
+def surroundings(root: Path) -> list[Check]:
+    """What moves memory about without anybody's intention."""
+    size = sum(len(name) + len(value) + 2 for name, value in os.environ.items())
+    perf = read(root / "proc/sys/kernel/perf_event_max_sample_rate")
+    overcommit = read(root / "proc/sys/vm/overcommit_memory")
+    rate = re.fullmatch(r"\d+", perf)
+    return [
+        told("environment", f"{size} bytes in {len(os.environ)} variables"),
+        # Its length moves the stack as the environment's does: Mytkowicz et al., ASPLOS 2009.
+        told("working folder", f"{len(str(Path.cwd()))} characters"),
+        told("perf events at most", f"{perf}/s" if rate else ""),
+        told("memory overcommit", overcommit),
+    ]

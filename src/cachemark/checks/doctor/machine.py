@@ -1,0 +1,190 @@
+"""Checks of how the machine is set up: what /proc and /sys tell without waiting."""
+
+from __future__ import annotations
+
+import platform
+import re
+import resource
+from pathlib import Path
+
+from cachemark.checks.doctor.check import NOT_READABLE, Check, measured, told, wanted
+from cachemark.host import cores, placement
+from cachemark.host.counters import cgroups
+from cachemark.host.facts import (
+    clocksource,
+    governor,
+    hypervisor,
+    mitigations,
+    swap_used_bytes,
+    turbo,
+)
+from cachemark.host.files import field, kib_field, read
+from cachemark.host.limits import Limits
+from cachemark.host.process import parse_cpus
+from cachemark.model.experiment import Placement
+
+_CLOCKSOURCES = ("tsc", "kvm-clock", "arch_sys_counter")
+_OPEN_FILES_LEAST = 4096
+_PSI = Limits(unit="% of 10 s", warn=1, fail=5)
+
+
+def cpu(root: Path) -> list[Check]:
+    """Model, microcode, sockets, cores and their threads, hypervisor."""
+    cpuinfo = read(root / "proc/cpuinfo")
+    return [
+        told("cpu model", field(cpuinfo, "model name", ":")),
+        told("cpu microcode", field(cpuinfo, "microcode", ":")),
+        told("cpu topology", _topology(cpuinfo)),
+        told("hypervisor", "virtual machine" if hypervisor(root) else "none seen"),
+        told("kernel", platform.release()),
+        told("mitigations", ", ".join(mitigations(root))),
+    ]
+
+
+def _topology(cpuinfo: str) -> str:
+    """Empty where the kernel tells no cores, as on most of ARM."""
+    threads = [block for block in cpuinfo.split("\n\n") if field(block, "processor", ":")]
+    known = {(field(block, "physical id", ":"), field(block, "core id", ":")) for block in threads}
+    if not threads or ("", "") in known:
+        return ""
+    sockets = {socket for socket, _ in known}
+    return f"{len(threads)} threads, {len(known)} cores, sockets: {len(sockets)}"
+
+
+def usable(cpus: list[int], root: Path) -> list[Check]:
+    """Whether server and workers can have CPUs, and cores, of their own."""
+    limits = "warn below 2"
+    if len(cpus) < 2:
+        remedy = "use a machine with at least 2 CPUs: server and client share this one"
+        return [
+            Check(name="usable cpus", value="1", judgement="warn", limits=limits, remedy=remedy)
+        ]
+    groups = cores(cpus, root)
+    server, worker = placement(Placement(), cpus, groups)
+    shared = any(
+        parse_cpus(server) & set(group) and parse_cpus(worker) & set(group) for group in groups
+    )
+    remedy = "give the machine a second core: server and client run on threads of one"
+    return [
+        Check(name="usable cpus", value=str(len(cpus)), judgement="ok", limits=limits),
+        Check(
+            name="placement auto",
+            value=f"server {server}; worker {worker}",
+            judgement="fail" if shared else "ok",
+            limits="fail when both sides run on threads of one core",
+            remedy=remedy if shared else "",
+        ),
+    ]
+
+
+def frequency(root: Path) -> list[Check]:
+    """Does the CPU keep its speed?"""
+    return [
+        wanted(
+            "cpu governor",
+            governor(root),
+            ("performance",),
+            "cpupower frequency-set -g performance",
+        ),
+        wanted("turbo", turbo(root), ("off",), _turbo_remedy(root)),
+    ]
+
+
+def _turbo_remedy(root: Path) -> str:
+    folder = "/sys/devices/system/cpu"
+    if (root / "sys/devices/system/cpu/intel_pstate/no_turbo").exists():
+        return f"echo 1 > {folder}/intel_pstate/no_turbo"
+    return f"echo 0 > {folder}/cpufreq/boost"
+
+
+def quota(root: Path) -> list[Check]:
+    """A control group's limit on CPU time stops its processes in the middle of a window."""
+    limits = "warn when there is one, fail when it has throttled"
+    found = [text for folder in cgroups(root) if (text := _quota(folder))]
+    if not found:
+        return [Check(name="cpu quota", value=NOT_READABLE, limits=limits)]
+    limited = [text for text in found if not text.startswith("none")]
+    if not limited:
+        return [Check(name="cpu quota", value="none", judgement="ok", limits=limits)]
+    throttled = any(not text.endswith("throttled 0 times") for text in limited)
+    return [
+        Check(
+            name="cpu quota",
+            value="; ".join(limited),
+            judgement="fail" if throttled else "warn",
+            limits=limits,
+            remedy="measure outside of the container, or without a CPU limit",
+        )
+    ]
+
+
+def _quota(folder: Path) -> str:
+    """A group's limit and what came of it; `none`, or empty where the group tells nothing."""
+    words = read(folder / "cpu.max").split()
+    if not words:
+        words = [read(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period")]
+    if len(words) != 2 or not words[1].isdecimal():
+        return ""
+    if not words[0].isdecimal():
+        return "none"
+    throttled = field(read(folder / "cpu.stat"), "nr_throttled", " ") or "0"
+    return f"{int(words[0]) / int(words[1]):g} CPUs, throttled {throttled} times"
+
+
+def load(cpus: int, root: Path) -> list[Check]:
+    """Is anything else running?"""
+    words = read(root / "proc/loadavg").split()
+    per_cpu = float(words[0]) / cpus if words else None
+    remedy = "wait until the machine is idle, or stop what runs beside"
+    found = [measured("load", per_cpu, Limits(unit="per CPU", warn=0.5), remedy)]
+    for what in ("cpu", "memory", "io"):
+        found.append(measured(f"{what} pressure", _some_avg10(root, what), _PSI, remedy))
+    return found
+
+
+def _some_avg10(root: Path, what: str) -> float | None:
+    """The share of the last 10 s in which somebody waited, in percent."""
+    line = field(read(root / f"proc/pressure/{what}"), "some", " ")
+    found = re.search(r"\bavg10=([0-9.]+)", line)
+    return float(found[1]) if found else None
+
+
+def memory(root: Path) -> list[Check]:
+    """Is there memory enough, and none of it on a disk?"""
+    meminfo = read(root / "proc/meminfo")
+    free = kib_field(meminfo, "MemAvailable")
+    swap = swap_used_bytes(root)
+    huge = read(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    return [
+        told("memory available", "" if free is None else f"{free / 2**30:.1f} GiB"),
+        measured(
+            "swap in use",
+            None if swap is None else swap / 2**20,
+            Limits(unit="MiB", warn=0),
+            "swapoff -a, once there is memory enough",
+        ),
+        told("huge pages", huge.partition("[")[2].partition("]")[0]),
+        told("address randomisation", read(root / "proc/sys/kernel/randomize_va_space")),
+    ]
+
+
+def clock(root: Path) -> list[Check]:
+    """Which clock the kernel reads."""
+    remedy = "boot with a clock that needs no system call: clocksource=tsc"
+    return [wanted("clocksource", clocksource(root), _CLOCKSOURCES, remedy)]
+
+
+def open_files() -> list[Check]:
+    """How many connections a process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    endless = soft == resource.RLIM_INFINITY
+    few = not endless and soft < _OPEN_FILES_LEAST
+    return [
+        Check(
+            name="open files",
+            value="unlimited" if endless else str(soft),
+            judgement="warn" if few else "ok",
+            limits=f"warn below {_OPEN_FILES_LEAST}",
+            remedy="ulimit -n 65536" if few else "",
+        )
+    ]

@@ -1,0 +1,108 @@
+"""Checks of what lies between client and server: TCP's settings, queues, filters, losses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cachemark.checks.doctor.check import NOT_READABLE, Check, measured, told
+from cachemark.host import counters
+from cachemark.host.files import read
+from cachemark.host.limits import Limits
+
+_SYSCTL = "proc/sys/net"
+_PORTS_LEAST = 10_000
+_BACKLOG_LEAST = 1024
+# Since boot, whoever sent them; a trial has its own count.
+_AGAIN = Limits(unit="per million segments since boot", warn=100)
+_DROPPED = Limits(unit="times since boot", warn=0)
+_TOLD = {
+    "congestion control": "ipv4/tcp_congestion_control",
+    "TCP timestamps": "ipv4/tcp_timestamps",
+    "slow start after idle": "ipv4/tcp_slow_start_after_idle",
+    "port reuse": "ipv4/tcp_tw_reuse",
+    "busy polling": "core/busy_poll",
+    "queueing": "core/default_qdisc",
+}
+
+
+def network(root: Path) -> list[Check]:
+    """How TCP is set here, and what it has lost."""
+    return [
+        told("loopback MTU", read(root / "sys/class/net/lo/mtu")),
+        told("interfaces", _interfaces(root)),
+        *(told(name, read(root / _SYSCTL / path)) for name, path in _TOLD.items()),
+        _ports(root),
+        _backlog(root),
+        _filter(root),
+        *_losses(counters.counters(root)),
+    ]
+
+
+def _interfaces(root: Path) -> str:
+    """Those that are up, with their speed where they tell one."""
+    found: list[str] = []
+    for folder in sorted((root / "sys/class/net").glob("*")):
+        if folder.name != "lo" and read(folder / "operstate") == "up":
+            speed = read(folder / "speed")
+            found.append(f"{folder.name} {speed} Mbit/s" if speed.isdecimal() else folder.name)
+    return ", ".join(found)
+
+
+def _ports(root: Path) -> Check:
+    """Each connection that is opened takes one, and gives it back a minute later."""
+    words = read(root / _SYSCTL / "ipv4/ip_local_port_range").split()
+    limits = f"warn below {_PORTS_LEAST}"
+    if len(words) != 2 or not all(word.isdecimal() for word in words):
+        return Check(name="local ports", value=NOT_READABLE, limits=limits)
+    count = int(words[1]) - int(words[0]) + 1
+    few = count < _PORTS_LEAST
+    return Check(
+        name="local ports",
+        value=str(count),
+        judgement="warn" if few else "ok",
+        limits=limits,
+        remedy='sysctl net.ipv4.ip_local_port_range="10240 65000"' if few else "",
+    )
+
+
+def _backlog(root: Path) -> Check:
+    """How many connections may wait to be accepted."""
+    text = read(root / _SYSCTL / "core/somaxconn")
+    limits = f"warn below {_BACKLOG_LEAST}"
+    if not text.isdecimal():
+        return Check(name="accept queue", value=NOT_READABLE, limits=limits)
+    few = int(text) < _BACKLOG_LEAST
+    return Check(
+        name="accept queue",
+        value=text,
+        judgement="warn" if few else "ok",
+        limits=limits,
+        remedy=f"sysctl net.core.somaxconn={_BACKLOG_LEAST}" if few else "",
+    )
+
+
+def _filter(root: Path) -> Check:
+    """Connection tracking looks at each packet, on loopback too."""
+    tracked = read(root / _SYSCTL / "netfilter/nf_conntrack_count")
+    return Check(
+        name="connection tracking",
+        value=f"{tracked} connections" if tracked else "off",
+        judgement="warn" if tracked not in ("", "0") else "ok",
+        limits="warn where it tracks any",
+        remedy="iptables -t raw -A OUTPUT -o lo -j NOTRACK" if tracked not in ("", "0") else "",
+    )
+
+
+def _losses(found: dict[str, int]) -> list[Check]:
+    sent, again = found.get("segments_sent"), found.get("retransmits")
+    part = 1e6 * again / max(1, sent) if sent is not None and again is not None else None
+    remedy = "look for what loses packets: `nstat -a`, `ip -s link`"
+    return [
+        measured("TCP sent again", part, _AGAIN, remedy),
+        measured("connections not accepted", _float(found, "accept_drops"), _DROPPED, remedy),
+        measured("packets dropped", _float(found, "packet_drops"), _DROPPED, remedy),
+    ]
+
+
+def _float(found: dict[str, int], name: str) -> float | None:
+    return float(found[name]) if name in found else None

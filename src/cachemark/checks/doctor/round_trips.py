@@ -1,0 +1,64 @@
+"""How long a round trip takes: to this machine itself, and to servers elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cachemark.checks.doctor.check import Check
+from cachemark.host.limits import Limits
+from cachemark.host.round_trip import Distance, distance, loopback
+from cachemark.model.address import HostPort, host_port
+from cachemark.model.errors import UsageError
+
+# A round trip of the kernel's own takes some 20 to 60 µs where a core has to wake.
+_LOOPBACK = Limits(unit="µs", warn=200)
+_TARGET = Limits(unit="µs", warn=1000)
+
+
+def reach(targets: Sequence[str]) -> list[Check]:
+    """Loopback first, then each target, HOST:PORT. Raises UsageError for what is no address."""
+    here = _check(
+        "round trip on loopback",
+        loopback,
+        _LOOPBACK,
+        "the machine is busy, or its cores sleep deeply",
+    )
+    return [here, *(_target(_address(text)) for text in targets)]
+
+
+def _target(at: HostPort) -> Check:
+    return _check(
+        f"round trip to {at}",
+        lambda: distance(at.host, at.port),
+        _TARGET,
+        "measure from the same network: at depth 1 the way is most of each response time",
+    )
+
+
+def _address(text: str) -> HostPort:
+    try:
+        return host_port(text.removeprefix("remote:"))
+    except ValueError as error:
+        raise UsageError(f"--target {error}", "write HOST:PORT") from error
+
+
+def _check(name: str, measure: Callable[[], Distance], limits: Limits, remedy: str) -> Check:
+    try:
+        found = measure()
+    except OSError as error:
+        return Check(
+            name=name,
+            value=f"not reached: {error}",
+            judgement="fail",
+            limits="fail where it is not reached",
+            remedy="start the server, and look whether a firewall is on the way",
+        )
+    judgement = limits.judge(found.median_ns / 1e3)
+    least, mid, most = (ns / 1e3 for ns in (found.least_ns, found.median_ns, found.most_ns))
+    return Check(
+        name=name,
+        value=f"{mid:.0f} µs, {least:.0f} to {most:.0f}",
+        judgement=judgement,
+        limits=str(limits),
+        remedy="" if judgement == "ok" else remedy,
+    )

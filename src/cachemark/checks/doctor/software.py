@@ -1,0 +1,121 @@
+"""Checks of what is installed: the engine, servers, and each language's workers."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from cachemark import __version__
+from cachemark.checks.doctor.check import NOT_READABLE, Check, told
+from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.servers import memcached
+from cachemark.host import HostFacts
+from cachemark.host.binaries import of_file
+from cachemark.host.process import ENGINE, binary_path
+from cachemark.model.errors import UsageError
+
+
+def software(facts: HostFacts) -> list[Check]:
+    """Versions, and what is missing."""
+    others = [f"{name}: {text}" for name, text in facts.tools.items() if name != "memcached"]
+    return [
+        told("cachemark", f"{__version__}, Python {platform.python_version()}"),
+        engine(facts.engine),
+        _memcached(facts.tools.get("memcached", "")),
+        _setpriv(),
+        _hashes(),
+        told("tools", "; ".join(others) or "none"),
+        *_workers(),
+    ]
+
+
+def engine(version: str) -> Check:
+    """The engine must be there, and of the same version."""
+    same = version == f"{ENGINE} {__version__}"
+    return Check(
+        name="engine",
+        value=version or "not installed",
+        judgement="ok" if same else "fail",
+        limits=f"fail unless {ENGINE} {__version__}",
+        remedy="" if same else "make setup",
+    )
+
+
+def _memcached(version: str) -> Check:
+    return Check(
+        name="memcached",
+        value=version or "not on PATH",
+        judgement="ok" if version else "warn",
+        limits="warn when missing",
+        remedy="" if version else memcached.REMEDY,
+    )
+
+
+def _hashes() -> Check:
+    """What each trial's outcome keeps of the programs that it ran."""
+    files = {"python": sys.executable, "memcached": shutil.which("memcached") or ""}
+    with contextlib.suppress(UsageError):
+        files[ENGINE] = binary_path()
+    found = {name: of_file(name, Path(path), path) for name, path in files.items() if path}
+    unread = [files[name] for name, binary in found.items() if binary is None]
+    return Check(
+        name="binaries",
+        value="; ".join(f"{name} {of.sha256[:12]}" for name, of in found.items() if of)
+        or NOT_READABLE,
+        judgement="warn" if unread else "ok",
+        limits="warn where one cannot be read: runs with other builds could not be told apart",
+        remedy=f"chmod a+r {' '.join(unread)}" if unread else "",
+    )
+
+
+def _setpriv() -> Check:
+    """Without it, a server outlives a cachemark that was killed."""
+    path = shutil.which("setpriv")
+    return Check(
+        name="setpriv",
+        value=path or "not on PATH",
+        judgement="ok" if path else "warn",
+        limits="warn when missing: servers outlive a cachemark that is killed",
+        remedy="" if path else "apt-get install util-linux",
+    )
+
+
+def _workers() -> list[Check]:
+    try:
+        known = registry(binary_path())
+    except UsageError as error:
+        return [
+            Check(
+                name="workers",
+                value=error.text,
+                judgement="fail",
+                limits="fail when unknown",
+                remedy=error.remedy,
+            )
+        ]
+    return workers(known.values())
+
+
+def workers(clients: Iterable[Client]) -> list[Check]:
+    """One check for each language: how many of its clients can be started here."""
+    by_language: dict[str, list[Client]] = {}
+    for client in clients:
+        by_language.setdefault(client.language, []).append(client)
+    return [_language(language, found) for language, found in sorted(by_language.items())]
+
+
+def _language(language: str, clients: list[Client]) -> Check:
+    missing = [client for client in clients if client.missing()]
+    ready = len(clients) - len(missing)
+    remedies = dict.fromkeys(client.setup for client in missing if client.setup)
+    return Check(
+        name=f"{language} clients",
+        value=f"{ready} of {len(clients)} ready",
+        judgement="info" if missing else "ok",
+        limits="ok when all can be started",
+        remedy="; ".join(remedies),
+    )

@@ -1,0 +1,68 @@
+"""All cases on one client or tool, each tried again where the host was too noisy to judge."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase as fnmatch
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from cachemark.checks.fidelity.cases import Case, Known, known_failures
+from cachemark.checks.fidelity.judge import Finding, State
+from cachemark.checks.fidelity.play import WIRES, Subject, find
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.model.errors import TrialError, UnsupportedError
+
+
+def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[Finding]:
+    """What comes of each case on a client, as it comes."""
+    with (
+        tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
+        Subject(spec, Path(folder)) as subject,
+    ):
+        try:
+            wire = subject.wire()
+        except UnsupportedError as error:
+            yield from _all(spec, wanted, "not applicable", error.text)
+            return
+        except TrialError as error:
+            yield from _all(spec, wanted, "failed", error.text)
+            return
+        if not wire:
+            why = f"it speaks neither {' nor '.join(WIRES)}"
+            yield from _all(spec, wanted, "not applicable", why)
+            return
+        for case in wanted:
+            found = until_judged(lambda case=case: find(subject, case, wire), tries)
+            yield explained(spec.client.id, found, known_failures())
+
+
+def until_judged(attempt: Callable[[], Finding], tries: int) -> Finding:
+    """The first finding that stands, or the last one.
+
+    A case that is not judged is tried again. So is one with a percentile that is off: a bug is off
+    each time, a hiccup between the server's stamps and the client's is not. A wrong count stands.
+    """
+    finding = attempt()
+    for _ in range(tries - 1):
+        if finding.state != "not judged" and not finding.may_be_noise:
+            break
+        finding = attempt()
+    return finding
+
+
+def explained(client: str, finding: Finding, known: list[Known]) -> Finding:
+    """A failure that the list names is a known one; one that it names and that passes is wrong."""
+    listed = [one for one in known if one.case == finding.case and fnmatch(client, one.client)]
+    if listed and finding.state == "failed":
+        return replace(finding, state="known", why=f"{finding.why}: {listed[0].reason}")
+    if finding.state == "passed" and any(not one.sometimes for one in listed):
+        return replace(finding, state="failed", why="it is listed as known, but passes")
+    return finding
+
+
+def _all(spec: ClientSpec, wanted: list[Case], state: State, why: str) -> Iterator[Finding]:
+    for case in wanted:
+        yield Finding(client=spec.text, case=case.name, state=state, why=why)

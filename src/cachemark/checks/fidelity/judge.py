@@ -1,0 +1,206 @@
+"""Whether a client told the truth. Pure.
+
+Three things are held against each other, percentile by percentile: the analytic answer, what the
+server's own log says was injected, and what the client measured. Injected far from the answer: the
+host is too noisy, and the case is not judged. Measured far from injected: the client is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from cachemark.checks.fidelity.cases import Case
+from cachemark.checks.fidelity.log import Log, Times, percentile, rank
+from cachemark.model.histogram import Histogram
+from cachemark.model.protocol import Operation
+
+State = Literal["passed", "failed", "known", "not judged", "not applicable"]
+_NS_IN_MS = 1e6
+_LEAST_TOLERANCE_NS = 20_000
+_FLOORS = 3
+_SHARE = 0.003
+# A histogram prints at most this much above a value; some languages' clocks count in µs.
+_BUCKET = 1 / 1024
+_CLOCK_NS = 1_000
+
+
+class Floor(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client and the loopback take where the server answers at once, in ns.
+
+    `p50_ns` is what they add to what the server's log has, `p99_ns` what the client measures.
+    """
+
+    p50_ns: int
+    p99_ns: int
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One percentile: the answer, what was injected, what the client says, all in ns.
+
+    The client must lie between `injected` and `injected + most_ns`, but for a bucket below it; and
+    within `slack_ns` of either where what was injected is only known as the answer. Where it is
+    above, `noise_ns` is the least that its operations together must have been held up.
+    """
+
+    percent: float
+    answer_ns: int
+    injected_ns: int
+    measured_ns: int
+    most_ns: int
+    slack_ns: int = 0
+    noise_ns: int = 0
+
+    @property
+    def error_ns(self) -> int:
+        """Measured minus injected."""
+        return self.measured_ns - self.injected_ns
+
+    @property
+    def holds(self) -> bool:
+        """Whether the client's figure is the truth within its tolerance."""
+        below = self.injected_ns * _BUCKET + _CLOCK_NS + self.slack_ns
+        return -below <= self.error_ns <= self.most_ns + self.slack_ns
+
+
+class Count(msgspec.Struct, frozen=True, kw_only=True):
+    """A count that must be exact: what the server did, and what the client says."""
+
+    name: str
+    injected: int
+    measured: int
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one case on one client; `why` explains anything but `passed`.
+
+    `known` is a failure that the list of the cases explains.
+    """
+
+    client: str
+    case: str
+    state: State
+    why: str = ""
+    wire: str = ""
+    lines: list[Line] = []
+    counts: list[Count] = []
+    floor: Floor | None = None
+
+    @property
+    def may_be_noise(self) -> bool:
+        """Whether it failed by its times alone."""
+        exact = all(one.injected == one.measured for one in self.counts)
+        return self.state == "failed" and bool(self.lines) and exact
+
+
+def tolerance_ns(floor: Floor, answer_ns: float) -> int:
+    """How far beyond the floor a client may be: max(20 µs, 3 · the floor's p99, 0.3 %)."""
+    return round(max(_LEAST_TOLERANCE_NS, _FLOORS * floor.p99_ns, _SHARE * answer_ns))
+
+
+def lines(case: Case, floor: Floor, injected: Times, measured: Histogram) -> list[Line]:
+    """Each percentile of the answer, with what was injected and measured."""
+    return [
+        line(percent, answer_ms, floor, injected, measured.percentile(percent))
+        for percent, answer_ms in case.answer_ms.items()
+    ]
+
+
+def line(percent: float, answer_ms: float, floor: Floor, injected: Times, measured_ns: int) -> Line:
+    """One percentile, by the times that were injected, sorted."""
+    most_ns = floor.p50_ns + tolerance_ns(floor, answer_ms * _NS_IN_MS)
+    return Line(
+        percent=percent,
+        answer_ns=round(answer_ms * _NS_IN_MS),
+        injected_ns=percentile(injected, percent),
+        measured_ns=measured_ns,
+        most_ns=most_ns,
+        noise_ns=_noise_ns(injected, percent, measured_ns - most_ns),
+    )
+
+
+def _noise_ns(injected: Times, percent: float, limit_ns: int) -> int:
+    """The least delay, over all operations, that moves a percentile above a limit.
+
+    From its rank on all must be above; those that were injected below it have the rest to go.
+    """
+    moved = injected[rank(len(injected), percent) - 1 :]
+    return int(np.maximum(limit_ns - moved, 0).sum())
+
+
+def counts(log: Log, told: Operation) -> list[Count]:
+    """What the server did with each read, and what the client says became of it."""
+    answered, wrong = log.count("answered"), log.count("wrong")
+    # What came and was never answered; a client may besides fail without having asked.
+    lost = len(log.fate) - answered - wrong
+    unasked = max(0, told.attempts - len(log.fate))
+    return [
+        Count(name="reads", injected=len(log.fate) + unasked, measured=told.attempts),
+        Count(name="answered", injected=answered, measured=told.ok),
+        Count(name="wrong values", injected=wrong, measured=told.wrong_values),
+        Count(name="lost", injected=lost + unasked, measured=sum(told.errors.values())),
+    ]
+
+
+def judged(
+    case: Case, found: list[Line], counted: list[Count], waited_ns: int, late_ns: int = 0
+) -> tuple[State, str]:
+    """The state of a case, and why. Counts do not depend on the host, so they come first.
+
+    `waited_ns` is how long the client's processes were kept from a CPU, `late_ns` how much earlier
+    than the truth has it an open loop may have begun. A percentile that is too high is only held
+    against the client where neither explains it.
+    """
+    if why := miscounted(counted):
+        return "failed", why
+    if why := _unfaulted(case, counted) or _noise(case, found):
+        return "not judged", why
+    off = [line for line in found if not line.holds]
+    if off and all(0 < line.noise_ns <= waited_ns for line in off):
+        waited = milliseconds(waited_ns)
+        return "not judged", f"the client was kept from a CPU for {waited} ms, which explains it"
+    if off and all(0 < line.error_ns <= line.most_ns + late_ns for line in off):
+        late = milliseconds(late_ns)
+        return "not judged", f"the earliest read came {late} ms after the window was asked for"
+    told = (f"{named(line.percent)} is off by {milliseconds(line.error_ns)} ms" for line in off)
+    return ("failed" if off else "passed"), "; ".join(told)
+
+
+def miscounted(counted: list[Count]) -> str:
+    """The counts that are wrong, or the empty string."""
+    wrong = [count for count in counted if count.injected != count.measured]
+    return "; ".join(f"{c.name}: {c.measured:,}, really {c.injected:,}" for c in wrong)
+
+
+def _unfaulted(case: Case, counted: list[Count]) -> str:
+    """Why the faults of a case are not those that it is about, or the empty string."""
+    real = {count.name: count.injected for count in counted}
+    if real.get("wrong values", 0) < case.faults.wrong or real.get("lost", 0) < case.faults.lost:
+        return f"the server had fewer faults to inject than the case is about: {real}"
+    return ""
+
+
+def _noise(case: Case, found: list[Line]) -> str:
+    """Why the host is too noisy to judge, or the empty string."""
+    for line in found:
+        tolerance = line.most_ns
+        if tolerance > case.tell_apart_ms * _NS_IN_MS:
+            apart = f"{case.tell_apart_ms:g} ms"
+            return f"by its floor a client may be {milliseconds(tolerance)} ms off, over {apart}"
+        allowed = case.slack_ms * _NS_IN_MS + (0 if case.load.closed else tolerance)
+        if abs(line.injected_ns - line.answer_ns) > allowed:
+            real, answer = milliseconds(line.injected_ns), milliseconds(line.answer_ns)
+            return f"injected {named(line.percent)} is {real} ms, the answer is {answer} ms"
+    return ""
+
+
+def named(percent: float) -> str:
+    """Such as `p99.5`, or `max`."""
+    return "max" if percent == 100 else f"p{percent:g}"
+
+
+def milliseconds(ns: float) -> str:
+    """Such as `0.031`; µs are as fine as a loopback repeats."""
+    return f"{ns / _NS_IN_MS:.3f}"

@@ -1,0 +1,107 @@
+"""What the scripted server logged of each read, and the truth that it amounts to."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from cachemark.model.errors import UNREADABLE, TrialError
+
+Times = NDArray[np.int64]
+ANSWERED = ("answered", "wrong")
+# Fields of a tape's header, counted from the u64 behind its version (docs/tape.md).
+_HEADER = struct.Struct("<21Q")
+_OPS, _TIMES_AT = 4, 15
+
+
+class Log(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry per read in the order of their arrival; instants in ns of CLOCK_MONOTONIC.
+
+    `beyond` reads found no room in the log, `accepted` connections were accepted.
+    """
+
+    received_ns: list[int]
+    due_ns: list[int]
+    first_ns: list[int]
+    sent_ns: list[int]
+    connection: list[int]
+    fate: list[str]
+    beyond: int = 0
+    accepted: int = 0
+
+    def count(self, *fates: str) -> int:
+        """Reads that had one of these fates."""
+        return sum(self.fate.count(fate) for fate in fates)
+
+
+def read_log(path: Path) -> Log:
+    """Read what the server wrote at its end. Raises TrialError."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Log)
+    except (OSError, *UNREADABLE) as error:
+        raise TrialError(f"scripted server: no log: {error}") from error
+
+
+def services_ns(log: Log) -> Times:
+    """From the server's receipt to its last byte, of each answered read, sorted."""
+    answered = _answered(log)
+    return np.sort(_array(log.sent_ns)[answered] - _array(log.received_ns)[answered])
+
+
+def lateness_ns(log: Log) -> Times:
+    """How long after the script's instant the last byte went out, sorted: the host's doing."""
+    answered = _answered(log)
+    return np.sort(_array(log.sent_ns)[answered] - _array(log.due_ns)[answered])
+
+
+def responses_ns(log: Log, intended_ns: Times) -> Times:
+    """From the intended start of each read to its last byte, sorted.
+
+    `intended_ns` is the tape's schedule, from the window's start. That instant is not told, and
+    taken from the read that came earliest against its schedule, so each time is short by that
+    read's way to the server. One connection receives in the order of the schedule, and each read
+    must have been answered.
+    """
+    return np.sort(_array(log.sent_ns) - intended_ns - _earliest_ns(log, intended_ns))
+
+
+def start_late_ns(log: Log, intended_ns: Times, asked_ns: int) -> int:
+    """How far the start that is taken for the window's lies behind the request for the window.
+
+    `asked_ns` is on the log's clock. The window began between the two.
+    """
+    return max(0, _earliest_ns(log, intended_ns) - asked_ns)
+
+
+def _earliest_ns(log: Log, intended_ns: Times) -> int:
+    """The window's start by the read that came earliest against its schedule."""
+    return int(np.min(_array(log.received_ns) - intended_ns))
+
+
+def intended_ns(tape: Path) -> Times:
+    """The intended starts on a tape."""
+    data = tape.read_bytes()
+    header = _HEADER.unpack_from(data, 16)
+    return np.frombuffer(data, "<u8", header[_OPS], header[_TIMES_AT]).astype(np.int64)
+
+
+def percentile(times: Times, percent: float) -> int:
+    """The time at that rank of sorted times."""
+    return int(times[rank(len(times), percent) - 1])
+
+
+def rank(count: int, percent: float) -> int:
+    """ceil(percent/100 · count), as the histograms have it; the first is 1."""
+    return max(1, int(np.ceil(percent / 100 * count * (1 - 1e-12))))
+
+
+def _answered(log: Log) -> NDArray[np.bool_]:
+    return np.isin(log.fate, ANSWERED)
+
+
+def _array(values: list[int]) -> Times:
+    return np.array(values, dtype=np.int64)

@@ -1,0 +1,245 @@
+"""One case on one client, over real sockets."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import msgspec
+
+from cachemark import host
+from cachemark.checks.fidelity import judge
+from cachemark.checks.fidelity.cases import Case, floor_of
+from cachemark.checks.fidelity.judge import Count, Finding, Floor, Line
+from cachemark.checks.fidelity.log import (
+    Log,
+    Times,
+    intended_ns,
+    percentile,
+    responses_ns,
+    services_ns,
+    start_late_ns,
+)
+from cachemark.checks.fidelity.server import scripted
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.fleet import Fleet, Watch
+from cachemark.endpoints.wire import wires
+from cachemark.host import process
+from cachemark.host.run_delay import waited_ns
+from cachemark.model import histogram
+from cachemark.model.errors import TrialError, UnsupportedError, UsageError
+from cachemark.model.experiment import Placement
+from cachemark.model.histogram import Histogram
+from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run
+
+WIRES = ("text", "binary", "meta")
+_READY_S = 60.0
+_SILENCE_S = 60.0
+_WARMUP_OPS = 50
+# Some libraries have reads of their own, which are not the script's.
+_KEYS = "fidelity:"
+_FLOOR_WARMUP_OPS = 500
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client told of its window, what the server logged, and the tape that was played.
+
+    `waited_ns`: how long the client's processes were ready in the window, and had no CPU;
+    `asked_ns`: when it was asked to begin the window, on the log's clock.
+    """
+
+    told: Operation
+    unsent: int
+    log: Log
+    tape: Path
+    waited_ns: int
+    asked_ns: int
+
+
+class Subject:
+    """A client on the bench: its workers are started once, and again after one has failed."""
+
+    def __init__(self, spec: ClientSpec, folder: Path) -> None:
+        self.spec = spec
+        self._folder = folder
+        self._fleets: dict[int, Fleet] = {}
+        self._ready: Ready | None = None
+        usable = host.usable_cpus()
+        self._cpus = host.placement(Placement(), usable, host.cores(usable))
+
+    def __enter__(self) -> Subject:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.replace()
+
+    def replace(self) -> None:
+        """End the workers; the next use starts others."""
+        for fleet in self._fleets.values():
+            fleet.__exit__()
+        self._fleets.clear()
+
+    def wire(self) -> str:
+        """The first protocol that it speaks and the server too; "" where there is none."""
+        self._fleet(1)
+        spoken = wires(self._ready) if self._ready else []
+        return next((wire for wire in spoken if wire in WIRES), "")
+
+    def can(self, capability: str) -> bool:
+        """Whether it says that it can do something."""
+        self._fleet(1)
+        return self._ready is not None and capability in self._ready.capabilities
+
+    def play(self, case: Case, wire: str) -> Played:
+        """Play a case. Raises TrialError, UnsupportedError."""
+        callers = case.load.callers
+        processes = callers if self.spec.client.concurrency == "processes" else 1
+        threads = callers if processes == 1 and self.can("threads") else 1
+        fleet = self._fleet(processes)
+        tape = write_tape(case, self._folder / "tape")
+        watch = Watch(progress=_nothing, silence_s=_SILENCE_S)
+        script = f'key_prefix = "{_KEYS}"\n{case.script}'
+        with scripted(script, self._folder, self._cpus[0]) as server:
+            request = Prepare(
+                servers=[server.address],
+                wire=wire,
+                threads=threads,
+                connections=callers // processes,
+                tape=str(tape),
+                timeout_ms=case.load.timeout_ms,
+                options=self.spec.options,
+            )
+            fleet.prepare(request, _READY_S)
+            fleet.run(Run(phase="prefill"), watch)
+            if not case.faults.lost:
+                ops = _WARMUP_OPS if case.script else _FLOOR_WARMUP_OPS
+                fleet.run(Run(phase="warmup", ops=min(ops, case.load.expected_ops)), watch)
+            server.restart_script()
+            pids = [worker.pid for worker in fleet.workers]
+            before, asked_ns = waited_ns(pids), time.monotonic_ns()
+            done = fleet.run(_window(case), watch)
+            waited = waited_ns(pids) - before
+            return Played(
+                told=_reads(done),
+                unsent=done.unsent,
+                log=server.end(),
+                tape=tape,
+                waited_ns=waited,
+                asked_ns=asked_ns,
+            )
+
+    def _fleet(self, count: int) -> Fleet:
+        if count not in self._fleets:
+            client = self.spec.client
+            fleet = Fleet(client.command, count, cpus=self._cpus[1], name=client.id)
+            self._fleets[count] = fleet
+            self._ready = fleet.hello(_READY_S)
+        return self._fleets[count]
+
+
+def measure_floor(subject: Subject, case: Case, wire: str) -> Floor:
+    """What the client adds where the server answers at once. Raises TrialError."""
+    played = subject.play(floor_of(case.load), wire)
+    measured = _histogram(played.told.response)
+    return Floor(
+        p50_ns=max(0, measured.percentile(50) - percentile(services_ns(played.log), 50)),
+        p99_ns=measured.percentile(99),
+    )
+
+
+def find(subject: Subject, case: Case, wire: str) -> Finding:
+    """Play a case and judge it, by the floor of the same minute where it is about times."""
+    name = subject.spec.text
+    if not case.load.closed and not subject.can("open_loop"):
+        why = "it plays no open loop"
+        return Finding(client=name, case=case.name, state="not applicable", why=why)
+    try:
+        floor = measure_floor(subject, case, wire) if case.answer_ms else None
+        found = _judged(case, floor, subject.play(case, wire))
+    except UnsupportedError as error:
+        subject.replace()
+        return Finding(client=name, case=case.name, state="not applicable", why=error.text)
+    except TrialError as error:
+        subject.replace()
+        return Finding(client=name, case=case.name, state="failed", why=error.text, wire=wire)
+    return msgspec.structs.replace(found, client=name, wire=wire, floor=floor)
+
+
+def _judged(case: Case, floor: Floor | None, played: Played) -> Finding:
+    counted = judge.counts(played.log, played.told)
+    lines: list[Line] = []
+    late_ns = 0
+    due = None if case.load.closed else intended_ns(played.tape)
+    if due is not None:
+        told = played.told.attempts + played.unsent
+        counted.append(Count(name="due", injected=len(due), measured=told))
+    if floor:
+        truth = _truth(played.log, due)
+        if truth is None:
+            why = "what was due was not answered in full"
+            state = "failed" if judge.miscounted(counted) else "not judged"
+            why = judge.miscounted(counted) or why
+            return Finding(client="", case=case.name, state=state, why=why, counts=counted)
+        if due is not None:
+            late_ns = start_late_ns(played.log, due, played.asked_ns)
+        lines = judge.lines(case, floor, truth, _histogram(played.told.response))
+    state, why = judge.judged(case, lines, counted, played.waited_ns, late_ns)
+    return Finding(client="", case=case.name, state=state, why=why, lines=lines, counts=counted)
+
+
+def _truth(log: Log, due: Times | None) -> Times | None:
+    """What was injected; None where not every operation was answered, so that there is none."""
+    if log.count("answered") < len(log.fate) or not log.fate:
+        return None
+    if due is None:
+        return services_ns(log)
+    return responses_ns(log, due) if len(due) == len(log.fate) else None
+
+
+def _window(case: Case) -> Run:
+    if case.load.closed:
+        return Run(phase="measure", ops=case.load.ops)
+    return Run(phase="measure", duration_ms=case.load.duration_ms)
+
+
+def _reads(done: Done) -> Operation:
+    if "get" not in done.operations:
+        raise TrialError(f"no get among {sorted(done.operations)}")
+    return done.operations["get"]
+
+
+def _histogram(blob: str | None) -> Histogram:
+    found = histogram.together([blob])
+    if found is None:
+        raise TrialError("no response histogram")
+    return found
+
+
+def _nothing(_ops: int) -> None:
+    """Progress of a window of seconds is nobody's business."""
+
+
+def write_tape(case: Case, path: Path) -> Path:
+    """The tape of a case: reads of keys that are all there. Raises UsageError."""
+    load = case.load
+    words = [
+        "--keys",
+        str(load.keys),
+        "--key-pattern",
+        _KEYS + "{index:08}",
+        "--size",
+        str(load.value_bytes),
+        "--mix",
+        "get=1",
+    ]
+    if load.closed:
+        words += ["--ops", str(max(load.ops, 1))]
+    else:
+        words += ["--schedule", load.schedule, "--rate", f"{load.rate:g}"]
+        words += ["--duration", f"{load.duration_ms}ms"]
+    command = [process.binary_path(), "tape", "write", "--out", str(path), *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise UsageError(f"case {case.name!r}: {ended.stderr.strip()}")
+    return path

@@ -1,0 +1,28 @@
+"""Foreign tools on the same cases: one adapter a file, tried where the tool is on PATH."""
+
+from cachemark.checks.fidelity.tools import (
+    cachecannon,
+    mc_crusher,
+    memaslap,
+    memtier,
+    mutilate,
+    rpc_perf,
+    ycsb,
+)
+from cachemark.checks.fidelity.tools.run import tool_findings
+from cachemark.checks.fidelity.tools.value import Job, Reading, Tool
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        memtier.TOOL,
+        mutilate.TOOL,
+        mc_crusher.TOOL,
+        rpc_perf.TOOL,
+        cachecannon.TOOL,
+        memaslap.TOOL,
+        ycsb.TOOL,
+    )
+}
+
+__all__ = ["TOOLS", "Job", "Reading", "Tool", "tool_findings"]

@@ -1,0 +1,72 @@
+"""cachecannon: JSON lines, percentiles in µs; in an open loop those with its schedule's slip."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from cachemark.checks.fidelity.tools.value import Job, Reading, Tool, percent, unreadable
+
+_CONFIG = """\
+[general]
+duration = "{seconds}s"
+warmup = "0s"
+threads = 1
+[target]
+endpoints = ["{server}"]
+protocol = "memcache"
+[connection]
+connections = {callers}
+pipeline_depth = 1
+request_timeout = "{timeout_ms}ms"
+[workload]
+{rate}
+[workload.keyspace]
+length = 16
+count = {keys}
+[workload.commands]
+get = 100
+set = 0
+[workload.values]
+length = {value_bytes}
+"""
+_NAME = re.compile(r"p(\d+)_us")
+
+
+def command(job: Job) -> list[str]:
+    """Its settings are a file."""
+    load = job.load
+    text = _CONFIG.format(
+        seconds=job.seconds,
+        server=job.server,
+        callers=load.callers,
+        timeout_ms=load.timeout_ms,
+        keys=load.keys,
+        value_bytes=load.value_bytes,
+        rate=f"rate_limit = {job.rate}" if job.rate else "",
+    )
+    path = job.folder / "cachecannon.toml"
+    path.write_text(text, encoding="utf-8")
+    return [job.program, str(path), "--format", "json"]
+
+
+def read(job: Job, output: str) -> Reading:
+    """What its users would take: the perceived latency where it tells one. Raises TrialError."""
+    results = [line for line in output.splitlines() if '"type":"result"' in line]
+    if not results:
+        raise unreadable("cachecannon", output)
+    told = json.loads(results[-1])
+    times = (told.get("perceived_latency") if job.rate else None) or told["get"]
+    found = [(_NAME.fullmatch(name), value) for name, value in times.items()]
+    percentiles = {percent(name[1]): value / 1e3 for name, value in found if name}
+    return Reading(percentiles_ms={**percentiles, 100: times["max_us"] / 1e3})
+
+
+TOOL = Tool(
+    name="cachecannon",
+    programs=("cachecannon",),
+    home="https://github.com/cachecannon/cachecannon",
+    schedules=("closed", "uniform"),
+    command=command,
+    read=read,
+)

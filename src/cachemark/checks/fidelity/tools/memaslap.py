@@ -1,0 +1,64 @@
+"""memaslap (Debian: memcaslap): times in powers of two of µs."""
+
+from __future__ import annotations
+
+import re
+
+from cachemark.checks.fidelity.tools.value import Job, Reading, Tool, unreadable
+
+_MIX = "key\n16 16 1\nvalue\n{size} {size} 1\ncmd\n0 0.1\n1 0.9\n"
+_GETS = re.compile(r"^Get Statistics \((\d+) events\)\n(.*?)(?:\n\n|\Z)", re.M | re.S)
+_MAX = re.compile(r"Max:\s+(\d+)")
+_ROW = re.compile(r"^\s+(\d+):((?:\s+\d+)+)$", re.M)
+_PERCENTS = [p / 2 for p in range(1, 200)]
+
+
+def command(job: Job) -> list[str]:
+    """One tenth of the operations are sets, which it needs to have something to get.
+
+    Its throughput (--tps) is in thousands a second, above what a case asks for.
+    """
+    mix = job.folder / "memaslap.cnf"
+    mix.write_text(_MIX.format(size=job.load.value_bytes), encoding="ascii")
+    words = [job.program, "-s", job.server, "-T", "1", "-c", str(job.load.callers)]
+    words += ["-t", f"{job.seconds}s", "-S", "1s", "-F", str(mix)]
+    return words
+
+
+def read(_job: Job, output: str) -> Reading:
+    """The upper end of the bucket of each percentile. Raises TrialError."""
+    found = _GETS.search(output)
+    most = found and _MAX.search(found[2])
+    if not found or not most:
+        raise unreadable("memaslap", output)
+    # "4: a b c d" are the counts of 8 to 16 µs, 16 to 32 µs …
+    counts: dict[int, int] = {}
+    for first, row in _ROW.findall(found[2]):
+        for step, count in enumerate(row.split()):
+            counts[int(first) + step] = int(count)
+    total = sum(counts.values())
+    if not total:
+        raise unreadable("memaslap", output)
+    longest_ms = int(most[1]) / 1e3
+    told = {p: min(_upper_ms(counts, p / 100 * total), longest_ms) for p in _PERCENTS}
+    return Reading(percentiles_ms={**told, 100: longest_ms})
+
+
+def _upper_ms(counts: dict[int, int], rank: float) -> float:
+    seen = 0
+    for bucket in sorted(counts):
+        seen += counts[bucket]
+        if seen >= rank:
+            return 2**bucket / 1e3
+    return 0.0
+
+
+TOOL = Tool(
+    name="memaslap",
+    programs=("memaslap", "memcaslap"),
+    home="https://github.com/awesomized/libmemcached",
+    tried="1.1.4",
+    note="buckets of a factor of two",
+    command=command,
+    read=read,
+)

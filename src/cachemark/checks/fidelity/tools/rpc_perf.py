@@ -1,0 +1,71 @@
+"""rpc-perf 5: percentiles of a window in its log, in µs."""
+
+from __future__ import annotations
+
+import re
+
+from cachemark.checks.fidelity.tools.value import Job, Reading, Tool, percent, unreadable
+
+_CONFIG = """\
+[general]
+protocol = "memcache"
+interval = {seconds}
+duration = {seconds}
+[debug]
+log_level = "error"
+[target]
+endpoints = ["{server}"]
+[client]
+threads = 1
+poolsize = {callers}
+connect_timeout = 10000
+request_timeout = {timeout_ms}
+[workload]
+threads = 1
+{rate}
+[[workload.keyspace]]
+klen = 16
+nkeys = {keys}
+vlen = {value_bytes}
+vkind = "bytes"
+commands = [{{ verb = "get", weight = 1 }}]
+"""
+_LINE = re.compile(r"Client Response Latency \(us\):(.*)$", re.M)
+_VALUE = re.compile(r"p(\d+): (\d+)")
+
+
+def command(job: Job) -> list[str]:
+    """Without a rate it sends as fast as its connections answer."""
+    load = job.load
+    rate = f"[workload.ratelimit]\nstart = {job.rate}" if job.rate else ""
+    text = _CONFIG.format(
+        seconds=job.seconds,
+        server=job.server,
+        callers=load.callers,
+        timeout_ms=load.timeout_ms,
+        keys=load.keys,
+        value_bytes=load.value_bytes,
+        rate=rate,
+    )
+    path = job.folder / "rpc-perf.toml"
+    path.write_text(text, encoding="utf-8")
+    return [job.program, str(path)]
+
+
+def read(_job: Job, output: str) -> Reading:
+    """The last window's. Raises TrialError."""
+    windows = _LINE.findall(output)
+    if not windows:
+        raise unreadable("rpc-perf", output)
+    told = _VALUE.findall(windows[-1])
+    return Reading(percentiles_ms={percent(name): int(value) / 1e3 for name, value in told})
+
+
+TOOL = Tool(
+    name="rpc-perf",
+    programs=("rpc-perf",),
+    home="https://github.com/iopsystems/rpc-perf",
+    schedules=("closed", "uniform"),
+    command=command,
+    read=read,
+)

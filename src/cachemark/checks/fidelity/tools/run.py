@@ -1,0 +1,148 @@
+"""A foreign tool on the cases that it can play."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from cachemark import host
+from cachemark.checks.fidelity import judge
+from cachemark.checks.fidelity.attempts import until_judged
+from cachemark.checks.fidelity.cases import Case, floor_of
+from cachemark.checks.fidelity.judge import Finding, Floor, Line
+from cachemark.checks.fidelity.log import Log, lateness_ns, percentile, services_ns
+from cachemark.checks.fidelity.server import scripted
+from cachemark.checks.fidelity.tools.value import Job, Reading, Tool
+from cachemark.host.process import start
+from cachemark.host.run_delay import waited_ns
+from cachemark.model.address import host_port
+from cachemark.model.errors import TrialError
+from cachemark.model.experiment import Placement
+
+_GRACE_S = 30
+_LOOK_S = 0.1
+# Nothing is stored for them, so replies are misses: a case about large values is not for them.
+_VALUE_BYTES = 100
+_NS_IN_MS = 1e6
+
+
+def tool_findings(tool: Tool, wanted: list[Case], tries: int) -> Iterator[Finding]:
+    """What comes of each case on a tool, as it comes."""
+    program = next(filter(None, map(shutil.which, tool.programs)), None)
+    for case in wanted:
+        if why := _unfit(tool, case, program):
+            yield Finding(client=tool.name, case=case.name, state="not applicable", why=why)
+        else:
+            found = str(program)
+            yield until_judged(lambda case=case, found=found: _find(tool, found, case), tries)
+
+
+def _unfit(tool: Tool, case: Case, program: str | None) -> str:
+    """Why a tool does not play a case, or the empty string."""
+    if program is None:
+        return f"{tool.programs[0]} is not on this machine: {tool.home}"
+    if tool.silent:
+        return tool.silent
+    if not case.answer_ms or case.load.value_bytes > _VALUE_BYTES:
+        return "a case for workers"
+    if case.load.schedule not in tool.schedules:
+        return f"it has no {case.load.schedule} arrivals"
+    return ""
+
+
+def _find(tool: Tool, program: str, case: Case) -> Finding:
+    try:
+        told, log, _ = _play(tool, program, floor_of(case.load))
+        floor = _floor(told, log)
+        told, log, waited = _play(tool, program, case)
+    except TrialError as error:
+        return Finding(client=tool.name, case=case.name, state="failed", why=error.text)
+    lines = tool_lines(case, floor, told, log)
+    if not lines:
+        why = "it tells none of the case's percentiles"
+        return Finding(client=tool.name, case=case.name, state="not applicable", why=why)
+    why = _noise(case, log)
+    state = "not judged"
+    if not why:
+        state, why = judge.judged(case, lines, [], waited)
+    return Finding(client=tool.name, case=case.name, state=state, why=why, lines=lines, floor=floor)
+
+
+def _play(tool: Tool, program: str, case: Case) -> tuple[Reading, Log, int]:
+    """Run a tool against a script: what it tells, the log, and how long it was kept from a CPU.
+
+    Raises TrialError.
+    """
+    usable = host.usable_cpus()
+    cpus = host.placement(Placement(), usable, host.cores(usable))
+    with tempfile.TemporaryDirectory(prefix="cachemark-") as name:
+        folder = Path(name)
+        with scripted(case.script, folder, cpus[0]) as server:
+            port = host_port(server.address).port
+            job = Job(program=program, port=port, folder=folder, load=case.load)
+            output, waited = _output(tool, job, cpus[1])
+            log = server.end()
+        return tool.read(job, output), log, waited
+
+
+def _output(tool: Tool, job: Job, cpus: str) -> tuple[str, int]:
+    """What it prints, and how long it was kept from a CPU. Raises TrialError."""
+    path = job.folder / "output"
+    with path.open("wb") as out, start(tool.command(job), cpus=cpus, stdout=out.fileno()) as child:
+        before = waited = waited_ns([])
+        until = time.monotonic() + job.seconds + _GRACE_S
+        # The accounts of threads go with them.
+        while not child.wait(_LOOK_S):
+            waited = max(waited, waited_ns([child.pid]))
+            if time.monotonic() > until:
+                raise TrialError(f"{tool.name}: did not end within {job.seconds + _GRACE_S} s")
+        if child.exited():
+            last = child.last_words() or "nothing"
+            raise TrialError(f"{tool.name}: exited with status {child.exited()}: {last}")
+    return path.read_text(encoding="utf-8", errors="replace"), waited - before
+
+
+def _floor(told: Reading, log: Log) -> Floor:
+    """Of what the tool tells: its lowest percentile, and p99 or the next above."""
+    ordered = sorted(told.percentiles_ms)
+    middle = next((p for p in ordered if p >= 50), ordered[-1])
+    high = next((p for p in ordered if p >= 99), ordered[-1])
+    injected = percentile(services_ns(log), middle)
+    return Floor(
+        p50_ns=max(0, round(told.percentiles_ms[middle] * _NS_IN_MS) - injected),
+        p99_ns=round(told.percentiles_ms[high] * _NS_IN_MS),
+    )
+
+
+def tool_lines(case: Case, floor: Floor, told: Reading, log: Log) -> list[Line]:
+    """The case's percentiles that a tool tells.
+
+    In a closed loop the truth is the server's log. A tool's own schedule is not known, so in an
+    open one it is the answer.
+    """
+    lines = []
+    for percent, answer_ms in case.answer_ms.items():
+        if percent not in told.percentiles_ms:
+            continue
+        measured_ns = round(told.percentiles_ms[percent] * _NS_IN_MS)
+        line = judge.line(percent, answer_ms, floor, services_ns(log), measured_ns)
+        if not case.load.closed:
+            slack_ns = round(case.slack_ms * _NS_IN_MS)
+            line = replace(line, injected_ns=line.answer_ns, slack_ns=slack_ns, noise_ns=0)
+        lines.append(line)
+    return lines
+
+
+def _noise(case: Case, log: Log) -> str:
+    """Why the host was too noisy: the server sent later than the script wants."""
+    if not log.sent_ns:
+        return "the tool has asked for nothing"
+    late = percentile(lateness_ns(log), max(case.answer_ms))
+    if late > max(case.slack_ms, 0.1) * _NS_IN_MS:
+        return f"the server sent {judge.milliseconds(late)} ms late"
+    return ""

@@ -1,0 +1,166 @@
+"""What an item costs in memory: a server is filled until it evicts, once for each size of value.
+
+Nothing is timed, so the bytes come from here and not from a worker; they are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.checks.probe import EVERYTHING
+from cachemark.checks.probe.checks import split_segments, storing
+from cachemark.checks.probe.dialogue import Subject
+from cachemark.checks.probe.raw_connection import AnswerError, Wire
+from cachemark.endpoints.servers import RunningServer, ServerSpec, running
+from cachemark.model.errors import TrialError, UnsupportedError
+from cachemark.model.footprint import Footprint
+
+KEY_BYTES = 20
+# Between two looks at the server, of its limit: what the fill may be beyond the first eviction.
+_STEP = 0.002
+_BATCH_BYTES = 1 << 18
+# A server that holds more than its limit does not keep it; one without a limit is given this much.
+_MOST = 1.5
+_MOST_BYTES = 1 << 30
+_POOL_BYTES = 1 << 20
+
+
+class Fill(msgspec.Struct, frozen=True, kw_only=True):
+    """A server, filled with items of one size; `ended` says what ended it.
+
+    `reason` is why there are no figures; otherwise it is empty.
+    """
+
+    server: str
+    version: str = ""
+    value_bytes: int
+    key_bytes: int = KEY_BYTES
+    items: int = 0
+    limit_bytes: int | None = None
+    ended: str = ""
+    footprint: Footprint | None = None
+    reason: str = ""
+
+
+def fill(spec: ServerSpec, value_bytes: int) -> Fill:
+    """Fill a server of its own. Never raises for what the server does: that is its reason."""
+    try:
+        with running(spec) as server:
+            if len(server.addresses) != 1 or server.facts.kind == "remote":
+                raise UnsupportedError("only one server that is started for it can be filled")
+            return filled(server, spec.text, value_bytes)
+    except TrialError as error:
+        return Fill(server=spec.text, value_bytes=value_bytes, reason=error.text)
+
+
+def filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
+    """Fill a server that runs and is empty. Raises TrialError."""
+    try:
+        return _filled(server, name, value_bytes)
+    except AnswerError as error:
+        raise TrialError(f"while it was filled: {error}") from error
+
+
+def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
+    empty = server.use()
+    found, subject = storing(server.addresses[0])
+    if EVERYTHING in found.excludes:
+        raise TrialError(f"nothing can be stored: {found.seen}")
+    limit = _told(server.stats(), "limit_maxbytes")
+    filler = _Filler(subject, value_bytes, batch(subject, value_bytes))
+    ended = filler.run(server, limit)
+    stats, full = server.stats(), server.use()
+    # Not curr_items: some servers count their items now and then only.
+    items = filler.stored - (_told(stats, "evictions") or filler.gone)
+    return Fill(
+        server=name,
+        version=server.facts.version,
+        value_bytes=value_bytes,
+        items=items,
+        limit_bytes=limit,
+        ended=ended,
+        footprint=Footprint(
+            user_bytes=items * (KEY_BYTES + value_bytes),
+            own_bytes=_told(stats, "bytes"),
+            rss_bytes=full.rss_bytes if full else None,
+            rss_empty_bytes=empty.rss_bytes if empty else None,
+        ),
+    )
+
+
+class _Filler:
+    """Stores item after item, no key twice."""
+
+    def __init__(self, subject: Subject, value_bytes: int, batch: int) -> None:
+        self.stored = self.gone = 0
+        self._subject = subject
+        self._value_bytes = value_bytes
+        self._batch = batch
+        self._pool = random.Random(value_bytes).randbytes(_POOL_BYTES + value_bytes)
+
+    def run(self, server: RunningServer, limit: int | None) -> str:
+        """Until the server is full; returns how that showed. Raises AnswerError, TrialError."""
+        each = KEY_BYTES + self._value_bytes
+        most = _MOST * limit if limit else _MOST_BYTES
+        step = max(1, int(_STEP * (limit or _MOST_BYTES) / each))
+        with Wire(self._subject.address) as wire:
+            self._store(wire, 1)
+            looks = 0
+            while self.stored * each < most:
+                if refused := self._store(wire, step):
+                    return f"a store was answered {refused}"
+                if _told(server.stats(), "evictions"):
+                    return "it evicted"
+                # Each is looked at once: a read would keep it from being the oldest.
+                if not self._holds(wire, looks):
+                    oldest = range(min(looks + 2 * step, self.stored))
+                    self.gone = sum(not self._holds(wire, number) for number in oldest)
+                    return "the oldest items were gone"
+                looks += 1
+        raise TrialError(f"it took {most / 2**20:,.0f} MiB and had thrown nothing away yet")
+
+    def _store(self, wire: Wire, count: int) -> str:
+        """Store so many; what a store was refused with ends it."""
+        end = self.stored + count
+        while self.stored < end:
+            batch = range(self.stored, min(self.stored + self._batch, end))
+            wire.send(b"".join(map(self._set, batch)))
+            answer = wire.expect(rb"((STORED|SERVER_ERROR[^\r]*)\r\n){%d}" % len(batch))[0]
+            if b"SERVER_ERROR" in answer:
+                return answer[answer.index(b"SERVER_ERROR") :].partition(b"\r")[0].decode()
+            self.stored += len(batch)
+        return ""
+
+    def _set(self, number: int) -> bytes:
+        start = number * 4093 % _POOL_BYTES
+        value = self._pool[start : start + self._value_bytes]
+        key, space = _key(number), self._subject.space
+        return b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), space, value)
+
+    def _holds(self, wire: Wire, number: int) -> bool:
+        hit = rb"VALUE [^\r]+\r\n.{%d}\r\n" % self._value_bytes
+        answer = wire.ask(b"get %s\r\n" % _key(number), rb"(%s)?END\r\n" % hit)
+        return answer[0] != b"END\r\n"
+
+
+def _key(number: int) -> bytes:
+    return b"cachemark-%010d" % number
+
+
+def batch(subject: Subject, value_bytes: int) -> int:
+    """How many stores at once: one where the server stalls behind several."""
+    stalls = split_segments(subject).fit is False
+    return 1 if stalls else max(1, _BATCH_BYTES // (KEY_BYTES + value_bytes))
+
+
+def _told(stats: dict[str, str], name: str) -> int | None:
+    value = stats.get(name, "")
+    return int(value) if value.isdecimal() else None
+
+
+def fills(specs: Sequence[ServerSpec], sizes: Sequence[int]) -> list[Fill]:
+    """Every server with every size, each time a new one."""
+    return [fill(spec, size) for spec in specs for size in sizes]

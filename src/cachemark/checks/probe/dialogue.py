@@ -1,0 +1,114 @@
+"""The table dialogues.toml: what is said to a server, and what it must answer."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from cachemark.checks.probe.finding import Finding
+from cachemark.checks.probe.raw_connection import AnswerError, Wire
+
+_HELD = {"a": b"hello", "b": b"hello", "n": b"10"}
+
+
+class Subject:
+    """The server that is probed: where it is, and what is known of its ways so far."""
+
+    def __init__(self, address: str, space: bytes = b"") -> None:
+        self.address = address
+        self.space = space
+        # Keys of ours only: a server that runs already may hold others.
+        self._token = secrets.token_hex(6).encode()
+        self._used = 0
+
+    def key(self, name: str) -> bytes:
+        """A key that no other check uses."""
+        self._used += 1
+        return b"cachemark-probe-%s-%d-%s" % (self._token, self._used, name.encode())
+
+    def store(self, wire: Wire, key: bytes, value: bytes) -> None:
+        """Store a value. Raises AnswerError."""
+        request = b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), self.space, value)
+        wire.ask(request, rb"STORED\r\n")
+
+    @contextmanager
+    def keys(self, names: list[str], long: tuple[str, ...] = ()) -> Generator[dict[str, bytes]]:
+        """Keys by name, deleted afterwards; those in `long` have 250 bytes."""
+        keys = {name: self.key(name) for name in names}
+        keys |= {name: self.key(name).ljust(250, b"k") for name in long}
+        try:
+            yield keys
+        finally:
+            self._forget(list(keys.values()))
+
+    def _forget(self, keys: list[bytes]) -> None:
+        """Delete what may have been stored; a server that refuses even that keeps it."""
+        for key in keys:
+            try:
+                with Wire(self.address) as wire:
+                    wire.ask(b"delete %s%s\r\n" % (key, self.space), rb"(DELETED|NOT_FOUND)\r\n")
+            except AnswerError:
+                return
+
+
+class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A check; what each field means stands at the table's head."""
+
+    name: str
+    steps: list[tuple[str, str]]
+    means: str
+    excludes: list[str] = []
+    quirk: str = ""
+
+    def run(self, subject: Subject) -> Finding:
+        """Hold it with a server."""
+        try:
+            self._talk(subject)
+        except AnswerError as error:
+            return Finding(
+                name=self.name,
+                fit=False,
+                seen=str(error),
+                means=self.means,
+                excludes=self.excludes,
+                quirk=self.quirk,
+            )
+        return Finding(name=self.name, fit=True, seen="as it should be")
+
+    def _talk(self, subject: Subject) -> None:
+        text = "".join(sent for sent, _ in self.steps)
+        long = ("k250",) if "{k250}" in text else ()
+        with subject.keys([n for n in "abnx" if f"{{{n}}}" in text], long) as keys:
+            words = {**keys, "_": subject.space}
+            with Wire(subject.address) as wire:
+                for name in keys:
+                    if name in _HELD:
+                        subject.store(wire, keys[name], _HELD[name])
+                for sent, wanted in self.steps:
+                    request = _filled(sent, words)
+                    try:
+                        found = wire.ask(request, _filled(wanted, words))
+                    except AnswerError as error:
+                        raise AnswerError(f"{sent.split(' ')[0].strip()}: {error}") from error
+                    words |= found.groupdict()
+
+
+def _filled(text: str, words: dict[str, bytes]) -> bytes:
+    filled = text.encode("latin-1")
+    for name, word in words.items():
+        filled = filled.replace(b"{%s}" % name.encode(), word)
+    return filled
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    check: list[Dialogue]
+
+
+def dialogues() -> list[Dialogue]:
+    """All rows of the table."""
+    path = Path(__file__).parent / "dialogues.toml"
+    return msgspec.toml.decode(path.read_bytes(), type=_Table).check

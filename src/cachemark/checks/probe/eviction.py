@@ -1,0 +1,90 @@
+"""Which items a full server throws away, on a small server of the probe's own."""
+
+from __future__ import annotations
+
+from cachemark.checks.probe.dialogue import Subject
+from cachemark.checks.probe.finding import EVICTIONS, Finding
+from cachemark.checks.probe.raw_connection import AnswerError, Wire
+from cachemark.endpoints.servers import RunningServer
+from cachemark.model.errors import TrialError
+
+_VALUE_BYTES = 10_000
+_BATCH = 20
+_SAMPLE = 50
+# A larger server would take long to fill, and say no more.
+_LIMIT_BYTES_MOST = 64 << 20
+_NAME = "eviction"
+
+
+def eviction(server: RunningServer, space: bytes) -> Finding:
+    """Write twice what fits, then look which of the oldest and newest items are left."""
+    try:
+        limit = int(server.stats()["limit_maxbytes"])
+    except (KeyError, ValueError, TrialError):
+        return unknown("the server tells no limit_maxbytes")
+    if not 0 < limit <= _LIMIT_BYTES_MOST:
+        return unknown(f"its limit is {limit:,} bytes, too much to fill for a probe")
+    try:
+        return _filled(server, space, 2 * limit // _VALUE_BYTES)
+    except (AnswerError, TrialError) as error:
+        return Finding(
+            name=_NAME,
+            fit=False,
+            seen=f"while it was filled: {error}",
+            means="nothing may be measured once it is full",
+            excludes=[EVICTIONS],
+        )
+
+
+def _filled(server: RunningServer, space: bytes, count: int) -> Finding:
+    subject = Subject(server.addresses[0], space)
+    keys = [subject.key("e") for _ in range(count)]
+    value = b"v" * _VALUE_BYTES
+    with Wire(subject.address) as wire:
+        for start in range(0, count, _BATCH):
+            batch = keys[start : start + _BATCH]
+            wire.send(b"".join(_set(key, value, space) for key in batch))
+            wire.expect(rb"(STORED\r\n){%d}" % len(batch))
+            _holds(wire, keys[0])
+        sample = min(_SAMPLE, count // 4)
+        read = _holds(wire, keys[0])
+        oldest = sum(_holds(wire, key) for key in keys[1 : 1 + sample])
+        newest = sum(_holds(wire, key) for key in keys[-sample:])
+    return judge(sample, oldest, newest, read=read)
+
+
+def _set(key: bytes, value: bytes, space: bytes) -> bytes:
+    return b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), space, value)
+
+
+def _holds(wire: Wire, key: bytes) -> bool:
+    hit = rb"VALUE [^ ]+ 0 %d( \d+)?\r\nv{%d}\r\n" % (_VALUE_BYTES, _VALUE_BYTES)
+    return len(wire.ask(b"get %s\r\n" % key, rb"(%s)?END\r\n" % hit)[0]) > _VALUE_BYTES
+
+
+def judge(sample: int, oldest: int, newest: int, *, read: bool) -> Finding:
+    """What it means that so many of the oldest and newest items are left. Pure.
+
+    `read`: the very oldest item, which was read all along, is left too.
+    """
+    seen = (
+        f"after writing twice what fits, {oldest} of the {sample} oldest items are left and "
+        f"{newest} of the {sample} newest; one read all along is {'left' if read else 'gone'}"
+    )
+    if oldest == newest == sample:
+        return unknown(f"{seen}: it does not evict at once")
+    if newest >= 0.9 * sample and oldest <= 0.5 * sample:
+        return Finding(name=_NAME, fit=True, seen=seen)
+    order = "the newest items" if oldest > newest else "items whatever their age"
+    return Finding(
+        name=_NAME,
+        fit=False,
+        seen=seen,
+        means=f"it evicts {order}: nothing may be measured once it is full",
+        excludes=[EVICTIONS],
+    )
+
+
+def unknown(why: str) -> Finding:
+    """The finding where it could not be looked at."""
+    return Finding(name=_NAME, fit=None, seen=why, means="unknown what it does when it is full")

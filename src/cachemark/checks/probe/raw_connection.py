@@ -1,0 +1,101 @@
+"""A raw connection for probes: bytes out, and the answer held against what it should be."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from cachemark.endpoints.servers.control_connection import connect
+
+# A server that says nothing for so long will not answer.
+PATIENCE_S = 2.0
+_ERROR = re.compile(rb"(ERROR|CLIENT_ERROR|SERVER_ERROR)[^\r\n]*\r\n")
+_SHOWN_BYTES = 60
+
+
+class AnswerError(Exception):
+    """The answer is not what it should be; the text says what was seen."""
+
+
+class Wire:
+    """A connection of its own. Use as a context manager."""
+
+    def __init__(self, address: str, patience_s: float | None = None) -> None:
+        self._patience_s = patience_s = patience_s or PATIENCE_S
+        try:
+            self._socket = connect(address, patience_s)
+        except (OSError, ValueError) as error:
+            raise AnswerError(f"cannot connect: {error}") from error
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def send(self, request: bytes) -> None:
+        """Send in one piece. Raises AnswerError."""
+        try:
+            self._socket.sendall(request)
+        except OSError as error:
+            raise AnswerError(f"closed the connection ({error})") from error
+
+    def expect(self, pattern: bytes) -> re.Match[bytes]:
+        """The answer, which must match all through. Raises AnswerError with what came instead.
+
+        An error line ends the waiting; anything else may still be a part of what is to come.
+        """
+        wanted = re.compile(pattern, re.DOTALL)
+        answer = bytearray()
+        deadline = time.monotonic() + self._patience_s
+        while (found := wanted.fullmatch(answer)) is None:
+            error = _ERROR.match(answer)
+            if error and not wanted.match(answer):
+                raise AnswerError(f"answered {shown(error[0])}")
+            chunk = self._receive(deadline, bytes(answer))
+            if not chunk:
+                raise AnswerError(f"closed the connection{_after(bytes(answer))}")
+            answer += chunk
+        return found
+
+    def ask(self, request: bytes, pattern: bytes) -> re.Match[bytes]:
+        """Send, and the answer."""
+        self.send(request)
+        return self.expect(pattern)
+
+    def take(self, count: int) -> bytes:
+        """So many bytes of the answer, which has no end of its own. Raises AnswerError."""
+        answer = bytearray()
+        deadline = time.monotonic() + self._patience_s
+        while len(answer) < count:
+            chunk = self._receive(deadline, bytes(answer), count - len(answer))
+            if not chunk:
+                raise AnswerError(f"closed the connection{_after(bytes(answer))}")
+            answer += chunk
+        return bytes(answer)
+
+    def _receive(self, deadline: float, answer: bytes, most: int = 1 << 20) -> bytes:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise AnswerError(_unfinished(answer, self._patience_s))
+        self._socket.settimeout(left)
+        try:
+            return self._socket.recv(most)
+        except TimeoutError as error:
+            raise AnswerError(_unfinished(answer, self._patience_s)) from error
+        except OSError as error:
+            raise AnswerError(f"closed the connection{_after(answer)} ({error})") from error
+
+
+def _unfinished(answer: bytes, patience_s: float) -> str:
+    return f"answered {shown(answer)}" if answer else f"said nothing for {patience_s:g} s"
+
+
+def _after(answer: bytes) -> str:
+    return f" after {shown(answer)}" if answer else ""
+
+
+def shown(answer: bytes) -> str:
+    """Bytes as a person reads them, cut where they are long."""
+    text = answer[:_SHOWN_BYTES].decode("latin-1").encode("unicode_escape").decode("ascii")
+    return text + ("…" if len(answer) > _SHOWN_BYTES else "")

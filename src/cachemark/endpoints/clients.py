@@ -1,0 +1,207 @@
+"""The clients that can be measured: the registry that the workers' folders declare.
+
+Each folder of workers has a `worker.toml`: how each runtime is started, and which clients it has.
+A client's id is `runtime/name`, such as `python/pymemcache`; the native client is `native`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+import shutil
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from cachemark.host.shipped_folders import shipped_folder
+from cachemark.model.errors import UNREADABLE, UsageError
+
+NATIVE = "native"
+
+
+Concurrency = Literal["threads", "processes", "forks", "tasks"]
+# A client as the library comes, beside the one on the ground that all share.
+DEFAULTS = "@defaults"
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """A client, and the command that starts its worker.
+
+    `in_process`: a cache inside the worker's own process, which has no server. `concurrency`: what
+    its callers are; where they are processes, each has a worker of its own; where they are forks,
+    one worker has a process for each.
+    """
+
+    id: str
+    library: str
+    language: str
+    command: list[str]
+    api: str = "sync"
+    home: str = ""
+    note: str = ""
+    released: str = ""
+    in_process: bool = False
+    concurrency: Concurrency = "threads"
+    packages: list[str] = []
+    needs: str = ""
+    setup: str = ""
+
+    def missing(self) -> str:
+        """Why it cannot be started here, or the empty string."""
+        if self.needs and not Path(self.needs).exists():
+            return f"{self.id}: {Path(self.needs).name} of its runtime is not set up"
+        program = self.command[0]
+        if shutil.which(program) is None:
+            return f"{self.id}: {program} is not on this machine"
+        return ""
+
+
+class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A client as an experiment names it.
+
+    `id`, `id?option=value&…`, `id@defaults` for the library as it comes, or `command:PROGRAM ARGS`.
+    """
+
+    text: str
+    client: Client
+    options: dict[str, str] = {}
+
+
+NETWORK = "network"
+# The engine's own: what its worker plays against, what its callers are, and a note.
+_NATIVE: list[tuple[str, Concurrency, str]] = [
+    (NETWORK, "threads", "pipelines, open loop, any number of connections"),
+    ("store", "threads", "the embedded server's store, in its own process: memory, hash_power"),
+    ("shm", "processes", "the same in memory that processes share; a thread is one of them"),
+]
+
+
+class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    command: list[str]
+    needs: str = ""
+    setup: str = ""
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    library: str
+    runtimes: list[str]
+    home: str = ""
+    api: str = "sync"
+    note: str = ""
+    released: str = ""
+    in_process: bool = False
+    concurrency: Concurrency = "threads"
+
+
+class WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a `worker.toml` declares."""
+
+    language: str
+    packages: list[str] = []
+    runtime: dict[str, _Runtime]
+    client: list[_Entry]
+
+
+def workers_folder() -> Path:
+    """Where the workers are: CACHEMARK_WORKERS, the checkout, or the installed package's data."""
+    return shipped_folder("workers", "CACHEMARK_WORKERS")
+
+
+def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
+    """Every client by id; `engine` is the path of cachemark-engine. Raises UsageError."""
+    clients = [_native(engine, *row) for row in _NATIVE]
+    for path in sorted((folder or workers_folder()).glob("*/worker.toml")):
+        clients += _read(path)
+    return {client.id: client for client in clients}
+
+
+def _native(engine: str, target: str, concurrency: Concurrency, note: str) -> Client:
+    network = target == NETWORK
+    return Client(
+        id=NATIVE if network else f"{NATIVE}/{target}",
+        library="cachemark-engine" if network else "cachemark-storage",
+        language="rust",
+        command=[engine, "worker", target],
+        api="event loop" if network else "sync",
+        note=note,
+        in_process=not network,
+        concurrency=concurrency,
+    )
+
+
+def read_worker_file(path: Path) -> WorkerFile:
+    """Read a `worker.toml`. Raises UsageError."""
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=WorkerFile)
+    except (OSError, *UNREADABLE) as error:
+        raise UsageError(f"{path}: {error}", "see CONTRIBUTING.md, `Add a client`") from error
+
+
+def _read(path: Path) -> list[Client]:
+    declared = read_worker_file(path)
+    return [
+        _client(path.parent, declared, entry, name)
+        for entry in declared.client
+        for name in entry.runtimes
+        if name in declared.runtime
+    ]
+
+
+def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str) -> Client:
+    runtime = declared.runtime[runtime_name]
+    return Client(
+        id=f"{runtime_name}/{entry.name}" if entry.name else runtime_name,
+        library=entry.library,
+        language=declared.language,
+        command=[_placed(folder, part).replace("{client}", entry.name) for part in runtime.command],
+        api=entry.api,
+        home=entry.home,
+        note=entry.note,
+        released=entry.released,
+        in_process=entry.in_process,
+        concurrency=entry.concurrency,
+        packages=declared.packages,
+        needs=str(folder / runtime.needs) if runtime.needs else "",
+        setup=runtime.setup,
+    )
+
+
+def _placed(folder: Path, part: str) -> str:
+    """A word of a command: a path inside the folder is made absolute, anything else stays."""
+    inside = folder / part
+    return str(inside) if "/" in part or inside.exists() else part
+
+
+def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
+    """Read a client as an experiment names it. Raises UsageError with the nearest known one."""
+    if text.startswith("command:"):
+        try:
+            words = shlex.split(text.removeprefix("command:"))
+        except ValueError as error:
+            raise UsageError(f"client {text!r}: {error}", "check the quotes") from error
+        if not words:
+            raise UsageError(f"client {text!r}: no command", 'write command:"PROGRAM ARGS"')
+        own = Client(id=text, library=words[0], language="", command=words)
+        return ClientSpec(text=text, client=own)
+    name, _, tail = text.partition("?")
+    profile = {"profile": "defaults"} if name.endswith(DEFAULTS) else {}
+    name = name.removesuffix(DEFAULTS)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1, 0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(
+            f"no client {name!r}", f"{hint}`cachemark clients` lists {len(known)} of them"
+        )
+    return ClientSpec(text=text, client=known[name], options=profile | _options(text, tail))
+
+
+def _options(text: str, tail: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for pair in filter(None, tail.split("&")):
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"client {text!r}: {pair!r} is no option", "write option=value")
+        options[key] = value
+    return options

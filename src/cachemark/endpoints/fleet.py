@@ -1,0 +1,228 @@
+"""Many workers used as one: each plays its segment, the counts add up, the histograms merge."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import zip_longest
+
+import msgspec
+
+from cachemark.endpoints.worker import Worker
+from cachemark.model import histogram
+from cachemark.model.errors import TrialError
+from cachemark.model.protocol import (
+    Course,
+    Done,
+    Operation,
+    Prepare,
+    Progress,
+    Ready,
+    Run,
+    Sections,
+)
+
+# Several workers start at one planned instant; this is the time for the request to reach them all.
+_START_AHEAD_NS = 100_000_000
+_TICK_S = 0.5
+
+
+class Watch(msgspec.Struct, frozen=True, kw_only=True):
+    """Beside a run: `progress` is told the operations so far, silence is borne so long."""
+
+    progress: Callable[[int], None]
+    silence_s: float
+
+
+class Fleet:
+    """The workers of one trial. Use as a context manager: all are stopped and reaped."""
+
+    def __init__(self, command: list[str], count: int, *, cpus: str, name: str) -> None:
+        self._stack = ExitStack()
+        self.workers: list[Worker] = []
+        self.began_unix_ns = 0
+        with ExitStack() as stack:
+            for number in range(count):
+                label = f"{name} #{number}" if count > 1 else name
+                worker = Worker(command, cpus=cpus, name=label)
+                self.workers.append(stack.enter_context(worker))
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def hello(self, timeout_s: float) -> Ready:
+        """All say who they are; the first one's answer stands for all. Raises TrialError."""
+        answers = [worker.hello(timeout_s) for worker in self.workers]
+        return answers[0]
+
+    def prepare(self, request: Prepare, timeout_s: float) -> None:
+        """All read the tape and connect, each with its own segment. Raises TrialError."""
+        count = len(self.workers)
+        for number, worker in enumerate(self.workers):
+            segment = (number, count)
+            worker.prepare(msgspec.structs.replace(request, segment=segment), timeout_s)
+
+    def run(self, request: Run, watch: Watch) -> Done:
+        """Play one phase on all workers at once. Raises TrialError."""
+        count = len(self.workers)
+        start = time.time_ns() + _START_AHEAD_NS if count > 1 else 0
+        self.began_unix_ns = start or time.time_ns()
+        for number, worker in enumerate(self.workers):
+            share = None if request.ops is None else _share(request.ops, number, count)
+            worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=share))
+        return merge(_Collector(self.workers, watch).collect(request.phase))
+
+    def bye(self) -> None:
+        """All end."""
+        for worker in self.workers:
+            worker.bye()
+
+    def log_tail(self) -> str:
+        """What the workers wrote on stderr, one after the other."""
+        return "".join(worker.log_tail() for worker in self.workers)
+
+
+class _Collector:
+    """Gathers the answers of a run that is going on."""
+
+    def __init__(self, workers: list[Worker], watch: Watch) -> None:
+        self._watch = watch
+        self._waiting = dict.fromkeys(workers, 0)
+        self._ops = dict.fromkeys(workers, 0)
+        self._done: list[Done] = []
+        self._heard = time.monotonic()
+
+    def collect(self, what: str) -> list[Done]:
+        with selectors.DefaultSelector() as selector:
+            for worker in self._waiting:
+                selector.register(worker.out, selectors.EVENT_READ, worker)
+            while self._waiting:
+                for key, _ in selector.select(_TICK_S):
+                    worker: Worker = key.data
+                    if self._hear(worker, what):
+                        selector.unregister(worker.out)
+                self._check_silence(what)
+        return self._done
+
+    def _hear(self, worker: Worker, what: str) -> bool:
+        """Take what a worker has said; true when it is done."""
+        while (answer := worker.take()) is not None:
+            self._heard = time.monotonic()
+            if isinstance(answer, Progress):
+                self._ops[worker] = answer.ops
+                self._watch.progress(sum(self._ops.values()))
+            elif isinstance(answer, Done) and answer.phase == what:
+                self._done.append(answer)
+                del self._waiting[worker]
+                return True
+            else:
+                raise worker.refusal(answer, what)
+        return False
+
+    def _check_silence(self, what: str) -> None:
+        if self._waiting and time.monotonic() - self._heard > self._watch.silence_s:
+            name = next(iter(self._waiting)).name
+            raise TrialError(f"{name}: said nothing for {self._watch.silence_s:g} s of {what}")
+
+
+def _share(total: int, number: int, count: int) -> int:
+    return total // count + (number < total % count)
+
+
+def merge(parts: list[Done]) -> Done:
+    """One result from many: counts add up, the longest window counts, histograms merge."""
+    if len(parts) == 1:
+        return parts[0]
+    kinds = sorted({kind for part in parts for kind in part.operations})
+    return Done(
+        phase=parts[0].phase,
+        elapsed_ns=max(part.elapsed_ns for part in parts),
+        send_elapsed_ns=max(part.send_elapsed_ns for part in parts),
+        operations={
+            kind: _merge_operations([p.operations[kind] for p in parts if kind in p.operations])
+            for kind in kinds
+        },
+        lag=_merge_blobs([part.lag for part in parts]),
+        # The own part of the lag is known of all of them or of none.
+        late=_merge_blobs([part.late for part in parts]) if all(p.late for p in parts) else None,
+        max_in_flight=sum(part.max_in_flight for part in parts),
+        bound=sum(part.bound for part in parts),
+        unsent=sum(part.unsent for part in parts),
+        reconnects=sum(part.reconnects for part in parts),
+        cpu_user_ns=sum(part.cpu_user_ns for part in parts),
+        cpu_system_ns=sum(part.cpu_system_ns for part in parts),
+        barriers=sum(part.barriers for part in parts),
+        beyond=sum(part.beyond for part in parts),
+        course=_merge_courses([part.course for part in parts]),
+        sections=_merge_sections([part.sections for part in parts]),
+    )
+
+
+def _merge_sections(parts: list[Sections | None]) -> Sections | None:
+    """Part by part, where all workers have them and all are as long and as many."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or len({(p.length_ns, len(p.response)) for p in known}) != 1:
+        return None
+    return Sections(
+        length_ns=known[0].length_ns,
+        ok=_added([part.ok for part in known]),
+        response=[
+            _merge_blobs(list(blobs)) for blobs in zip(*[p.response for p in known], strict=True)
+        ],
+    )
+
+
+def _merge_courses(courses: list[Course | None]) -> Course | None:
+    """Slices add up; all must be as long, or a power of two longer, as the native client's are."""
+    known = [course for course in courses if course is not None]
+    if len(known) < len(courses):
+        return None
+    longest_ns = max(course.slice_ns for course in known)
+    if any(longest_ns % course.slice_ns for course in known):
+        return None
+    return Course(
+        slice_ns=longest_ns,
+        ok=_added([_coarser(c.ok, longest_ns // c.slice_ns) for c in known]),
+        response_ns=_added([_coarser(c.response_ns, longest_ns // c.slice_ns) for c in known]),
+    )
+
+
+def _coarser(slices: list[int], factor: int) -> list[int]:
+    return [sum(slices[at : at + factor]) for at in range(0, len(slices), factor)]
+
+
+def _added(columns: list[list[int]]) -> list[int]:
+    return [sum(values) for values in zip_longest(*columns, fillvalue=0)]
+
+
+def _merge_operations(parts: list[Operation]) -> Operation:
+    errors: dict[str, int] = {}
+    for part in parts:
+        for kind, count in part.errors.items():
+            errors[kind] = errors.get(kind, 0) + count
+    return Operation(
+        attempts=sum(part.attempts for part in parts),
+        ok=sum(part.ok for part in parts),
+        hits=sum(part.hits for part in parts),
+        misses=sum(part.misses for part in parts),
+        not_stored=sum(part.not_stored for part in parts),
+        wrong_values=sum(part.wrong_values for part in parts),
+        errors=errors,
+        keys=sum(part.keys for part in parts),
+        value_bytes=sum(part.value_bytes for part in parts),
+        key_bytes=sum(part.key_bytes for part in parts),
+        busy_ns=sum(part.busy_ns for part in parts),
+        response=_merge_blobs([part.response for part in parts]),
+        service=_merge_blobs([part.service for part in parts]),
+    )
+
+
+def _merge_blobs(blobs: list[str | None]) -> str | None:
+    found = histogram.together(blobs)
+    return histogram.encode(found) if found else None

@@ -1,0 +1,29 @@
+"""Servers: start, probe, sample, stop. One kind = one file."""
+
+from cachemark.endpoints.servers.quirks import options_for
+from cachemark.endpoints.servers.registry import (
+    Kind,
+    io_mode,
+    kinds,
+    missing,
+    parse_spec,
+    running,
+    small,
+)
+from cachemark.endpoints.servers.running import ProcessUse, RunningServer
+from cachemark.endpoints.servers.spec import Missing, ServerSpec
+
+__all__ = [
+    "Kind",
+    "Missing",
+    "ProcessUse",
+    "RunningServer",
+    "ServerSpec",
+    "io_mode",
+    "kinds",
+    "missing",
+    "options_for",
+    "parse_spec",
+    "running",
+    "small",
+]

@@ -1,0 +1,65 @@
+"""`cluster:N:SERVER`: N servers of one kind as one target; the client spreads keys over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+import msgspec
+
+from cachemark.endpoints.servers.running import Member, RunningServer, together
+from cachemark.endpoints.servers.spec import ServerSpec
+from cachemark.model.errors import UsageError
+
+# More would say nothing on one machine.
+_MOST = 64
+# What cannot be had several times, or is several servers already.
+_UNFIT = ("cluster", "none", "remote")
+
+Parse = Callable[[str], ServerSpec]
+Start = Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]]
+
+
+def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
+    """Read the number and the server in `3:memcached:memory=64`. Raises UsageError."""
+    count, _, inner = details.partition(":")
+    if not count.isdecimal() or not 1 <= int(count) <= _MOST or not inner:
+        raise UsageError(
+            f"server {text!r}: how many of which server?",
+            f"write cluster:3:memcached, at most {_MOST}",
+        )
+    spec = parse_inner(inner)
+    if spec.kind in _UNFIT:
+        raise UsageError(
+            f"server {text!r}: {spec.kind!r} cannot be one of a cluster",
+            "several that run already: remote:HOST:PORT,HOST:PORT",
+        )
+    return ServerSpec(text=text, kind="cluster", details=details, inner=spec, count=int(count))
+
+
+@contextmanager
+def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Generator[RunningServer]:
+    """Start them one after the other, all on the same CPUs. Raises TrialError."""
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(start(inner_of(spec), cpus, ready_s)) for _ in range(spec.count)
+        ]
+        yield RunningServer(
+            [address for server in servers for address in server.addresses],
+            together("cluster", [server.facts for server in servers]),
+            [
+                _placed(member, f"member {number} of {spec.count}", server.facts.address)
+                for number, server in enumerate(servers, 1)
+                for member in server.members
+            ],
+        )
+
+
+def inner_of(spec: ServerSpec) -> ServerSpec:
+    """The server inside; a spec that was parsed as one that has such has it."""
+    assert spec.inner is not None
+    return spec.inner
+
+
+def _placed(member: Member, place: str, address: str) -> Member:
+    return msgspec.structs.replace(member, name=f"{place} ({member.name} at {address})")

@@ -1,0 +1,98 @@
+"""A text-protocol connection of the orchestrator's own, for `version` and `stats`.
+
+It sends no operation, so it never shows in the counters that trials are held against.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from cachemark.model.address import host_port
+from cachemark.model.errors import TrialError
+
+_TIMEOUT_S = 5.0
+_REPLY_BYTES_MAX = 1 << 20
+
+
+class SilentError(TrialError):
+    """The server did not answer in time."""
+
+
+class Control:
+    """An open control connection. Raises TrialError when the server does not answer rightly."""
+
+    def __init__(self, address: str, timeout_s: float = _TIMEOUT_S) -> None:
+        self.address = address
+        self._broken = ""
+        try:
+            self._socket = connect(address, timeout_s)
+        except (OSError, ValueError) as error:
+            raise TrialError(f"server {address}: cannot connect: {error}") from error
+
+    def patience(self, timeout_s: float) -> None:
+        """How long an answer may take from now on."""
+        self._socket.settimeout(timeout_s)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def version(self) -> str:
+        """What the server calls itself."""
+        reply = self._ask(b"version\r\n", b"\r\n")
+        if not reply.startswith(b"VERSION "):
+            raise TrialError(f"server {self.address}: answered `version` with {reply[:60]!r}")
+        return reply[8:].decode("utf-8", "replace").strip()
+
+    def stats(self) -> dict[str, str]:
+        """Its general statistics by name."""
+        reply = self._ask(b"stats\r\n", b"END\r\n")
+        if not reply.endswith(b"END\r\n"):
+            raise TrialError(f"server {self.address}: answered `stats` with {reply[:60]!r}")
+        rows = [line.split(" ", 2) for line in reply.decode("utf-8", "replace").splitlines()]
+        return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"}
+
+    def reset_stats(self) -> None:
+        """Have it count from zero again."""
+        reply = self._ask(b"stats reset\r\n", b"\r\n")
+        if reply != b"RESET\r\n":
+            raise TrialError(f"server {self.address}: answered `stats reset` with {reply[:60]!r}")
+
+    def _ask(self, request: bytes, end: bytes) -> bytes:
+        if self._broken:
+            # What is still to come would be taken for the answer to this.
+            raise TrialError(self._broken)
+        try:
+            return self._exchange(request, end)
+        except TrialError as error:
+            self._broken = error.text
+            raise
+
+    def _exchange(self, request: bytes, end: bytes) -> bytes:
+        reply = bytearray()
+        try:
+            self._socket.sendall(request)
+            while not reply.endswith(end):
+                chunk = self._socket.recv(65536)
+                if not chunk or len(reply) > _REPLY_BYTES_MAX:
+                    raise TrialError(f"server {self.address}: broke off its answer")
+                reply += chunk
+                if reply.startswith(b"ERROR"):
+                    break
+        except TimeoutError as error:
+            raise SilentError(f"server {self.address}: timed out") from error
+        except OSError as error:
+            raise TrialError(f"server {self.address}: {error}") from error
+        return bytes(reply)
+
+
+def connect(address: str, timeout_s: float) -> socket.socket:
+    """A connection that sends without delay. Raises OSError, ValueError."""
+    if address.startswith("unix:"):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(timeout_s)
+        connection.connect(address.removeprefix("unix:"))
+        return connection
+    connection = socket.create_connection(host_port(address), timeout_s)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection

@@ -1,0 +1,101 @@
+"""`embedded`: the engine's own server."""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import msgspec
+
+from cachemark.endpoints.servers.running import Member, RunningServer, died, wait_ready
+from cachemark.endpoints.servers.spec import ServerSpec, positive, read_options
+from cachemark.host import process
+from cachemark.model.errors import UNREADABLE, TrialError, UsageError
+from cachemark.model.outcome import ServerFacts
+
+OPTIONS = ("io", "threads", "memory", "hash_power")
+_WAYS = ("events", "blocking", "uring", "busy")
+_SIZE = re.compile(r"[1-9][0-9]*[kmgKMG]?")
+
+
+class Listening(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine says once it listens."""
+
+    addresses: list[str]
+    io: str = ""
+    version: str = ""
+
+
+def parse(text: str, details: str) -> ServerSpec:
+    """Read `embedded:io=blocking,threads=2,memory=64m`. Raises UsageError."""
+    options = read_options(text, details, OPTIONS)
+    if options.get("io", "events") not in _WAYS:
+        raise UsageError(
+            f"server {text!r}: io={options['io']}", "io is events, blocking, uring or busy"
+        )
+    if not _SIZE.fullmatch(options.get("memory", "64m")):
+        raise UsageError(f"server {text!r}: memory={options['memory']}", "a size such as 64m or 2g")
+    spec = ServerSpec(text=text, kind="embedded", details=details, options=options)
+    positive(spec, "threads")
+    positive(spec, "hash_power")
+    return spec
+
+
+def missing(_spec: ServerSpec) -> None:
+    """The engine is part of cachemark."""
+
+
+@contextmanager
+def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
+    """Run it on a port that the system picks. Raises TrialError."""
+    command = [process.binary_path(), "serve", "--listen", "127.0.0.1:0", "--stop-with-stdin"]
+    for name in OPTIONS:
+        if name in spec.options:
+            command += [f"--{name.replace('_', '-')}", spec.options[name]]
+    with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        said = announcement(child, ready_s)
+        if said.io != spec.options.get("io", said.io):
+            raise TrialError(f"embedded: the kernel has no io_uring for it, it serves by {said.io}")
+        control, version = wait_ready("embedded", said.addresses[0], child, ready_s)
+        facts = ServerFacts(
+            kind="embedded",
+            version=version,
+            command=command,
+            address=said.addresses[0],
+            cpus=cpus,
+        )
+        member = Member(name="embedded", control=control, child=child)
+        server = RunningServer(said.addresses, facts, [member])
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+def announcement(child: process.Child, ready_s: float) -> Listening:
+    """The line that the engine prints once it listens. Raises TrialError."""
+    stdout = child.popen.stdout
+    if stdout is None:
+        raise TrialError("embedded: no pipe to the server")
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stdout, selectors.EVENT_READ)
+        while not line.endswith(b"\n"):
+            if not selector.select(ready_s):
+                raise TrialError(f"embedded: not listening after {ready_s:g} s")
+            chunk = os.read(stdout.fileno(), 4096)
+            if not chunk:
+                child.wait(ready_s)
+                raise died("embedded", child)
+            line += chunk
+    try:
+        said = msgspec.json.decode(line, type=Listening)
+    except UNREADABLE as error:
+        raise TrialError(f"embedded: announced itself wrongly: {error}") from error
+    if not said.addresses:
+        raise TrialError("embedded: announced itself wrongly: no address")
+    return said

@@ -1,0 +1,96 @@
+"""`memcached`: the real one, as it is on PATH or at a path that is named."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cachemark.endpoints.servers.running import Member, RunningServer, died, wait_ready
+from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
+from cachemark.host import process
+from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.outcome import ServerFacts
+
+_FLAGS = {"threads": "-t", "memory": "-m", "connections": "-c"}
+OPTIONS = (*_FLAGS, "unix", "binary")
+REMEDY = "apt-get install memcached"
+_RETRY_S = 0.005
+
+
+def parse(text: str, details: str) -> ServerSpec:
+    """Read `memcached:threads=4,memory=1024` (memory in MB, as its -m). Raises UsageError."""
+    options = read_options(text, details, OPTIONS)
+    spec = ServerSpec(text=text, kind="memcached", details=details, options=options)
+    for name in _FLAGS:
+        positive(spec, name)
+    if options.get("unix", "no") not in ("yes", "no"):
+        raise UsageError(f"server {text!r}: unix={options['unix']}", "unix is yes or no")
+    return spec
+
+
+def missing(spec: ServerSpec) -> Missing | None:
+    """Why it cannot be started here."""
+    program = _program(spec)
+    if shutil.which(program):
+        return None
+    return Missing(reason=f"{program} is not on this machine", remedy=REMEDY)
+
+
+@contextmanager
+def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
+    """Run it on a port that the system picks, or a socket. Raises TrialError, UnsupportedError."""
+    if absent := missing(spec):
+        raise absent.error()
+    with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
+        socket = Path(folder) / "socket" if spec.options.get("unix") == "yes" else None
+        # With -p -1 the system picks the port, and memcached writes it into this file.
+        ports = Path(folder) / "ports"
+        env = {"MEMCACHED_PORT_FILENAME": str(ports)}
+        command = _command(spec, socket)
+        with process.start(command, cpus=cpus, env=env) as child:
+            address = f"unix:{socket}" if socket else f"127.0.0.1:{_port(ports, child, ready_s)}"
+            control, version = wait_ready("memcached", address, child, ready_s)
+            facts = ServerFacts(
+                kind="memcached", version=version, command=command, address=address, cpus=cpus
+            )
+            member = Member(name="memcached", control=control, child=child)
+            server = RunningServer([address], facts, [member])
+            try:
+                yield server
+            finally:
+                server.close()
+                # It has nothing to save, and takes up to a second to notice a SIGTERM.
+                child.stop(grace_s=0)
+
+
+def _program(spec: ServerSpec) -> str:
+    return spec.options.get("binary", "memcached")
+
+
+def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
+    """How it is started; a socket takes the place of the port."""
+    place = ["-s", str(socket)] if socket else ["-l", "127.0.0.1", "-p", "-1", "-U", "0"]
+    # It refuses to run as root unless it is told to stay so.
+    command = [_program(spec), *place, "-u", getpass.getuser()]
+    for name, flag in _FLAGS.items():
+        if name in spec.options:
+            command += [flag, spec.options[name]]
+    return command
+
+
+def _port(ports: Path, child: process.Child, ready_s: float) -> int:
+    deadline = time.monotonic() + ready_s
+    while time.monotonic() < deadline:
+        if child.exited() is not None:
+            raise died("memcached", child)
+        text = ports.read_text() if ports.exists() else ""
+        for line in text.splitlines():
+            if line.startswith("TCP INET: "):
+                return int(line.removeprefix("TCP INET: "))
+        time.sleep(_RETRY_S)
+    raise TrialError(f"memcached: not listening after {ready_s:g} s")

@@ -1,0 +1,197 @@
+"""The kinds of servers, as a table. A new kind is a file beside this one and a row here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from cachemark.endpoints.servers import (
+    cluster,
+    command,
+    embedded,
+    memcached,
+    no_server,
+    nutcracker,
+    quickcached,
+    remote,
+    third_party,
+)
+from cachemark.endpoints.servers.running import RunningServer
+from cachemark.endpoints.servers.spec import Missing, ServerSpec
+from cachemark.model.errors import UsageError
+
+_READY_S = 10.0
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of server: how it is named, run, and known to be missing.
+
+    `plain` is its simplest form where that is more than its name; `setup` is the program, in this
+    folder, that sets it up on demand; `small_memory` is its option `memory` for a server that is
+    soon full; `io` is the option that says whether it is to be `blocking`
+    or to wait for `events` (or `uring`).
+    """
+
+    name: str
+    summary: str
+    form: str
+    parse: Callable[[str, str], ServerSpec]
+    missing: Callable[[ServerSpec], Missing | None]
+    running: Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]]
+    note: str = ""
+    plain: str = ""
+    setup: str = ""
+    small_memory: str = ""
+    io: str = ""
+
+
+_KINDS = (
+    Kind(
+        name="embedded",
+        summary="the engine's own server",
+        form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N]",
+        small_memory="16m",
+        io="io",
+        parse=embedded.parse,
+        missing=embedded.missing,
+        running=embedded.running,
+    ),
+    Kind(
+        name="memcached",
+        summary="memcached on PATH",
+        form="memcached[:threads=N,memory=MB,connections=N,unix=yes,binary=/path]",
+        small_memory="16",
+        parse=memcached.parse,
+        missing=memcached.missing,
+        running=memcached.running,
+    ),
+    *(
+        Kind(
+            name=one.name,
+            summary=one.summary,
+            form=one.form,
+            note=one.note,
+            setup=one.setup,
+            small_memory="16",
+            parse=one.parse,
+            missing=one.missing,
+            running=one.running,
+        )
+        for one in third_party.originals()
+    ),
+    Kind(
+        name="quickcached",
+        summary="QuickCached (Java), from a distribution that you name",
+        form=quickcached.FORM,
+        note="2.0.2 runs blocking whatever its mode says",
+        io="mode",
+        parse=quickcached.parse,
+        missing=quickcached.missing,
+        running=quickcached.running,
+    ),
+    Kind(
+        name="nutcracker",
+        summary="twemproxy before a server",
+        form="nutcracker:SERVER",
+        plain="nutcracker:embedded",
+        parse=lambda text, details: nutcracker.parse(text, details, parse_spec),
+        missing=lambda spec: nutcracker.missing(spec, missing(cluster.inner_of(spec))),
+        running=lambda spec, cpus, ready_s: nutcracker.running(spec, cpus, ready_s, _start),
+    ),
+    Kind(
+        name="command",
+        summary="any server that can be told its port",
+        form="command:PROGRAM ARGS {port}",
+        parse=command.parse,
+        missing=command.missing,
+        running=command.running,
+    ),
+    Kind(
+        name="remote",
+        summary="one or several that run already, here or elsewhere",
+        form="remote:HOST:PORT[,HOST:PORT…] or remote:unix:/path",
+        parse=remote.parse,
+        missing=remote.missing,
+        running=remote.running,
+    ),
+    Kind(
+        name="cluster",
+        summary="several servers of one kind as one target",
+        form="cluster:N:SERVER",
+        plain="cluster:2:embedded",
+        parse=lambda text, details: cluster.parse(text, details, parse_spec),
+        missing=lambda spec: missing(cluster.inner_of(spec)),
+        running=lambda spec, cpus, ready_s: cluster.running(spec, cpus, ready_s, _start),
+    ),
+    Kind(
+        name="none",
+        summary="no server: for caches in the worker's own process",
+        form="none",
+        parse=no_server.parse,
+        missing=no_server.missing,
+        running=no_server.running,
+    ),
+)
+
+
+def kinds() -> tuple[Kind, ...]:
+    """All kinds."""
+    return _KINDS
+
+
+def parse_spec(text: str) -> ServerSpec:
+    """Read a server as an experiment names it. Raises UsageError."""
+    name, _, details = text.partition(":")
+    return _kind(name).parse(text, details)
+
+
+def missing(spec: ServerSpec) -> Missing | None:
+    """Why a server cannot be started on this machine, as far as that shows before it is."""
+    return _kind(spec.kind).missing(spec)
+
+
+def small(spec: ServerSpec) -> ServerSpec | None:
+    """The same server with little memory, without a proxy or companions; None where unknown."""
+    if spec.inner is not None:
+        return small(spec.inner)
+    kind = _kind(spec.kind)
+    if not kind.small_memory:
+        return None
+    options = {**spec.options, "memory": kind.small_memory}
+    return parse_spec(
+        f"{spec.kind}:" + ",".join(f"{name}={value}" for name, value in options.items())
+    )
+
+
+def io_mode(spec: ServerSpec) -> str:
+    """`blocking`, `events`, `uring` or `busy`, where the server is named with one; else empty."""
+    if spec.inner is not None:
+        return io_mode(spec.inner)
+    option = _kind(spec.kind).io
+    return spec.options.get(option, "") if option else ""
+
+
+def running(
+    spec: ServerSpec, *, cpus: str = "", ready_s: float = _READY_S
+) -> AbstractContextManager[RunningServer]:
+    """A server that answers, on a set of CPUs; stopped at the end of the context.
+
+    Raises TrialError or UnsupportedError on entering.
+    """
+    return _start(spec, cpus, ready_s)
+
+
+def _start(spec: ServerSpec, cpus: str, ready_s: float) -> AbstractContextManager[RunningServer]:
+    return _kind(spec.kind).running(spec, cpus, ready_s)
+
+
+def _kind(name: str) -> Kind:
+    known = {kind.name: kind for kind in _KINDS}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1, 0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(f"no kind of server {name!r}", f"{hint}kinds: {', '.join(known)}")
+    return known[name]

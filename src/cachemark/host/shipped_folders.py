@@ -1,0 +1,26 @@
+"""Folders that ship beside the Python code: the workers and the conformance cases."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cachemark.model.errors import UsageError
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def shipped_folder(name: str, variable: str) -> Path:
+    """Return the folder `name`.
+
+    The environment's `variable` comes first, then the checkout, then the installed package's data.
+    Raises UsageError if there is no such folder.
+    """
+    named = os.environ.get(variable)
+    candidates = [Path(named)] if named else [_PACKAGE.parents[1] / name, _PACKAGE / f"_{name}"]
+    for candidate in candidates:
+        if candidate.is_dir():
+            return candidate
+    raise UsageError(
+        f"no folder {name} at {candidates[0]}", f"set {variable} to the folder `{name}`"
+    )

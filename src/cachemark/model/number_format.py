@@ -1,0 +1,97 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+from cachemark.analysis.statistics import Interval, Times
+
+
+def number(value: float) -> str:
+    """Such as 950, 12.3 k, 1.25 M: three significant digits."""
+    for factor, suffix in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(value) >= factor * 0.9995:
+            return f"{_three(value / factor)}{suffix}"
+    return _three(value)
+
+
+def _three(value: float) -> str:
+    if abs(value) >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
+
+
+def time(ns: float | None) -> str:
+    """Such as 850 ns, 61.2 µs, 1.25 ms; a dash where there is none."""
+    if ns is None:
+        return "–"
+    for factor, suffix in ((1e9, " s"), (1e6, " ms"), (1e3, " µs")):
+        if ns >= factor * 0.9995:
+            return f"{_three(ns / factor)}{suffix}"
+    return f"{ns:.0f} ns"
+
+
+def percentile(of: Times, percent: float) -> str:
+    """A percentile as `time` has it; `≥1.00 s` where it reaches operations that timed out."""
+    bound = of.at_least.get(percent)
+    return f"≥{time(bound)}" if bound is not None else time(of.percentiles[percent])
+
+
+# Of an interval that is wider than this it is only said that it is.
+_WIDEST = 10.0
+
+
+def interval(of: Interval, form: str) -> str:
+    """Such as 1.35 (1.30–1.41); the value alone where it has no interval."""
+    value = form.format(of.value)
+    if of.low is None or of.high is None:
+        return value
+    low, high = of.value / _WIDEST, of.value * _WIDEST
+    lower = f"<{form.format(low)}" if of.low < low else form.format(of.low)
+    upper = f">{form.format(high)}" if of.high > high else form.format(of.high)
+    return f"{value} ({lower}–{upper})"
+
+
+def spread(of: Interval) -> str:
+    """A rate with its interval as a percentage: `12.3 k ±2.1 %`."""
+    return f"{number(of.value)}{_percent(of)}"
+
+
+def time_spread(of: Interval) -> str:
+    """A time in ns with its interval as a percentage: `61.2 µs ±2.1 %`."""
+    return f"{time(of.value)}{_percent(of)}"
+
+
+def size(count: float) -> str:
+    """Bytes, such as 3.22 MB."""
+    return f"{number(count)}B" if count >= 999.5 else f"{number(count)} B"
+
+
+def size_spread(of: Interval) -> str:
+    """Bytes with their interval as a percentage: `3.22 MB ±0.3 %`."""
+    return f"{size(of.value)}{_percent(of)}"
+
+
+def micros(us: float) -> str:
+    """Microseconds, such as 12.3 µs."""
+    return time(us * 1e3)
+
+
+def _percent(of: Interval) -> str:
+    """How far the interval goes either way: ` ±2.1 %`; empty where there is none."""
+    if of.low is None or of.high is None or not of.value:
+        return ""
+    percent = 100 * (of.high / of.low) ** 0.5 - 100
+    return f" ±{percent:.1f} %" if percent <= 100 else " ±>100 %"
+
+
+def counted(count: int) -> str:
+    """A number of things: 0, 950, 9999 to the last one, then as `number` has it."""
+    return str(count) if count < 10_000 else number(count)
+
+
+def part(user_bytes: float, whole_bytes: float | None) -> str:
+    """A whole, and the users' part of it; a dash where it is not known."""
+    if not whole_bytes or whole_bytes < 0:
+        return "–"
+    megabytes = whole_bytes / 1e6
+    shown = f"{megabytes:.0f}" if megabytes >= 100 else f"{megabytes:.1f}"
+    return f"{shown} MB ({user_bytes / whole_bytes:.0%})"

@@ -1,0 +1,92 @@
+"""Experiment → trials. Pure: the same experiment and seed give the same plan."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from cachemark.model.experiment import Experiment, Load, Workload
+from cachemark.model.outcome import Cell, Trial
+
+# Each block plays tapes of its own; a stride keeps the blocks of neighbouring seeds apart.
+_SEED_STRIDE = 1_000_003
+# The label of the client that is played a second time.
+AGAIN = "#again"
+# Where a cache inside the worker's own process is played.
+NO_SERVER = "none"
+
+
+def cells(experiment: Experiment) -> list[Cell]:
+    """Every combination of the grid, in the order of the experiment."""
+    pairs = [(client, server) for server in experiment.servers for client in players(experiment)]
+    return [
+        Cell(client=client, server=server, workload=workload.name, load=load.name)
+        for workload in experiment.workloads
+        for load in loads_of(experiment, workload)
+        for client, server in [*pairs, *_in_process(experiment, workload, load)]
+    ]
+
+
+def players(experiment: Experiment) -> list[str]:
+    """The clients as cells name them: the one that is played twice has a second name."""
+    again = [f"{experiment.twice}{AGAIN}"] if experiment.twice else []
+    return [*experiment.clients, *again]
+
+
+def is_again(cell: Cell) -> bool:
+    """Whether a cell is the second name of a client that is played twice: it is no alternative."""
+    return cell.client.endswith(AGAIN)
+
+
+def _in_process(experiment: Experiment, workload: Workload, load: Load) -> list[tuple[str, str]]:
+    """Caches in the process are played once for loads that differ by their protocol alone."""
+    first = loads_alike(experiment, workload, load.name)[0]
+    if first != load.name:
+        return []
+    return [(client, NO_SERVER) for client in experiment.in_process]
+
+
+def loads_alike(experiment: Experiment, workload: Workload, name: str) -> list[str]:
+    """The loads of a workload that differ from a named one by their protocol alone; it, too."""
+    bare = {
+        load.name: msgspec.structs.replace(load, name="", wire="own")
+        for load in loads_of(experiment, workload)
+    }
+    return [other for other, settings in bare.items() if settings == bare[name]]
+
+
+def loads_of(experiment: Experiment, workload: Workload) -> list[Load]:
+    """The loads that a workload is played with."""
+    return [
+        load for load in experiment.loads if workload.loads is None or load.name in workload.loads
+    ]
+
+
+def plan(experiment: Experiment) -> list[Trial]:
+    """Randomised blocks: each block plays every cell once, in an order of its own.
+
+    Drift of the machine then falls on all cells alike (randomised multiple interleaved trials,
+    Abedi & Brecht, ICPE 2017). Within a block all clients play the same tape.
+    """
+    order = random.Random(experiment.seed)
+    trials: list[Trial] = []
+    for block in range(experiment.blocks):
+        shuffled = cells(experiment)
+        order.shuffle(shuffled)
+        seed = (experiment.seed * _SEED_STRIDE + block) % 2**53
+        trials += [
+            Trial(index=len(trials) + offset, block=block, cell=cell, tape_seed=seed)
+            for offset, cell in enumerate(shuffled)
+        ]
+    return trials
+
+
+def workload_of(experiment: Experiment, cell: Cell) -> Workload:
+    """The workload that a cell names."""
+    return next(w for w in experiment.workloads if w.name == cell.workload)
+
+
+def load_of(experiment: Experiment, cell: Cell) -> Load:
+    """The load that a cell names."""
+    return next(load for load in experiment.loads if load.name == cell.load)

@@ -1,0 +1,95 @@
+"""The suites: experiments shipped with cachemark, each a TOML file in this folder.
+
+The table `quick` in it says what is left of the grid when it is to be small.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import msgspec
+
+from cachemark.model import experiment
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, Quick, Workload
+
+
+def names() -> list[str]:
+    """The names of all suites."""
+    files = (entry.name for entry in resources.files(__name__).iterdir())
+    stems = (name.removesuffix(".toml") for name in files if name.endswith(".toml"))
+    return sorted(stems)
+
+
+def find(name: str, *, quick: bool = False) -> Experiment:
+    """The suite of that name, or the experiment in that file. Raises UsageError."""
+    if name.endswith(".toml") or "/" in name:
+        if quick:
+            raise UsageError("--quick is for suites", "leave it out, or make the file's grid small")
+        return experiment.load(Path(name))
+    known = names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1, 0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(
+            f"no suite {name!r}",
+            f"{hint}suites: {', '.join(known)}; or name a file that ends .toml",
+        )
+    whole = experiment.parse(_file(name).read_text(encoding="utf-8"), f"suite {name}")
+    if not quick:
+        return whole
+    if whole.quick is None:
+        raise UsageError(f"suite {name!r} has no small grid", "leave --quick out: it is quick")
+    return shortened(whole, whole.quick)
+
+
+def shortened(whole: Experiment, quick: Quick) -> Experiment:
+    """What is left of an experiment when it is to be quick."""
+    clients = whole.clients if quick.clients is None else quick.clients
+    small = msgspec.structs.replace(
+        whole,
+        blocks=quick.blocks,
+        clients=clients,
+        twice=whole.twice if whole.twice in clients else "",
+        in_process=whole.in_process if quick.in_process is None else quick.in_process,
+        servers=whole.servers if quick.servers is None else quick.servers,
+        workloads=[
+            _scaled(workload, quick)
+            for workload in whole.workloads
+            if quick.workloads is None or workload.name in quick.workloads
+        ],
+        loads=[load for load in whole.loads if quick.loads is None or load.name in quick.loads],
+        timing=quick.timing or whole.timing,
+        quick=None,
+    )
+    experiment.check(small, f"suite {whole.name}, its quick grid")
+    return small
+
+
+def _scaled(workload: Workload, quick: Quick) -> Workload:
+    kept = workload.loads
+    if kept is not None and quick.loads is not None:
+        kept = [name for name in kept if name in quick.loads]
+
+    def short(count: int) -> int:
+        return max(1, round(count * quick.scale))
+
+    changed = msgspec.structs.replace(workload, loads=kept)
+    if workload.ops is not None:
+        return msgspec.structs.replace(changed, ops=short(workload.ops))
+    if workload.fill_percent is not None:
+        keys = msgspec.structs.replace(workload.keys, count=short(workload.keys.count))
+        return msgspec.structs.replace(changed, keys=keys, records=short(workload.records))
+    return changed
+
+
+def published_figures(name: str) -> str:
+    """The figures that the original of a suite once published, as TOML text."""
+    return (resources.files(__name__) / "published" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _file(name: str) -> Traversable:
+    return resources.files(__name__) / f"{name}.toml"

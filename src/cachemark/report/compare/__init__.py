@@ -1,0 +1,21 @@
+"""Comparisons that are asked for by name: two runs, or two clients, servers or loads of one run.
+
+One value, built once; one renderer = one file.
+"""
+
+from collections.abc import Callable
+
+from cachemark.report.compare import csv_file, json_file, markdown, terminal
+from cachemark.report.compare.across import across
+from cachemark.report.compare.selection import Wanted
+from cachemark.report.compare.value import Compared, Row
+from cachemark.report.compare.within import within
+
+RENDERERS: dict[str, Callable[[Compared, int | None], str]] = {
+    "table": terminal.render,
+    "markdown": markdown.render,
+    "csv": csv_file.render,
+    "json": json_file.render,
+}
+
+__all__ = ["RENDERERS", "Compared", "Row", "Wanted", "across", "within"]

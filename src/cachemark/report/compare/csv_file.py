@@ -1,0 +1,62 @@
+"""A comparison as CSV: a line for each cell and figure; times in ns, CPU in µs, memory in bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from cachemark.analysis.statistics import Contrast, Interval
+from cachemark.report.compare.selection import FIELDS
+from cachemark.report.compare.value import Compared, Row
+
+_SIDE = ("", "_low", "_high")
+COLUMNS = (
+    *[f"baseline_{field}" for field in FIELDS],
+    *FIELDS,
+    "figure",
+    *[f"baseline{end}" for end in _SIDE],
+    *[f"other{end}" for end in _SIDE],
+    *[f"ratio{end}" for end in _SIDE],
+    "p",
+    "p_holm",
+    "baseline_trials",
+    "other_trials",
+    "answer",
+    "reason",
+)
+
+
+def render(compared: Compared, width: int | None) -> str:
+    """The comparison as CSV text; `width` has no meaning here."""
+    del width
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in compared.rows:
+        for contrast in row.contrasts:
+            writer.writerow(_line(row, contrast))
+    return out.getvalue()
+
+
+def _line(row: Row, contrast: Contrast) -> list[object]:
+    return [
+        *[getattr(row.baseline, field) for field in FIELDS],
+        *[getattr(row.other, field) for field in FIELDS],
+        contrast.figure,
+        *_interval(contrast.baseline),
+        *_interval(contrast.other),
+        *_interval(contrast.ratio),
+        _plain(contrast.ratio.p if contrast.ratio else None),
+        _plain(contrast.p_holm),
+        *contrast.counts,
+        contrast.answer if contrast.ratio else "",
+        contrast.why,
+    ]
+
+
+def _interval(of: Interval | None) -> list[str]:
+    return [_plain(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"

@@ -1,0 +1,79 @@
+"""What differs between two runs besides what they measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cachemark.host import HostFacts
+from cachemark.model.outcome import Outcome
+from cachemark.report.compare.family import Pair
+from cachemark.runs.store import RunHeader
+
+_MACHINE = ("name", "cpu_model", "cpus", "usable_cpus", "memory_bytes", "hypervisor")
+_SYSTEM = ("system", "kernel", "governor", "turbo", "clocksource", "mitigations", "python")
+
+
+def other_machine(before: HostFacts, after: HostFacts) -> bool:
+    """Whether two runs were made on machines that cannot be taken for one."""
+    return any(getattr(before, name) != getattr(after, name) for name in _MACHINE)
+
+
+def differences(headers: tuple[RunHeader, RunHeader], pairs: Sequence[Pair]) -> list[str]:
+    """Machine, system, cachemark, placement, and the versions of what was compared."""
+    hosts = headers[0].host, headers[1].host
+    found = [_line(name, *(getattr(host, name) for host in hosts)) for name in _MACHINE + _SYSTEM]
+    found.append(_line("cachemark", headers[0].cachemark, headers[1].cachemark))
+    for name in ("server", "worker"):
+        placed = [getattr(header.experiment.placement, name) for header in headers]
+        found.append(_line(f"CPUs of the {name}", placed[0], placed[1]))
+    found.append(_line("CPUs kept awake", *(header.experiment.awake for header in headers)))
+    for pair in pairs:
+        found += _versions(pair)
+    return list(dict.fromkeys(line for line in found if line))
+
+
+def _versions(pair: Pair) -> list[str]:
+    before, after = pair.before[0], pair.after[0]
+    cell = pair.other
+    ours = [_worker(before), _worker(after)]
+    servers = [trial.server.version if trial.server else "" for trial in (before, after)]
+    return [
+        *(_line(f"{what} of {cell.client}", ours[0][what], ours[1][what]) for what in ours[0]),
+        _line(f"wire of {cell.client}", before.wire, after.wire),
+        _line(f"version of {cell.server}", servers[0], servers[1]),
+        *_binaries(before, after),
+    ]
+
+
+def _binaries(before: Outcome, after: Outcome) -> list[str]:
+    """Programs that are not the same file, though versions may say so."""
+    ours, theirs = (_hashes(trial) for trial in (before, after))
+    named = {"server": before.trial.cell.server, "worker": before.trial.cell.client}
+    return [
+        _line(f"binary of {named.get(role, role)}", ours[role], theirs[role])
+        for role in ours.keys() & theirs.keys()
+    ]
+
+
+def _hashes(trial: Outcome) -> dict[str, str]:
+    """The short hashes of each role; of a script by its name."""
+    found: dict[str, set[str]] = {}
+    for binary in trial.binaries:
+        role = binary.role if binary.role != "script" else Path(binary.path).name
+        found.setdefault(role, set()).add(binary.sha256[:12])
+    return {role: " ".join(sorted(hashes)) for role, hashes in sorted(found.items())}
+
+
+def _worker(trial: Outcome) -> dict[str, str]:
+    ready = trial.worker
+    return {
+        "version": ready.library_version if ready else "",
+        "runtime": ready.runtime if ready else "",
+    }
+
+
+def _line(what: str, before: object, after: object) -> str:
+    # What an older cachemark did not note is no difference.
+    known = before not in ("", {}) and after not in ("", {})
+    return f"{what.replace('_', ' ')}: {before} → {after}" if known and before != after else ""

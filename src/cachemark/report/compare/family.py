@@ -1,0 +1,118 @@
+"""Rows of a comparison decided together, and what is to be minded about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from cachemark.analysis.statistics import FIGURES, MOST, Contrast, Figure, decide
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.compare.selection import FIELDS, figures_for, title
+from cachemark.report.compare.value import Row
+
+Contraster = Callable[[Figure, Sequence[Outcome], Sequence[Outcome], float], Contrast]
+_FEW = 5
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two cells that are to be compared, with their valid trials."""
+
+    baseline: Cell
+    other: Cell
+    before: list[Outcome]
+    after: list[Outcome]
+
+
+def decided(
+    pairs: Sequence[Pair], names: Sequence[str], margin_percent: float, contrast: Contraster
+) -> list[Row]:
+    """A row for each pair; all their tests are one family."""
+    margin = margin_percent / 100
+    raw = [
+        [
+            contrast(figure, pair.before, pair.after, margin)
+            for figure in figures_for(names, [*pair.before, *pair.after])
+        ]
+        for pair in pairs
+    ]
+    flat = iter(decide([one for row in raw for one in row], FIGURES, margin))
+    return [
+        Row(baseline=pair.baseline, other=pair.other, contrasts=[next(flat) for _ in row])
+        for pair, row in zip(pairs, raw, strict=True)
+    ]
+
+
+def tests(rows: Sequence[Row]) -> int:
+    """How many tests the family has."""
+    return sum(contrast.p_holm is not None for row in rows for contrast in row.contrasts)
+
+
+def absent(rows: Sequence[Row], *, lost: bool) -> list[tuple[Cell, str]]:
+    """Figures that a row does not have, and why: those that the baseline has alone, or others."""
+    return [
+        (row.other, f"{FIGURES[contrast.figure].title}: {contrast.why}")
+        for row in rows
+        for contrast in row.contrasts
+        if contrast.ratio is None and contrast.lost == lost
+    ]
+
+
+def lines(found: Sequence[tuple[Cell, str]]) -> list[str]:
+    """Cells and reasons, a line for each reason: several cells by what they have in common."""
+    reasons: dict[str, list[Cell]] = {}
+    for cell, reason in found:
+        reasons.setdefault(reason, []).append(cell)
+    return [f"{_several(cells)}: {reason}" for reason, cells in reasons.items()]
+
+
+def _several(cells: list[Cell]) -> str:
+    if len(cells) == 1:
+        return title(cells[0])
+    common = [
+        getattr(cells[0], field)
+        for field in FIELDS
+        if len({getattr(cell, field) for cell in cells}) == 1
+    ]
+    return " · ".join([*common, f"{len(cells)} cells"])
+
+
+def notes(rows: Sequence[Row], pairs: Sequence[Pair], *, paired: bool) -> list[str]:
+    """What to mind: few trials, failures that came or went, what more trials would show."""
+    found: list[str] = []
+    unit = "blocks" if paired else "trials a side"
+    counts = [min(c.counts) for row in rows for c in row.contrasts if c.ratio]
+    if counts and min(counts) < _FEW:
+        found.append(f"{min(counts)} {unit} are few: take {_FEW} or more before you quote any")
+    found += [note for pair in pairs for note in _failures(pair)]
+    unclear = [
+        (contrast.needed, FIGURES[contrast.figure].title, row)
+        for row in rows
+        for contrast in row.contrasts
+        if contrast.answer == "inconclusive" and contrast.ratio
+    ]
+    known = [(needed, what, row) for needed, what, row in unclear if needed]
+    if known:
+        needed, what, row = max(known, key=lambda each: each[0])
+        found.append(
+            f"at this spread about {needed} {unit} would make "
+            f"the interval of {what} of {title(row.other)} as narrow as the margin"
+        )
+    if len(known) < len(unclear):
+        found.append(
+            f"too wide a spread for an answer with {MOST} {unit}: "
+            f"{len(unclear) - len(known)} of the ratios (`cachemark doctor` may say why)"
+        )
+    return found
+
+
+def _failures(pair: Pair) -> list[str]:
+    before, after = _failed(pair.before), _failed(pair.after)
+    if bool(before) == bool(after):
+        return []
+    return [f"failed operations of {title(pair.other)}: {before} → {after}"]
+
+
+def _failed(trials: Sequence[Outcome]) -> int:
+    operations = [op for t in trials if t.measure for op in t.measure.operations.values()]
+    return sum(operation.attempts - operation.ok for operation in operations)

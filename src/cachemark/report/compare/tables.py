@@ -1,0 +1,129 @@
+"""A comparison as plain cells: a table for each figure; the renderers only draw them."""
+
+from __future__ import annotations
+
+from cachemark.analysis.statistics import FIGURES, Contrast, Figure, Interval, Outlook
+from cachemark.model.number_format import interval, size_spread, spread, time_spread
+from cachemark.report.compare.selection import FIELDS
+from cachemark.report.compare.value import Compared, Row
+from cachemark.report.tables import Table
+
+ANSWERS: dict[Outlook, str] = {
+    "better": "better",
+    "worse": "worse",
+    "equivalent": "equivalent",
+    "inconclusive": "no difference shown",
+}
+_ABSENT = "–"
+
+
+def head(compared: Compared) -> list[str]:
+    """What is compared with what, and how."""
+    other = compared.other or "each of the others"
+    method = (
+        "paired by block: Student's t interval of the differences of logs"
+        if compared.paired
+        else "unpaired: Welch's t interval of the difference of logs"
+    )
+    tests = f"{compared.tests} test{'s' if compared.tests != 1 else ''}"
+    return [
+        f"{other} against {compared.baseline}",
+        f"{method}; margin {compared.margin_percent:g} %; {tests}, Holm's correction over all",
+    ]
+
+
+def shared(compared: Compared) -> str:
+    """What all cells have in common, in one line."""
+    fields = _common(compared)
+    return " · ".join(getattr(compared.rows[0].baseline, f) for f in fields) if fields else ""
+
+
+def tables(compared: Compared) -> list[tuple[str, Table]]:
+    """The figure's name and its table, figures in the order of their first appearance."""
+    names = dict.fromkeys(c.figure for row in compared.rows for c in row.contrasts if c.ratio)
+    return [(FIGURES[name].title, _table(compared, FIGURES[name])) for name in names]
+
+
+def _table(compared: Compared, figure: Figure) -> Table:
+    common = _common(compared)
+    rows = [
+        [_label(row, compared, common), *_figures(contrast, contrast.ratio, figure)]
+        for row in compared.rows
+        for contrast in row.contrasts
+        if contrast.figure == figure.name and contrast.ratio
+    ]
+    better = "more is better" if figure.more_is_better else "less is better"
+    return Table(
+        columns=[better, "baseline", "other", "ratio (95 %)", "p", "n", "answer"], rows=rows
+    )
+
+
+def _figures(contrast: Contrast, ratio: Interval, figure: Figure) -> list[str]:
+    p = _ABSENT if contrast.p_holm is None else _p(contrast.p_holm)
+    answer = ANSWERS[contrast.answer]
+    return [
+        value(contrast.baseline, figure),
+        value(contrast.other, figure),
+        interval(ratio, "{:.3f}"),
+        p,
+        "+".join(map(str, dict.fromkeys(contrast.counts))),
+        answer,
+    ]
+
+
+def _p(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"
+
+
+def value(of: Interval | None, figure: Figure) -> str:
+    """A figure with its interval, in the unit that people read."""
+    if of is None:
+        return _ABSENT
+    if figure.unit == "us":
+        return time_spread(_scaled(of, 1e3))
+    return {"ops/s": spread, "ns": time_spread, "bytes": size_spread}[figure.unit](of)
+
+
+def _scaled(of: Interval, factor: float) -> Interval:
+    low, high = (None if part is None else part * factor for part in (of.low, of.high))
+    return Interval(value=of.value * factor, low=low, high=high)
+
+
+def _common(compared: Compared) -> list[str]:
+    """The fields in which all cells, of both sides, are the same."""
+    cells = [cell for row in compared.rows for cell in (row.baseline, row.other)]
+    return [field for field in FIELDS if len({getattr(cell, field) for cell in cells}) == 1]
+
+
+def _label(row: Row, compared: Compared, common: list[str]) -> str:
+    """A row's cell without what all share, and without what the head says already."""
+    parts = [_part(field, row, compared) for field in FIELDS if field not in common]
+    return " · ".join(part for part in parts if part) or "all"
+
+
+def _part(field: str, row: Row, compared: Compared) -> str:
+    before, after = getattr(row.baseline, field), getattr(row.other, field)
+    if before == after:
+        return after
+    if compared.paired and before == compared.baseline:
+        return "" if after == compared.other else after
+    return f"{after} (baseline {before})"
+
+
+def tally(compared: Compared) -> str:
+    """How many of which answer."""
+    answers = [c.answer for row in compared.rows for c in row.contrasts if c.ratio]
+    counts = [(answers.count(answer), text) for answer, text in ANSWERS.items()]
+    told = ", ".join(f"{count} {text}" for count, text in counts if count)
+    lost = f"; {len(compared.lost)} lost" if compared.lost else ""
+    return f"{told or 'nothing compared'}{lost}"
+
+
+def lists(compared: Compared) -> list[tuple[str, list[str]]]:
+    """Heading and lines of what follows the tables."""
+    return [
+        ("Counted before and does not now", compared.lost),
+        ("Not compared", compared.left_out),
+        ("Differs besides", compared.differences),
+        ("Notes", compared.notes),
+    ]

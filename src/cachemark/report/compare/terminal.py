@@ -1,0 +1,38 @@
+"""A comparison as terminal tables."""
+
+from __future__ import annotations
+
+import io
+
+from rich.markup import escape
+
+from cachemark.report.compare.tables import head, lists, shared, tables, tally
+from cachemark.report.compare.value import Compared
+from cachemark.report.console import plain_console
+from cachemark.report.terminal import draw
+
+_WIDTH = 120
+# What a narrow terminal does without, first to go first: the ratio says it.
+_DISPENSABLE = ("p", "n", "baseline", "other")
+
+
+def render(compared: Compared, width: int | None) -> str:
+    """The comparison as text of at most `width` columns."""
+    file = io.StringIO()
+    console = plain_console(file=file, width=width or _WIDTH, no_color=True)
+    for line in [*head(compared), shared(compared)]:
+        if line:
+            console.print(escape(line))
+    for name, table in tables(compared):
+        console.print()
+        console.print(escape(name))
+        console.print(draw(table, console.width, _DISPENSABLE))
+    for heading, lines in lists(compared):
+        if lines:
+            console.print()
+            console.print(f"{heading}:")
+        for line in lines:
+            console.print(escape(line))
+    console.print()
+    console.print(tally(compared))
+    return file.getvalue()

@@ -1,0 +1,98 @@
+"""One run: a client, a server or a load against another, paired by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from cachemark.analysis.statistics import paired
+from cachemark.model.errors import UsageError
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.plan import NO_SERVER
+from cachemark.report.compare.family import Pair, absent, decided, lines, notes, tests
+from cachemark.report.compare.selection import Wanted, by_cell, valid, why_not
+from cachemark.report.compare.value import Compared
+from cachemark.runs.store import RunHeader
+
+# Workloads are not: an operation of one is not an operation of the other.
+_FACTORS = ("client", "server", "load")
+
+
+def within(
+    header: RunHeader,
+    outcomes: Sequence[Outcome],
+    wanted: Wanted,
+    figures: Sequence[str],
+    margin_percent: float,
+) -> Compared:
+    """Every other name against the first one. Raises UsageError when nothing can be paired."""
+    factor = factor_of(wanted)
+    cells = by_cell(outcomes)
+    wanted.check(cells, header.id)
+    baseline, *others = getattr(wanted, factor)
+    pairs: list[Pair] = []
+    lost: list[tuple[Cell, str]] = []
+    left_out: list[tuple[Cell, str]] = []
+    for first in [cell for cell in cells if wanted.has(cell) and getattr(cell, factor) == baseline]:
+        for second in [c for n in others for c in _counterparts(first, factor, n, cells)]:
+            before, after = valid(cells[first]), valid(cells.get(second, []))
+            if before and after:
+                pairs.append(Pair(baseline=first, other=second, before=before, after=after))
+            elif before and second in cells:
+                lost.append((second, why_not(cells[second])))
+            else:
+                cell = second if before else first
+                left_out.append((cell, why_not(cells.get(cell, []))))
+    if not pairs and not lost:
+        raise UsageError(
+            f"{header.id}: no cell of {baseline} can be compared with one of {', '.join(others)}",
+            lines(left_out)[0] if left_out else "",
+        )
+    rows = decided(pairs, figures, margin_percent, paired)
+    return Compared(
+        baseline=baseline,
+        other=others[0] if len(others) == 1 else "",
+        paired=True,
+        margin_percent=margin_percent,
+        tests=tests(rows),
+        rows=rows,
+        lost=lines([*absent(rows, lost=True), *lost]),
+        left_out=lines([*absent(rows, lost=False), *left_out]),
+        notes=notes(rows, pairs, paired=True),
+    )
+
+
+def factor_of(wanted: Wanted) -> str:
+    """What is compared: the only thing of which several were named. Raises UsageError."""
+    several = [name for name in _FACTORS if len(getattr(wanted, name)) > 1]
+    if len(several) == 1:
+        factor = several[0]
+        names = getattr(wanted, factor)
+        if len(set(names)) == len(names):
+            return factor
+        raise UsageError(f"--{factor} {names[0]}: against itself", "name two that differ")
+    if several:
+        raise UsageError(
+            f"--{several[0]} and --{several[1]}: several of both", "vary one, and fix the other"
+        )
+    raise UsageError(
+        "compare what?", "name two runs, or --client A --client B (or --server, or --load)"
+    )
+
+
+def _counterparts(first: Cell, factor: str, name: str, cells: Iterable[Cell]) -> list[Cell]:
+    """The cells that differ from one in the factor alone; at least the one that should be there.
+
+    A cache in the process has no server, and so is compared with a client of each of them.
+    """
+    wanted = msgspec.structs.replace(first, **{factor: name})
+    if factor != "client":
+        return [wanted]
+    found = [
+        cell
+        for cell in cells
+        if (cell.client, cell.workload, cell.load) == (name, first.workload, first.load)
+        and (cell.server == first.server or NO_SERVER in (cell.server, first.server))
+    ]
+    return found or [wanted]

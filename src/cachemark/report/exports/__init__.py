@@ -1,0 +1,1 @@
+"""The forms that other programs read: one form, one file. `registry.py` lists them."""

@@ -1,0 +1,42 @@
+"""The cells in Bencher Metric Format: `throughput` in ops/s, `latency-p50` and `-p99` in ns.
+
+Values are the report's, geometric means over the valid trials; `lower_value` and `upper_value` are
+their 95 % interval, left out where there is none.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.statistics import Interval
+from cachemark.report.exports.series import Part, Series, Source
+
+
+def render(source: Source) -> dict[str, str]:
+    """The document."""
+    document = {
+        _name(series, part): _measures(part) for series in source.series for part in series.parts
+    }
+    return {"bencher.json": msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"}
+
+
+def _name(series: Series, part: Part) -> str:
+    cell = series.cell
+    return f"{cell.workload}/{cell.load}/{cell.server}/{cell.client}/{part.kind}"
+
+
+def _measures(part: Part) -> dict[str, dict[str, float]]:
+    summary = part.summary
+    figures = {
+        "throughput": summary.rate,
+        "latency-p50": summary.p50_ns,
+        "latency-p99": summary.p99_ns,
+    }
+    return {name: _metric(figure) for name, figure in figures.items() if figure}
+
+
+def _metric(of: Interval) -> dict[str, float]:
+    metric = {"value": of.value}
+    if of.low is not None and of.high is not None:
+        metric |= {"lower_value": of.low, "upper_value": of.high}
+    return metric

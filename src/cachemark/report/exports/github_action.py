@@ -1,0 +1,65 @@
+"""The cells for github-action-benchmark, a file for each direction.
+
+`bigger-is-better.json` (tool: customBiggerIsBetter) has ops/s; `smaller-is-better.json`
+(customSmallerIsBetter) has response times and CPU. Values are the report's, geometric means over
+the valid trials; `range` is their 95 % interval.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.statistics import Interval
+from cachemark.report.exports.series import ALL, Part, Series, Source, title
+
+Entry = dict[str, object]
+
+
+def render(source: Source) -> dict[str, str]:
+    """File name → document."""
+    parts = [(series, part) for series in source.series for part in series.parts]
+    bigger = [entry for pair in parts for entry in _bigger(*pair)]
+    smaller = [entry for pair in parts for entry in _smaller(*pair)]
+    return {"bigger-is-better.json": _text(bigger), "smaller-is-better.json": _text(smaller)}
+
+
+def _bigger(series: Series, part: Part) -> list[Entry]:
+    return _entries(series, part, [("rate", "ops/s", 1.0, part.summary.rate)])
+
+
+def _smaller(series: Series, part: Part) -> list[Entry]:
+    figures = [
+        ("p50", "us", 1e3, part.summary.p50_ns),
+        ("p99", "us", 1e3, part.summary.p99_ns),
+    ]
+    if part.kind == ALL:
+        figures += [
+            ("client CPU", "us/op", 1.0, series.summary.client_cpu_us),
+            ("server CPU", "us/op", 1.0, series.summary.server_cpu_us),
+        ]
+    return _entries(series, part, figures)
+
+
+def _entries(
+    series: Series, part: Part, figures: list[tuple[str, str, float, Interval | None]]
+) -> list[Entry]:
+    summary = series.summary
+    versions = f"{summary.library} {summary.library_version}, server {summary.server_version}"
+    entries: list[Entry] = []
+    for what, unit, factor, figure in figures:
+        if figure is None:
+            continue
+        entry: Entry = {
+            "name": f"{title(series.cell)} · {part.kind} {what}",
+            "unit": unit,
+            "value": figure.value / factor,
+            "extra": f"{summary.valid} of {summary.trials} trials valid\n{versions}",
+        }
+        if figure.low is not None and figure.high is not None:
+            entry["range"] = f"{figure.low / factor:.6g} to {figure.high / factor:.6g}"
+        entries.append(entry)
+    return entries
+
+
+def _text(entries: list[Entry]) -> str:
+    return msgspec.json.format(msgspec.json.encode(entries)).decode() + "\n"

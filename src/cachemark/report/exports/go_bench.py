@@ -1,0 +1,77 @@
+"""The trials in Go's benchmark format, a line each, for benchstat.
+
+A name has the cell as `/key=value` parts, so `benchstat -col /client` compares clients, and two
+files two runs; a slash inside a value becomes a colon, other letters that a name may not have are
+percent-encoded. The number after the last dash is callers at the same time. `ns/op` is what it is
+in Go, the window's length for each operation, so it stands only with all kinds together. A
+percentile that a trial has too few operations for is left out of that trial's line.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from cachemark.analysis.statistics import ok, rate, response_ns
+from cachemark.model.protocol import Operation
+from cachemark.report.exports.series import ALL, Part, Series, Source, cpu_ns
+
+_UNITS = {
+    "ops/s": "higher",
+    "p50-ns": "lower",
+    "p99-ns": "lower",
+    "p99.9-ns": "lower",
+    "client-cpu-ns/op": "lower",
+    "server-cpu-ns/op": "lower",
+}
+_PERCENTILES = {"p50-ns": 50.0, "p99-ns": 99.0, "p99.9-ns": 99.9}
+
+
+def render(source: Source) -> dict[str, str]:
+    """The benchmark file."""
+    host = source.header.host
+    lines = [f"# cachemark {source.header.cachemark}, run {source.header.id}"]
+    lines += [f"# left out: {reason}" for reason in source.left_out]
+    lines += ["goos: linux", f"cpu: {host.cpu_model or 'unknown'}"]
+    lines += [f"Unit {unit} better={better}" for unit, better in _UNITS.items()]
+    for series in source.series:
+        for part in series.parts:
+            name = _name(series, part)
+            lines += [
+                _line(name, series, part, number) for number in range(len(series.windows))
+                if part.trials[number]
+            ]  # fmt: skip
+    return {"bench.txt": "\n".join(lines) + "\n"}
+
+
+def _name(series: Series, part: Part) -> str:
+    cell = series.cell
+    parts = {
+        "workload": cell.workload,
+        "load": cell.load,
+        "server": cell.server,
+        "client": cell.client,
+        "op": part.kind,
+    }
+    words = [f"{key}={quote(value.replace('/', ':'), ':=?&,+@')}" for key, value in parts.items()]
+    return f"BenchmarkCachemark/{'/'.join(words)}-{series.callers}"
+
+
+def _line(name: str, series: Series, part: Part, number: int) -> str:
+    operations, window = part.trials[number], series.windows[number]
+    done = sum(operation.ok for operation in operations)
+    values: dict[str, float | None] = {}
+    if part.kind == ALL:
+        values["ns/op"] = window.elapsed_ns / done
+    values["ops/s"] = rate(operations, window.elapsed_ns)
+    values |= _percentiles(operations)
+    if part.kind == ALL:
+        use = series.outcomes[number].server_use
+        client = cpu_ns(window)
+        values["client-cpu-ns/op"] = client / ok(window) if client else None
+        values["server-cpu-ns/op"] = use.cpu_ns / ok(window) if use and use.cpu_ns else None
+    told = "\t".join(f"{value:.6g} {unit}" for unit, value in values.items() if value is not None)
+    return f"{name}\t{done}\t{told}"
+
+
+def _percentiles(operations: list[Operation]) -> dict[str, float | None]:
+    return {unit: response_ns(operations, percent) for unit, percent in _PERCENTILES.items()}

@@ -1,0 +1,89 @@
+"""The trials as Google Benchmark's JSON: each valid trial is a repetition of its cell.
+
+`real_time` is the window's length for each operation, all kinds together, and `cpu_time` the
+client processes' CPU for each; a worker that does not tell its CPU has none. Percentiles are of the
+response time, as counters; one that a trial has too few operations for is left out.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.statistics import ok, rate, response_ns
+from cachemark.host import HostFacts
+from cachemark.model.protocol import Done
+from cachemark.report.exports.series import ALL, Part, Series, Source, cpu_ns
+
+_PERCENTILES = {"p50_ns": 50.0, "p99_ns": 99.0, "p99.9_ns": 99.9}
+
+
+def render(source: Source) -> dict[str, str]:
+    """The document."""
+    entries = [
+        _entry(series, family, index)
+        for family, series in enumerate(source.series)
+        for index in range(len(series.windows))
+    ]
+    document = {"context": _context(source), "benchmarks": entries}
+    return {"benchmark.json": msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"}
+
+
+def _context(source: Source) -> dict[str, object]:
+    host: HostFacts = source.header.host
+    return {
+        "date": source.header.created_at,
+        "host_name": host.name,
+        "executable": source.header.command,
+        "num_cpus": len(host.usable_cpus),
+        "caches": [],
+        "load_avg": [host.load_1min],
+        "library_version": f"cachemark {source.header.cachemark}",
+        "library_build_type": "release",
+        "json_schema_version": 1,
+        "left_out": source.left_out,
+    }
+
+
+def _entry(series: Series, family: int, index: int) -> dict[str, object]:
+    cell, window = series.cell, series.windows[index]
+    name = f"{cell.workload}/{cell.load}/{cell.server}/{cell.client}"
+    entry: dict[str, object] = {
+        "name": name,
+        "family_index": family,
+        "per_family_instance_index": 0,
+        "run_name": name,
+        "run_type": "iteration",
+        "repetitions": len(series.windows),
+        "repetition_index": index,
+        "threads": series.callers,
+        "iterations": ok(window),
+        "real_time": window.elapsed_ns / ok(window),
+        "time_unit": "ns",
+        "items_per_second": rate(list(window.operations.values()), window.elapsed_ns),
+    }
+    client, use = cpu_ns(window), series.outcomes[index].server_use
+    if client:
+        entry["cpu_time"] = client / ok(window)
+    if use and use.cpu_ns:
+        entry["server_cpu_ns"] = use.cpu_ns / ok(window)
+    for part in series.parts:
+        entry |= _counters(part, index)
+    return entry | _counts(window)
+
+
+def _counters(part: Part, index: int) -> dict[str, object]:
+    prefix = "" if part.kind == ALL else f"{part.kind}_"
+    found = {
+        f"{prefix}{name}": response_ns(part.trials[index], percent)
+        for name, percent in _PERCENTILES.items()
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _counts(window: Done) -> dict[str, object]:
+    operations = window.operations.values()
+    return {
+        "hits": sum(operation.hits for operation in operations),
+        "misses": sum(operation.misses for operation in operations),
+        "errors": sum(sum(operation.errors.values()) for operation in operations),
+    }

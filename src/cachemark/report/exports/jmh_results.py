@@ -1,0 +1,117 @@
+"""A run in JMH's terms, for the two forms that JMH has: JSON and text.
+
+A benchmark is `experiment.workload`, its parameters are the cell, a fork is a valid trial with one
+iteration. Mode `thrpt` is ops/s of all kinds together; mode `sample` the response times of a kind.
+
+As in JMH a score is an arithmetic mean, and its error half of a 99.9 % Student's t interval, which
+needs three forks. Unlike JMH, the error of `sample` is over the forks' means: the operations of a
+trial depend on each other, and an interval over them would be far too narrow.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.statistics import least_sample, mean_error, rate
+from cachemark.model.histogram import Histogram
+from cachemark.report.exports.series import Part, Series, Source, responses, whole
+
+CONFIDENCE = 0.999
+PERCENTILES = (0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 100.0)
+NS_PER_UNIT = 1000.0
+
+
+class JmhResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark in one mode; `rates` of a thrpt, `times` of a sample, for each fork."""
+
+    series: Series
+    benchmark: str
+    params: dict[str, str]
+    mode: str
+    unit: str
+    score: float
+    error: float | None
+    count: int
+    rates: list[float] = []
+    times: list[Histogram] = []
+    merged: Histogram | None = None
+
+
+def results(source: Source) -> list[JmhResult]:
+    """All of a run: first what throughput has, then the samples, as JMH lists its modes."""
+    name = source.header.experiment.name
+    rates = [_throughput(name, series) for series in source.series]
+    samples = [_sample(name, series, p) for series in source.series for p in series.parts]
+    return rates + [found for found in samples if found]
+
+
+def _throughput(name: str, series: Series) -> JmhResult:
+    rates = [rate(list(w.operations.values()), w.elapsed_ns) for w in series.windows]
+    return JmhResult(
+        series=series,
+        benchmark=_benchmark(name, series),
+        params=_params(series, series.parts[0]),
+        mode="thrpt",
+        unit="ops/s",
+        score=sum(rates) / len(rates),
+        error=mean_error(rates, CONFIDENCE),
+        count=len(rates),
+        rates=rates,
+    )
+
+
+def _sample(name: str, series: Series, part: Part) -> JmhResult | None:
+    """None where no trial has response times, or one of them has none."""
+    merged = responses(whole(part))
+    times = [found for found in map(responses, part.trials) if found]
+    if merged is None or len(times) < len(part.trials):
+        return None
+    return JmhResult(
+        series=series,
+        benchmark=_benchmark(name, series),
+        params=_params(series, part),
+        mode="sample",
+        unit="us/op",
+        score=merged.mean() / NS_PER_UNIT,
+        error=mean_error([of.mean() / NS_PER_UNIT for of in times], CONFIDENCE),
+        count=merged.count,
+        times=times,
+        merged=merged,
+    )
+
+
+def _benchmark(name: str, series: Series) -> str:
+    """JMH's readers split a name at its last dot, into a class and a method."""
+    return f"{name.replace('.', '_')}.{series.workload.name.replace('.', '_')}"
+
+
+def _params(series: Series, part: Part) -> dict[str, str]:
+    cell = series.cell
+    return {
+        "client": cell.client,
+        "load": cell.load,
+        "operation": part.kind,
+        "server": cell.server,
+    }
+
+
+def percentile(result: JmhResult, percent: float) -> float | None:
+    """A percentile of what a score is the mean of; None where it is not supported.
+
+    Of a few rates, where nothing else makes sense, it is interpolated as JMH does.
+    """
+    if result.merged is None:
+        return _interpolated(sorted(result.rates), percent)
+    if 0 < percent < 100 and result.merged.count < least_sample(percent):
+        return None
+    return result.merged.percentile(percent) / NS_PER_UNIT
+
+
+def _interpolated(values: list[float], percent: float) -> float:
+    position = percent * (len(values) + 1) / 100
+    below = int(position)
+    if below < 1:
+        return values[0]
+    if below >= len(values):
+        return values[-1]
+    return values[below - 1] + (position - below) * (values[below] - values[below - 1])

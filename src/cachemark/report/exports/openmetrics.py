@@ -1,0 +1,141 @@
+"""The run as OpenMetrics text: what the valid trials of each cell came to, all together.
+
+The bounds of the histograms are at 2^n − 1 and 3·2^n − 1 ns, as buckets that were recorded end
+there, so every count is exact; `_sum` has the resolution of the histograms (0.1 %). Quantiles and
+rates are the reader's to compute: `operations` / `measured_seconds` is ops/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+from cachemark.model import histogram
+from cachemark.report.exports.series import Part, Series, Source, cpu_ns, responses, services, whole
+
+_CELL = ("client", "server", "workload", "load")
+# From 1 µs to beyond 60 s; the last bucket of all has no bound.
+_BOUNDS_NS = sorted(factor * 2**n - 1 for n in range(10, 36) for factor in (1, 1.5))
+
+
+def render(source: Source) -> dict[str, str]:
+    """The exposition."""
+    return {"openmetrics.txt": generate_latest(_Run(source)).decode("utf-8")}
+
+
+class _Run(Collector):
+    """What prometheus_client asks for metrics."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def collect(self) -> Iterable[Metric]:
+        yield self._info()
+        yield from self._times()
+        yield from self._counts()
+        yield from self._cells()
+
+    def _info(self) -> Metric:
+        header = self._source.header
+        info = InfoMetricFamily("cachemark_run", "The run")
+        told = {
+            "id": header.id,
+            "created_at": header.created_at,
+            "cachemark": header.cachemark,
+            "experiment": header.experiment.name,
+            "host": header.host.name,
+            "cpu": header.host.cpu_model,
+        }
+        info.add_metric([], told)
+        return info
+
+    def _parts(self) -> Iterator[tuple[list[str], Part]]:
+        """Each kind by itself: all together would count every operation twice in a sum."""
+        for series in self._source.series:
+            for part in series.parts[-len(series.summary.kinds) :]:
+                kind = part.summary.kind or series.summary.kinds[0].kind
+                yield [*_labels(series), kind], part
+
+    def _times(self) -> Iterator[Metric]:
+        texts = {
+            "response": ("complete - intended start", responses),
+            "service": ("complete - actual send", services),
+        }
+        for name, (text, merged) in texts.items():
+            metric = HistogramMetricFamily(
+                f"cachemark_{name}", text, labels=[*_CELL, "operation"], unit="seconds"
+            )
+            for labels, part in self._parts():
+                found = merged(whole(part))
+                if found:
+                    metric.add_metric(labels, _buckets(found), found.mean() * found.count / 1e9)
+            yield metric
+
+    def _counts(self) -> Iterator[Metric]:
+        operations = CounterMetricFamily(
+            "cachemark_operations",
+            "Operations by what came of them; only ok ones were done",
+            labels=[*_CELL, "operation", "result"],
+        )
+        keys = CounterMetricFamily(
+            "cachemark_keys",
+            "Keys of ok operations that were found, or not",
+            labels=[*_CELL, "operation", "found"],
+        )
+        for labels, part in self._parts():
+            of = part.summary
+            wrong = sum(operation.wrong_values for operation in whole(part))
+            for result, count in {"ok": of.ok, **of.errors, "wrong_value": wrong}.items():
+                operations.add_metric([*labels, result], count)
+            keys.add_metric([*labels, "hit"], of.hits)
+            keys.add_metric([*labels, "miss"], of.misses)
+        yield operations
+        yield keys
+
+    def _cells(self) -> Iterator[Metric]:
+        trials = GaugeMetricFamily("cachemark_trials", "Trials", labels=[*_CELL, "valid"])
+        measured = _seconds("cachemark_measured", "Length of the valid trials' windows")
+        client = _seconds("cachemark_client_cpu", "CPU of the client's processes in them")
+        server = _seconds("cachemark_server_cpu", "CPU of the server in them")
+        for series in self._source.series:
+            labels, summary = _labels(series), series.summary
+            trials.add_metric([*labels, "yes"], summary.valid)
+            trials.add_metric([*labels, "no"], summary.trials - summary.valid)
+            measured.add_metric(labels, sum(w.elapsed_ns for w in series.windows) / 1e9)
+            own = [cpu_ns(window) for window in series.windows]
+            if None not in own:
+                client.add_metric(labels, sum(ns or 0 for ns in own) / 1e9)
+            uses = [outcome.server_use for outcome in series.outcomes]
+            if None not in uses:
+                server.add_metric(labels, sum(use.cpu_ns for use in uses if use) / 1e9)
+        yield from (trials, measured, client, server)
+
+
+def _seconds(name: str, text: str) -> CounterMetricFamily:
+    return CounterMetricFamily(name, text, labels=_CELL, unit="seconds")
+
+
+def _labels(series: Series) -> list[str]:
+    cell = series.cell
+    return [cell.client, cell.server, cell.workload, cell.load]
+
+
+def _buckets(of: histogram.Histogram) -> list[tuple[str, float]]:
+    upto = np.cumsum(of.counts)
+    found = [
+        (floatToGoString(bound / 1e9), float(upto[min(index, len(upto) - 1)]))
+        for bound in _BOUNDS_NS
+        for index in [histogram.index_of(int(bound))]
+    ]
+    return [*found, ("+Inf", float(of.count))]

@@ -1,0 +1,43 @@
+"""The forms of other programs: one form = one file, made from a run's series.
+
+A report is for people and is built once; an export is what another program reads, or the shape in
+which somebody else has published, and goes back to the trials and histograms themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cachemark.report.exports import (
+    bencher,
+    github_action,
+    go_bench,
+    google_benchmark,
+    hgrm,
+    hlog,
+    hyperfine,
+    jmh_json,
+    jmh_text,
+    openmetrics,
+    ruby_bench,
+)
+from cachemark.report.exports.series import Source
+from cachemark.report.originals import constcache, pyemc, quickcached
+
+# File name → text; more than one where the form wants a file for each histogram, or direction.
+EXPORTS: dict[str, Callable[[Source], dict[str, str]]] = {
+    "jmh-json": jmh_json.render,
+    "hgrm": hgrm.render,
+    "hlog": hlog.render,
+    "go-bench": go_bench.render,
+    "google-benchmark": google_benchmark.render,
+    "hyperfine": hyperfine.render,
+    "bencher": bencher.render,
+    "github-action": github_action.render,
+    "openmetrics": openmetrics.render,
+    "jmh": jmh_text.render,
+    "ruby-bench": ruby_bench.render,
+    "quickcached": quickcached.render,
+    "emcache": pyemc.render,
+    "constcache": constcache.render,
+}

@@ -1,0 +1,58 @@
+"""The run as Ruby's `Benchmark.bm` prints one: user, system, total and real seconds.
+
+A block for each client, a row for each cell: `client:workload`, then the load and the server where
+there are several. Windows differ in length and in what was done in them, so each row is what
+100,000 operations took: the valid trials' seconds together, divided by their operations. `user` and
+`system` are the client processes', `real` the windows'. A client that does not tell its CPU has no
+row but a line that says so.
+"""
+
+from __future__ import annotations
+
+from cachemark.analysis.statistics import ok
+from cachemark.report.exports.series import Series, Source, cpu_ns
+
+_OPS = 100_000
+_CAPTION = "      user     system      total        real"
+
+
+def render(source: Source) -> dict[str, str]:
+    """The text."""
+    told = [series for series in source.series if all(map(cpu_ns, series.windows))]
+    labels = {id(series): _label(series, source) for series in told}
+    width = max(map(len, labels.values()), default=0)
+    lines = [f"Seconds for {_OPS:,} operations"]
+    for client in dict.fromkeys(series.cell.client for series in told):
+        lines += ["", f"================== {client} ==================", " " * width + _CAPTION]
+        for series in told:
+            if series.cell.client == client:
+                lines.append(labels[id(series)].ljust(width) + row(*_seconds(series)))
+    silent = [series for series in source.series if id(series) not in labels]
+    reasons = [f"{_label(series, source)}: the client tells no CPU" for series in silent]
+    if reasons or source.left_out:
+        lines += ["", "Left out:", *reasons, *source.left_out]
+    return {"benchmark.txt": "\n".join(lines) + "\n"}
+
+
+def row(user: float, system: float, real: float) -> str:
+    """The four columns, in Ruby's own format."""
+    return f" {user:10.6f} {system:10.6f} {user + system:10.6f} ({real:10.6f})"
+
+
+def _label(series: Series, source: Source) -> str:
+    cell, experiment = series.cell, source.header.experiment
+    parts = [cell.client, cell.workload]
+    parts += [cell.load] if len(experiment.loads) > 1 else []
+    parts += [cell.server] if len(experiment.servers) > 1 else []
+    return ":".join(parts)
+
+
+def _seconds(series: Series) -> tuple[float, float, float]:
+    done = sum(map(ok, series.windows))
+    totals = (
+        sum(window.cpu_user_ns for window in series.windows),
+        sum(window.cpu_system_ns for window in series.windows),
+        sum(window.elapsed_ns for window in series.windows),
+    )
+    user, system, real = (total / 1e9 / done * _OPS for total in totals)
+    return user, system, real

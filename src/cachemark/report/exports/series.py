@@ -1,0 +1,152 @@
+"""Outcomes → series: what the exports are made from.
+
+A series is a cell with its valid trials in the order in which they were played. Trials that do
+not count, and cells that have none that does, are in no export: there is no figure to give.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.analysis.statistics import CellSummary, KindSummary, summarise
+from cachemark.model import histogram
+from cachemark.model.experiment import Load, Timing, Workload
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.plan import cells, is_again
+from cachemark.model.protocol import Done, Operation
+from cachemark.runs.store import RunHeader
+
+ALL = "all"
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of operation of a series, or all together; `trials` has the operations of each."""
+
+    kind: str
+    summary: KindSummary
+    trials: list[list[Operation]]
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell and its valid trials; `parts` begins with all operations together."""
+
+    summary: CellSummary
+    outcomes: list[Outcome]
+    windows: list[Done]
+    parts: list[Part]
+
+    @property
+    def cell(self) -> Cell:
+        """What was measured."""
+        return self.summary.cell
+
+    @property
+    def workload(self) -> Workload:
+        """The work, as the run had it."""
+        return self.outcomes[0].workload
+
+    @property
+    def load(self) -> Load:
+        """The load, as the run had it."""
+        return self.outcomes[0].load
+
+    @property
+    def timing(self) -> Timing:
+        """The parts of a trial, as the run had them."""
+        return self.outcomes[0].timing
+
+    @property
+    def callers(self) -> int:
+        """Callers at the same time, those of all processes together."""
+        return self.load.processes * self.load.threads
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A run, as an export sees it; `left_out` says why a cell has no series."""
+
+    header: RunHeader
+    series: list[Series]
+    left_out: list[str]
+
+
+def source(header: RunHeader, outcomes: Sequence[Outcome]) -> Source:
+    """A run's series in the order of the experiment's grid: that of the trials is random.
+
+    A client that was played twice is in it once: its second name is no cell of its own.
+    """
+    grid = {cell: place for place, cell in enumerate(cells(header.experiment))}
+    own = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
+    summaries = sorted(summarise(own), key=lambda found: grid.get(found.cell, len(grid)))
+    ordered = sorted(outcomes, key=lambda outcome: outcome.trial.index)
+    return Source(
+        header=header,
+        series=[_series(summary, ordered) for summary in summaries if summary.total],
+        left_out=[_why(summary) for summary in summaries if not summary.total],
+    )
+
+
+def _series(summary: CellSummary, ordered: Sequence[Outcome]) -> Series:
+    valid = [
+        outcome
+        for outcome in ordered
+        if outcome.trial.cell == summary.cell and outcome.verdict == "VALID" and outcome.measure
+    ]
+    windows = [outcome.measure for outcome in valid if outcome.measure]
+    kinds = [summary.total, *summary.kinds] if len(summary.kinds) > 1 else [summary.total]
+    return Series(
+        summary=summary,
+        outcomes=valid,
+        windows=windows,
+        parts=[_part(kind, windows) for kind in kinds if kind],
+    )
+
+
+def _part(summary: KindSummary, windows: list[Done]) -> Part:
+    wanted = summary.kind
+    return Part(
+        kind=wanted or ALL,
+        summary=summary,
+        trials=[
+            [op for kind, op in window.operations.items() if wanted in ("", kind)]
+            for window in windows
+        ],
+    )
+
+
+def _why(summary: CellSummary) -> str:
+    reasons = [f"{count} trials {reason}" for reason, count in summary.rejected.items()]
+    why = summary.unsupported or "; ".join(reasons) or "no valid trial"
+    return f"{title(summary.cell)}: {' '.join(why.split())}"
+
+
+def title(cell: Cell) -> str:
+    """A cell in one line, for people."""
+    return f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
+
+
+def slug(*words: str) -> str:
+    """A name without spaces, commas and slashes, such as file names and tags need."""
+    return "_".join(re.sub(r"[^A-Za-z0-9._:=?&+-]+", "-", word).strip("-") for word in words)
+
+
+def responses(operations: Sequence[Operation]) -> histogram.Histogram | None:
+    """The response times of some operations together; None where none was kept."""
+    return histogram.together(op.response for op in operations)
+
+
+def services(operations: Sequence[Operation]) -> histogram.Histogram | None:
+    """The service times of some operations together; None where none was kept."""
+    return histogram.together(op.service for op in operations)
+
+
+def whole(part: Part) -> list[Operation]:
+    """The operations of all trials of a part."""
+    return [operation for trial in part.trials for operation in trial]
+
+
+def cpu_ns(window: Done) -> int | None:
+    """What the client's processes spent in a window; None where a worker does not tell."""
+    return window.cpu_user_ns + window.cpu_system_ns or None

@@ -1,0 +1,17 @@
+"""All runs of a store together: the same cell over time, machines and versions."""
+
+from collections.abc import Callable
+
+from cachemark.report.history import csv_file, json_file, markdown, terminal
+from cachemark.report.history.index import Index
+from cachemark.report.history.lookup import Asked, look_up
+from cachemark.report.history.value import Entry, History, Line
+
+RENDERERS: dict[str, Callable[[History, int | None], str]] = {
+    "table": terminal.render,
+    "markdown": markdown.render,
+    "csv": csv_file.render,
+    "json": json_file.render,
+}
+
+__all__ = ["RENDERERS", "Asked", "Entry", "History", "Index", "Line", "look_up"]

@@ -1,0 +1,61 @@
+"""A history as CSV: a line for each cell, run and figure, or for each run."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import msgspec
+
+from cachemark.analysis.statistics import Interval
+from cachemark.report.history.value import Entry, History, Line, RunLine
+
+_CELL = ("client", "server", "workload", "load")
+_ENTRY = (
+    "folder", "created_at", "cachemark", "host", "machine", "library_version", "runtime",
+    "server_version", "trials", "valid", "reason",
+)  # fmt: skip
+COLUMNS = (
+    *_CELL, "work", *_ENTRY, "figure", "value", "low", "high",
+    "ratio", "ratio_low", "ratio_high", "p_holm", "answer",
+)  # fmt: skip
+
+
+def render(history: History, width: int | None) -> str:
+    """The history as CSV text; `width` has no meaning here."""
+    del width
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    if not history.lines:
+        writer.writerow(RunLine.__struct_fields__)
+        writer.writerows(msgspec.structs.astuple(run) for run in history.runs)
+        return out.getvalue()
+    writer.writerow(COLUMNS)
+    for line in history.lines:
+        for entry in line.entries:
+            writer.writerows(_rows(line, entry))
+    return out.getvalue()
+
+
+def _rows(line: Line, entry: Entry) -> list[list[object]]:
+    named = [*(getattr(line.cell, field) for field in _CELL), line.work]
+    told = [getattr(entry, field) for field in _ENTRY]
+    return [
+        [*named, *told, name, *_interval(entry.figures[name]), *_step(entry, name)]
+        for name in line.figures
+    ]
+
+
+def _step(entry: Entry, figure: str) -> list[object]:
+    contrast = entry.contrast
+    if contrast is None or contrast.figure != figure or contrast.ratio is None:
+        return [""] * 5
+    return [*_interval(contrast.ratio), _plain(contrast.p_holm), contrast.answer]
+
+
+def _interval(of: Interval | None) -> list[str]:
+    return [_plain(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"

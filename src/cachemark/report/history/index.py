@@ -1,0 +1,186 @@
+"""The store's index: what the run folders hold, in SQLite, so that a question need not read all.
+
+It is made from the folders alone, and only ever read for what they say: a run that is new or has
+changed is read again, one that is gone is forgotten, and a file that is damaged, or was made by
+another version, is made anew. Where it cannot be written it is kept in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cachemark.analysis.statistics import FIGURES
+from cachemark.model.errors import UsageError
+from cachemark.model.outcome import Outcome
+from cachemark.model.plan import plan
+from cachemark.model.work_identity import fingerprint
+from cachemark.runs.store import Run, open_run, run_names
+
+# A new number where a column, or the meaning of a figure, changes.
+VERSION = 1
+FILE = "index.sqlite"
+_FIGURES = list(FIGURES)
+_PATIENCE_S = 30.0
+
+_RUN = (
+    "folder", "stamp", "created_at", "experiment", "cachemark", "host", "machine",
+    "margin_percent", "planned", "problem",
+)  # fmt: skip
+_TRIAL = (
+    "folder", "trial", "block", "client", "server", "workload", "load", "work", "schedule",
+    "valid", "reason", "library_version", "runtime", "server_version",
+)  # fmt: skip
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+_SCHEMA = f"""
+CREATE TABLE run ({_columns(_RUN)}, PRIMARY KEY (folder));
+CREATE TABLE trial ({_columns([*_TRIAL, *_FIGURES])}, PRIMARY KEY (folder, trial));
+CREATE INDEX by_cell ON trial (client, server, workload, load);
+PRAGMA user_version = {VERSION};
+"""
+
+
+class Index:
+    """An index that is up to date when it has been opened."""
+
+    def __init__(self, root: Path, *, rebuild: bool = False) -> None:
+        self._root = root
+        if not root.is_dir():
+            raise UsageError(f"{root}: no such folder", "make a run: cachemark run quick")
+        if rebuild:
+            _remove(root / FILE)
+        self._connection = self._open()
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[sqlite3.Row]:
+        """What a query finds."""
+        yield from self._connection.execute(query, values)
+
+    def _open(self) -> sqlite3.Connection:
+        path = self._root / FILE
+        for remove in (False, True):
+            if remove:
+                _remove(path)
+            try:
+                return self._fresh(_connect(str(path)))
+            except sqlite3.OperationalError:
+                break  # it cannot be written, or somebody else holds it
+            except sqlite3.DatabaseError:
+                continue
+        return self._fresh(_connect(":memory:"))
+
+    def _fresh(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        try:
+            # One writer at a time, who reads the folders when the others have written.
+            connection.execute("BEGIN IMMEDIATE")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version != VERSION:
+                _make(connection)
+            _refresh(connection, self._root)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _remove(path: Path) -> None:
+    for file in (path, path.with_name(f"{path.name}-journal")):
+        with contextlib.suppress(OSError):
+            file.unlink()
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    """Tables of this version, whatever there was."""
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    for (name,) in names:
+        connection.execute(f'DROP TABLE "{name}"')
+    for statement in _SCHEMA.split(";"):
+        connection.execute(statement)
+
+
+def _refresh(connection: sqlite3.Connection, root: Path) -> None:
+    known = dict(connection.execute("SELECT folder, stamp FROM run").fetchall())
+    found = {name: _stamp(root / name) for name in run_names(root)}
+    for folder in known.keys() | found.keys():
+        if known.get(folder) == found.get(folder):
+            continue
+        connection.execute("DELETE FROM run WHERE folder = ?", (folder,))
+        connection.execute("DELETE FROM trial WHERE folder = ?", (folder,))
+        if folder in found:
+            _add(connection, root, folder, found[folder])
+
+
+def _stamp(folder: Path) -> str:
+    """Changes with every file that a run is read from."""
+    found: list[str] = []
+    for name in ("run.json", "outcomes.jsonl"):
+        with contextlib.suppress(OSError):
+            facts = (folder / name).stat()
+            found.append(f"{name}:{facts.st_size}:{facts.st_mtime_ns}")
+    return " ".join(found)
+
+
+def _add(connection: sqlite3.Connection, root: Path, folder: str, stamp: str) -> None:
+    try:
+        run = open_run(folder, root)
+        rows = [_trial_row(folder, outcome) for outcome in run.outcomes()]
+    except UsageError as error:
+        blank: dict[str, object] = dict.fromkeys(_RUN, "")
+        row = blank | {"folder": folder, "stamp": stamp, "planned": 0, "problem": error.text}
+        _insert(connection, "run", _RUN, [tuple(row[name] for name in _RUN)])
+        return
+    _insert(connection, "run", _RUN, [_run_row(run, folder, stamp)])
+    _insert(connection, "trial", [*_TRIAL, *_FIGURES], rows)
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[tuple[object, ...]],
+) -> None:
+    marks = ", ".join("?" * len(columns))
+    # A trial stands there twice where two processes wrote: the later is the one that counts.
+    connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
+
+
+def _run_row(run: Run, folder: str, stamp: str) -> tuple[object, ...]:
+    header, host = run.header, run.header.host
+    machine = f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs"
+    return (
+        folder, stamp, header.created_at, header.experiment.name, header.cachemark, host.name,
+        machine, header.experiment.margin_percent, len(plan(header.experiment)), "",
+    )  # fmt: skip
+
+
+def _trial_row(folder: str, outcome: Outcome) -> tuple[object, ...]:
+    trial, cell = outcome.trial, outcome.trial.cell
+    valid = outcome.verdict == "VALID" and outcome.measure is not None
+    reason = outcome.reason or "; ".join(outcome.reasons) or outcome.verdict or outcome.state
+    worker, server = outcome.worker, outcome.server
+    return (
+        folder, trial.index, trial.block, cell.client, cell.server, cell.workload, cell.load,
+        fingerprint(outcome), outcome.load.schedule, valid, "" if valid else reason,
+        worker.library_version if worker else "", worker.runtime if worker else "",
+        server.version if server else "",
+        *[figure.of(outcome) if valid else None for figure in FIGURES.values()],
+    )  # fmt: skip

@@ -1,0 +1,202 @@
+"""From the index to lines: the cells that were asked for, run by run, each against the last."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.analysis.statistics import FIGURES, Contrast, decide, geometric, of_values
+from cachemark.model.errors import UsageError
+from cachemark.model.outcome import Cell
+from cachemark.model.plan import is_again
+from cachemark.report.history.index import Index
+from cachemark.report.history.value import Entry, History, Line, RunLine
+
+_FIELDS = ("client", "server", "workload", "load")
+_SEPARATOR = " · "
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cells, of which machines, by which figures; `*` in a name stands for anything.
+
+    A name is a client, or a cell as reports print it: `client · server · workload · load`.
+    """
+
+    names: tuple[str, ...] = ()
+    server: tuple[str, ...] = ()
+    workload: tuple[str, ...] = ()
+    load: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    last: int | None = None
+    margin_percent: float | None = None
+
+    @property
+    def cells(self) -> bool:
+        """Whether cells are meant, and not the list of runs."""
+        return bool(self.names or self.server or self.workload or self.load)
+
+
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry with what its figures are made from."""
+
+    entry: Entry
+    values: dict[str, list[float] | None]
+
+
+def look_up(index: Index, asked: Asked) -> History:
+    """The lines of the cells that were asked for; without any, the runs. Raises UsageError."""
+    if not asked.cells:
+        return History(lines=[], runs=_runs(index, asked))
+    cells = _cells(index, asked)
+    margin = _margin(index) if asked.margin_percent is None else asked.margin_percent
+    found = [line for cell, work in cells for line in _line(index, asked, cell, work)]
+    contrasts = [_steps(line, known, margin / 100) for line, known in found]
+    flat = [contrast for steps in contrasts for contrast in steps if contrast]
+    decided = iter(decide(flat, FIGURES, margin / 100))
+    lines = [
+        msgspec.structs.replace(
+            line,
+            entries=[
+                msgspec.structs.replace(each.entry, contrast=next(decided) if step else None)
+                for each, step in zip(known, steps, strict=True)
+            ],
+        )
+        for (line, known), steps in zip(found, contrasts, strict=True)
+    ]
+    if not lines:
+        raise UsageError("no such cell on such a machine", "cachemark history lists the runs")
+    tests = [entry for line in lines for entry in line.entries if entry.contrast]
+    count = sum(entry.contrast is not None and entry.contrast.p_holm is not None for entry in tests)
+    return History(lines=lines, margin_percent=margin, tests=count, notes=_notes(lines))
+
+
+def _runs(index: Index, asked: Asked) -> list[RunLine]:
+    query = """
+        SELECT run.*, count(trial.trial) AS played, coalesce(sum(trial.valid), 0) AS valid
+        FROM run LEFT JOIN trial USING (folder) GROUP BY run.folder
+        ORDER BY created_at, folder
+    """
+    found = [
+        RunLine(**{field: row[field] for field in RunLine.__struct_fields__})
+        for row in index.rows(query)
+        if _matches(row["host"], asked.host)
+    ]
+    return found[-asked.last :] if asked.last else found
+
+
+def _margin(index: Index) -> float:
+    """The margin of the latest run that can be read."""
+    query = "SELECT margin_percent FROM run WHERE problem = '' ORDER BY created_at DESC LIMIT 1"
+    return next((float(row["margin_percent"]) for row in index.rows(query)), 2.0)
+
+
+def _cells(index: Index, asked: Asked) -> list[tuple[Cell, str]]:
+    """Cells with their work, those that were asked for; each name has to find one."""
+    query = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
+    stored = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(query)]
+    known = [(cell, work) for cell, work in stored if not is_again(cell)]
+    for name in asked.names:
+        if not any(_is(cell, name) for cell, _ in known):
+            clients = sorted({cell.client for cell, _ in known})
+            remedy = f"clients in the store: {', '.join(clients)}" if clients else "it holds none"
+            raise UsageError(f"{name}: no such client or cell in the store", remedy)
+    return [
+        (cell, work)
+        for cell, work in known
+        if (not asked.names or any(_is(cell, name) for name in asked.names))
+        and _matches(cell.server, asked.server)
+        and _matches(cell.workload, asked.workload)
+        and _matches(cell.load, asked.load)
+    ]
+
+
+def _is(cell: Cell, name: str) -> bool:
+    if _SEPARATOR in name:
+        return _matches(_SEPARATOR.join(getattr(cell, field) for field in _FIELDS), (name,))
+    return _matches(cell.client, (name,))
+
+
+def _matches(text: str, names: Sequence[str]) -> bool:
+    """Whether a text is one of some names; none: it is."""
+    patterns = [".*".join(map(re.escape, name.split("*"))) for name in names]
+    return not names or any(re.fullmatch(pattern, text) for pattern in patterns)
+
+
+def _line(index: Index, asked: Asked, cell: Cell, work: str) -> list[tuple[Line, list[_Known]]]:
+    """A cell's line, and the figures of its trials; none where no such machine played it."""
+    query = """
+        SELECT trial.*, run.created_at, run.cachemark, run.host, run.machine
+        FROM trial JOIN run USING (folder)
+        WHERE client = ? AND server = ? AND workload = ? AND load = ? AND work = ?
+        ORDER BY created_at, folder, trial
+    """
+    runs: dict[str, list[sqlite3.Row]] = {}
+    for row in index.rows(query, (*(getattr(cell, field) for field in _FIELDS), work)):
+        if _matches(row["host"], asked.host):
+            runs.setdefault(row["folder"], []).append(row)
+    if not runs:
+        return []
+    closed = next(iter(runs.values()))[0]["schedule"] == "closed"
+    figures = list(asked.figures) or (["rate", "p99"] if closed else ["p50", "p99"])
+    known = [_known(rows, figures) for rows in runs.values()]
+    known = known[-asked.last :] if asked.last else known
+    return [(Line(cell=cell, work=work, figures=figures, entries=[]), known)]
+
+
+def _known(rows: list[sqlite3.Row], figures: list[str]) -> _Known:
+    valid = [row for row in rows if row["valid"]]
+    values = {name: _values(valid, name) for name in figures}
+    # What never began has no versions.
+    told = next((row for row in rows if row["library_version"]), rows[0])
+    served = next((row for row in rows if row["server_version"]), rows[0])
+    entry = Entry(
+        folder=told["folder"],
+        created_at=told["created_at"],
+        cachemark=told["cachemark"],
+        host=told["host"],
+        machine=told["machine"],
+        library_version=told["library_version"],
+        runtime=told["runtime"],
+        server_version=served["server_version"],
+        trials=len(rows),
+        valid=len(valid),
+        reason=next((row["reason"] for row in rows if row["reason"]), ""),
+        figures={name: geometric(found) if found else None for name, found in values.items()},
+    )
+    return _Known(entry=entry, values=values)
+
+
+def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
+    """A figure of each valid trial; None where one does not have it, as in statistics.figures."""
+    found = [float(row[name]) for row in valid if row[name]]
+    return found if found and len(found) == len(valid) else None
+
+
+def _steps(line: Line, known: list[_Known], margin: float) -> list[Contrast | None]:
+    """Each entry against the last one before it that its machine made, by the first figure."""
+    first = line.figures[0]
+    before: dict[tuple[str, str], list[float]] = {}
+    steps: list[Contrast | None] = []
+    for each in known:
+        machine = each.entry.host, each.entry.machine
+        values = each.values[first]
+        former = before.get(machine)
+        steps.append(of_values(first, former, values, margin) if former and values else None)
+        if values:
+            before[machine] = values
+    return steps
+
+
+def _notes(lines: list[Line]) -> list[str]:
+    notes: list[str] = []
+    names = [line.cell for line in lines]
+    if len(set(names)) < len(names):
+        notes.append("cells of one name stand there twice where their work is not the same")
+    machines = {(e.host, e.machine) for line in lines for e in line.entries}
+    if len(machines) > 1:
+        notes.append("each run is compared with the one before it on the same machine")
+    return notes

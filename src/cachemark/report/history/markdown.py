@@ -1,0 +1,17 @@
+"""A history as Markdown."""
+
+from __future__ import annotations
+
+from cachemark.report.history.tables import notes, tables
+from cachemark.report.history.value import History
+from cachemark.report.markdown import draw
+
+
+def render(history: History, width: int | None) -> str:
+    """The history as a Markdown document; `width` has no meaning here."""
+    del width
+    lines = ["# History"]
+    for title, table in tables(history):
+        lines += ["", *([f"## {title}", ""] if title else []), *draw(table)]
+    lines += ["", *[f"- {note}" for note in notes(history)]]
+    return "\n".join(lines) + "\n"

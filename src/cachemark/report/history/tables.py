@@ -1,0 +1,82 @@
+"""A history as plain cells: a table for each line, or one of the runs; renderers only draw them."""
+
+from __future__ import annotations
+
+from cachemark.analysis.statistics import FIGURES
+from cachemark.model.number_format import interval
+from cachemark.report.compare.tables import ANSWERS, value
+from cachemark.report.history.value import Entry, History, Line, RunLine
+from cachemark.report.tables import Table
+
+_ABSENT = "–"
+
+
+def tables(history: History) -> list[tuple[str, Table]]:
+    """Title and table of each part."""
+    if not history.lines:
+        return [("", _runs(history.runs))] if history.runs else []
+    names = [line.cell for line in history.lines]
+    return [(_title(line, names.count(line.cell) > 1), _table(line)) for line in history.lines]
+
+
+def notes(history: History) -> list[str]:
+    """What to mind."""
+    if not history.lines:
+        return ["cachemark history CLIENT shows its cells over time"] if history.runs else []
+    tests = f"{history.tests} test{'s' if history.tests != 1 else ''}"
+    method = (
+        f"against the run before: Welch's interval on logs; margin {history.margin_percent:g} %; "
+        f"{tests}, Holm's correction over all"
+    )
+    return [method, *history.notes] if history.tests else history.notes
+
+
+def _runs(runs: list[RunLine]) -> Table:
+    columns = ["run", "made", "experiment", "host", "cachemark", "valid", "played", "planned"]
+    return Table(columns=columns, rows=[_run(run) for run in runs])
+
+
+def _run(run: RunLine) -> list[str]:
+    if run.problem:
+        return [run.folder, f"cannot be read: {run.problem}", *[""] * 6]
+    counts = [str(run.valid), str(run.played), str(run.planned)]
+    return [run.folder, _day(run.created_at), run.experiment, run.host, run.cachemark, *counts]
+
+
+def _title(line: Line, ambiguous: bool) -> str:
+    cell = line.cell
+    name = f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
+    return f"{name} (work {line.work})" if ambiguous else name
+
+
+def _table(line: Line) -> Table:
+    titles = [FIGURES[name].title for name in line.figures]
+    columns = ["run", "made", "host", "cachemark", "library", "runtime", "server", "valid"]
+    rows = [_entry(entry, line.figures) for entry in line.entries]
+    return Table(columns=[*columns, *titles, "against before", "answer"], rows=rows)
+
+
+def _entry(entry: Entry, figures: list[str]) -> list[str]:
+    contrast = entry.contrast
+    ratio = contrast.ratio if contrast else None
+    answer = (
+        ANSWERS[contrast.answer] if contrast and ratio else entry.reason if not entry.valid else ""
+    )
+    return [
+        entry.folder,
+        _day(entry.created_at),
+        entry.host,
+        entry.cachemark,
+        entry.library_version or _ABSENT,
+        entry.runtime or _ABSENT,
+        entry.server_version or _ABSENT,
+        f"{entry.valid}/{entry.trials}",
+        *[value(entry.figures[name], FIGURES[name]) for name in figures],
+        interval(ratio, "{:.3f}") if ratio else _ABSENT,
+        " ".join(answer.split()),
+    ]
+
+
+def _day(created_at: str) -> str:
+    """Such as 2026-03-01 10:00, in UTC as it was written."""
+    return created_at[:16].replace("T", " ")

@@ -1,0 +1,62 @@
+"""What a history says, before it has a form."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.statistics import Contrast, Interval
+from cachemark.model.outcome import Cell
+
+
+class RunLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of the store; `problem` says why it cannot be read, if it cannot."""
+
+    folder: str
+    created_at: str = ""
+    experiment: str = ""
+    cachemark: str = ""
+    host: str = ""
+    planned: int = 0
+    played: int = 0
+    valid: int = 0
+    problem: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell in one run: versions, and the figures of its valid trials.
+
+    `contrast` is against the entry before it on the same machine, in the first of the figures.
+    """
+
+    folder: str
+    created_at: str
+    cachemark: str
+    host: str
+    machine: str
+    library_version: str
+    runtime: str
+    server_version: str
+    trials: int
+    valid: int
+    reason: str
+    figures: dict[str, Interval | None]
+    contrast: Contrast | None = None
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell over time; `work` tells cells apart whose names are the same and whose work is not."""
+
+    cell: Cell
+    work: str
+    figures: list[str]
+    entries: list[Entry]
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines of cells, or, where none was asked for, the runs."""
+
+    lines: list[Line]
+    runs: list[RunLine] = []
+    margin_percent: float = 0.0
+    tests: int = 0
+    notes: list[str] = []

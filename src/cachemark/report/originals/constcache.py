@@ -1,0 +1,87 @@
+"""The run as constcache's test results: a grid of concurrency by store, with time and memory.
+
+A grid for each workload, a row for each number of callers at the same time (of several loads with
+the same number, each has a row of its own), a pair of columns for each client and server. Time is
+in seconds, wall clock, for 10,000 operations of each caller: the valid trials' windows together,
+scaled by the operations done in them. Memory is the server's resident size after the window in MB
+(10⁶ bytes), the mean of the trials; a cache in the client's process and a remote server have none.
+
+The original's time is the sum over its processes, so it grows with their number even where each is
+as fast as one alone; multiply by the concurrency to compare.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from cachemark.analysis.statistics import ok
+from cachemark.report.exports.series import Series, Source
+
+_OPS_EACH = 10_000
+_TIME, _MEMORY = ("Time-consuming", "(s)"), ("Memory", "(M)")
+
+
+def render(source: Source) -> dict[str, str]:
+    """The text."""
+    lines = [
+        "Time: wall clock for 10,000 operations of each caller; the original has the sum of its "
+        "processes' times.",
+        "Memory: the server's resident size after the window.",
+    ]
+    for workload in dict.fromkeys(series.cell.workload for series in source.series):
+        members = [series for series in source.series if series.cell.workload == workload]
+        lines += ["", f"{workload}, values of {members[0].workload.values.size} bytes", ""]
+        lines += grid(members)
+    if source.left_out:
+        lines += ["", "Left out:", *source.left_out]
+    return {"constcache.txt": "\n".join(lines) + "\n"}
+
+
+def grid(members: list[Series]) -> list[str]:
+    """One grid; a cell of it that was not measured is empty."""
+    stores = list(dict.fromkeys(_store(series) for series in members))
+    loads = sorted({(series.callers, series.cell.load) for series in members})
+    twice = len({callers for callers, _ in loads}) < len(loads)
+    found = {(series.cell.load, _store(series)): series for series in members}
+    body = [
+        [
+            f"{callers} {load}" if twice else str(callers),
+            *[text for store in stores for text in _figures(found.get((load, store)))],
+        ]
+        for callers, load in loads
+    ]
+    head = [["concurrency", *[text for _ in stores for text in (_TIME[0], _MEMORY[0])]]]
+    units = [["value", *[text for _ in stores for text in (_TIME[1], _MEMORY[1])]]]
+    widths = [max(len(row[at]) for row in head + units + body) for at in range(len(head[0]))]
+    for number, store in enumerate(stores):
+        # A name wider than its pair of columns widens the first of them.
+        first = 1 + 2 * number
+        widths[first] += max(0, len(store) - widths[first] - widths[first + 1] - 1)
+    pairs = [widths[1 + 2 * n] + widths[2 + 2 * n] + 1 for n in range(len(stores))]
+    rule = " " + "-" * (sum(widths) + len(widths) + 1)
+    top = _row(["", *stores], [widths[0], *pairs])
+    lines = [rule, top, rule, _row(head[0], widths), _row(units[0], widths), rule]
+    for row in body:
+        lines += [_row(row, widths), rule]
+    return lines
+
+
+def _row(cells: list[str], widths: list[int]) -> str:
+    return "|" + "|".join(c.center(w) for c, w in zip(cells, widths, strict=True)) + "|"
+
+
+def _store(series: Series) -> str:
+    cell = series.cell
+    return f"{cell.client} @ {cell.server}"
+
+
+def _figures(series: Series | None) -> tuple[str, str]:
+    if series is None:
+        return "", ""
+    done = sum(map(ok, series.windows))
+    elapsed_s = sum(window.elapsed_ns for window in series.windows) / 1e9
+    seconds = elapsed_s / done * _OPS_EACH * series.callers
+    uses = [outcome.server_use for outcome in series.outcomes]
+    known = [use.rss_after_bytes for use in uses if use and use.rss_after_bytes]
+    memory = statistics.fmean(known) / 1e6 if len(known) == len(uses) else None
+    return f"{seconds:.4g}", "" if memory is None else f"{memory:.4g}"

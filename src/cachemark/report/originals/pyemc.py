@@ -1,0 +1,146 @@
+"""The run as emcache's Python suite published one: Markdown tables of rates, fills and memory.
+
+A row for each workload and load, a column for each server and client; where a client was played on
+several servers the best of them is bold. A rate is what the valid trials did together over their
+time together, to the reply that ends the last operation: the original ended its clock at the last
+send where there is no reply, and timed nothing but the sends of a fill. `mb` is 2²⁰ bytes, as
+there. Memory: key and value bytes of a fill, the server's own `bytes`, and its resident size, means
+of the trials; what a server does not tell is a dash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from cachemark.model.outcome import Outcome
+from cachemark.model.protocol import Done
+from cachemark.report.exports.series import Series, Source
+from cachemark.report.markdown import draw
+from cachemark.report.tables import Table
+
+_MB = 2**20
+_ABSENT = "–"
+
+
+def render(source: Source) -> dict[str, str]:
+    """The Markdown."""
+    header = source.header
+    fills = [series for series in source.series if series.workload.fill_percent is not None]
+    others = [series for series in source.series if series.workload.fill_percent is None]
+    lines = [
+        f"# {header.experiment.name}",
+        "",
+        f"cachemark {header.cachemark}, run {header.id}. Rates: by the time to the last reply.",
+    ]
+    if others:
+        lines += ["", "## Rates", "", *_grid(others, "Test", _test, _rate_text)]
+    if fills:
+        lines += ["", "## Fill cache to a certain percentage", ""]
+        lines += _grid(fills, "Task", _task, _fill_text)
+        lines += ["", "## Memory efficiency", "", *_memory(fills)]
+    if source.left_out:
+        lines += ["", "Left out:", "", *[f"- {reason}" for reason in source.left_out]]
+    return {"emcache.md": "\n".join(lines) + "\n"}
+
+
+def _grid(
+    members: Sequence[Series],
+    head: str,
+    name: Callable[[Series, bool], str],
+    text: Callable[[Series], str],
+) -> list[str]:
+    """Rows of workloads and loads, columns of servers and clients."""
+    columns = list(dict.fromkeys(_column(series) for series in members))
+    loads = len({series.cell.load for series in members}) > 1
+    rows: dict[tuple[str, str], dict[str, Series]] = {}
+    for series in members:
+        key = series.cell.workload, series.cell.load
+        rows.setdefault(key, {})[_column(series)] = series
+    body = [
+        [name(next(iter(row.values())), loads), *[_cell(row, at, text) for at in columns]]
+        for row in rows.values()
+    ]
+    return draw(Table(columns=[head, *columns], rows=body))
+
+
+def _column(series: Series) -> str:
+    return f"{series.cell.server}/{series.cell.client}"
+
+
+def _cell(row: dict[str, Series], column: str, text: Callable[[Series], str]) -> str:
+    series = row.get(column)
+    if series is None:
+        return _ABSENT
+    rivals = [other for other in row.values() if other.cell.client == series.cell.client]
+    best = len(rivals) > 1 and max(rivals, key=_rate) is series
+    return f"**{text(series)}**" if best else text(series)
+
+
+def _test(series: Series, loads: bool) -> str:
+    workload = series.workload
+    count = f"{workload.ops:,}x " if workload.ops else ""
+    return f"{count}{workload.name}" + (f", {series.cell.load}" if loads else "")
+
+
+def _task(series: Series, loads: bool) -> str:
+    load = f", {series.cell.load}" if loads else ""
+    return f"Fill cache to {series.workload.fill_percent:g}%{load}"
+
+
+def _rate(series: Series) -> float:
+    """Operations per second, or keys in batches."""
+    keys = series.workload.fill_percent is not None
+    return _per_s(series, _keys if keys else _ok)
+
+
+def _per_s(series: Series, count: Callable[[Done], int]) -> float:
+    elapsed_s = sum(window.elapsed_ns for window in series.windows) / 1e9
+    return sum(map(count, series.windows)) / elapsed_s
+
+
+def _ok(window: Done) -> int:
+    return sum(operation.ok for operation in window.operations.values())
+
+
+def _keys(window: Done) -> int:
+    return sum(operation.keys for operation in window.operations.values())
+
+
+def _user_bytes(window: Done) -> int:
+    return sum(op.key_bytes + op.value_bytes for op in window.operations.values())
+
+
+def _rate_text(series: Series) -> str:
+    thousands = _rate(series) / 1e3
+    return f"{thousands:.0f}k/s" if thousands >= 10 else f"{thousands:.2g}k/s"
+
+
+def _fill_text(series: Series) -> str:
+    return f"{_rate_text(series)} - {_per_s(series, _user_bytes) / _MB:.0f}mb/s"
+
+
+def _memory(fills: Sequence[Series]) -> list[str]:
+    columns = ["Server", "User stored size", "bytes stat", "process resident size"]
+    rows = [
+        [server, *_sizes([o for s in fills if s.cell.server == server for o in s.outcomes])]
+        for server in dict.fromkeys(series.cell.server for series in fills)
+    ]
+    return draw(Table(columns=columns, rows=rows))
+
+
+def _sizes(trials: Sequence[Outcome]) -> list[str]:
+    user = fmean(_user_bytes(trial.measure) for trial in trials if trial.measure)
+    told = [trial.stats_after.get("bytes", "") for trial in trials]
+    held = [float(text) for text in told if text.isdigit()]
+    resident = [float(t.server_use.rss_after_bytes) for t in trials if t.server_use]
+    parts = [
+        _part(user, values) if len(values) == len(trials) else _ABSENT
+        for values in (held, resident)
+    ]
+    return [f"{user / _MB:.4g}mb", *parts]
+
+
+def _part(user: float, values: Sequence[float]) -> str:
+    whole = fmean(values)
+    return f"{whole / _MB:.4g}mb ({100 * user / whole:.0f}% eff.)" if whole else _ABSENT

@@ -1,0 +1,109 @@
+"""The run as QuickCached's wiki shows its load test: Markdown tables, a row for each trial.
+
+A table for each server, workload, wire and client; in it a row for each valid trial, the loads in
+the order of the run. Threads: callers at the same time. No. of Txn: transactions done in the
+window; a transaction is one pass of a sequence, one of each kind where all of the first are done
+before the second (as QuickCached does set, get and delete), else one operation. Timeout: how many
+operations timed out. Avg Time: the window's length divided by its transactions, so it is an
+inverse throughput and no latency, here as there.
+
+The original's mean goes over all numbers of threads; here each has its own, as such a mean says
+nothing.
+"""
+
+from __future__ import annotations
+
+from cachemark.analysis.statistics import ok
+from cachemark.model.experiment import Workload
+from cachemark.report.exports.series import Series, Source
+
+_COLUMNS = ("Threads", "No. of Txn", "Timeout", "Client", "Avg Time (ms)")
+
+
+def render(source: Source) -> dict[str, str]:
+    """The Markdown."""
+    header = source.header
+    lines = [
+        f"# {header.experiment.name}",
+        "",
+        f"Server and client on {header.host.cpu_model or 'an unknown CPU'}, {header.host.system}; "
+        f"cachemark {header.cachemark}, run {header.id}.",
+        "",
+        "Avg Time is the length of the window divided by its transactions: an inverse throughput, "
+        "not a latency.",
+    ]
+    tables: dict[tuple[str, ...], list[Series]] = {}
+    for series in source.series:
+        cell = series.cell
+        key = (cell.server, cell.workload, series.load.wire, cell.client)
+        tables.setdefault(key, []).append(series)
+    shown: tuple[str, ...] = ()
+    for key, members in tables.items():
+        if key[:3] != shown:
+            shown = key[:3]
+            lines += ["", f"**{_title(members[0])}**"]
+        lines += ["", *_table(members), "", *_means(members)]
+    if source.left_out:
+        lines += ["", "Left out:", "", *[f"- {reason}" for reason in source.left_out]]
+    return {"quickcached.md": "\n".join(lines) + "\n"}
+
+
+def _title(series: Series) -> str:
+    version, wire = series.summary.server_version, series.load.wire
+    kind = f"{wire} mode" if wire != "own" else "its own mode"
+    server = f"{series.cell.server} {version}".strip()
+    each = ops_per_txn(series.workload)
+    return (
+        f"{series.workload.name} with server {server}. Client in {kind}. "
+        f"A transaction is {each} operation{'s' if each > 1 else ''}"
+    )
+
+
+def _table(members: list[Series]) -> list[str]:
+    rows = [
+        (
+            str(series.callers),
+            f"{ok(window) / ops_per_txn(series.workload):.0f}",
+            str(sum(op.errors.get("timeout", 0) for op in window.operations.values())),
+            series.cell.client,
+            f"{_time_ms(series, window.elapsed_ns, ok(window)):.4g}",
+        )
+        for series in members
+        for window in series.windows
+    ]
+    bold = [f"**{column}**" for column in _COLUMNS]
+    widths = [max(len(row[at]) for row in [bold, *rows]) for at in range(len(_COLUMNS))]
+    rule = "|" + "|".join(":" + "-" * (width + 1) for width in widths) + "|"
+    return [_row(bold, widths), rule, *[_row(row, widths) for row in rows]]
+
+
+def _row(cells: list[str] | tuple[str, ...], widths: list[int]) -> str:
+    return "| " + " | ".join(c.ljust(width) for c, width in zip(cells, widths, strict=True)) + " |"
+
+
+def _means(members: list[Series]) -> list[str]:
+    """Of each load: the windows together, divided by what was done in them together."""
+    lines = ["```"]
+    for series in members:
+        elapsed_ns = sum(window.elapsed_ns for window in series.windows)
+        done = sum(map(ok, series.windows))
+        threads = f"{series.callers} thread{'s' if series.callers > 1 else ''}"
+        of = f" ({series.load.name}, {threads})" if len(members) > 1 else ""
+        each = _time_ms(series, elapsed_ns, done)
+        lines += [
+            f"Avg Time per Txn{of}: {each:.4g} ms",
+            f"Avg Time per Operation{of}: {elapsed_ns / done / 1e6:.4g} ms",
+        ]
+    return [*lines, "```"]
+
+
+def _time_ms(series: Series, elapsed_ns: int, done: int) -> float:
+    return elapsed_ns / 1e6 / done * ops_per_txn(series.workload)
+
+
+def ops_per_txn(workload: Workload) -> int:
+    """Operations in one transaction of a workload."""
+    if workload.sequence:
+        return len(workload.sequence)
+    weights = set(workload.mix.values())
+    return len(workload.mix) if workload.order == "phases" and len(weights) == 1 else 1

@@ -1,0 +1,61 @@
+"""Groups of a report that differ in their server only, and so belong side by side."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.model.plan import NO_SERVER
+from cachemark.report.plots.ranking import figure
+from cachemark.report.plots.value import slug
+from cachemark.report.value import Group, Report
+
+# A bar shorter than this part of its axis is a sliver: thinner than the line of its own interval.
+_SLIVER = 1 / 50
+
+
+class SameWork(msgspec.Struct, frozen=True, kw_only=True):
+    """The groups of one workload and load; `apart` where they are caches in the process alone."""
+
+    groups: list[Group]
+    apart: bool = False
+
+    @property
+    def title(self) -> str:
+        """Such as `get · 1-thread`."""
+        first = self.groups[0]
+        return f"{first.workload} · {first.load}" + (" · in the process" if self.apart else "")
+
+    def name(self, plot: str) -> str:
+        """The name of a plot's file, one for each in a report."""
+        first = self.groups[0]
+        return slug(plot, first.workload, first.load, *(["in-process"] if self.apart else []))
+
+
+def same_work(report: Report) -> list[SameWork]:
+    """All groups, in the order of the experiment.
+
+    Caches in the process stand beside those across the network, unless that leaves slivers of the
+    latter: then they have an axis of their own.
+    """
+    experiment = report.header.experiment
+    workloads = [workload.name for workload in experiment.workloads]
+    loads = [load.name for load in experiment.loads]
+    together: dict[tuple[int, int], list[Group]] = {}
+    for group in report.groups:
+        key = (workloads.index(group.workload), loads.index(group.load))
+        together.setdefault(key, []).append(group)
+    return [work for key in sorted(together) for work in _split(together[key])]
+
+
+def _split(groups: list[Group]) -> list[SameWork]:
+    near = [group for group in groups if group.server == NO_SERVER]
+    far = [group for group in groups if group.server != NO_SERVER]
+    rates = groups[0].metric == "rate"
+    if far and rates and _highest(far) < _SLIVER * _highest(near):
+        return [SameWork(groups=far), SameWork(groups=near, apart=True)]
+    return [SameWork(groups=groups)]
+
+
+def _highest(groups: list[Group]) -> float:
+    found = [figure(row, group.metric) for group in groups for row in group.rows]
+    return max((of.value for of in found if of), default=0.0)

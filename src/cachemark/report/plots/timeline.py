@@ -1,0 +1,128 @@
+"""What happened in the course of the measured window, second by second: throughput and memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from cachemark.model.number_format import number, size
+from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL
+from cachemark.report.plots.lines import MOST, Line, Mark, lines
+from cachemark.report.plots.value import Plot, Spec, slug
+from cachemark.report.tables import Table, title
+from cachemark.report.value import Group, Moment, TrialRow
+
+_Take = Callable[[Moment], float | None]
+# Memory that holds still is told by the figure after the window.
+_TELLING_GROWTH = 1.1
+
+
+def rate(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
+    """Operations per second as the window went on; None where windows were too short for it."""
+    if group.metric != "rate":
+        return None
+    return _plot(
+        group,
+        _lines(group, trials, lambda moment: moment.ops_per_s, number, "ops/s"),
+        width,
+        name="course",
+        heading="Throughput, second by second",
+        unit="operations per second",
+        labels=SI_LABEL,
+        write=number,
+    )
+
+
+def memory(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
+    """The server's memory as the window went on; None where it did not grow, or is not known."""
+    found = _lines(group, trials, lambda moment: moment.server_rss_bytes, size, "resident")
+    grown = [line for line in found if line.marks[-1].y > _TELLING_GROWTH * line.marks[0].y]
+    return _plot(
+        group,
+        found if grown else [],
+        width,
+        name="course-memory",
+        heading="Server memory, second by second",
+        unit="server's resident memory",
+        labels=MEMORY_LABEL,
+        write=size,
+    )
+
+
+def _plot(
+    group: Group,
+    found: list[Line],
+    width: int,
+    *,
+    name: str,
+    heading: str,
+    unit: str,
+    labels: str,
+    write: Callable[[float], str],
+) -> Plot | None:
+    if not found:
+        return None
+    last = max(line.marks[-1].x for line in found)
+    told = "; ".join(
+        f"{line.who} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in found
+    )
+    return Plot(
+        name=slug(name, group.workload, group.load, group.server),
+        title=heading,
+        caption="Geometric mean of the valid trials, from what the workers and the kernel told "
+        "about once a second." + (f" Named are the first {MOST}." if len(found) > MOST else ""),
+        alt=f"Line chart of {unit} in the course of the window: {told}.",
+        spec=lines(found, width, 260, x=_axis(last), y_title=unit, y_labels=labels),
+        place=title(group),
+        table=_table(found, write),
+    )
+
+
+def _lines(
+    group: Group,
+    trials: Sequence[TrialRow],
+    take: _Take,
+    write: Callable[[float], str],
+    unit: str,
+) -> list[Line]:
+    """A line for each client that has two points or more, fastest first."""
+    found: list[Line] = []
+    for row in group.rows:
+        client = row.summary.cell.client
+        courses = [t.course for t in trials if t.cell.client == client and t.is_of(group)]
+        marks = [
+            Mark(x=x, y=y, about=f"{client} at {x:.0f} s: {write(y)} {unit}")
+            for x, y in _means([course for course in courses if course], take)
+        ]
+        if len(marks) > 1:
+            found.append(Line(who=client, marks=marks))
+    return found
+
+
+def _means(courses: list[list[Moment]], take: _Take) -> list[tuple[float, float]]:
+    """Second and geometric mean of each moment that all trials have."""
+    means: list[tuple[float, float]] = []
+    for moments in zip(*courses, strict=False):
+        values = [value for moment in moments if (value := take(moment))]
+        if len(values) == len(moments):
+            mean = math.exp(sum(map(math.log, values)) / len(values))
+            means.append((moments[0].second, mean))
+    return means
+
+
+def _axis(last: float) -> Spec:
+    return {
+        "type": "quantitative",
+        "scale": {"domain": [0, last * 1.02], "nice": False},
+        "axis": {"title": "seconds since the window began", "tickMinStep": 1, "tickCount": 6},
+    }
+
+
+def _table(found: list[Line], write: Callable[[float], str]) -> Table:
+    seconds = sorted({mark.x for line in found for mark in line.marks})
+    figures = [{mark.x: write(mark.y) for mark in line.marks} for line in found]
+    rows = [
+        [line.who, *[of.get(second, "–") for second in seconds]]
+        for line, of in zip(found, figures, strict=True)
+    ]
+    return Table(columns=["client", *[f"{second:.0f} s" for second in seconds]], rows=rows)

@@ -1,0 +1,70 @@
+"""What the workers' own loops cost, beside the libraries that they drive.
+
+The client `null` of a runtime does nothing, so that its CPU time per operation is the loop's own.
+"""
+
+from __future__ import annotations
+
+from cachemark.analysis.statistics import CellSummary
+from cachemark.model.experiment import Experiment
+from cachemark.model.plan import NO_SERVER, loads_alike, workload_of
+from cachemark.report.value import Section
+
+_NULL = "null"
+# Above this part of the fastest client the loop would tell in the comparison.
+_LIMIT_PERCENT = 5.0
+
+
+def is_loop(client: str) -> bool:
+    """Whether a client is the loop by itself: a yardstick, no choice."""
+    return client.partition("?")[0].partition("/")[2] == _NULL
+
+
+def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Section]:
+    """A row for each runtime, workload and load that was played with `null`; none: no section."""
+    rows = [
+        _row(summary, summaries, experiment)
+        for summary in summaries
+        if is_loop(summary.cell.client)
+    ]
+    found = [row for row in rows if row]
+    if not found:
+        return []
+    return [
+        Section(
+            title="The workers' own loops",
+            topic="loops",
+            columns=["runtime", "workload", "load", "loop CPU/op", "fastest client",
+                     "its CPU/op", "loop's part"],
+            rows=found,
+            notes=[
+                f"a loop above {_LIMIT_PERCENT:g} % of its fastest client is marked !: it would "
+                "tell in comparisons between languages",
+            ],
+        )
+    ]  # fmt: skip
+
+
+def _row(null: CellSummary, summaries: list[CellSummary], experiment: Experiment) -> list[str]:
+    cell, loop = null.cell, null.client_cpu_us
+    if loop is None:
+        return []
+    runtime = cell.client.partition("/")[0]
+    loads = loads_alike(experiment, workload_of(experiment, cell), cell.load)
+    others = [
+        (summary.client_cpu_us.value, summary.cell.client)
+        for summary in summaries
+        if summary.cell.client.startswith(f"{runtime}/")
+        and summary.cell.workload == cell.workload
+        and summary.cell.load in loads
+        and summary.cell.server != NO_SERVER
+        and summary.client_cpu_us is not None
+    ]
+    own = f"{loop.value:.2f} µs"
+    if not others:
+        return [runtime, cell.workload, cell.load, own, "–", "–", "–"]
+    cpu_us, fastest = min(others)
+    percent = 100 * loop.value / cpu_us
+    mark = " !" if percent > _LIMIT_PERCENT else ""
+    part = f"{percent:.1f} %{mark}"
+    return [runtime, cell.workload, cell.load, own, fastest, f"{cpu_us:.1f} µs", part]

@@ -1,0 +1,228 @@
+"""A run as one file, to be kept or sent: a ZIP of its header, its outcomes and its report.
+
+`manifest.json` names each file with its length and SHA-256. The same run gives the same bytes. What
+is read may come from anybody: only the names below are taken, nothing is unpacked by its own name,
+and nothing appears in the store before all of it has been checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from cachemark import __version__
+from cachemark.model.errors import UNREADABLE, UsageError
+from cachemark.runs.store import Run, open_run, run_names
+
+ARCHIVE_FORMAT = 1
+SUFFIX = ".cachemark.zip"
+_KIND = "cachemark-run"
+_MANIFEST = "manifest.json"
+_NEEDED = ("run.json", "outcomes.jsonl")
+_NAMES = (*_NEEDED, "report.md")
+# A run of a thousand trials takes some tens of megabytes.
+MOST_BYTES = 4 * 2**30
+_MOST_MANIFEST_BYTES = 2**16
+_CHUNK = 2**20
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error)
+_ENCRYPTED = 0x1
+# ZIP has no time before this one, and the run's own are in its header.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_STAGES = ".importing"
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a run."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What an archive holds."""
+
+    kind: str
+    format: int
+    id: str
+    cachemark: str
+    files: list[File]
+
+
+def export_run(run: Run, path: Path) -> Path:
+    """Write a run into a file that is not there yet, or into a folder; return the file.
+
+    Of a run that is still going on, the trials that have ended. Raises UsageError.
+    """
+    target = path / f"{run.id}{SUFFIX}" if path.is_dir() else path
+    run.outcomes()  # what nobody could read is not worth sending
+    contents = _contents(run)
+    manifest = Manifest(
+        kind=_KIND,
+        format=ARCHIVE_FORMAT,
+        id=run.id,
+        cachemark=__version__,
+        files=[
+            File(name=name, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+            for name, data in contents.items()
+        ],
+    )
+    head = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+    try:
+        with target.open("xb") as file:
+            try:
+                _write(file, {_MANIFEST: head, **contents})
+            except BaseException:
+                target.unlink(missing_ok=True)
+                raise
+    except FileExistsError as error:
+        raise UsageError(f"{target}: is there already", "name a file that is not") from error
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written: {error}") from error
+    return target
+
+
+def _contents(run: Run) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for name in _NAMES:
+        path = run.folder / name
+        if path.is_file():
+            data = path.read_bytes()
+            # What follows the last line end is being written, or torn.
+            found[name] = data[: data.rfind(b"\n") + 1] if name.endswith(".jsonl") else data
+    return {name: found.get(name, b"") for name in _NAMES if name in found or name in _NEEDED}
+
+
+def _write(file: IO[bytes], contents: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in contents.items():
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o100644 << 16
+            archive.writestr(info, data)
+
+
+def import_run(path: Path, root: Path) -> tuple[Run, bool]:
+    """Take a run from a file into a store; whether it was new there. Raises UsageError."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path) as archive, _stage(root) as stage:
+            manifest = _manifest(archive, path)
+            for file in manifest.files:
+                _unpack(archive, file, stage / file.name, path)
+            run = _checked(stage, manifest, path)
+            return _place(run, root, manifest, path)
+    except (OSError, EOFError, ValueError, NotImplementedError, *_BROKEN) as error:
+        raise _bad(path, f"cannot be read: {error}") from error
+
+
+@contextmanager
+def _stage(root: Path) -> Generator[Path]:
+    """A folder of the store's file system in which nobody looks for runs."""
+    stages = root / _STAGES
+    stages.mkdir(exist_ok=True)
+    stage = Path(tempfile.mkdtemp(dir=stages))
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+        if not any(stages.iterdir()):
+            stages.rmdir()
+
+
+def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
+    """The manifest, once it and the members agree with each other."""
+    members = [member.filename for member in archive.infolist()]
+    for name in members:
+        if name not in (_MANIFEST, *_NAMES):
+            raise _bad(path, f"holds {name!r}, which is no part of a run")
+    for member in archive.infolist():
+        plain = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if member.flag_bits & _ENCRYPTED or not plain:
+            raise _bad(path, f"{member.filename} is encrypted, or packed in another way")
+    if len(set(members)) < len(members) or _MANIFEST not in members:
+        raise _bad(path, "has no manifest, or a file twice")
+    if archive.getinfo(_MANIFEST).file_size > _MOST_MANIFEST_BYTES:
+        raise _bad(path, "its manifest is too long")
+    try:
+        manifest = msgspec.json.decode(archive.read(_MANIFEST), type=Manifest)
+    except UNREADABLE as error:
+        raise _bad(path, f"its manifest is none: {error}") from error
+    if manifest.kind != _KIND or manifest.format != ARCHIVE_FORMAT:
+        raise UsageError(
+            f"{path}: {manifest.kind} of format {manifest.format}, this cachemark reads "
+            f"{_KIND} of format {ARCHIVE_FORMAT}",
+            f"read it with cachemark {manifest.cachemark}",
+        )
+    listed = [file.name for file in manifest.files]
+    if sorted(listed) != sorted(set(members) - {_MANIFEST}) or not set(_NEEDED) <= set(listed):
+        raise _bad(path, "its manifest lists other files than it holds")
+    if not _ID.fullmatch(manifest.id):
+        raise _bad(path, f"{manifest.id!r} is no run's id")
+    if sum(file.bytes for file in manifest.files) > MOST_BYTES:
+        raise _bad(path, f"is longer than {MOST_BYTES // 2**30} GiB unpacked")
+    return manifest
+
+
+def _unpack(archive: zipfile.ZipFile, file: File, target: Path, path: Path) -> None:
+    """One member, no further than its manifest says, held against its checksum."""
+    digest, length = hashlib.sha256(), 0
+    with archive.open(file.name) as member, target.open("xb") as out:
+        while chunk := member.read(_CHUNK):
+            length += len(chunk)
+            if length > file.bytes:
+                raise _bad(path, f"{file.name} is longer than its manifest says")
+            digest.update(chunk)
+            out.write(chunk)
+        out.flush()
+        os.fsync(out.fileno())
+    if length != file.bytes or digest.hexdigest() != file.sha256:
+        raise _bad(path, f"{file.name} is not what its manifest says: the checksum differs")
+
+
+def _checked(stage: Path, manifest: Manifest, path: Path) -> Run:
+    """The unpacked run, once every line of it has been read."""
+    run = open_run(str(stage), stage)
+    if run.id != manifest.id:
+        raise _bad(path, f"its header is of {run.id!r}, its manifest of {manifest.id!r}")
+    strangers = {outcome.run for outcome in run.outcomes()} - {run.id}
+    if strangers:
+        raise _bad(path, f"it holds outcomes of another run, {min(strangers)!r}")
+    return run
+
+
+def _place(run: Run, root: Path, manifest: Manifest, path: Path) -> tuple[Run, bool]:
+    target = root / run.id
+    if run.id in run_names(root):
+        if all(_same(target / file.name, file) for file in manifest.files if file.name in _NEEDED):
+            return open_run(run.id, root), False
+        raise UsageError(
+            f"{path}: another run {run.id} is in {root}, and runs are never overwritten",
+            "import it into another folder: --runs FOLDER",
+        )
+    if target.exists():
+        raise UsageError(f"{target}: is there already, and no run", "move it away")
+    run.folder.chmod(0o755)
+    run.folder.rename(target)
+    return open_run(run.id, root), True
+
+
+def _same(path: Path, file: File) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
+
+
+def _bad(path: Path, why: str) -> UsageError:
+    return UsageError(f"{path}: {why}", "nothing was imported")

@@ -1,0 +1,118 @@
+"""The levels that an experiment claims: wires, ways of I/O, compression, local caches, replies.
+
+Only what is named is a claim; what a library or a server does by itself is no level of a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.servers import ServerSpec, io_mode
+from cachemark.model.experiment import Experiment, Load, Values, Workload
+from cachemark.model.outcome import Cell
+from cachemark.model.plan import NO_SERVER, cells, load_of, workload_of
+
+WIRE, THREADS, COMPRESSION = "wire", "server threads", "compression"
+LOCAL_CACHE, REPLIES = "local cache", "replies"
+# Options of clients, all over the workers.
+_OPTIONS = {COMPRESSION: "compression", LOCAL_CACHE: "local_cache"}
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A factor's level, whose it is, and the cells that stand or fall with it."""
+
+    factor: str
+    level: str
+    subject: str
+    cells: list[Cell]
+
+
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell, and what it names."""
+
+    cell: Cell
+    client: ClientSpec
+    server: ServerSpec
+    workload: Workload
+    load: Load
+
+
+Named = tuple[str, str]
+_Claimed = Callable[[_Place], Named | None]
+
+
+def claims(
+    experiment: Experiment, clients: Mapping[str, ClientSpec], servers: Mapping[str, ServerSpec]
+) -> list[Claim]:
+    """Every level that is named, once. Pure."""
+    places = [
+        _Place(
+            cell=cell,
+            client=clients[cell.client],
+            server=servers[cell.server],
+            workload=workload_of(experiment, cell),
+            load=load_of(experiment, cell),
+        )
+        for cell in cells(experiment)
+        if cell.server != NO_SERVER
+    ]
+    return [claim for factor, claimed in _FACTORS.items() for claim in _of(factor, claimed, places)]
+
+
+def _of(factor: str, claimed: _Claimed, places: list[_Place]) -> Iterator[Claim]:
+    found: dict[Named, list[Cell]] = {}
+    for place in places:
+        named = claimed(place)
+        if named is not None:
+            found.setdefault(named, []).append(place.cell)
+    for (level, subject), of in found.items():
+        yield Claim(factor=factor, level=level, subject=subject, cells=of)
+
+
+def _wire(place: _Place) -> Named | None:
+    return None if place.load.wire == "own" else (place.load.wire, place.client.text)
+
+
+def _threads(place: _Place) -> Named | None:
+    mode = io_mode(place.server)
+    return (mode, place.server.text) if mode else None
+
+
+def _compression(place: _Place) -> Named | None:
+    level = place.client.options.get(_OPTIONS[COMPRESSION])
+    return (level, f"{place.client.text}, {_shape(place.workload.values)}") if level else None
+
+
+def _shape(values: Values) -> str:
+    return f"values of {values.size} bytes, compressible to {1 - values.compressibility:.0%}"
+
+
+def _local_cache(place: _Place) -> Named | None:
+    level = place.client.options.get(_OPTIONS[LOCAL_CACHE])
+    return (level, place.client.text) if level else None
+
+
+def _replies(place: _Place) -> Named | None:
+    quiet = sorted(kind for kind in kinds(place.workload) if kind in QUIET_STORES)
+    return (quiet[0], place.client.text) if quiet else None
+
+
+# Without replies; those of delete and incr are so few bytes less that no counter would show it.
+QUIET_STORES = frozenset({"set_noreply", "mset_noreply"})
+
+
+def kinds(workload: Workload) -> set[str]:
+    """The operations that a workload is made of."""
+    return {*workload.mix, *(step.partition("@")[0] for step in workload.sequence)}
+
+
+_FACTORS: dict[str, _Claimed] = {
+    WIRE: _wire,
+    THREADS: _threads,
+    COMPRESSION: _compression,
+    LOCAL_CACHE: _local_cache,
+    REPLIES: _replies,
+}

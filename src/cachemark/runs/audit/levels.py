@@ -1,0 +1,198 @@
+"""Are a client's levels what they say? Each is played once, apart from the trials, and watched."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
+
+import msgspec
+
+from cachemark.checks.probe.observation import recording, threads_with
+from cachemark.checks.probe.raw_connection import AnswerError
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.fleet import Fleet, Watch
+from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running
+from cachemark.endpoints.wire import chosen_wire
+from cachemark.model import factors
+from cachemark.model.errors import TrialError, UnsupportedError, WireError
+from cachemark.model.experiment import Keys, Load, Timing, Workload
+from cachemark.model.factors import Proof
+from cachemark.model.protocol import Done, Prepare, Run
+from cachemark.runs.audit.claims import COMPRESSION, LOCAL_CACHE, REPLIES, THREADS, WIRE, Claim
+from cachemark.runs.tapes import Tape, TapeShelf
+
+# A blocking server has a thread for each; fewer could be the threads that it has anyway.
+_CONNECTIONS = 20
+_OPS = 20
+# Beside so many stores the bytes of `stats` itself, which the server counts too, are few.
+_QUIET_KEYS = 2000
+_ITEMS = 100
+# An open loop's tape may have its operations far apart.
+_LONGEST_MS = 3000
+
+
+class _FailedError(TrialError):
+    """Operations failed."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell of a claim, ready to be played; `quirks` are those that were found."""
+
+    client: ClientSpec
+    server: ServerSpec
+    workload: Workload
+    load: Load
+    timing: Timing
+    shelf: TapeShelf
+    tape_seed: int
+    quirks: list[str] = []
+
+    def tape(self, workload: Workload) -> Tape:
+        """The tape of the cell with this workload in the place of its own."""
+        return self.shelf.get(workload, self.load, self.timing, self.tape_seed)
+
+
+def prove(claim: Claim, scene: Scene) -> Proof:
+    """Play it. What a client or a server did wrong leaves it unknown.
+
+    Raises WireError where the client does not speak the protocol: then there is no such level.
+    """
+    try:
+        return _PROOFS[claim.factor](claim, scene)
+    except WireError:
+        raise
+    except TrialError as error:
+        why = error.text
+    except AnswerError as error:
+        why = str(error)
+    return Proof(factor=claim.factor, level=claim.level, answer="unknown", evidence=why)
+
+
+def _threads(claim: Claim, scene: Scene) -> Proof:
+    with running(scene.server) as server:
+        seen = threads_with(server, _CONNECTIONS)
+    if seen is None:
+        raise TrialError("the server's process cannot be seen")
+    return factors.server_threads(claim.level, _CONNECTIONS, *seen)
+
+
+def _wire(claim: Claim, scene: Scene) -> Proof:
+    tape = scene.tape(scene.workload)
+    with running(scene.server) as server, ExitStack() as relays:
+        watched = [relays.enter_context(recording(address)) for address in server.addresses]
+        addresses = [relay.address for relay in watched]
+        # The first byte shows it, whatever comes of the operations.
+        with _client(scene, server, addresses, tape) as fleet, suppress(_FailedError):
+            _play(fleet, Run(phase="warmup", ops=_OPS, duration_ms=_LONGEST_MS), scene)
+        return factors.wire(claim.level, [s for relay in watched for s in relay.streams()])
+
+
+def _compression(claim: Claim, scene: Scene) -> Proof:
+    if not scene.workload.values.compressibility:
+        raise TrialError("these values do not compress, so both levels store the same")
+    few = Workload(
+        name="stored",
+        mix={"get": 1},
+        keys=Keys(count=_ITEMS, length="20"),
+        values=scene.workload.values,
+        records=_ITEMS,
+    )
+    with running(scene.server) as server:
+        with _client(scene, server, server.addresses, scene.tape(few)) as fleet:
+            before = server.stats()
+            done = _play(fleet, Run(phase="prefill"), scene)
+            after = server.stats()
+        stored = sum(op.value_bytes for op in done.operations.values())
+        items = sum(op.keys for op in done.operations.values())
+        return factors.compression(claim.level, stored, items, before, after)
+
+
+def _local_cache(claim: Claim, scene: Scene) -> Proof:
+    twice = Workload(
+        name="twice",
+        sequence=["get@0", "get@0"],
+        key_step=1,
+        keys=Keys(count=_OPS, length="20"),
+        values=scene.workload.values,
+        records=2 * _OPS,
+    )
+    with (
+        running(scene.server) as server,
+        _client(scene, server, server.addresses, scene.tape(twice)) as fleet,
+    ):
+        _play(fleet, Run(phase="prefill"), scene)
+        before = server.stats()
+        done = _play(fleet, Run(phase="measure", ops=2 * _OPS, duration_ms=_LONGEST_MS), scene)
+        read = sum(op.keys for op in done.operations.values())
+        return factors.local_cache(claim.level, read, before, server.stats())
+
+
+def _replies(claim: Claim, scene: Scene) -> Proof:
+    each = scene.workload.run if claim.level.startswith("mset") else 1
+    quiet = msgspec.structs.replace(
+        scene.workload,
+        mix={claim.level: 1},
+        sequence=[],
+        key_step=0,
+        keys=Keys(count=max(each, _QUIET_KEYS), distribution="sequential"),
+        records=_QUIET_KEYS,
+        prefill=0.0,
+        ops=None,
+        fill_percent=None,
+    )
+    with (
+        running(scene.server) as server,
+        _client(scene, server, server.addresses, scene.tape(quiet)) as fleet,
+    ):
+        before = server.stats()
+        ops = max(1, _QUIET_KEYS // each)
+        done = _play(fleet, Run(phase="warmup", ops=ops, duration_ms=_LONGEST_MS), scene)
+        stored = sum(op.keys for op in done.operations.values())
+        proof = factors.replies("noreply", stored, before, server.stats())
+    return msgspec.structs.replace(proof, level=claim.level)
+
+
+@contextmanager
+def _client(
+    scene: Scene, server: RunningServer, addresses: list[str], tape: Tape
+) -> Generator[Fleet]:
+    """One worker with one connection that is prepared. Raises TrialError, UnsupportedError."""
+    client = scene.client.client
+    if missing := client.missing():
+        raise UnsupportedError(missing, client.setup)
+    ready_s = scene.timing.ready_ms / 1e3
+    with Fleet(client.command, 1, cpus="", name=client.id) as fleet:
+        ready = fleet.hello(ready_s)
+        options = options_for([*server.facts.quirks, *scene.quirks], ready.capabilities, client.id)
+        request = Prepare(
+            servers=addresses,
+            wire=chosen_wire(scene.load, ready),
+            tape=str(tape.path),
+            timeout_ms=scene.timing.timeout_ms,
+            options={**options, **scene.client.options},
+        )
+        fleet.prepare(request, ready_s)
+        yield fleet
+        fleet.bye()
+
+
+def _play(fleet: Fleet, request: Run, scene: Scene) -> Done:
+    """Play a phase. Raises TrialError, and _FailedError where not all that was begun succeeded."""
+    done = fleet.run(request, Watch(progress=_unheard, silence_s=scene.timing.silence_ms / 1e3))
+    failed = sum(op.attempts - op.ok for op in done.operations.values())
+    if failed:
+        raise _FailedError(f"{failed} operations failed, so that nothing is shown")
+    return done
+
+
+def _unheard(_ops: int) -> None:
+    """Nobody watches."""
+
+
+_PROOFS = {
+    WIRE: _wire,
+    THREADS: _threads,
+    COMPRESSION: _compression,
+    LOCAL_CACHE: _local_cache,
+    REPLIES: _replies,
+}

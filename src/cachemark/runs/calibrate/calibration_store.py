@@ -1,0 +1,60 @@
+"""Calibrations on disk: one file beside the runs, a line for each, only ever appended to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from cachemark.model.errors import UNREADABLE, UsageError
+from cachemark.runs.calibrate.value import Calibration
+
+_FILE = "calibrations.jsonl"
+_decoder = msgspec.json.Decoder(Calibration)
+
+
+def append(root: Path, calibration: Calibration) -> Path:
+    """Keep one: it is on disk when this returns. Raises UsageError."""
+    path = root / _FILE
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(msgspec.json.encode(calibration) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error}", "choose another --runs") from error
+    return path
+
+
+def kept(root: Path) -> list[Calibration]:
+    """All of a folder of runs, oldest first; a torn last line is left out. Raises UsageError."""
+    path = root / _FILE
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from error
+    found: list[Calibration] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(_decoder.decode(line))
+        except UNREADABLE as error:
+            raise UsageError(f"{path}:{number}: not a calibration: {error}") from error
+    return found
+
+
+def latest(
+    calibrations: Sequence[Calibration], host: str, clients: Iterable[str]
+) -> list[Calibration]:
+    """The last one of each client and number of callers on a host, in the clients' order."""
+    wanted = list(dict.fromkeys(clients))
+    newest = {
+        (each.client, each.threads, each.connections, each.depth): each
+        for each in calibrations
+        if each.host == host
+    }
+    return [each for client in wanted for each in newest.values() if each.client == client]

@@ -1,0 +1,226 @@
+"""Calibrate a client: a closed loop for its floor, then open loops at rising rates."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from cachemark import __version__
+from cachemark.analysis.statistics.figures import ok, rate, response_ns
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.servers import ServerSpec, parse_spec
+from cachemark.host import HostFacts
+from cachemark.model import histogram
+from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
+from cachemark.model.outcome import Cell, Outcome, Trial
+from cachemark.model.protocol import Done
+from cachemark.runs.calibrate.responder import responder
+from cachemark.runs.calibrate.value import Calibration, Floor, Step
+from cachemark.runs.tapes import TapeShelf
+from cachemark.runs.trial import Setting, Target, run_trial
+
+# One key, so that the one answer of the null responder is right for every request.
+_WORKLOAD = Workload(
+    name="calibrate",
+    mix={"get": 1},
+    keys=Keys(count=1, distribution="constant", length="20"),
+    values=Values(size="100"),
+    prefill=0.0,
+)
+# Of the closed loop's own rate; a rate counts as missed when it was missed twice.
+_PARTS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_ATTEMPTS = 2
+_LEAST_ACHIEVED = 0.99
+# A window that holds fewer operations than this says nothing of the rate that was asked.
+_LEAST_OPERATIONS = 10
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """How a client is asked: its callers, the length of a window, and how late it may be."""
+
+    threads: int = 1
+    connections: int = 1
+    depth: int = 1
+    window_ms: int = 1000
+    budget_ns: int = 100_000
+    server_cpus: str = ""
+    worker_cpus: str = ""
+
+
+def calibrate(
+    client: ClientSpec,
+    shape: Shape,
+    shelf: TapeShelf,
+    host: HostFacts,
+    says: Callable[[str], None],
+) -> Calibration:
+    """Calibrate one client. Never raises for what it did: `why` tells."""
+    bench = _Bench(client, shape, shelf, null=True)
+    says("floor")
+    floor = bench.closed()
+    if _why(floor):
+        # Some say more than gets as they connect, which the null responder does not know.
+        bench = _Bench(client, shape, shelf, null=False)
+        floor = bench.closed()
+    blank = Calibration(
+        at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        host=host.name,
+        cpu_model=host.cpu_model,
+        cpus=len(host.usable_cpus),
+        cachemark=__version__,
+        client=client.text,
+        library_version=floor.worker.library_version if floor.worker else "",
+        against=bench.name,
+        threads=shape.threads,
+        connections=shape.connections,
+        depth=shape.depth,
+        budget_ns=shape.budget_ns,
+        noise=floor.noise,
+    )
+    why = _why(floor)
+    if why or floor.measure is None:
+        return msgspec.structs.replace(blank, why=why)
+    known = _floor(floor.measure)
+    steps: list[Step] = []
+    if floor.worker and "open_loop" in floor.worker.capabilities:
+        least = _LEAST_OPERATIONS * 1000 / shape.window_ms
+        steps = sweep(known.ops_per_s, least, lambda asked: _told(bench, asked, says))
+        if not steps:
+            why = f"{shape.window_ms} ms are too short: fewer than {_LEAST_OPERATIONS} operations"
+        elif not any(step.clean for step in steps):
+            why = "no rate was clean"
+    else:
+        why = "its worker plays no open loop"
+    clean = [step.rate for step in steps if step.clean]
+    return msgspec.structs.replace(
+        blank, floor=known, steps=steps, clean_rate=max(clean, default=None), why=why
+    )
+
+
+def sweep(closed_rate: float, least: float, play: Callable[[float], Step]) -> list[Step]:
+    """Rising rates, from `least` on, until one is missed twice; all that was played."""
+    steps: list[Step] = []
+    for part in (part for part in _PARTS if closed_rate * part >= least):
+        for _ in range(_ATTEMPTS):
+            steps.append(play(float(f"{closed_rate * part:.3g}")))
+            if steps[-1].clean:
+                break
+        if not steps[-1].clean:
+            break
+    return steps
+
+
+def step(asked: float, outcome: Outcome, budget_ns: int) -> Step:
+    """What one rate came to. Pure."""
+    measure, why = outcome.measure, _why(outcome)
+    if why or measure is None:
+        return Step(rate=asked, lag_p999_ns=None, achieved=0.0, clean=False, why=why)
+    own = histogram.together([measure.late or measure.lag])
+    lag_ns = own.percentile(99.9) if own else None
+    due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
+    # To finish late is to have been slower than asked.
+    planned_ns = due / asked * 1e9
+    achieved = ok(measure) / due * min(1.0, planned_ns / measure.elapsed_ns) if due else 0.0
+    late = lag_ns is None or lag_ns > budget_ns
+    slow = achieved < _LEAST_ACHIEVED
+    return Step(
+        rate=asked,
+        lag_p999_ns=lag_ns,
+        achieved=round(achieved, 4),
+        clean=not late and not slow,
+        why="sent late" if late else "fell behind" if slow else "",
+    )
+
+
+class _Bench:
+    """One client before one server."""
+
+    def __init__(self, client: ClientSpec, shape: Shape, shelf: TapeShelf, *, null: bool) -> None:
+        self.name = "null" if null else "embedded"
+        self.shape = shape
+        self._client = client
+        self._shelf = shelf
+        self._null = null
+        self._count = 0
+        self._load = Load(
+            name="closed",
+            threads=shape.threads,
+            connections=shape.connections,
+            depth=shape.depth,
+        )
+
+    def closed(self) -> Outcome:
+        """The closed loop."""
+        return self._play(self._load)
+
+    def open(self, asked: float) -> Outcome:
+        """An open loop at a rate, Poisson."""
+        paced = msgspec.structs.replace(self._load, name="open", schedule="poisson", rate=asked)
+        return self._play(paced)
+
+    def _play(self, load: Load) -> Outcome:
+        self._count += 1
+        shape = self.shape
+        prefill = 0.0 if self._null else 1.0
+        workload = msgspec.structs.replace(_WORKLOAD, prefill=prefill)
+        timing = Timing(warmup_ms=min(500, shape.window_ms), measure_ms=shape.window_ms)
+        # A tape of its own for each: one of another rate is of no use, and goes.
+        tape = self._shelf.get(workload, load, timing, self._count)
+        cell = Cell(
+            client=self._client.text, server=self.name, workload="calibrate", load=load.name
+        )
+        server = ServerSpec(text="null", kind="null") if self._null else parse_spec("embedded")
+        setting = Setting(
+            run="calibrate",
+            trial=Trial(index=self._count, block=0, cell=cell, tape_seed=self._count),
+            client=self._client,
+            server=server,
+            workload=workload,
+            load=load,
+            timing=timing,
+            tape=tape,
+            server_cpus=shape.server_cpus,
+            worker_cpus=shape.worker_cpus,
+            noise="note",
+            target=_null_target(tape.path, shape.server_cpus) if self._null else None,
+        )
+        return run_trial(setting, lambda _: None)
+
+
+def _null_target(tape: Path, cpus: str) -> Target:
+    return lambda: responder(tape, cpus)
+
+
+def _told(bench: _Bench, asked: float, says: Callable[[str], None]) -> Step:
+    says(f"{asked:,.0f}/s")
+    return step(asked, bench.open(asked), bench.shape.budget_ns)
+
+
+def _why(outcome: Outcome) -> str:
+    """Why a trial's figures are of no use here; how late it was is what is asked."""
+    if outcome.state != "measured":
+        return outcome.reason
+    asked = ("send-lag", "achieved")
+    wrong = [
+        finding.text
+        for finding in outcome.findings
+        if finding.weight == "INVALID" and finding.rule not in asked
+    ]
+    failed = sum(
+        op.attempts - op.ok
+        for op in (outcome.measure.operations if outcome.measure else {}).values()
+    )
+    return wrong[0] if wrong else f"{failed} operations failed" if failed else ""
+
+
+def _floor(measure: Done) -> Floor:
+    operations = list(measure.operations.values())
+    return Floor(
+        ops_per_s=rate(operations, measure.elapsed_ns),
+        p50_ns=response_ns(operations, 50),
+        p99_ns=response_ns(operations, 99),
+        p999_ns=response_ns(operations, 99.9),
+    )

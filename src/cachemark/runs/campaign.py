@@ -1,0 +1,127 @@
+"""The one loop over trials: writes after each, resumes, tells a display how it goes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from cachemark import host
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.servers import ServerSpec
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Outcome, Trial
+from cachemark.model.plan import load_of, plan, workload_of
+from cachemark.runs.audit import Audit, Auditor
+from cachemark.runs.store import Run
+from cachemark.runs.tapes import TapeShelf
+from cachemark.runs.trial import Setting, run_trial
+
+
+class Display(Protocol):
+    """What a campaign tells as it goes."""
+
+    def looks(self, what: str) -> None:
+        """Something is being looked at before the first trial."""
+
+    def begins(self, trial: Trial, number: int, total: int) -> None:
+        """Trial `number` of `total` begins."""
+
+    def ops(self, ops: int) -> None:
+        """The phase that is going on has done so many operations."""
+
+    def ends(self, outcome: Outcome) -> None:
+        """A trial has ended and its outcome is on disk."""
+
+
+class Parties(msgspec.Struct, frozen=True, kw_only=True):
+    """The clients and servers of an experiment by the text that names them."""
+
+    clients: dict[str, ClientSpec]
+    servers: dict[str, ServerSpec]
+    engine: str
+
+
+class _Common(msgspec.Struct, frozen=True, kw_only=True):
+    """What all trials share."""
+
+    shelf: TapeShelf
+    auditor: Auditor
+    audit: Audit
+    server_cpus: str
+    worker_cpus: str
+    awake_pid: int | None
+
+
+def run_campaign(
+    run: Run, experiment: Experiment, parties: Parties, display: Display
+) -> list[Outcome]:
+    """Run every trial of the plan that the run does not hold yet; return all its outcomes."""
+    trials = plan(experiment)
+    done = run.done()
+    usable = host.usable_cpus()
+    placed = host.placement(experiment.placement, usable, host.cores(usable))
+    with (
+        tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
+        host.awake(usable) if experiment.awake else nullcontext() as awake_pid,
+    ):
+        shelf = TapeShelf(parties.engine, Path(folder))
+        auditor = Auditor(experiment, parties.clients, parties.servers)
+        common = _Common(
+            shelf=shelf,
+            auditor=auditor,
+            audit=_audit(run, auditor, shelf, display),
+            server_cpus=placed[0],
+            worker_cpus=placed[1],
+            awake_pid=awake_pid,
+        )
+        for trial in _left(trials, done):
+            display.begins(trial, trial.index + 1, len(trials))
+            setting = _setting(run.id, trial, experiment, parties, common)
+            outcome = run_trial(setting, display.ops)
+            run.append(outcome)
+            display.ends(outcome)
+    return run.outcomes()
+
+
+def _audit(run: Run, auditor: Auditor, shelf: TapeShelf, display: Display) -> Audit:
+    """Once for each run: a run that goes on has it already."""
+    audit = run.audit()
+    if audit is None:
+        audit = auditor.look(shelf, display.looks)
+        run.keep_audit(audit)
+    return audit
+
+
+def _left(trials: list[Trial], done: set[int]) -> Iterable[Trial]:
+    return (trial for trial in trials if trial.index not in done)
+
+
+def _setting(
+    run_id: str,
+    trial: Trial,
+    experiment: Experiment,
+    parties: Parties,
+    common: _Common,
+) -> Setting:
+    workload = workload_of(experiment, trial.cell)
+    load = load_of(experiment, trial.cell)
+    return Setting(
+        run=run_id,
+        trial=trial,
+        client=parties.clients[trial.cell.client],
+        server=parties.servers[trial.cell.server],
+        workload=workload,
+        load=load,
+        timing=experiment.timing,
+        tape=common.shelf.get(workload, load, experiment.timing, trial.tape_seed),
+        server_cpus=common.server_cpus,
+        worker_cpus=common.worker_cpus,
+        awake_pid=common.awake_pid,
+        noise=experiment.noise,
+        caution=common.auditor.caution(common.audit, trial.cell),
+    )

@@ -1,0 +1,299 @@
+"""The Java clients under JMH: which jar, its command line, and what comes of it.
+
+The jar has the worker's own client files in JMH's loop instead of the worker's. A call that fails
+ends its benchmark, so that JMH has no figure of it; the reason is read from what JMH prints.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from cachemark.analysis.statistics import least_sample
+from cachemark.endpoints.clients import ClientSpec, workers_folder
+from cachemark.endpoints.servers import missing, parse_spec, running
+from cachemark.host import process
+from cachemark.model import number_format
+from cachemark.model.errors import UNREADABLE, TrialError, UsageError
+from cachemark.model.plan import NO_SERVER
+
+Mode = Literal["throughput", "latency"]
+Operation = Literal["get", "gets", "gat", "mget", "set", "replace", "touch"]
+
+_SETUP = "cachemark setup java"
+# The fork of spymemcached has its packages, so it is never in one jar with it.
+_OWN_JAR = frozenset({"elasticache"})
+_UNITS = {"ops/s": 1.0, "us/op": 1e3}
+_POLL_S = 0.5
+# Beyond its iterations: a JVM's start, and connecting and filling before each benchmark.
+_START_S = 60.0
+_LOG_LINES = 12
+_NO_REASON = "JMH does not say why"
+# Mode, operation and value size: a benchmark of a client.
+Key = tuple[str, str, str]
+_BENCHMARK = re.compile(r"# Benchmark: .*\.(\w+)$")
+_PARAMETERS = re.compile(r"# Parameters: \((.*)\)$")
+COLUMNS = ("client", "wire", "operation", "value", "ops/s", "p50", "p99", "p99.9")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What JMH is told; each operation and value size is a benchmark of its own."""
+
+    operations: tuple[Operation, ...] = ("get", "set")
+    modes: tuple[Mode, ...] = ("throughput", "latency")
+    wire: Literal["text", "binary"] = "text"
+    value_sizes: tuple[int, ...] = (100,)
+    keys: int = 1000
+    batch: int = 10
+    threads: int = 1
+    connection: Literal["shared", "own"] = "shared"
+    timeout_ms: int = 1000
+    forks: int = 1
+    warmups: int = 5
+    iterations: int = 5
+    iteration_ms: int = 1000
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure as JMH's JSON has it; an error that cannot be had is the string NaN."""
+
+    score: float
+    error: float | str = msgspec.field(name="scoreError")
+    unit: str = msgspec.field(name="scoreUnit")
+    percentiles: dict[str, float] = msgspec.field(name="scorePercentiles")
+    samples: list[list[list[tuple[float, int]]]] = msgspec.field(
+        name="rawDataHistogram", default_factory=list
+    )
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark in one mode, as JMH's JSON has it."""
+
+    benchmark: str
+    mode: str
+    threads: int
+    params: dict[str, str]
+    metric: Metric = msgspec.field(name="primaryMetric")
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a client: JMH's own entries, the same read, and what has no figure and why."""
+
+    client: str
+    entries: list[Any]
+    results: list[Result]
+    absent: list[str]
+
+
+def jar(spec: ClientSpec) -> Path:
+    """The jar that has a client. Raises UsageError."""
+    runtime, _, name = spec.client.id.partition("/")
+    if runtime != "java":
+        raise UsageError(f"{spec.text}: JMH runs Java clients", "`cachemark clients` lists them")
+    known = {"profile"}
+    if odd := sorted(spec.options.keys() - known):
+        raise UsageError(f"{spec.text}: no option {odd[0]} under JMH", "it has profile")
+    prefix = f"{name}-" if name in _OWN_JAR else ""
+    path = workers_folder() / "java" / "jmh" / "target" / f"{prefix}benchmarks.jar"
+    if not path.exists() or shutil.which("java") is None:
+        raise UsageError(f"{spec.text}: its JMH jar is not set up", _SETUP)
+    return path
+
+
+def arguments(spec: ClientSpec, settings: Settings, address: str) -> list[str]:
+    """JMH's arguments for a client and a server. Pure."""
+    parameters: dict[str, object] = {
+        "client": spec.client.id.partition("/")[2],
+        "server": address,
+        "wire": settings.wire,
+        "operation": ",".join(dict.fromkeys(settings.operations)),
+        "valueSize": ",".join(str(size) for size in dict.fromkeys(settings.value_sizes)),
+        "keys": settings.keys,
+        "batch": settings.batch,
+        "connection": settings.connection,
+        "profile": spec.options.get("profile", "common"),
+        "timeoutMs": settings.timeout_ms,
+    }
+    words = [rf"Memcached\.({'|'.join(dict.fromkeys(settings.modes))})$"]
+    for name, value in parameters.items():
+        words += ["-p", f"{name}={value}"]
+    words += ["-t", str(settings.threads), "-f", str(settings.forks)]
+    words += ["-wi", str(settings.warmups), "-w", f"{settings.iteration_ms}ms"]
+    return [*words, "-i", str(settings.iterations), "-r", f"{settings.iteration_ms}ms"]
+
+
+def limit_s(settings: Settings) -> float:
+    """How long JMH may take: twice its iterations, and every fork's start. Pure."""
+    benchmarks = len(settings.modes) * len(settings.operations) * len(settings.value_sizes)
+    forks = benchmarks * max(1, settings.forks)
+    iterations_s = (settings.warmups + settings.iterations) * settings.iteration_ms / 1e3
+    return _START_S + forks * (_START_S + 2 * iterations_s)
+
+
+def measure(
+    spec: ClientSpec,
+    settings: Settings,
+    server: str,
+    *,
+    cpus: tuple[str, str] = ("", ""),
+    tell: Callable[[bytes], None] | None = None,
+) -> Measured:
+    """Run a client's benchmarks on a fresh server, server and JVM on their CPUs.
+
+    `tell` is given JMH's own output as it comes. Raises UsageError, TrialError.
+    """
+    path = jar(spec)
+    target = parse_spec(NO_SERVER if spec.client.in_process else server)
+    lacking = missing(target)
+    if lacking is not None:
+        raise UsageError(f"{target.text}: {lacking.reason}", lacking.remedy)
+    with (
+        tempfile.TemporaryDirectory(prefix="cachemark-") as name,
+        running(target, cpus=cpus[0]) as started,
+    ):
+        folder = Path(name)
+        result = folder / "result.json"
+        # A folder of its own: JMH lets one run at a time use the common one.
+        command = ["java", f"-Djava.io.tmpdir={folder}", "-jar", str(path)]
+        command += arguments(spec, settings, _address(spec, started.addresses))
+        command += ["-rf", "json", "-rff", str(result)]
+        printed = _printed(command, cpus[1], folder / "log", tell, limit_s(settings))
+        entries, results = read(result.read_bytes() if result.exists() else b"")
+    return Measured(
+        client=spec.text,
+        entries=entries,
+        results=results,
+        absent=absent(settings, results, failures(printed)),
+    )
+
+
+def _address(spec: ClientSpec, addresses: list[str]) -> str:
+    if spec.client.in_process:
+        return NO_SERVER
+    if len(addresses) != 1:
+        raise UsageError("JMH's clients are told of one server", "choose one that is no cluster")
+    return addresses[0]
+
+
+def _printed(
+    command: list[str],
+    cpus: str,
+    log: Path,
+    tell: Callable[[bytes], None] | None,
+    most_s: float,
+) -> str:
+    """Run JMH to its end; what it printed. Raises TrialError."""
+    with (
+        log.open("wb") as out,
+        log.open("rb") as said,
+        process.start(command, cpus=cpus, stdout=out.fileno()) as child,
+    ):
+        until = time.monotonic() + most_s
+        ended = False
+        while not ended:
+            ended = child.wait(_POLL_S)
+            if tell is not None:
+                tell(said.read())
+            if not ended and time.monotonic() > until:
+                raise TrialError(
+                    f"JMH did not end within {most_s:g} s; its last words:\n{_tail(log)}"
+                )
+        status, stderr = child.exited(), child.log_tail()
+    if status:
+        raise TrialError(f"JMH exited with status {status}:\n{_tail(log, stderr)}")
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
+def _tail(log: Path, stderr: str = "") -> str:
+    said = log.read_text(encoding="utf-8", errors="replace") + stderr
+    return "\n".join(said.strip().splitlines()[-_LOG_LINES:])
+
+
+def read(document: bytes) -> tuple[list[Any], list[Result]]:
+    """JMH's JSON as it is, and its benchmarks read. Raises TrialError."""
+    if not document.strip():
+        return [], []
+    try:
+        results = msgspec.json.decode(document, type=list[Result])
+    except UNREADABLE as error:
+        raise TrialError(f"JMH's JSON cannot be read: {error}") from error
+    for result in results:
+        if result.metric.unit not in _UNITS:
+            raise TrialError(f"JMH measured in {result.metric.unit}, not in ops/s or us/op")
+    return msgspec.json.decode(document), results
+
+
+def failures(printed: str) -> dict[Key, str]:
+    """Why a benchmark has no figure, from what JMH printed. Pure."""
+    found: dict[Key, str] = {}
+    key: Key = ("", "", "")
+    lines = iter(printed.splitlines())
+    for line in lines:
+        if match := _BENCHMARK.match(line):
+            key = (match[1], "", "")
+        elif match := _PARAMETERS.match(line):
+            of = dict(part.split(" = ", 1) for part in match[1].split(", "))
+            key = (key[0], of.get("operation", ""), of.get("valueSize", ""))
+        elif line.endswith("<failure>"):
+            found[key] = next((each.strip() for each in lines if each.strip()), _NO_REASON)
+    return found
+
+
+def absent(settings: Settings, results: list[Result], why: dict[Key, str]) -> list[str]:
+    """What was asked for and has no figure, each with its reason. Pure."""
+    have = {
+        (one.benchmark.rpartition(".")[2], one.params["operation"], one.params["valueSize"])
+        for one in results
+    }
+    wanted: list[Key] = [
+        (mode, operation, str(size))
+        for mode in dict.fromkeys(settings.modes)
+        for operation in dict.fromkeys(settings.operations)
+        for size in dict.fromkeys(settings.value_sizes)
+    ]
+    return [
+        f"{mode}, {operation} of {size} B: {why.get((mode, operation, size), _NO_REASON)}"
+        for mode, operation, size in wanted
+        if (mode, operation, size) not in have
+    ]
+
+
+def rows(measured: Measured) -> list[list[str]]:
+    """A line for each wire, operation and value size of a client, its modes side by side. Pure."""
+    cells: dict[tuple[str, str, str], dict[str, Metric]] = {}
+    for result in measured.results:
+        of = result.params
+        wire = "–" if of["server"] == NO_SERVER else of["wire"]
+        cell = (wire, of["operation"], of["valueSize"])
+        cells.setdefault(cell, {})[result.mode] = result.metric
+    return [
+        [measured.client, wire, operation, f"{size} B", _rate(found.get("thrpt")),
+         *_percentiles(found.get("sample"))]
+        for (wire, operation, size), found in cells.items()
+    ]  # fmt: skip
+
+
+def _rate(metric: Metric | None) -> str:
+    if metric is None:
+        return "–"
+    if isinstance(metric.error, str):
+        return number_format.number(metric.score)
+    return f"{number_format.number(metric.score)} ±{100 * metric.error / metric.score:.1f} %"
+
+
+def _percentiles(metric: Metric | None) -> list[str]:
+    if metric is None:
+        return ["–"] * 3
+    count = sum(n for fork in metric.samples for times in fork for _, n in times)
+    scale = _UNITS[metric.unit]
+    return [
+        number_format.time(metric.percentiles[str(p)] * scale) if count >= least_sample(p) else "–"
+        for p in (50.0, 99.0, 99.9)
+    ]

@@ -1,0 +1,131 @@
+"""Tapes for trials: the engine writes them, each once for all clients of a block."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, Keys, Load, Timing, Workload
+from cachemark.model.outcome import TapeFacts
+from cachemark.model.plan import cells, load_of, plan, workload_of
+
+
+class Tape(msgspec.Struct, frozen=True, kw_only=True):
+    """A tape on disk and the facts about it."""
+
+    path: Path
+    facts: TapeFacts
+
+
+class _Written(msgspec.Struct, frozen=True, kw_only=True):
+    sha256: str
+    ops: int
+    keys: int
+    period_ns: int
+
+
+class TapeShelf:
+    """The tapes in use, in a folder of their own; those of an earlier block are thrown away."""
+
+    def __init__(self, engine: str, folder: Path) -> None:
+        self._engine = engine
+        self._folder = folder
+        self._tapes: dict[tuple[str, ...], Tape] = {}
+        self._seed: int | None = None
+
+    def get(self, workload: Workload, load: Load, timing: Timing, seed: int) -> Tape:
+        """The tape of a cell and seed, written if it is not there. Raises UsageError."""
+        if seed != self._seed:
+            self._clear()
+            self._seed = seed
+        words = arguments(workload, load, timing, seed)
+        found = self._tapes.get(tuple(words))
+        if found is None:
+            found = self._write(words, seed)
+            self._tapes[tuple(words)] = found
+        return found
+
+    def _write(self, words: list[str], seed: int) -> Tape:
+        path = self._folder / f"{len(self._tapes)}-{seed}.tape"
+        command = [self._engine, "tape", "write", "--out", str(path), *words]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise UsageError(
+                f"the tape cannot be written: {ended.stderr.strip()}",
+                f"the command was: {' '.join(command[1:])}",
+            )
+        written = msgspec.json.decode(ended.stdout, type=_Written)
+        facts = TapeFacts(
+            seed=seed,
+            sha256=written.sha256,
+            ops=written.ops,
+            keys=written.keys,
+            period_ns=written.period_ns,
+            arguments=words,
+        )
+        return Tape(path=path, facts=facts)
+
+    def check(self, experiment: Experiment) -> None:
+        """Write the first tape of each cell, so that one that cannot be made is known early."""
+        for trial in plan(experiment)[: len(cells(experiment))]:
+            workload, load = workload_of(experiment, trial.cell), load_of(experiment, trial.cell)
+            self.get(workload, load, experiment.timing, trial.tape_seed)
+
+    def _clear(self) -> None:
+        for tape in self._tapes.values():
+            tape.path.unlink(missing_ok=True)
+        self._tapes.clear()
+
+
+def arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list[str]:
+    """The engine's arguments that make a cell's workload and schedule concrete. Pure."""
+    if workload.trace:
+        return ["--seed", str(seed), *_trace(workload), *_schedule(load, timing)]
+    keys, values = workload.keys, workload.values
+    words = ["--seed", str(seed), "--distribution", keys.distribution, *_key_table(keys)]
+    words += ["--size", values.size, "--compressibility", f"{values.compressibility:g}"]
+    words += _order(workload)
+    words += ["--run", str(workload.run)]
+    if workload.hit_ratio is None:
+        words += ["--prefill", f"{workload.prefill:g}"]
+    else:
+        words += ["--hit-ratio", f"{workload.hit_ratio:g}"]
+    words += ["--exptime", str(workload.exptime_s)]
+    closed = ["--ops", str(workload.records)] if load.schedule == "closed" else []
+    return [*words, *_schedule(load, timing), *closed]
+
+
+def _schedule(load: Load, timing: Timing) -> list[str]:
+    if load.schedule == "closed":
+        return ["--think", load.think] if load.think else []
+    words = ["--schedule", load.schedule]
+    if load.rate is None:
+        return words
+    return [*words, "--rate", f"{load.rate:.17g}", "--duration", f"{timing.measure_ms}ms"]
+
+
+def _trace(workload: Workload) -> list[str]:
+    words = ["--trace", str(workload.trace), "--ops", str(workload.records)]
+    words += ["--compressibility", f"{workload.values.compressibility:g}"]
+    if workload.trace_format:
+        words += ["--trace-format", workload.trace_format]
+    return [*words, "--prefill", f"{workload.prefill:g}"]
+
+
+def _key_table(keys: Keys) -> list[str]:
+    words = ["--counters", str(keys.counters)]
+    if keys.names:
+        return [*words, "--key-names", ",".join(keys.names)]
+    shape = ["--key-pattern", keys.pattern] if keys.pattern else ["--key-length", keys.length]
+    return [*words, "--keys", str(keys.count), *shape]
+
+
+def _order(workload: Workload) -> list[str]:
+    if workload.sequence:
+        steps = " ".join(workload.sequence)
+        return ["--sequence", steps, "--key-step", str(workload.key_step)]
+    mix = ",".join(f"{kind}={weight:g}" for kind, weight in workload.mix.items())
+    return ["--mix", mix, "--order", workload.order]

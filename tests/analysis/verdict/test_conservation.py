@@ -1,0 +1,141 @@
+"""Verdicts: what makes a trial's figures not be shown."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.verdict import Judgement, judge
+from cachemark.model import histogram
+from cachemark.model.experiment import Load, Workload
+from cachemark.model.protocol import Done, Operation
+
+WORKLOAD = Workload(name="w", mix={"get": 1}, run=10)
+CLOSED = Load(name="l")
+OPEN = Load(name="l", schedule="poisson", rate=1000)
+BEFORE = dict.fromkeys(("cmd_get", "get_hits", "get_misses", "cmd_set", "evictions"), "100")
+
+
+def window(**kinds: Operation) -> Done:
+    """A window of one second."""
+    return Done(phase="measure", elapsed_ns=10**9, send_elapsed_ns=10**9, operations=kinds)
+
+
+def stats(**rises: int) -> dict[str, str]:
+    """The server's counters after the window."""
+    return {name: str(int(value) + rises.get(name, 0)) for name, value in BEFORE.items()}
+
+
+def judged(measure: Done, load: Load = CLOSED, shared: bool = False, **rises: int) -> Judgement:
+    """The judgement with counters that rose so."""
+    return judge(
+        measure,
+        workload=WORKLOAD,
+        load=load,
+        before=BEFORE,
+        after=stats(**rises),
+        shared_server=shared,
+    )
+
+
+GETS = Operation(attempts=10, ok=10, hits=7, misses=3, keys=10)
+
+
+def test_counts_that_agree_are_valid() -> None:
+    assert judged(window(get=GETS), cmd_get=10, get_hits=7, get_misses=3).verdict == "VALID"
+
+
+def test_a_client_that_claims_more_is_invalid() -> None:
+    judgement = judged(window(get=GETS), cmd_get=9, get_hits=6, get_misses=3)
+    assert judgement.verdict == "INVALID"
+    assert "cmd_get rose by 9, the client counted 10" in judgement.reasons[0]
+
+
+def test_a_server_that_counts_more_is_invalid_unless_it_is_shared() -> None:
+    rises = {"cmd_get": 12, "get_hits": 9, "get_misses": 3}
+    assert judged(window(get=GETS), **rises).verdict == "INVALID"
+    shared = judged(window(get=GETS), shared=True, **rises)
+    assert shared.verdict == "VALID"
+    assert shared.notes
+
+
+def test_failed_operations_may_have_reached_the_server_or_not() -> None:
+    gets = Operation(attempts=10, ok=8, hits=8, keys=8, errors={"timeout": 2})
+    for reached in (8, 9, 10):
+        verdict = judged(window(get=gets), cmd_get=reached, get_hits=reached).verdict
+        assert verdict == "VALID", reached
+    assert judged(window(get=gets), cmd_get=11, get_hits=11).verdict == "INVALID"
+    assert judged(window(get=gets), cmd_get=7, get_hits=7).verdict == "INVALID"
+
+
+def test_keys_of_a_multiget_are_counted_one_by_one() -> None:
+    mgets = Operation(attempts=3, ok=3, hits=30, keys=30)
+    assert judged(window(mget=mgets), cmd_get=30, get_hits=30).verdict == "VALID"
+    assert judged(window(mget=mgets), cmd_get=3, get_hits=30).verdict == "INVALID"
+
+
+def test_sets_without_a_reply_are_held_against_the_server() -> None:
+    sets = Operation(attempts=5, ok=5, keys=5)
+    assert judged(window(set_noreply=sets), cmd_set=5).verdict == "VALID"
+    assert judged(window(set_noreply=sets), cmd_set=4).verdict == "INVALID"
+
+
+def test_wrong_values_and_sums_that_do_not_add_up_are_invalid() -> None:
+    wrong = Operation(attempts=10, ok=9, hits=9, keys=9, wrong_values=1)
+    assert judged(window(get=wrong), cmd_get=10, get_hits=10).verdict == "INVALID"
+    lost = Operation(attempts=11, ok=10, hits=10, keys=10)
+    assert judged(window(get=lost), cmd_get=10, get_hits=10).verdict == "INVALID"
+
+
+def test_nothing_done_is_invalid() -> None:
+    failed = Operation(attempts=3, ok=0, errors={"connection": 3})
+    assert "not one operation" in judged(window(get=failed)).reasons[0]
+
+
+def lagging(lag_ns: int, response_ns: int, **fields: int) -> Done:
+    """An open loop whose operations were sent late by as much."""
+    blob = histogram.encode(histogram.record([response_ns] * 10))
+    lag = histogram.encode(histogram.record([lag_ns] * 10))
+    gets = msgspec.structs.replace(GETS, response=blob, service=blob)
+    return msgspec.structs.replace(window(get=gets), lag=lag, **fields)
+
+
+def test_a_generator_that_lags_is_invalid() -> None:
+    rises = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
+    assert judged(lagging(90_000, 200_000), OPEN, **rises).verdict == "VALID"
+    assert judged(lagging(150_000, 200_000), OPEN, **rises).verdict == "INVALID"
+    assert judged(lagging(150_000, 10_000_000), OPEN, **rises).verdict == "VALID"
+
+
+def test_an_open_loop_that_falls_behind_is_overload() -> None:
+    rises = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
+    behind = lagging(1000, 200_000, unsent=1)
+    assert judged(behind, OPEN, **rises).verdict == "OVERLOAD"
+
+
+def test_connections_that_bound_are_noted() -> None:
+    rises = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
+    bound = judged(lagging(10_000_000, 20_000_000, bound=4), OPEN, **rises)
+    assert bound.verdict == "VALID"
+    assert "4 operations were due and waited for a connection" in bound.notes
+
+
+def test_a_fill_that_evicts_went_too_far() -> None:
+    sets = Operation(attempts=5, ok=5, keys=50)
+    fill = msgspec.structs.replace(WORKLOAD, fill_percent=80.0)
+    judgement = judge(
+        window(mset_noreply=sets),
+        workload=fill,
+        load=CLOSED,
+        before=BEFORE,
+        after=stats(cmd_set=50, evictions=2),
+    )
+    assert judgement.verdict == "INVALID"
+
+
+def test_an_open_loop_that_sent_nothing_is_invalid_and_no_crash() -> None:
+    empty = histogram.encode(histogram.record([]))
+    nothing = Operation(attempts=0, ok=0, response=empty, service=empty)
+    silent = msgspec.structs.replace(window(get=nothing), lag=empty, unsent=1000)
+    judgement = judged(silent, OPEN)
+    assert judgement.verdict == "INVALID"
+    assert {"nothing-done", "no-lag"} <= {finding.rule for finding in judgement.findings}

@@ -1,0 +1,6 @@
+"""A worker whose course has a list shorter than the other."""
+
+from bad_worker import done, say, serve
+
+COURSE = {"slice_ns": 10**6, "ok": [1, 2], "response_ns": [1]}
+serve(lambda request: say({**done(request["phase"]), "course": COURSE}))

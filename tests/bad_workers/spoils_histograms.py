@@ -1,0 +1,5 @@
+"""A worker whose histograms are none."""
+
+from bad_worker import done, say, serve
+
+serve(lambda request: say(done(request["phase"], response="HISTFAAA", service="HISTFAAA")))

@@ -1,0 +1,54 @@
+"""Runs on disk, made of outcomes that were made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from cachemark.host import HostFacts
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Outcome
+from cachemark.runs.store import Run, RunHeader
+from tests.builders.outcomes import experiment, header, measured
+
+
+def trials(client: str, rate: int, blocks: int = 5, **changes: object) -> list[Outcome]:
+    """A cell's valid trials at a rate, with fields of them changed."""
+    found = [measured(client, block, rate, index=block) for block in range(blocks)]
+    return [msgspec.structs.replace(trial, **changes) for trial in found]
+
+
+def numbered(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes with the indexes of a plan."""
+    return [
+        msgspec.structs.replace(outcome, trial=msgspec.structs.replace(outcome.trial, index=index))
+        for index, outcome in enumerate(outcomes)
+    ]
+
+
+def made_header(name: str, day: int = 1, **changes: object) -> RunHeader:
+    """The header of a run of a day; `host` and the like may be changed."""
+    clients = ["a", "b"]
+    made: Experiment = experiment(clients)
+    base = header(made)
+    given = {"id": name, "created_at": f"2026-03-{day:02}T10:00:00+00:00", **changes}
+    return msgspec.structs.replace(base, **given)
+
+
+def other_host(**changes: object) -> HostFacts:
+    """The host of the made runs, changed."""
+    return msgspec.structs.replace(header(experiment(["a"])).host, **changes)
+
+
+def kept(root: Path, head: RunHeader, outcomes: Sequence[Outcome]) -> Run:
+    """A run in a folder of `root`, as the store keeps one."""
+    folder = root / head.id
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_bytes(msgspec.json.encode(head))
+    run = Run(folder, head)
+    with run:
+        for outcome in numbered(outcomes):
+            run.append(msgspec.structs.replace(outcome, run=head.id))
+    return run

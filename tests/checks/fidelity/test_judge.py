@@ -1,0 +1,208 @@
+"""The judgement over real sockets, on made-up logs and clients: no clock, no socket."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from cachemark.checks.fidelity import judge
+from cachemark.checks.fidelity.attempts import explained, until_judged
+from cachemark.checks.fidelity.cases import Case, CaseLoad, Faults, Known, cases, known_failures
+from cachemark.checks.fidelity.judge import Count, Finding, Floor
+from cachemark.checks.fidelity.log import (
+    Log,
+    lateness_ns,
+    percentile,
+    responses_ns,
+    services_ns,
+    start_late_ns,
+)
+from cachemark.model import histogram
+from cachemark.model.protocol import Operation
+
+MS = 1_000_000
+FLOOR = Floor(p50_ns=50_000, p99_ns=100_000)
+# One stall of 100 ms in each second, 250 arrivals a second.
+STALL = cases()["stall, open"]
+EXACT = [Count(name="reads", injected=1000, measured=1000)]
+
+
+def log_of(received_ns: list[int], sent_ns: list[int], fate: str = "answered") -> Log:
+    """A log of reads that were sent when they were due."""
+    count = len(received_ns)
+    return Log(
+        received_ns=received_ns,
+        due_ns=sent_ns,
+        first_ns=sent_ns,
+        sent_ns=sent_ns,
+        connection=[1] * count,
+        fate=[fate] * count,
+    )
+
+
+def stall_truth() -> list[int]:
+    """Response times by the script: each arrival waits for the end of its stall."""
+    arrivals = [i * 4 * MS for i in range(1000)]
+    return sorted(max(0, 100 * MS - at % (1000 * MS)) for at in arrivals)
+
+
+def judged(
+    case: Case, injected: list[int], measured: list[int], waited_ns: int = 0
+) -> tuple[str, str]:
+    told = histogram.record([max(1, each) for each in measured])
+    found = judge.lines(case, FLOOR, np.array(sorted(injected)), told)
+    return judge.judged(case, found, EXACT, waited_ns)
+
+
+def test_the_answers_follow_from_the_formulas() -> None:
+    """Those of the stall, by playing it; those of laws, by the inverse of each law."""
+    stall = np.array(stall_truth())
+    for percent, answer_ms in STALL.answer_ms.items():
+        assert percentile(stall, percent) / MS == pytest.approx(answer_ms, abs=4)
+    for percent, answer_ms in cases()["exponential"].answer_ms.items():
+        assert answer_ms == pytest.approx(-2 * np.log(1 - percent / 100), rel=1e-3)
+    z = {50: 0, 90: 1.28155, 95: 1.64485}
+    for percent, answer_ms in cases()["lognormal"].answer_ms.items():
+        assert answer_ms == pytest.approx(2 * np.exp(0.5 * z[round(percent)]), rel=1e-3)
+    overload = cases()["overload"]
+    for percent, answer_ms in overload.answer_ms.items():
+        assert answer_ms == pytest.approx(4 + 0.6 * percent / 100 * overload.load.duration_ms)
+
+
+def crommelin(t: float, rho: float) -> float:
+    """P(W <= t) of M/D/1, t in services."""
+    terms = [
+        (rho * (k - t)) ** k / float(np.prod(range(1, k + 1), dtype=float)) * np.exp(rho * (t - k))
+        for k in range(int(t) + 1)
+    ]
+    return (1 - rho) * sum(terms)
+
+
+def test_the_queue_of_poisson_arrivals_follows_crommelin() -> None:
+    for percent, answer_ms in cases()["M/D/1"].answer_ms.items():
+        assert crommelin(answer_ms / 4 - 1, 0.5) == pytest.approx(percent / 100, abs=1e-3)
+
+
+def test_an_honest_client_passes() -> None:
+    truth = stall_truth()
+    assert judged(STALL, truth, [each + 60_000 for each in truth]) == ("passed", "")
+
+
+def test_a_client_that_measures_from_the_send_fails() -> None:
+    """Coordinated omission: it says nothing of the arrivals that it did not send."""
+    state, why = judged(STALL, stall_truth(), [60_000] * 1000, waited_ns=10**12)
+    assert state == "failed"
+    assert "p99 is off by -89" in why or "p99 is off by -9" in why
+
+
+def test_a_noisy_host_is_never_a_pass() -> None:
+    """Injected far from the answer: not judged, though client and server agree."""
+    noisy = [each + 30 * MS for each in stall_truth()]
+    state, why = judged(STALL, noisy, noisy)
+    assert state == "not judged"
+    assert "the answer is 50.000 ms" in why
+
+
+def test_a_wide_tolerance_is_no_pass_either() -> None:
+    case = cases()["constant"]
+    slow = Floor(p50_ns=50_000, p99_ns=MS)
+    times = np.array([2 * MS] * 500)
+    found = judge.lines(case, slow, times, histogram.record([2 * MS] * 500))
+    assert judge.judged(case, found, EXACT, 0)[0] == "not judged"
+
+
+def test_a_window_whose_first_read_was_late_is_not_judged_by_it() -> None:
+    """All reads came 7 ms after they were due, so that the window seems to begin 7 ms later."""
+    due = np.arange(0, 1000 * MS, 10 * MS)
+    log = log_of([7 * MS + int(at) for at in due], [9 * MS + int(at) for at in due])
+    assert set(responses_ns(log, due)) == {2 * MS}
+    late_ns = start_late_ns(log, due, asked_ns=-MS)
+    assert late_ns == 8 * MS
+    case = msgspec.structs.replace(STALL, answer_ms={50: 2, 99: 2}, tell_apart_ms=5)
+    honest = histogram.record([9 * MS] * 100)
+    found = judge.lines(case, FLOOR, responses_ns(log, due), honest)
+    assert judge.judged(case, found, EXACT, 0, late_ns)[0] == "not judged"
+    assert judge.judged(case, found, EXACT, 0, 6 * MS)[0] == "failed"
+    low = judge.lines(case, FLOOR, responses_ns(log, due), histogram.record([MS] * 100))
+    assert judge.judged(case, low, EXACT, 0, late_ns)[0] == "failed"
+
+
+def test_a_client_that_had_no_cpu_is_not_blamed() -> None:
+    """30 of 500 operations 10 ms late: 26 of them are enough to move p95, 8 ms each."""
+    case = Case(
+        name="c",
+        about="",
+        script="",
+        load=CaseLoad(ops=500),
+        answer_ms={95: 2},
+        slack_ms=0.1,
+        tell_apart_ms=1,
+    )
+    truth = [2 * MS] * 500
+    measured = [2 * MS] * 470 + [10 * MS] * 30
+    line = judge.line(95, 2, FLOOR, np.array(truth), 10 * MS)
+    assert line.noise_ns == pytest.approx(26 * (8 * MS - line.most_ns))
+    assert judged(case, truth, measured, waited_ns=line.noise_ns + 26 * 10_000)[0] == "not judged"
+    assert judged(case, truth, measured, waited_ns=line.noise_ns // 2)[0] == "failed"
+
+
+def test_the_truth_of_an_open_loop_is_counted_from_the_schedule() -> None:
+    """Sent late by the client or not: what counts is when it was due."""
+    intended = np.array([0, 4 * MS, 8 * MS])
+    began = 10**12
+    # The second one was sent 3 ms late, each was answered 1 ms after it came.
+    log = log_of(
+        [began, began + 7 * MS, began + 8 * MS], [began + MS, began + 8 * MS, began + 9 * MS]
+    )
+    assert responses_ns(log, intended).tolist() == [MS, MS, 4 * MS]
+    assert services_ns(log).tolist() == [MS] * 3
+    assert lateness_ns(log).tolist() == [0] * 3
+
+
+def test_counts_are_exact() -> None:
+    """A read that was asked again, or a value that was not looked at, fails whatever the host."""
+    log = log_of([0] * 8, [1] * 8)
+    log.fate[6:] = ["wrong", "dropped"]
+    case = Case(name="c", about="", script="", load=CaseLoad(ops=8), faults=Faults(lost=1, wrong=1))
+    honest = Operation(attempts=8, ok=6, wrong_values=1, errors={"timeout": 1})
+    assert judge.judged(case, [], judge.counts(log, honest), 0) == ("passed", "")
+    blind = Operation(attempts=8, ok=7, errors={"timeout": 1})
+    state, why = judge.judged(case, [], judge.counts(log, blind), 0)
+    assert (state, "wrong values: 0, really 1" in why) == ("failed", True)
+    again = Operation(attempts=7, ok=6, wrong_values=1)
+    assert "reads: 7, really 8" in judge.judged(case, [], judge.counts(log, again), 0)[1]
+    unasked = Operation(attempts=9, ok=6, wrong_values=1, errors={"timeout": 1, "connection": 1})
+    assert judge.judged(case, [], judge.counts(log, unasked), 0)[0] == "passed"
+    harmless = log_of([0] * 8, [1] * 8)
+    all_ok = Operation(attempts=8, ok=8)
+    assert judge.judged(case, [], judge.counts(harmless, all_ok), 0)[0] == "not judged"
+
+
+def test_only_what_may_be_noise_is_tried_again() -> None:
+    def run(states: list[Finding]) -> tuple[str, int]:
+        left = iter(states)
+        return until_judged(lambda: next(left), len(states)).state, len(list(left))
+
+    line = judge.line(50, 2, FLOOR, np.array([2 * MS]), 9 * MS)
+    off = Finding(client="c", case="c", state="failed", lines=[line], counts=EXACT)
+    unjudged = Finding(client="c", case="c", state="not judged")
+    passed = Finding(client="c", case="c", state="passed")
+    wrong = [Count(name="reads", injected=1, measured=2)]
+    broken = Finding(client="c", case="c", state="failed", lines=[line], counts=wrong)
+    assert run([unjudged, off, passed]) == ("passed", 0)
+    assert run([off, off, off]) == ("failed", 0)
+    assert run([broken, passed]) == ("failed", 1)
+    assert run([passed, unjudged]) == ("passed", 1)
+
+
+def test_known_failures_are_told_as_such_and_stay_true() -> None:
+    known = [Known(client="*/x", case="c", reason="its way")]
+    failed = Finding(client="a/x", case="c", state="failed", why="off")
+    assert explained("a/x", failed, known).state == "known"
+    assert explained("a/y", failed, known).state == "failed"
+    passed = Finding(client="a/x", case="c", state="passed")
+    assert explained("a/x", passed, known).state == "failed"
+    race = [Known(client="a/x", case="c", reason="its way", sometimes=True)]
+    assert explained("a/x", passed, race).state == "passed"
+    assert {one.case for one in known_failures()} <= set(cases())

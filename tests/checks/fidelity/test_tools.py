@@ -1,0 +1,97 @@
+"""Foreign tools: what each adapter asks, and what it makes of an output."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cachemark.checks.fidelity.cases import CaseLoad, cases
+from cachemark.checks.fidelity.tools import TOOLS, Job, tool_findings
+from cachemark.model.errors import TrialError
+
+OUTPUTS = Path(__file__).with_name("outputs")
+CLOSED = CaseLoad(ops=500)
+OPEN = CaseLoad(schedule="uniform", rate=250, duration_ms=4000)
+
+
+def job(folder: Path, load: CaseLoad = CLOSED) -> Job:
+    return Job(program="/bin/tool", port=4711, folder=folder, load=load)
+
+
+def told(name: str, folder: Path, load: CaseLoad = CLOSED) -> dict[float, float]:
+    """What an adapter reads from the output that is kept of its tool."""
+    output = (OUTPUTS / f"{name}.txt").read_text()
+    return TOOLS[name].read(job(folder, load), output).percentiles_ms
+
+
+def test_memaslap(tmp_path: Path) -> None:
+    """A bucket's upper end, but never above the longest; gets alone."""
+    times = told("memaslap", tmp_path)
+    assert (times[50], times[90], times[97]) == (0.016, 0.032, 0.064)
+    assert (times[99.5], times[100]) == (16.384, 23.994)
+
+
+def test_mutilate(tmp_path: Path) -> None:
+    times = told("mutilate", tmp_path)
+    answer = {1: 0.0431, 5: 0.0452, 10: 0.0481, 90: 0.0558, 95: 0.0566, 99: 0.0715}
+    assert times == pytest.approx(answer)
+
+
+def test_ycsb_has_two_views(tmp_path: Path) -> None:
+    output = (OUTPUTS / "ycsb.txt").read_text()
+    closed = TOOLS["YCSB"].read(job(tmp_path), output).percentiles_ms
+    assert closed == {95: 1.391, 99.5: 98.047, 100: 101.375}
+    intended = TOOLS["YCSB"].read(job(tmp_path, OPEN), output).percentiles_ms
+    assert intended == {95: 50.431, 99.5: 95.999, 100: 101.887}
+
+
+def test_rpc_perf(tmp_path: Path) -> None:
+    times = told("rpc-perf", tmp_path)
+    assert (times[50], times[99], times[99.9], times[99.99]) == (1.065, 1.212, 4.063, 5.1)
+
+
+def test_cachecannon_has_two_views(tmp_path: Path) -> None:
+    assert told("cachecannon", tmp_path)[99] == 0.12
+    intended = told("cachecannon", tmp_path, OPEN)
+    assert (intended[99], intended[99.9], intended[100]) == (90, 99, 100.2)
+
+
+def test_memtier(tmp_path: Path) -> None:
+    shutil.copy(OUTPUTS / "memtier.json", tmp_path)
+    times = TOOLS["memtier_benchmark"].read(job(tmp_path), "").percentiles_ms
+    assert times == {50: 1.055, 99: 1.207, 99.5: 4.3}
+
+
+@pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if not tool.silent])
+def test_each_tool(name: str, tmp_path: Path) -> None:
+    """It is told where the server is and how fast to go; an output without times is refused."""
+    tool = TOOLS[name]
+    for load in [CLOSED, *([OPEN] if "uniform" in tool.schedules else [])]:
+        words = tool.command(job(tmp_path, load))
+        files = " ".join(path.read_text() for path in tmp_path.iterdir())
+        said = " ".join(words) + files
+        assert words[0] == "/bin/tool"
+        assert "4711" in said
+        assert load.closed or "250" in said
+    with pytest.raises(TrialError, match="no times"):
+        tool.read(job(tmp_path), "Segmentation fault\n")
+
+
+def test_a_tool_that_is_not_here_or_tells_nothing_is_not_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    (finding,) = tool_findings(TOOLS["mutilate"], [cases()["constant"]], 1)
+    assert finding.state == "not applicable"
+    assert "not on this machine" in finding.why
+
+
+@pytest.mark.skipif(shutil.which("memcaslap") is None, reason="apt-get install libmemcached-tools")
+def test_a_real_tool() -> None:
+    """Whatever this host makes of the times, the tool was asked, answered and was understood."""
+    (finding,) = tool_findings(TOOLS["memaslap"], [cases()["constant"]], 1)
+    assert [line.percent for line in finding.lines] == [50, 90, 99], finding.why
+    assert all(line.injected_ns >= 2_000_000 for line in finding.lines)
+    assert finding.lines[0].measured_ns >= 2_000_000

@@ -1,0 +1,253 @@
+"""The probe: what memcached does is fit, and each known deviation is found, and only it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from cachemark.checks.probe import (
+    EVERYTHING,
+    Finding,
+    checks,
+    dialogue,
+    examine,
+    excluded,
+    probe,
+    raw_connection,
+)
+from cachemark.checks.probe.checks import judge_counters
+from cachemark.checks.probe.eviction import eviction, judge
+from cachemark.endpoints.servers import missing, parse_spec, running
+from cachemark.endpoints.servers.quirks import QUIRKS
+from cachemark.model.errors import UnsupportedError
+from tests.checks.probe.deviant import deviant
+from tests.conftest import Cli
+
+# What the few lines of the deviant server have not; found in every run of it.
+NOT_IN_DEVIANT = {"meta commands", "binary protocol"}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that says nothing is given up soon."""
+    monkeypatch.setattr(raw_connection, "PATIENCE_S", 5.0)
+
+
+def here(text: str) -> str:
+    if absent := missing(parse_spec(text)):
+        pytest.skip(f"{absent.reason}: {absent.remedy}")
+    return text
+
+
+def unfit(findings: list[Finding]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings if finding.fit is not True}
+
+
+def probed(*ways: str) -> dict[str, Finding]:
+    with deviant(*ways) as address, running(parse_spec(f"remote:{address}")) as server:
+        found = unfit(probe(server))
+    return {name: finding for name, finding in found.items() if name not in NOT_IN_DEVIANT}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("memcached:threads=2,memory=16", set()),
+        ("embedded:memory=16m", {"meta commands"}),
+        ("embedded:io=blocking,memory=16m", {"meta commands"}),
+        ("yrmcds:memory=16,threads=2", {"gat", "meta commands", "eviction"}),
+        ("nutcracker:memcached", {"gat", "meta commands", "binary protocol"}),
+    ],
+)
+def test_real_servers(text: str, wanted: set[str]) -> None:
+    found = unfit(examine(parse_spec(here(text))))
+    assert {name: finding.seen for name, finding in found.items() if name not in wanted} == {}
+
+
+def test_nothing_of_the_probe_is_left_behind() -> None:
+    with running(parse_spec("embedded:memory=16m")) as server:
+        assert probe(server)
+        assert server.stats()["curr_items"] == "0"
+
+
+def test_a_server_that_does_all_this_right_has_nothing_to_report() -> None:
+    assert probed() == {}
+
+
+@pytest.mark.parametrize(
+    ("way", "names", "excludes", "seen"),
+    [
+        ("cas_in_get", {"get without a CAS number"}, set(), "get: answered VALUE"),
+        ("wants_space", {"set"}, set(), "with a space before the line end it is stored"),
+        (
+            "stalls",
+            {"set in two segments with a command behind"},
+            {"pipeline"},
+            "answered STORED\\r\\n; the rest only once more was sent",
+        ),
+        (
+            "answers_noreply",
+            {"set without a reply", "delete without a reply"},
+            {"set_noreply", "mset_noreply", "delete_noreply"},
+            "answered STORED",
+        ),
+        ("small_values", {"large values"}, set(), "1,000,000 bytes: answered SERVER_ERROR object"),
+        ("no_gat", {"gat"}, {"gat"}, "gat: answered ERROR"),
+        ("no_incr", {"incr and decr"}, {"incr", "decr"}, "incr: answered ERROR"),
+        ("touch_loses", {"touch"}, {"touch"}, "get: answered END"),
+        ("untold", {"counters"}, {"conservation"}, "does not tell cmd_get, get_hits"),
+        (
+            "counts_sets_as_deletes",
+            {"counters"},
+            {"conservation"},
+            "delete_hits rose by 4 for 1",
+        ),
+    ],
+)
+def test_each_deviation_is_found_and_only_it(
+    way: str, names: set[str], excludes: set[str], seen: str
+) -> None:
+    found = probed(way)
+    assert set(found) == names
+    assert {what for one in found.values() for what in one.excludes} == excludes
+    assert any(seen in finding.seen for finding in found.values())
+    assert all(finding.means for finding in found.values())
+
+
+def test_what_clients_must_know_is_a_quirk() -> None:
+    assert probed("cas_in_get")["get without a CAS number"].quirk == "cas_in_get"
+    assert probed("wants_space")["set"].quirk == "trailing_space"
+    assert {one.quirk for one in dialogue.dialogues()} - {""} <= set(QUIRKS)
+
+
+def test_several_deviations_at_once() -> None:
+    found = probed("wants_space", "no_touch", "closes_on_error")
+    assert set(found) == {"set", "touch"}
+    assert found["touch"].seen == "touch: answered ERROR\\r\\n"
+
+
+def test_a_server_that_stores_nothing_is_not_looked_at_further() -> None:
+    (finding,) = probed("no_set").values()
+    assert finding.excludes == [EVERYTHING]
+    assert finding.seen == "answered ERROR\\r\\n"
+
+
+def test_several_that_run_already_are_each_looked_at() -> None:
+    with (
+        deviant() as good,
+        deviant("no_gat") as other,
+        running(parse_spec(f"remote:{good},{other}")) as server,
+    ):
+        found = unfit(probe(server))
+    assert f"gat at {other}" in found
+    assert f"gat at {good}" not in found
+
+
+@pytest.mark.parametrize(
+    ("ways", "fit", "seen"),
+    [
+        ((), True, "0 of the 50 oldest items are left and 50 of the 50 newest"),
+        (("evicts_newest",), False, "49 of the 50 oldest items are left"),
+    ],
+)
+def test_the_order_of_eviction(ways: tuple[str, ...], fit: bool, seen: str) -> None:
+    with (
+        deviant(*ways, limit_items=200) as address,
+        running(parse_spec(f"remote:{address}")) as server,
+    ):
+        finding = eviction(server, b"")
+    assert finding.fit is fit
+    if fit:
+        assert seen in finding.seen
+    else:
+        assert "evicts the newest items" in finding.means
+        assert finding.excludes == ["evictions"]
+
+
+def test_a_large_server_is_not_filled() -> None:
+    with running(parse_spec("embedded:memory=1g")) as server:
+        assert eviction(server, b"").fit is None
+        assert server.stats()["cmd_set"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("oldest", "newest", "fit"),
+    [
+        (0, 50, True),
+        (25, 45, True),
+        (26, 50, False),
+        (50, 1, False),
+        (20, 20, False),
+        (50, 50, None),
+    ],
+)
+def test_what_eviction_means(oldest: int, newest: int, fit: bool | None) -> None:
+    assert judge(50, oldest, newest, read=True).fit is fit
+
+
+def test_counters_that_are_no_numbers_are_not_told() -> None:
+    assert judge_counters({"get_hits": "many"}, {"get_hits": "more"}).fit is False
+
+
+def test_the_binary_protocol_is_more_than_its_first_byte() -> None:
+    """A server that answers `version`, and then refuses to store."""
+    refused = bytes([0x81, 1, 0, 0, 0, 0, 0, 0x82]) + bytes(16)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with listener.accept()[0] as connection:
+                connection.recv(100)
+                connection.sendall(bytes([0x81, 0x0B]) + bytes(22))
+                connection.recv(1000)
+                connection.sendall(refused)
+                connection.recv(1)
+            # The keys are deleted afterwards; this one knows no text.
+            listener.accept()[0].close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        finding = checks.binary(dialogue.Subject(address))
+        thread.join()
+    assert finding.fit is False
+    assert finding.seen.startswith("set: answered with status 130")
+
+
+def test_what_is_excluded_has_its_reason() -> None:
+    findings = [
+        Finding(name="gat", fit=False, seen="answered ERROR", excludes=["gat"]),
+        Finding(name="eviction", fit=None, seen="too large", excludes=["evictions"]),
+        Finding(name="get", fit=True, seen="as it should be", excludes=["get"]),
+    ]
+    assert excluded(findings) == {"gat": "gat: answered ERROR"}
+
+
+def test_no_server_has_no_findings() -> None:
+    assert examine(parse_spec("none")) == []
+
+
+def test_a_server_that_is_not_here_is_unsupported() -> None:
+    with pytest.raises(UnsupportedError):
+        examine(parse_spec("emcache:binary=/nowhere/emcache"))
+
+
+def test_the_verb(cli: Cli) -> None:
+    with deviant("no_gat") as address:
+        told = cli("probe", f"remote:{address}")
+    assert told.returncode == 0
+    assert "checks are as with memcached" in told.stdout
+    assert "gat: answered ERROR" in told.stdout
+    assert "not to be timed: binary, gat, meta" in told.stdout
+    whole = cli("probe", "embedded:memory=16m", "--all")
+    assert "get of several keys" in whole.stdout
+    as_json = cli("probe", "embedded:memory=16m", "--json")
+    assert '"name": "eviction"' in as_json.stdout
+
+
+def test_the_verb_fails_for_a_server_that_cannot_be_timed(cli: Cli) -> None:
+    with deviant("no_set") as address:
+        told = cli("probe", f"remote:{address}")
+    assert told.returncode == 1
+    assert "not to be timed: everything" in told.stdout

@@ -1,0 +1,258 @@
+"""The doctor: each judgement by its stated limits, and never a crash where files are missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from cachemark.checks.doctor import Check, doctor, jitter, kernel, machine, software
+from cachemark.checks.doctor.check import Limits, measured, wanted
+from cachemark.cli import main
+from cachemark.endpoints.clients import Client
+from cachemark.host import facts
+
+
+def tree(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def by_name(checks: list[Check]) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+@pytest.mark.parametrize(
+    ("figure", "judgement"),
+    [(None, "info"), (0.5, "ok"), (0.51, "warn"), (2.0, "warn"), (2.01, "fail")],
+)
+def test_limits(figure: float | None, judgement: str) -> None:
+    check = measured("x", figure, Limits(unit="%", warn=0.5, fail=2), "mend it")
+    assert check.judgement == judgement
+    assert check.limits == "warn above 0.5 %, fail above 2 %"
+    assert check.remedy == ("mend it" if judgement in ("warn", "fail") else "")
+
+
+@pytest.mark.parametrize(("value", "judgement"), [("", "info"), ("a", "ok"), ("c", "warn")])
+def test_words(value: str, judgement: str) -> None:
+    assert wanted("x", value, ("a", "b"), "mend it").judgement == judgement
+
+
+@pytest.mark.parametrize(
+    ("avg10", "judgement"), [("0.00", "ok"), ("1.50", "warn"), ("20.71", "fail")]
+)
+def test_pressure(tmp_path: Path, avg10: str, judgement: str) -> None:
+    text = f"some avg10={avg10} avg60=99.00 avg300=99.00 total=1\nfull avg10=99.00 total=0\n"
+    checks = by_name(machine.load(2, tree(tmp_path, {"proc/pressure/cpu": text})))
+    assert checks["cpu pressure"].judgement == judgement
+    assert checks["io pressure"].value == "not readable here"
+
+
+@pytest.mark.parametrize(("load", "judgement"), [("0.99", "ok"), ("1.01", "warn")])
+def test_load_is_for_each_cpu(tmp_path: Path, load: str, judgement: str) -> None:
+    root = tree(tmp_path, {"proc/loadavg": f"{load} 9.00 9.00 1/100 1\n"})
+    assert by_name(machine.load(2, root))["load"].judgement == judgement
+
+
+V2 = {"proc/self/cgroup": "0::/box/job\n"}
+V1 = {"proc/self/cgroup": "3:cpu,cpuacct:/job\n2:memory:/other\n0::/\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "judgement", "value"),
+    [
+        ({}, "info", "not readable here"),
+        ({**V2, "sys/fs/cgroup/box/job/cpu.max": "max 100000\n"}, "ok", "none"),
+        (
+            {**V2, "sys/fs/cgroup/box/job/cpu.max": "150000 100000\n"},
+            "warn",
+            "1.5 CPUs, throttled 0 times",
+        ),
+        (
+            {
+                **V2,
+                "sys/fs/cgroup/box/job/cpu.max": "max 100000",
+                "sys/fs/cgroup/box/cpu.max": "50000 100000",
+                "sys/fs/cgroup/box/cpu.stat": "nr_periods 9\nnr_throttled 3\n",
+            },
+            "fail",
+            "0.5 CPUs, throttled 3 times",
+        ),
+        (
+            {
+                **V1,
+                "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+            },
+            "ok",
+            "none",
+        ),
+        (
+            {
+                **V1,
+                "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "200000\n",
+                "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+            },
+            "warn",
+            "2 CPUs, throttled 0 times",
+        ),
+    ],
+)
+def test_cpu_quota(tmp_path: Path, files: dict[str, str], judgement: str, value: str) -> None:
+    (check,) = machine.quota(tree(tmp_path, files))
+    assert (check.judgement, check.value) == (judgement, value)
+
+
+def test_one_cpu_is_too_few(tmp_path: Path) -> None:
+    (check,) = machine.usable([0], tmp_path)
+    assert check.judgement == "warn"
+    assert check.remedy
+
+
+@pytest.mark.parametrize(("siblings", "judgement"), [("0-1", "fail"), ("{}", "ok")])
+def test_both_sides_on_one_core(tmp_path: Path, siblings: str, judgement: str) -> None:
+    path = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+    root = tree(tmp_path, {path.format(cpu): siblings.format(cpu) for cpu in (0, 1)})
+    assert by_name(machine.usable([0, 1], root))["placement auto"].judgement == judgement
+
+
+def test_frequency_and_clock(tmp_path: Path) -> None:
+    cpu = "sys/devices/system/cpu"
+    clock = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+    root = tree(
+        tmp_path,
+        {
+            f"{cpu}/cpu0/cpufreq/scaling_governor": "powersave",
+            f"{cpu}/cpufreq/boost": "1",
+            clock: "hpet",
+        },
+    )
+    checks = by_name([*machine.frequency(root), *machine.clock(root)])
+    assert {check.judgement for check in checks.values()} == {"warn"}
+    assert "cpufreq/boost" in checks["turbo"].remedy
+
+
+def test_swap_in_use(tmp_path: Path) -> None:
+    text = "MemAvailable: 1048576 kB\nSwapTotal: 2048 kB\nSwapFree: {} kB\n"
+    used = machine.memory(tree(tmp_path, {"proc/meminfo": text.format(1024)}))
+    assert by_name(used)["swap in use"].judgement == "warn"
+    assert by_name(used)["memory available"].value == "1.0 GiB"
+    free = machine.memory(tree(tmp_path, {"proc/meminfo": text.format(2048)}))
+    assert by_name(free)["swap in use"].judgement == "ok"
+
+
+@pytest.mark.parametrize(
+    ("soft", "judgement"), [(256, "warn"), (4096, "ok"), (resource.RLIM_INFINITY, "ok")]
+)
+def test_open_files(monkeypatch: pytest.MonkeyPatch, soft: int, judgement: str) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _what: (soft, soft))
+    (check,) = machine.open_files()
+    assert check.judgement == judgement
+
+
+def test_a_clock_that_jumps_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter([0, 10, 5_000, 4_000, 4_500, 9_000])
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: next(readings))
+    assert jitter.spin(9_000) == jitter.Gaps(longest_ns=4_990, backward=1)
+
+
+def test_sampling_leaves_our_cpus_as_they_were(tmp_path: Path) -> None:
+    before = os.sched_getaffinity(0)
+    checks = by_name(jitter.sample(sorted(before), tmp_path, 0.02))
+    assert os.sched_getaffinity(0) == before
+    assert checks["steal"].value == "not readable here"
+    assert checks["clock order"].judgement == "ok"
+
+
+@pytest.mark.parametrize("version", ["", "cachemark-engine 0.0.0"])
+def test_an_engine_that_is_missing_or_another(version: str) -> None:
+    check = software.engine(version)
+    assert (check.judgement, check.remedy) == ("fail", "make setup")
+
+
+def test_workers_are_counted_by_language(tmp_path: Path) -> None:
+    present = Client(id="a/x", library="x", language="a", command=["sh"])
+    absent = Client(
+        id="a/y",
+        library="y",
+        language="a",
+        command=["sh"],
+        needs=str(tmp_path / "absent"),
+        setup="make workers",
+    )
+    (both,) = software.workers([present, absent])
+    assert (both.value, both.judgement, both.remedy) == ("1 of 2 ready", "info", "make workers")
+    (one,) = software.workers([present])
+    assert (one.value, one.judgement) == ("1 of 1 ready", "ok")
+
+
+def test_nothing_readable_is_no_crash_and_no_warning(tmp_path: Path) -> None:
+    checks = doctor(tmp_path, sample_s=0.02)
+    read_from_files = ("load", "cpu governor", "turbo", "clocksource", "swap in use", "steal")
+    for name in read_from_files:
+        assert by_name(checks)[name].value == "not readable here"
+        assert by_name(checks)[name].judgement == "info"
+
+
+def test_names_are_unique_and_every_trouble_has_limits_and_a_remedy() -> None:
+    checks = doctor(sample_s=0.02)
+    assert len(by_name(checks)) == len(checks)
+    for check in checks:
+        if check.judgement in ("warn", "fail"):
+            assert check.limits
+            assert check.remedy
+
+
+def test_the_verb_exits_by_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["doctor", "--json"])
+    checks = json.loads(capsys.readouterr().out)
+    failed = any(check["judgement"] == "fail" for check in checks)
+    assert caught.value.code == (1 if failed else 0)
+
+
+def test_the_verb_shows_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["doctor", "--limits"])
+    out = capsys.readouterr().out
+    assert "judged by" in out
+    assert "to watch" in out
+
+
+def test_programs_that_are_missing_have_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    checks = by_name(software.software(facts()))
+    for name in ("memcached", "setpriv"):
+        assert checks[name].judgement == "warn"
+        assert "apt-get install" in checks[name].remedy
+    assert checks["engine"].judgement == "ok"
+
+
+TWO_CORES = "\n\n".join(
+    f"processor\t: {n}\nmicrocode\t: 0x2b\nphysical id\t: 0\ncore id\t\t: {n // 2}"
+    for n in range(4)
+)
+
+
+def test_the_cpus_threads_are_told_by_core_and_socket(tmp_path: Path) -> None:
+    checks = by_name(machine.cpu(tree(tmp_path, {"proc/cpuinfo": TWO_CORES + "\n"})))
+    assert checks["cpu topology"].value == "4 threads, 2 cores, sockets: 1"
+    assert checks["cpu microcode"].value == "0x2b"
+    # A kernel that tells no cores is not guessed at.
+    bare = by_name(machine.cpu(tree(tmp_path, {"proc/cpuinfo": "processor\t: 0\n"})))
+    assert bare["cpu topology"].value == "not readable here"
+
+
+def test_an_audit_daemon_is_warned_of(tmp_path: Path) -> None:
+    quiet = by_name(kernel.beside(tree(tmp_path, {"proc/1/comm": "init\n"}), 2))
+    assert quiet["auditd"].judgement == "ok"
+    watched = by_name(kernel.beside(tree(tmp_path, {"proc/7/comm": "auditd\n"}), 2))
+    assert (watched["auditd"].judgement, watched["auditd"].value) == ("warn", "runs")
+    assert watched["auditd"].remedy

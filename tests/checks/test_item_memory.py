@@ -1,0 +1,111 @@
+"""What an item costs in memory: real servers, and servers that do not say when they are full."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cachemark.checks.item_memory import Fill, batch, fill, filled
+from cachemark.checks.probe.dialogue import Subject
+from cachemark.endpoints.servers import missing, parse_spec, running
+from cachemark.model.errors import TrialError
+from cachemark.model.footprint import Footprint, mean
+from tests.checks.probe.deviant import deviant
+from tests.conftest import Cli
+
+LIMIT = 16 << 20
+
+
+@pytest.mark.parametrize("server", ["memcached:memory=16", "embedded:memory=16m"])
+@pytest.mark.parametrize("value_bytes", [1000, 10_000])
+def test_a_server_is_filled_until_it_evicts(server: str, value_bytes: int) -> None:
+    spec = parse_spec(server)
+    if absent := missing(spec):
+        pytest.skip(absent.reason)
+    found = fill(spec, value_bytes)
+    assert (found.reason, found.ended, found.limit_bytes) == ("", "it evicted", LIMIT)
+    of = found.footprint
+    assert of is not None
+    assert of.user_bytes == found.items * (20 + value_bytes)
+    # More than half of the limit is what users stored, and no more than all of it.
+    assert 0.5 * LIMIT < of.user_bytes <= 1.01 * LIMIT
+    assert of.rss_bytes is not None
+    assert of.growth_bytes is not None
+    assert of.rss_bytes > of.growth_bytes > of.user_bytes * 0.9
+
+
+def test_only_one_server_of_our_own_is_filled() -> None:
+    with running(parse_spec("embedded:memory=16m")) as server:
+        found = fill(parse_spec(f"remote:{server.addresses[0]}"), 100)
+        assert server.stats()["cmd_set"] == "0"
+    assert "only one server that is started for it" in found.reason
+    assert found.footprint is None
+    assert fill(parse_spec("cluster:2:embedded"), 100).footprint is None
+
+
+def test_a_server_that_does_not_count_is_full_when_the_oldest_are_gone() -> None:
+    with deviant(limit_items=1000) as address, running(parse_spec(f"remote:{address}")) as server:
+        found = filled(server, "deviant", 1000)
+    assert found.ended == "the oldest items were gone"
+    assert found.items == 1000
+    assert found.footprint is not None
+    assert (found.footprint.own_bytes, found.footprint.rss_bytes) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("way", "value_bytes", "reason"),
+    [
+        ("", 20_000, "it took 1 MiB and had thrown nothing away yet"),
+        ("no_set", 1000, "nothing can be stored: answered ERROR"),
+    ],
+)
+def test_a_server_that_cannot_be_filled_has_no_figures(
+    way: str, value_bytes: int, reason: str
+) -> None:
+    with (
+        deviant(*filter(None, [way]), limit_items=100) as address,
+        running(parse_spec(f"remote:{address}")) as server,
+        pytest.raises(TrialError, match=reason),
+    ):
+        filled(server, "deviant", value_bytes)
+
+
+def test_a_store_that_is_refused_ends_the_fill() -> None:
+    with (
+        deviant("small_values") as address,
+        running(parse_spec(f"remote:{address}")) as server,
+    ):
+        found = filled(server, "deviant", 300_000)
+    assert found.ended == "a store was answered SERVER_ERROR object too large for cache"
+    assert found.items == 0
+
+
+def test_a_server_that_stalls_is_filled_one_by_one() -> None:
+    with deviant() as good, deviant("stalls") as stalling:
+        assert batch(Subject(good), 1000) > 100
+        assert batch(Subject(stalling), 1000) == 1
+
+
+def test_what_is_not_told_is_no_figure() -> None:
+    told = Footprint(user_bytes=50, own_bytes=100, rss_bytes=200, rss_empty_bytes=100)
+    untold = Footprint(user_bytes=150)
+    assert (told.growth_bytes, told.of(told.own_bytes)) == (100, 0.5)
+    assert (untold.growth_bytes, untold.of(untold.rss_bytes)) == (None, None)
+    assert mean([told, untold]) == Footprint(user_bytes=100)
+    shrunk = Footprint(user_bytes=1, rss_bytes=10, rss_empty_bytes=20)
+    assert shrunk.growth_bytes is None
+
+
+def test_the_verb(cli: Cli, tmp_path: Path) -> None:
+    del tmp_path
+    ended = cli("memory", "embedded:memory=1m", "--sizes", "1000", "--json")
+    assert ended.returncode == 0, ended.stderr
+    (found,) = json.loads(ended.stdout)
+    assert Fill(**{**found, "footprint": Footprint(**found["footprint"])}).items > 100
+    ended = cli("memory", "embedded:memory=1m", "memcached:binary=/nowhere", "--sizes", "1000")
+    assert ended.returncode == 1
+    assert "1,000 B" in ended.stdout
+    assert "memcached:binary=/nowhere, 1,000 B: /nowhere is not on this machine" in ended.stdout
+    assert cli("memory", "embedded", "--sizes", "0").returncode == 2

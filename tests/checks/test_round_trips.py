@@ -1,0 +1,48 @@
+"""How far servers are: a listener of our own, a port that nobody has, and what is no address."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from cachemark.checks.doctor import round_trips
+from cachemark.host import round_trip
+from cachemark.host.round_trip import Distance
+from cachemark.model.errors import UsageError
+
+
+def test_a_round_trip_is_of_the_kernel_alone() -> None:
+    """Nobody accepts, and yet it is answered; what is measured is in order."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        found = round_trip.distance(*server.getsockname())
+    assert 0 < found.least_ns <= found.median_ns <= found.most_ns
+
+
+@pytest.mark.parametrize(("median_us", "judgement"), [(150, "ok"), (1100, "warn")])
+def test_it_is_judged_by_its_median(
+    monkeypatch: pytest.MonkeyPatch, median_us: int, judgement: str
+) -> None:
+    found = Distance(least_ns=90_000, median_ns=median_us * 1000, most_ns=9_000_000)
+    monkeypatch.setattr(round_trips, "loopback", lambda: found)
+    monkeypatch.setattr(round_trips, "distance", lambda _host, _port: found)
+    here, there = round_trips.reach(["cache.example:11211"])
+    assert there.name == "round trip to cache.example:11211"
+    assert there.value == f"{median_us} µs, 90 to 9000"
+    assert (here.judgement, there.judgement) == (judgement, judgement)
+    assert bool(there.remedy) == (judgement != "ok")
+
+
+def test_a_server_that_is_not_there_fails() -> None:
+    with socket.socket() as bound:  # bound and not listening: nobody else has the port
+        bound.bind(("127.0.0.1", 0))
+        (_, there) = round_trips.reach([f"127.0.0.1:{bound.getsockname()[1]}"])
+    assert there.judgement == "fail"
+    assert "not reached" in there.value
+    assert there.remedy
+
+
+@pytest.mark.parametrize("text", ["cache", "cache:", ":11211", "cache:0", "cache:70000"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--target .*\n.*HOST:PORT"):
+        round_trips.reach([text])

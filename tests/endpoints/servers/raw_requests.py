@@ -1,0 +1,27 @@
+"""Raw bytes to a server, for tests."""
+
+from __future__ import annotations
+
+import socket
+
+from cachemark.model.address import host_port
+
+
+def connect(address: str) -> socket.socket:
+    if address.startswith("unix:"):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(address.removeprefix("unix:"))
+        return connection
+    return socket.create_connection(host_port(address), 10)
+
+
+def ask(address: str, request: bytes, end: bytes = b"\r\n") -> bytes:
+    """Send a request on a connection of its own; the reply, which ends so."""
+    reply = b""
+    with connect(address) as connection:
+        connection.sendall(request)
+        while not reply.endswith(end):
+            chunk = connection.recv(4096)
+            assert chunk, reply
+            reply += chunk
+    return reply

@@ -1,0 +1,102 @@
+"""Several servers as one target, and no server at all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachemark.endpoints.servers import RunningServer, parse_spec, running
+from cachemark.endpoints.servers.stats import total
+from cachemark.model.errors import TrialError
+from tests.endpoints.servers.raw_requests import ask
+
+THREE = "cluster:3:embedded:memory=16m,threads=1"
+
+
+def test_a_cluster_counts_what_all_its_members_counted() -> None:
+    cpu = str(max(os.sched_getaffinity(0)))
+    with running(parse_spec(THREE), cpus=cpu) as cluster:
+        assert len(set(cluster.addresses)) == 3
+        for number, address in enumerate(cluster.addresses, 1):
+            for _ in range(number):
+                assert ask(address, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        stats = cluster.stats()
+        assert (stats["cmd_set"], stats["curr_items"]) == ("6", "3")
+        assert stats["limit_maxbytes"] == str(3 * 16 * 2**20)
+        assert "pid" not in stats
+        assert cluster.facts.kind == "cluster"
+        assert [member.address for member in cluster.facts.members] == cluster.addresses
+        assert cluster.facts.address == ",".join(cluster.addresses)
+        assert {frozenset(os.sched_getaffinity(pid)) for pid in cluster.pids} == {
+            frozenset({int(cpu)})
+        }
+        use, ours = cluster.use(), cluster.pids
+    assert use is not None
+    assert use.threads >= 3
+    assert len(ours) == 3
+    for pid in ours:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_member_that_dies_is_named() -> None:
+    with running(parse_spec(THREE)) as cluster:
+        os.kill(cluster.pids[1], 9)
+        with pytest.raises(TrialError, match=r"member 2 of 3 \(embedded at .*status -9"):
+            _until_it_fails(cluster)
+        assert cluster.use() is None
+
+
+def _until_it_fails(server: RunningServer) -> None:
+    while True:
+        server.stats()
+
+
+def test_a_member_that_cannot_start_takes_the_others_down() -> None:
+    with (
+        pytest.raises(TrialError, match="exited"),
+        running(parse_spec("cluster:2:command:false {port}")),
+    ):
+        pass
+
+
+def test_remotes_are_used_as_one() -> None:
+    with running(parse_spec("cluster:2:embedded:memory=16m")) as ours:
+        ask(ours.addresses[1], b"set k 0 0 1\r\nx\r\n")
+        with running(parse_spec(f"remote:{','.join(ours.addresses)}")) as remote:
+            assert remote.addresses == ours.addresses
+            assert remote.stats()["cmd_set"] == "1"
+            assert remote.use() is None
+            assert remote.pids == []
+            assert [member.kind for member in remote.facts.members] == ["remote", "remote"]
+
+
+def test_no_server_is_a_target_too() -> None:
+    with running(parse_spec("none")) as nothing:
+        assert nothing.addresses == []
+        assert nothing.stats() == {}
+        assert nothing.use() is None
+        assert nothing.pids == []
+        assert nothing.facts.kind == "none"
+
+
+def test_a_part_of_a_sum_is_no_sum() -> None:
+    assert total([{"cmd_get": "1", "evictions": "2"}, {"cmd_get": "10"}]) == {"cmd_get": "11"}
+
+
+def test_what_is_no_amount_is_not_added() -> None:
+    both = {"pid": "7", "uptime": "3", "pointer_size": "64", "version": "1.6", "rusage_user": "0.5"}
+    assert total([both, {**both, "pid": "8", "uptime": "4", "rusage_user": "0.7"}]) == {
+        "pointer_size": "64",
+        "version": "1.6",
+    }
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(0)), max_size=4))
+def test_sums_of_amounts(members: list[dict[str, int]]) -> None:
+    texts = [{name: str(value) for name, value in stats.items()} for stats in members]
+    shared = set.intersection(*map(set, members)) if members else set()
+    assert total(texts) == {name: str(sum(stats[name] for stats in members)) for name in shared}

@@ -1,0 +1,240 @@
+"""The native client by TLS, UDP, and where it has to say who it is: against the real memcached."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cachemark.host.process import binary_path
+
+# At depth 1: memcached does not go on with what it has decrypted and not read, so requests that
+# follow a long value in one record may wait for ever.
+LOAD = ("--connections", "4", "--keys", "300", "--size", "0..40k", "--ops", "2000")
+MIX = ("--mix", "get=5,set=1,mget=1,set_noreply=1")
+_PATIENCE_S = 30
+
+Start = Callable[..., tuple[subprocess.Popen[bytes], str]]
+
+
+@contextmanager
+def ends(child: subprocess.Popen[Any]) -> Generator[None]:
+    try:
+        yield
+    finally:
+        child.kill()
+        child.wait()
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+
+
+@pytest.fixture
+def memcached(tmp_path: Path) -> Generator[Start]:
+    """Start memcached with arguments: the process and its address."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def start(
+        *arguments: str, port: str = "-1", udp: str = "0"
+    ) -> tuple[subprocess.Popen[bytes], str]:
+        ports = tmp_path / f"ports-{len(children)}"
+        command = ["memcached", "-l", "127.0.0.1", "-p", port, "-U", udp, "-u", getpass.getuser()]
+        env = {**os.environ, "MEMCACHED_PORT_FILENAME": str(ports), "SASL_CONF_PATH": str(tmp_path)}
+        children.append(subprocess.Popen([*command, *arguments], env=env))
+        until(lambda: ports.exists() and "TCP" in ports.read_text(), "no memcached")
+        (line,) = [line for line in ports.read_text().splitlines() if line.startswith("TCP INET:")]
+        return children[-1], f"127.0.0.1:{line.rpartition(':')[2].strip()}"
+
+    yield start
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+def drive(
+    address: str, *arguments: str, duration: str = "200ms"
+) -> tuple[int, dict[str, Any], str]:
+    """Load a server: exit code, the measured part, and what was said on stderr."""
+    window = ("--warmup", "50ms", "--duration", duration, "--timeout", "5s", "--json", "--quiet")
+    ended = subprocess.run(
+        [binary_path(), "drive", "--server", address, *LOAD, *MIX, *window, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    document = json.loads(ended.stdout) if ended.stdout else {"measure": {}}
+    return ended.returncode, document["measure"], ended.stderr
+
+
+def openssl(folder: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+
+
+def authority(folder: Path, name: str) -> Path:
+    """A certificate that signs others, and its key beside it."""
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+    files = ("-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}")
+    openssl(folder, "req", "-x509", *kind, *files)
+    return folder / f"{name}.pem"
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> list[str]:
+    """What memcached needs for TLS, signed by `ca.pem`."""
+    authority(tmp_path, "ca")
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl(
+        tmp_path, "req", *kind, "-keyout", "leaf.key", "-out", "leaf.csr", "-subj", "/CN=memcached"
+    )
+    (tmp_path / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    signer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names")
+    openssl(tmp_path, "x509", "-req", "-in", "leaf.csr", *signer, "-out", "leaf.pem", "-days", "2")
+    files = f"ssl_chain_cert={tmp_path / 'leaf.pem'},ssl_key={tmp_path / 'leaf.key'}"
+    return ["-Z", "-o", files]
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> list[str]:
+    """What memcached needs to ask for a name in text; `right` and `wrong` are password files."""
+    (tmp_path / "users").write_text("ann:secret\n")
+    (tmp_path / "right").write_text("secret\n")
+    (tmp_path / "wrong").write_text("guess\n")
+    return ["-Y", str(tmp_path / "users")]
+
+
+@pytest.mark.parametrize("wire", ["text", "binary", "meta"])
+def test_tls_carries_every_protocol(
+    memcached: Start, certificates: list[str], tmp_path: Path, wire: str
+) -> None:
+    _, address = memcached(*certificates)
+    code, measure, said = drive(address, "--wire", wire, "--tls", str(tmp_path / "ca.pem"))
+    assert code == 0, said
+    assert all(kind["ok"] == kind["attempts"] > 0 for kind in measure["operations"].values())
+    assert measure["operations"]["get"]["hits"] > 0
+
+
+def test_whom_to_trust_is_what_is_trusted(
+    memcached: Start, certificates: list[str], tmp_path: Path
+) -> None:
+    _, address = memcached(*certificates)
+    stranger = authority(tmp_path, "stranger")
+    code, _, said = drive(address, "--tls", str(stranger))
+    assert (code, address in said, "certificate" in said) == (2, True, True), said
+    code, _, said = drive(address, "--tls", "unverified")
+    assert code == 0, said
+    code, _, said = drive(address, "--tls", str(tmp_path / "ca.key"))
+    assert (code, "there are none" in said) == (2, True), said
+
+
+@pytest.mark.parametrize("wire", ["text", "meta"])
+def test_a_name_is_asked_for_in_text(
+    memcached: Start, users: list[str], tmp_path: Path, wire: str
+) -> None:
+    _, address = memcached(*users)
+    code, _, said = drive(address, "--wire", wire, "--auth", f"ann:{tmp_path / 'right'}")
+    assert code == 0, said
+    code, _, said = drive(address, "--wire", wire, "--auth", f"ann:{tmp_path / 'wrong'}")
+    assert (code, 'does not let "ann" in' in said) == (2, True), said
+    assert "guess" not in said
+
+
+@pytest.mark.skipif(not shutil.which("saslpasswd2"), reason="Debian's sasl2-bin is not here")
+def test_sasl_in_binary(memcached: Start, users: list[str], tmp_path: Path) -> None:
+    assert users
+    database = tmp_path / "sasldb"
+    subprocess.run(
+        ["saslpasswd2", "-p", "-c", "-f", str(database), "-u", "localhost", "ann"],
+        input=b"secret",
+        check=True,
+        timeout=60,
+    )
+    (tmp_path / "memcached.conf").write_text(
+        "mech_list: plain\npwcheck_method: auxprop\nauxprop_plugin: sasldb\n"
+        f"sasldb_path: {database}\n"
+    )
+    _, address = memcached("-S")
+    asked = ("--wire", "binary", "--auth")
+    code, _, said = drive(address, *asked, f"ann@localhost:{tmp_path / 'right'}")
+    assert code == 0, said
+    code, _, said = drive(address, *asked, f"ann@localhost:{tmp_path / 'wrong'}")
+    assert (code, "does not let" in said) == (2, True), said
+
+
+@pytest.mark.parametrize("way", ["plain", "users", "tls"])
+def test_a_server_that_comes_back_is_entered_again(
+    memcached: Start, certificates: list[str], users: list[str], tmp_path: Path, way: str
+) -> None:
+    """Killed in the window and started again: what failed is counted, and the run goes on."""
+    asked = {
+        "plain": ([], []),
+        "users": (users, ["--auth", f"ann:{tmp_path / 'right'}"]),
+        "tls": (certificates, ["--tls", str(tmp_path / "ca.pem")]),
+    }
+    serving, driving = asked[way]
+    server, address = memcached(*serving)
+    window = ("--warmup", "0s", "--duration", "4s", "--timeout", "5s", "--json", "--mix", "set=1")
+    command = [binary_path(), "drive", "--server", address, *LOAD, *window, *driving]
+    with (
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as child,
+        ends(child),
+    ):
+        assert child.stderr is not None
+        while "measure 1 s" not in child.stderr.readline():
+            pass
+        server.kill()
+        server.wait()
+        memcached(*serving, port=address.rpartition(":")[2])
+        out, said = child.communicate(timeout=60)
+    assert child.returncode == 1, said
+    measure = json.loads(out)["measure"]
+    told = measure["operations"]["set"]
+    assert told["attempts"] == told["ok"] + sum(told["errors"].values())
+    assert told["errors"]["connection"] > 0
+    assert measure["reconnects"] >= 4, measure["reconnects"]
+
+
+def test_datagrams(memcached: Start, tmp_path: Path) -> None:
+    """Gets over UDP, of values that take many datagrams; nobody there is said at once."""
+    server, stream = memcached(udp="-1")  # -1: any port
+    lines = (tmp_path / "ports-0").read_text().splitlines()
+    port = next(line for line in lines if line.startswith("UDP INET:")).rpartition(":")[2].strip()
+    datagrams = f"udp:127.0.0.1:{port}"
+    sizes = ("--keys", "50", "--size", "0..9k", "--ops", "500", "--connections", "2", "--json")
+    window = ("--warmup", "0s", "--duration", "300ms", "--quiet")
+
+    def told(address: str, *arguments: str) -> tuple[int, str, str]:
+        command = [binary_path(), "drive", "--server", address, *sizes, *window, *arguments]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    slowly = ("--timeout", "20s")
+    assert told(stream, "--mix", "get=1", *slowly)[0] == 0  # stores them: some are too long for UDP
+    gets = ("--no-prefill", "--mix", "get=1")
+    code, out, said = told(datagrams, *gets, *slowly)
+    assert code == 0, said
+    told_of = json.loads(out)["measure"]["operations"]["get"]
+    assert told_of["hits"] == told_of["attempts"] > 0
+    for more in (["--depth", "2"], ["--wire", "binary"], ["--io", "uring"], ["--mix", "mget=1"]):
+        code, _, said = told(datagrams, "--no-prefill", *more)
+        assert (code, "UDP" in said) == (2, True), said
+    code, _, said = told(datagrams, "--mix", "get=1", *slowly)
+    assert (code, "store it over TCP" in said) == (2, True), said
+    server.kill()
+    server.wait()
+    code, _, said = told(datagrams, *gets, "--timeout", "300ms")
+    assert (code, datagrams in said) == (2, True), said

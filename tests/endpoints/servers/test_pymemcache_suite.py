@@ -1,0 +1,39 @@
+"""pymemcache's own integration tests, which its package has, against the embedded server."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cachemark.endpoints.servers import parse_spec, running
+from tests.conftest import ROOT
+
+PACKAGES = sorted((ROOT / "workers/python").glob(".venv/lib/python3*/site-packages"))
+SUITE = PACKAGES[0] / "pymemcache/test/test_integration.py" if PACKAGES else Path()
+
+
+@pytest.mark.skipif(not SUITE.is_file(), reason="cachemark setup python")
+@pytest.mark.parametrize("io", ["blocking", "events", "uring", "busy"])
+def test_pymemcache_finds_a_memcached(io: str, tmp_path: Path) -> None:
+    # The suite sets the limit of memory to 50 MiB, which is what it is already.
+    with running(parse_spec(f"embedded:io={io},threads=2,memory=50m")) as server:
+        host, port = server.addresses[0].rsplit(":", 1)
+        command = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider"]
+        run = subprocess.run(
+            [*command, str(SUITE), "--server", host, "--port", port],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(PACKAGES[0]), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    passed = re.search(r"(\d+) passed", run.stdout)
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr
+    assert passed is not None, run.stdout
+    assert int(passed.group(1)) >= 90

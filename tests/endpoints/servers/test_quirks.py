@@ -1,0 +1,29 @@
+"""Which clients can use a server that has peculiarities."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachemark.endpoints.servers import options_for
+from cachemark.endpoints.servers.quickcached import QUIRKS as QUICKCACHED
+from cachemark.endpoints.servers.quirks import QUIRKS
+from cachemark.endpoints.servers.third_party import originals
+from cachemark.model.errors import UnsupportedError
+
+
+def test_a_client_that_can_is_told_to() -> None:
+    assert options_for(["trailing_space"], ["get", "trailing_space"], "native") == {
+        "trailing_space": "yes"
+    }
+    assert options_for(["cas_in_get"], ["get"], "native") == {}
+    assert options_for([], [], "native") == {}
+
+
+def test_a_client_that_cannot_is_unsupported() -> None:
+    with pytest.raises(UnsupportedError, match="ruby/dalli cannot use this server, which refuses"):
+        options_for(["cas_in_get", "trailing_space"], ["get"], "ruby/dalli")
+
+
+def test_every_quirk_that_a_server_has_is_known() -> None:
+    named = {quirk for one in originals() for quirk in one.quirks} | set(QUICKCACHED)
+    assert named == set(QUIRKS)

@@ -1,0 +1,84 @@
+"""How servers are named: what is read, and what is refused with a remedy."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachemark.endpoints.servers import kinds, parse_spec
+from cachemark.model.errors import UsageError
+
+
+def test_options_are_read() -> None:
+    spec = parse_spec("memcached:threads=2,memory=64")
+    assert (spec.kind, spec.options) == ("memcached", {"threads": "2", "memory": "64"})
+    assert parse_spec("embedded:io=blocking,memory=2g").options["io"] == "blocking"
+    assert parse_spec("embedded").options == {}
+
+
+def test_servers_of_servers_are_read() -> None:
+    spec = parse_spec("cluster:3:memcached:memory=64")
+    assert (spec.kind, spec.count) == ("cluster", 3)
+    assert spec.inner == parse_spec("memcached:memory=64")
+    assert parse_spec("remote:a:1,unix:/b").details == "a:1,unix:/b"
+    assert parse_spec("none").kind == "none"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("memcachedd", "did you mean 'memcached'"),
+        ("", "kinds: "),
+        ("memcached:thread=2", "did you mean 'threads'"),
+        ("memcached:threads", "option=value"),
+        ("memcached:threads=0", "at least 1"),
+        ("memcached:memory=64m", "at least 1"),
+        ("memcached:unix=perhaps", "yes or no"),
+        ("embedded:io=fast", "events, blocking, uring or busy"),
+        ("embedded:threads=-1", "at least 1"),
+        ("embedded:memory=lots", "64m"),
+        ("embedded:memory=0", "64m"),
+        ("command:server --port 11211", "{port}"),
+        ("command:", "{port}"),
+        ("command:{port}", "PROGRAM"),
+        ("command:server '{port}", "quotes"),
+        ("remote", "HOST:PORT"),
+        ("remote:localhost", "HOST:PORT"),
+        ("remote:localhost:0", "HOST:PORT"),
+        ("remote:localhost:65536", "HOST:PORT"),
+        ("remote:unix:relative", "HOST:PORT"),
+        ("remote:a:1,", "no address"),
+        ("remote:a:1,b", "'b' is no address"),
+        ("remote:a:1,a:1", "stands there twice"),
+        ("none:x", "no options"),
+        ("cluster", "cluster:3:memcached"),
+        ("cluster:3", "cluster:3:memcached"),
+        ("cluster:0:memcached", "cluster:3:memcached"),
+        ("cluster:65:memcached", "at most 64"),
+        ("cluster:2:none", "'none' cannot"),
+        ("cluster:2:remote:a:1", "HOST:PORT,HOST:PORT"),
+        ("cluster:2:cluster:2:memcached", "'cluster' cannot"),
+        ("cluster:2:memcached:threads=0", "at least 1"),
+    ],
+)
+def test_bad_specs_say_what_is_wrong(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_spec(text)
+    assert says in str(caught.value)
+
+
+_TEXT = st.text(max_size=30)
+_KINDS = st.sampled_from([kind.name for kind in kinds()])
+
+
+@given(st.one_of(_TEXT, st.builds(lambda kind, rest: f"{kind}:{rest}", _KINDS, _TEXT)))
+def test_any_text_is_a_spec_or_a_usage_error(text: str) -> None:
+    assert _read_or_remedy(text)
+
+
+def _read_or_remedy(text: str) -> str:
+    try:
+        return parse_spec(text).kind
+    except UsageError as error:
+        return error.remedy

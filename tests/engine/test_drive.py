@@ -1,0 +1,137 @@
+"""`cachemark-engine drive`: its window, its files, its search, against the embedded server."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from cachemark.endpoints.servers import parse_spec, running
+
+ENGINE = Path(sys.executable).parent / "cachemark-engine"
+ALL_CPUS = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+SMALL = ("--keys", "1k", "--warmup", "0s", "--timeout", "10s", "--connections", "4", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[str]:
+    with running(parse_spec("embedded")) as found:
+        yield found.addresses[0]
+
+
+def drive(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(ENGINE), "drive", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+
+
+def test_intervals_are_the_whole_window(server: str, tmp_path: Path) -> None:
+    log, table = tmp_path / "x.hlog", tmp_path / "x.hgrm"
+    load = ("--rate", "2k", "--duration", "2500ms", "--preset", "etc")
+    files = ("--json", "--hlog", str(log), "--hgrm", str(table))
+    ran = drive("--server", server, *SMALL, *load, *files)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    operations = told["measure"]["operations"]
+    assert sum(kind["ok"] for kind in operations.values()) == sum(
+        kind["attempts"] for kind in operations.values()
+    )
+    gets = operations["get"]
+    assert gets["hits"] + gets["misses"] == gets["ok"]
+    lines = [line for line in log.read_text().splitlines() if line.startswith("Tag=get,")]
+    assert len(lines) >= 2
+    assert f"Total count    = {gets['ok']:12d}]" in table.read_text()
+
+
+def test_what_was_refused_is_told_where_something_was(server: str) -> None:
+    words = ("--duration", "100ms", "--key-pattern", "refused:{index}")
+    plain = drive("--server", server, *SMALL, *words, "--mix", "set=1")
+    assert "ok" in plain.stdout
+    assert "not stored" not in plain.stdout
+    row = drive("--server", server, *SMALL, *words, "--mix", "add=1").stdout.splitlines()
+    (head,) = [line for line in row if "not stored" in line]
+    (add,) = [line.split() for line in row if line.startswith(" add ")]
+    assert add[1] == add[5] != "0", head
+
+
+def test_threads_stay_where_they_are_put(server: str) -> None:
+    cpu = str(min(os.sched_getaffinity(0)))
+    ran = drive("--server", server, *SMALL, "--duration", "100ms", "--pin", cpu)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_search_shows_its_curve(server: str) -> None:
+    words = ("--duration", "200ms", "--search", "p50<5s", "--json", "--max-errors", "1%")
+    ran = drive("--server", server, *SMALL, *words)
+    assert ran.returncode in (0, 1), ran.stderr
+    told = json.loads(ran.stdout)
+    wanted = [point["wanted"] for point in told["points"]]
+    assert wanted == sorted(wanted)
+    assert all(0 < rate < told["closed_loop_rate"] for rate in wanted)
+    assert (told["best_rate"] is not None) == (ran.returncode == 0)
+
+
+def test_what_fails_is_said_on_stderr_too() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        brief = ("--no-prefill", "--warmup", "0s", "--duration", "50ms", "--timeout", "50ms")
+        ran = drive("--server", address, *brief, "--quiet", "--json")
+    assert ran.returncode == 1
+    (said,) = ran.stderr.splitlines()
+    assert "no operation succeeded" in said
+    assert said.endswith("timeout)")
+    assert json.loads(ran.stdout)["measure"]["operations"]["get"]["ok"] == 0
+
+
+def test_keys_that_cannot_be_stored_are_told_with_a_remedy() -> None:
+    with running(parse_spec("embedded:memory=16m")) as found:
+        address = found.addresses[0]
+        ran = drive("--server", address, "--keys", "1", "--size", "2m", "--quiet", "--wire", "text")
+    assert ran.returncode == 2
+    assert "1 keys could not be stored before the window (1 server); the server" in ran.stderr
+    assert "item size limit" in ran.stderr
+
+
+def test_a_value_of_another_run_is_explained(server: str) -> None:
+    pattern, get = ("--key-pattern", "other-{index}"), ("--mix", "get=1", "--duration", "50ms")
+    drive("--server", server, *SMALL, *pattern, "--seed", "7", *get)
+    ran = drive("--server", server, *SMALL, *pattern, "--seed", "8", *get, "--no-prefill", "--json")
+    assert ran.returncode == 1
+    assert "wrong value" in ran.stderr
+    (warning,) = [one for one in json.loads(ran.stdout)["warnings"] if "wrong values" in one]
+    assert "flush_all" in warning
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--search", "p99"), "write p99<1ms"),
+        (("--max-errors", "many"), "--max-errors"),
+        (("--io", "uring", "--tls", "unverified"), "no TLS over io_uring: use epoll, or auto"),
+        (("--tls", "unverified"), "does not speak TLS"),
+        (("--trace", "nowhere.csv"), "nowhere.csv"),
+        (("--schedule", "replay"), "of which --trace?"),
+        (("--preset", "ycsb-e"), "scans"),
+        (("--think", "1ms", "--rate", "5"), "--think"),
+        (("--replicas",), "--replicas: every key is on the one server; name several"),
+        (("--hashing", "ketama"), "--hashing: every key is on the one server"),
+        (("--rate", "5", "--ops", "10"), "--ops: an open loop has as many"),
+        (("--run", "5"), "--run: no operation of the --mix"),
+        (("--search", "p99<1ms", "--schedule", "closed"), "--search tries rates"),
+        (("--search", "p99<1ms", "--think", "1ms"), "leave out --think"),
+        (("--no-prefill", "--prefill", "0.5"), "cannot be used with"),
+        (("--hlog", "x", "--mix", "set_noreply=1"), "--hgrm has the whole window"),
+        (("--pin", ALL_CPUS, "--threads", "1k"), "CPUs for 1000 --threads"),
+        (("--pin", "1000"), "may not use CPU 1000"),
+        (("--pin", "x"), "is no set of CPUs"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: tuple[str, ...], says: str, server: str) -> None:
+    ran = drive("--server", server, *words)
+    assert ran.returncode == 2
+    assert says in ran.stderr

@@ -1,0 +1,61 @@
+"""The embedded server's store as a client without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cachemark.model.outcome import Outcome, from_line
+from tests.conftest import Cli
+
+EXPERIMENT = """
+name = "stores"
+question = "?"
+in_process = ["native/store?memory=16m&hash_power=12", "native/shm?memory=16m"]
+blocks = 1
+
+[[workloads]]
+name = "w"
+mix = { get = 8, set = 1, incr = 1 }
+keys = { count = 1000, counters = 10 }
+ops = 4000
+records = 4000
+
+[[loads]]
+name = "l"
+threads = 3
+
+[timing]
+warmup_ms = 0
+"""
+
+
+def _outcomes(folder: Path) -> dict[str, Outcome]:
+    (path,) = folder.glob("results/*/outcomes.jsonl")
+    told = [from_line(line) for line in path.read_bytes().splitlines()]
+    return {outcome.trial.cell.client.partition("?")[0]: outcome for outcome in told}
+
+
+def test_threads_and_processes_share_a_store(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(EXPERIMENT)
+    before = set(Path("/dev/shm").glob("cachemark-*"))
+    done = cli("run", "e.toml")
+    assert done.returncode == 0, done.stderr
+    outcomes = _outcomes(tmp_path)
+    assert set(outcomes) == {"native/store", "native/shm"}
+    for outcome in outcomes.values():
+        assert outcome.verdict == "VALID", outcome.reasons
+        assert outcome.measure is not None
+        operations = outcome.measure.operations
+        assert sum(kind.ok for kind in operations.values()) == 4000
+        # All were stored first, by any of the callers.
+        assert operations["get"].misses == 0
+        assert operations["incr"].hits == operations["incr"].ok
+    assert set(Path("/dev/shm").glob("cachemark-*")) <= before, "nothing stays behind"
+
+
+def test_an_option_that_a_store_lacks_is_said(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(EXPERIMENT.replace("hash_power=12", "hash_power=twelve"))
+    cli("run", "e.toml")
+    outcome = _outcomes(tmp_path)["native/store"]
+    assert outcome.state == "unsupported"
+    assert "hash_power" in outcome.reason

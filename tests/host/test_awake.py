@@ -1,0 +1,88 @@
+"""CPUs that are kept awake: by whom, and for how long."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cachemark import host
+from cachemark.host.noise import NoiseProbe
+from cachemark.model.errors import UsageError
+from cachemark.model.outcome import from_line
+from tests.cli.test_run import write
+from tests.conftest import Cli
+
+PATIENCE_MS = 60_000
+
+
+def policies(pid: int) -> dict[int, int]:
+    """The policy of each thread that spins, by the one CPU that it may use."""
+    found: dict[int, int] = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().startswith("awake-"):
+            (cpu,) = os.sched_getaffinity(int(task.name))
+            found[cpu] = os.sched_getscheduler(int(task.name))
+    return found
+
+
+def ends(pidfd: int) -> bool:
+    """Whether a process has ended, soon."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(PATIENCE_MS))
+
+
+def test_each_cpu_has_a_thread_that_gives_way_and_has_none_afterwards() -> None:
+    cpus = host.usable_cpus()
+    with host.awake(cpus) as pid:
+        assert policies(pid) == dict.fromkeys(cpus, os.SCHED_IDLE)
+        pidfd = os.pidfd_open(pid)
+    assert ends(pidfd)
+    os.close(pidfd)
+
+
+def test_it_goes_with_a_parent_that_is_killed() -> None:
+    program = (
+        "import sys, time\n"
+        "from cachemark import host\n"
+        "with host.awake(host.usable_cpus()[:1]) as pid:\n"
+        "    print(pid, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    piped = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", program], stdin=piped, stdout=piped) as parent:
+        assert parent.stdout is not None
+        pidfd = os.pidfd_open(int(parent.stdout.readline()))
+        parent.send_signal(signal.SIGKILL)
+        assert ends(pidfd)
+        os.close(pidfd)
+
+
+def test_where_the_kernel_refuses_it_is_said() -> None:
+    with pytest.raises(UsageError, match="CPU 1023: the kernel lets no thread"), host.awake([1023]):
+        pass
+
+
+def test_its_time_is_ours_and_the_pressure_it_makes_is_left_out() -> None:
+    with host.awake(host.usable_cpus()) as pid:
+        probe = NoiseProbe()
+        probe.start([os.getpid()], pid)
+        noise = probe.stop()
+    assert "cpu_pressure_us" not in noise.counters
+
+
+def test_a_run_tells_that_it_kept_them_awake(cli: Cli, tmp_path: Path) -> None:
+    asked = cli("run", write(tmp_path), "--awake", "--blocks", "1")
+    assert asked.returncode in (0, 1), asked.stderr
+    (report,) = tmp_path.glob("results/*/report.md")
+    assert "idle CPUs kept awake" in report.read_text()
+    (path,) = tmp_path.glob("results/*/outcomes.jsonl")
+    (outcome,) = [from_line(line) for line in path.read_bytes().splitlines()]
+    assert outcome.awake
+    assert outcome.state == "measured", outcome.reason

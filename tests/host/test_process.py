@@ -1,0 +1,218 @@
+"""Children: none is ever left behind, whatever happens to them or to their parent."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachemark.host import process
+from cachemark.model.errors import UsageError
+
+DEADLINE_S = 20.0
+FOREVER = "import signal; signal.pause()"
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ends within the deadline; it may be anyone's child."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(DEADLINE_S * 1e3))
+    finally:
+        os.close(handle)
+
+
+def first_line(child: process.Child) -> str:
+    assert child.popen.stdout is not None
+    return child.popen.stdout.readline().decode().strip()
+
+
+def test_a_child_that_obeys_ends_by_sigterm() -> None:
+    with process.start(python(FOREVER)) as child:
+        assert child.exited() is None
+        child.stop()
+        assert child.exited() == -signal.SIGTERM
+    assert gone(child.pid)
+
+
+def test_a_child_that_ignores_sigterm_is_killed() -> None:
+    code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True)"
+    with process.start(python(f"{code}; {FOREVER}"), stdout=subprocess.PIPE) as child:
+        assert first_line(child) == "1"
+        child.stop(grace_s=0.05)
+        assert child.exited() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("leader", [FOREVER, "pass"])
+def test_the_whole_group_ends_even_when_its_leader_has_ended_before(leader: str) -> None:
+    code = (
+        "import subprocess, sys; "
+        f"p = subprocess.Popen([sys.executable, '-c', {FOREVER!r}], stdout=subprocess.DEVNULL); "
+        f"print(p.pid, flush=True); {leader}"
+    )
+    with process.start(python(code), stdout=subprocess.PIPE) as child:
+        grandchild = int(first_line(child))
+        if leader == "pass":
+            assert child.wait(DEADLINE_S)
+            assert child.exited() == 0
+    assert gone(grandchild)
+
+
+def test_asking_for_the_status_does_not_reap() -> None:
+    with process.start(python("raise SystemExit(7)")) as child:
+        assert child.wait(DEADLINE_S)
+        assert [child.exited(), child.exited()] == [7, 7]
+        # A zombie keeps its id, so no stranger's group can be killed in its place.
+        os.kill(child.pid, 0)
+    assert child.exited() == 7
+    with pytest.raises(ProcessLookupError):
+        os.kill(child.pid, 0)
+
+
+def test_waiting_tells_when_time_is_up() -> None:
+    with process.start(python(FOREVER)) as child:
+        assert not child.wait(0.01)
+
+
+@pytest.mark.parametrize("_again", range(5))
+def test_a_killed_parent_leaves_no_child(_again: int) -> None:
+    code = (
+        "import sys; from cachemark.host import process; "
+        f"c = process.start([sys.executable, '-c', {FOREVER!r}]); "
+        f"print(c.pid, flush=True); {FOREVER}"
+    )
+    with subprocess.Popen(python(code), stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+        ended = gone(child)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+    assert ended
+
+
+def test_the_cpu_set_is_there_from_the_start_and_ours_stays() -> None:
+    before = os.sched_getaffinity(0)
+    cpu = max(before)
+    code = "import os; print(sorted(os.sched_getaffinity(0)), flush=True)"
+    with process.start(python(code), cpus=str(cpu), stdout=subprocess.PIPE) as child:
+        assert first_line(child) == str([cpu])
+    assert os.sched_getaffinity(0) == before
+
+
+def test_ours_stays_when_the_start_fails() -> None:
+    before = os.sched_getaffinity(0)
+    with pytest.raises(FileNotFoundError, match="no such program"):
+        process.start(["/nonexistent/program"], cpus=str(min(before)))
+    assert os.sched_getaffinity(0) == before
+
+
+def test_the_log_is_its_tail_and_outlives_the_child() -> None:
+    code = "import sys; sys.stderr.write('x' * 100_000 + 'the end')"
+    with process.start(python(code)) as child:
+        assert child.wait(DEADLINE_S)
+        tail = child.log_tail()
+    assert tail.endswith("the end")
+    assert len(tail) == 16 * 1024
+    assert child.log_tail() == tail
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words"),
+    [
+        ("", ""),
+        ("no room\n\n", "no room"),
+        ("Traceback:\n  File x\nValueError: no such key\n", "ValueError: no such key"),
+        ("error: no --such\n\n  tip: none\n\nFor more, try '--help'.\n", "error: no --such"),
+        ("Exception in thread main: Gone\n\tat a.b(c:1)\n", "Exception in thread main: Gone"),
+        ("  " + "x" * 300, "x" * 200),
+    ],
+)
+def test_last_words_say_why(stderr: str, words: str) -> None:
+    with process.start(python(f"import sys; sys.stderr.write({stderr!r})")) as child:
+        assert child.wait(DEADLINE_S)
+        assert child.last_words() == words
+
+
+def test_environment_is_added_to_ours() -> None:
+    code = "import os; print(os.environ['CACHEMARK_X'], 'PATH' in os.environ, flush=True)"
+    started = process.start(python(code), env={"CACHEMARK_X": "1"}, stdout=subprocess.PIPE)
+    with started as child:
+        assert first_line(child) == "1 True"
+
+
+def test_cpu_time_counts_threads_that_have_ended() -> None:
+    code = (
+        "import threading, time\n"
+        "def burn():\n"
+        "    while time.thread_time() < 0.2: pass\n"
+        "t = threading.Thread(target=burn); t.start(); t.join()\n"
+        "print(1, flush=True); input()"
+    )
+    pipe = subprocess.PIPE
+    with process.start(python(code), stdin=pipe, stdout=pipe) as child:
+        assert first_line(child) == "1"
+        used = process.cpu_ns(child.pid)
+        assert used is not None
+        assert used >= 200_000_000
+    assert process.cpu_ns(child.pid) is None
+
+
+@given(st.sets(st.integers(0, 9999), min_size=1, max_size=20))
+def test_a_list_of_cpus_is_read_back(cpus: set[int]) -> None:
+    assert process.parse_cpus(",".join(map(str, cpus))) == cpus
+
+
+@given(st.integers(0, 500), st.integers(0, 500))
+def test_ranges(low: int, length: int) -> None:
+    assert process.parse_cpus(f"{low}-{low + length}") == set(range(low, low + length + 1))
+
+
+@pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "0,,1", "0-99999999999", "1 2", "²"])
+def test_no_set_of_cpus(text: str) -> None:
+    with pytest.raises(UsageError, match="no set of CPUs"):
+        process.parse_cpus(text)
+
+
+@given(st.text(alphabet="0123456789,- x", max_size=12))
+def test_any_text_is_a_set_or_a_usage_error(text: str) -> None:
+    assert _cpus_or_remedy(text)
+
+
+def _cpus_or_remedy(text: str) -> set[int] | str:
+    try:
+        return process.parse_cpus(text)
+    except UsageError as error:
+        return error.remedy
+
+
+def test_the_engine_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACHEMARK_ENGINE", sys.executable)
+    assert process.binary_path() == sys.executable
+    monkeypatch.setenv("CACHEMARK_ENGINE", "/nonexistent/engine")
+    with pytest.raises(UsageError, match="no such program"):
+        process.binary_path()
+
+
+def test_no_engine_at_all_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CACHEMARK_ENGINE", raising=False)
+    monkeypatch.setattr(process, "ENGINE", "cachemark-engine-that-is-nowhere")
+    with pytest.raises(UsageError) as caught:
+        process.binary_path()
+    assert "make setup" in caught.value.remedy

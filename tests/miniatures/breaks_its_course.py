@@ -1,6 +1,0 @@
-"""A worker whose course has a list shorter than the other."""
-
-from miniature import done, say, serve
-
-COURSE = {"slice_ns": 10**6, "ok": [1, 2], "response_ns": [1]}
-serve(lambda request: say({**done(request["phase"]), "course": COURSE}))

@@ -1,6 +1,0 @@
-"""A worker that hangs at hello."""
-
-from miniature import requests
-
-for _ in requests():
-    pass

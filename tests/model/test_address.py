@@ -1,0 +1,73 @@
+"""HOST:PORT is read in one way wherever it is typed."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from cachemark.checks.doctor.round_trips import reach
+from cachemark.endpoints.servers import parse_spec
+from cachemark.endpoints.servers.control_connection import connect
+from cachemark.model.address import HostPort, host_port
+from cachemark.model.errors import UsageError
+
+READ = [
+    ("localhost:11211", "localhost", 11211),
+    ("10.0.0.7:1", "10.0.0.7", 1),
+    ("cache-1.example.org:65535", "cache-1.example.org", 65535),
+    ("[::1]:11211", "::1", 11211),
+    ("[fe80::1%eth0]:11211", "fe80::1%eth0", 11211),
+]
+REFUSED = [
+    ("", "no address"),
+    ("localhost", "no address"),
+    (":11211", "no address"),
+    ("localhost:", "no port"),
+    ("localhost:0", "no port"),
+    ("localhost:65536", "no port"),
+    ("localhost:-1", "no port"),
+    ("localhost:1e3", "no port"),
+    ("localhost:١٢", "no port"),
+    ("::1:11211", "in brackets"),
+    ("[::1]", "no port"),
+    ("[]:11211", "no host"),
+    ("[::1:11211", "no host"),
+    ("a b:11211", "no host"),
+    ("http://localhost:11211", "no host"),
+]
+
+
+@pytest.mark.parametrize(("text", "host", "port"), READ)
+def test_it_is_read_and_written(text: str, host: str, port: int) -> None:
+    found = host_port(text)
+    assert found == HostPort(host, port)
+    assert str(found) == text
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED)
+def test_what_is_none_is_refused_in_words(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        host_port(text)
+
+
+@pytest.mark.parametrize("text", [text for text, _ in REFUSED if text])
+def test_both_places_where_it_is_typed_refuse_it(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_spec(f"remote:{text}")
+    with pytest.raises(UsageError):
+        reach([text])
+
+
+def _listening() -> socket.socket:
+    try:
+        return socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("no IPv6 here")
+
+
+def test_ipv6_is_connected_to() -> None:
+    with _listening() as listener:
+        port = listener.getsockname()[1]
+        with connect(f"[::1]:{port}", 10):
+            listener.accept()[0].close()

@@ -1,0 +1,151 @@
+"""Experiments and plans: what is read, what is refused, what is run in which order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachemark.model import suites
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Load, longest_run, parse
+from cachemark.model.plan import cells, loads_alike, plan
+from cachemark.model.suites import shortened
+from cachemark.runs.tapes import arguments
+
+TEXT = """name = "x"
+question = "q"
+clients = ["a", "b"]
+servers = ["s", "t"]
+[[workloads]]
+name = "get"
+mix = { get = 1 }
+[workloads.keys]
+count = 5
+[[workloads]]
+name = "set"
+mix = { set = 1 }
+loads = ["two"]
+[[loads]]
+name = "one"
+[[loads]]
+name = "two"
+threads = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("count = 5", "count = 0", "f.toml:9: workloads[0].keys.count: Expected `int` >= 1"),
+        ("count = 5", "cuont = 5", "f.toml:9: workloads[0].keys.cuont: no such setting"),
+        ("threads = 2", "threads = -1", "f.toml:18: loads[1].threads: Expected `int` >= 1"),
+        ('name = "two"', 'name = "a b"', "f.toml:17: loads[1].name: Expected `str` matching"),
+        ('name = "one"', 'name = ""', "f.toml:15: loads[0].name: Expected `str` matching"),
+        ('loads = ["two"]', "loads = []", "f.toml:13: workloads[1].loads: Expected `array`"),
+        ("threads = 2", "threads = 2\n[timing]\nready_ms = 0", "f.toml:20: timing.ready_ms:"),
+        ("count = 5", f"count = {10**20}", "workloads[0].keys.count: Expected `int` <="),
+        ("threads = 2", "rate = 5", "load 'two': a closed loop has no rate"),
+        ("threads = 2", 'schedule = "poisson"', "load 'two': schedule 'poisson' needs a rate"),
+        ("threads = 2", "threads = 2\nconnections = 3", "3 connections cannot be shared"),
+        ('loads = ["two"]', 'loads = ["three"]', "workload 'set': no load 'three'"),
+        ('name = "two"', 'name = "one"', "load 'one' stands there twice"),
+        ('clients = ["a", "b"]', "clients = []", "f.toml: no client"),
+        ("mix = { get = 1 }", "sequence = ['get0']", "Expected `str` matching regex"),
+        ("mix = { get = 1 }", "run = 2", "it needs a mix or a sequence"),
+        ("mix = { get = 1 }", "mix = { get = 1 }\nkey_step = 1", "key_step belongs to a sequence"),
+        ("mix = { get = 1 }", "mix = { get = 0 }", "Expected `float` > 0.0"),
+    ],
+)
+def test_a_slip_is_one_clear_error(old: str, new: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(TEXT.replace(old, new), "f.toml")
+    assert says in str(refused.value)
+
+
+def test_the_shipped_suites_can_be_read() -> None:
+    assert {"quick", "emcache"} <= set(suites.names())
+    for name in suites.names():
+        assert suites.find(name).analysis
+    assert suites.find("emcache", quick=True).name == "emcache"
+
+
+def test_a_workload_is_played_with_its_own_loads() -> None:
+    made = cells(parse(TEXT, "f.toml"))
+    assert Counter((cell.workload, cell.load) for cell in made) == {
+        ("get", "one"): 4,
+        ("get", "two"): 4,
+        ("set", "two"): 4,
+    }
+
+
+@given(st.integers(0, 2**53), st.integers(1, 6))
+def test_each_block_runs_every_cell_once(seed: int, blocks: int) -> None:
+    experiment = parse(f"seed = {seed}\nblocks = {blocks}\n{TEXT}", "f.toml")
+    trials = plan(experiment)
+    assert trials == plan(experiment)
+    assert [trial.index for trial in trials] == list(range(len(trials)))
+    every = Counter(map(str, cells(experiment)))
+    for block in range(blocks):
+        members = [trial for trial in trials if trial.block == block]
+        assert Counter(str(trial.cell) for trial in members) == every
+        assert len({trial.tape_seed for trial in members}) == 1
+    assert len({trial.tape_seed for trial in trials}) == blocks
+
+
+def test_blocks_are_shuffled_differently() -> None:
+    trials = plan(parse(f"blocks = 4\n{TEXT}", "f.toml"))
+    orders = {tuple(str(t.cell) for t in trials if t.block == block) for block in range(4)}
+    assert len(orders) == 4
+
+
+def test_a_tape_is_asked_for_in_the_engines_words() -> None:
+    experiment = parse(TEXT.replace("threads = 2", 'schedule = "uniform"\nrate = 100.5'), "f.toml")
+    closed = arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
+    assert closed[:2] == ["--seed", "7"]
+    assert closed[closed.index("--keys") + 1] == "5"
+    assert closed[-2:] == ["--ops", "100000"]
+    opened = arguments(experiment.workloads[0], experiment.loads[1], experiment.timing, 7)
+    assert opened[-6:] == ["--schedule", "uniform", "--rate", "100.5", "--duration", "1000ms"]
+
+
+def test_a_sequence_takes_the_place_of_a_mix() -> None:
+    text = TEXT.replace("mix = { get = 1 }", "sequence = ['set@0', 'mget@0-5']\nkey_step = 4", 1)
+    experiment = parse(text, "f.toml")
+    words = arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
+    assert "--mix" not in words
+    assert words[words.index("--sequence") + 1] == "set@0 mget@0-5"
+    assert words[words.index("--key-step") + 1] == "4"
+    longest = msgspec.structs.replace(experiment.workloads[0], run=1)
+    assert longest_run(longest) == 6
+
+
+def test_caches_in_the_process_have_no_server() -> None:
+    experiment = parse(TEXT, "f.toml")
+    both = msgspec.structs.replace(experiment, in_process=["c"])
+    alone = [cell for cell in cells(both) if cell.client == "c"]
+    assert {cell.server for cell in alone} == {"none"}
+    others = [cell for cell in cells(both) if cell.client != "c"]
+    assert others == cells(experiment)
+
+
+def test_caches_in_the_process_are_played_once_for_protocols_alone() -> None:
+    experiment = parse(TEXT, "f.toml")
+    text = Load(name="text", wire="text")
+    loads = [text, Load(name="binary", wire="binary"), Load(name="deep", wire="binary", depth=2)]
+    workload = msgspec.structs.replace(experiment.workloads[0], loads=None)
+    made = msgspec.structs.replace(experiment, workloads=[workload], loads=loads, in_process=["c"])
+    assert [cell.load for cell in cells(made) if cell.client == "c"] == ["text", "deep"]
+    assert loads_alike(made, workload, "binary") == ["text", "binary"]
+
+
+def test_a_quick_grid_is_what_it_names() -> None:
+    quick = "[quick]\nblocks = 1\nclients = ['a']\nloads = ['one']\nscale = 0.1\n"
+    experiment = parse(TEXT + quick, "f.toml")
+    assert experiment.quick is not None
+    small = shortened(experiment, experiment.quick)
+    assert (small.blocks, small.clients, [load.name for load in small.loads]) == (1, ["a"], ["one"])
+    assert small.quick is None

@@ -1,0 +1,97 @@
+"""Workloads by name: every one becomes an experiment's settings, and the engine takes them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, Load, Timing, Workload, parse
+from cachemark.model.presets import expand, known
+from cachemark.runs.tapes import arguments
+
+ENGINE = str(Path(sys.executable).parent / "cachemark-engine")
+PRESETS = known(ENGINE)
+
+
+def experiment(workload: str, load: str = "") -> Experiment:
+    text = f"""name = "x"
+question = "q"
+clients = ["native"]
+servers = ["embedded"]
+[[workloads]]
+name = "w"
+{workload}
+[[loads]]
+name = "l"
+{load}
+"""
+    return expand(parse(text, "f.toml"), ENGINE)
+
+
+def written(workload: Workload, load: Load, folder: Path) -> subprocess.CompletedProcess[str]:
+    words = arguments(workload, load, Timing(measure_ms=100), 1)
+    command = [ENGINE, "tape", "write", "--out", str(folder / "tape"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_each_is_the_same_tape_by_both_ways(name: str, tmp_path: Path) -> None:
+    made = experiment(f'preset = "{name}"\nrecords = 1000\n[workloads.keys]\ncount = 5000')
+    told = written(made.workloads[0], made.loads[0], tmp_path)
+    assert told.returncode == 0, told.stderr
+    ours = (tmp_path / "tape").read_bytes()
+    words = ["--preset", name, "--keys", "5000", "--ops", "1000", "--out", str(tmp_path / "tape")]
+    subprocess.run([ENGINE, "tape", "write", *words], check=True, stdout=subprocess.DEVNULL)
+    assert (tmp_path / "tape").read_bytes() == ours
+
+
+def test_what_is_given_takes_the_place_of_the_presets() -> None:
+    made = experiment('preset = "etc"\nmix = { set = 1 }\nprefill = 0.5\nvalues = { size = "9" }')
+    workload = made.workloads[0]
+    assert (workload.mix, workload.prefill, workload.hit_ratio) == ({"set": 1.0}, 0.5, None)
+    assert (workload.values.size, workload.keys.length[:4]) == ("9", "gev:")
+    named = experiment('preset = "ycsb-a"\nkeys = { length = "30" }').workloads[0]
+    assert (named.keys.length, named.keys.pattern) == ("30", None)
+
+
+def test_an_unknown_one_is_refused() -> None:
+    with pytest.raises(UsageError, match="no preset 'ycsb-e'"):
+        experiment('preset = "ycsb-e"')
+
+
+@pytest.mark.parametrize(
+    ("workload", "load"),
+    [
+        ('mix = { get = 1 }\nkeys = { distribution = "hotspot:0.2:0.8" }', ""),
+        ('mix = { get = 1 }\nkeys = { distribution = "latest" }', 'think = "exp:1ms"'),
+        ('mix = { get = 1 }\nkeys = { distribution = "gaussian:0.1" }', 'think = "500us"'),
+        ('mix = { fetch = 1 }\nexptime_s = "10m..1h"', 'schedule = "gpareto:0.15"\nrate = 9000'),
+        ("mix = { get = 1 }\nhit_ratio = 0.9", 'schedule = "bursts:5:0.1:1ms"\nrate = 9000'),
+        ('mix = { set = 1 }\nvalues = { size = "64=3,lognormal:300:1=1" }', ""),
+    ],
+)
+def test_every_law_is_reached_from_an_experiment(workload: str, load: str, tmp_path: Path) -> None:
+    made = experiment(workload, load)
+    told = written(made.workloads[0], made.loads[0], tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert msgspec.json.decode(told.stdout)["ops"] > 0
+
+
+@pytest.mark.parametrize(
+    ("workload", "load", "says"),
+    [
+        ("mix = { get = 1 }\nhit_ratio = 0.9\nprefill = 0.5", "", "leave prefill out"),
+        ("mix = { get = 1 }", 'schedule = "poisson"\nrate = 9\nthink = "1ms"', "leave think out"),
+        ("mix = { get = 1 }", 'schedule = "bursts"\nrate = 9', "loads[0].schedule"),
+        ("", "", "it needs a mix or a sequence"),
+    ],
+)
+def test_a_slip_is_one_clear_error(workload: str, load: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        experiment(workload, load)
+    assert says in str(refused.value)

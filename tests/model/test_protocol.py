@@ -1,0 +1,105 @@
+"""The protocol's table: documents fresh, every message valid by its own schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachemark.endpoints.fleet import merge
+from cachemark.model.protocol import (
+    Bye,
+    Done,
+    Failure,
+    Hello,
+    Operation,
+    Prepare,
+    Progress,
+    ProtocolError,
+    Ready,
+    Run,
+    Stop,
+    Unsupported,
+    decode_answer,
+    decode_request,
+    encode,
+)
+from cachemark.model.protocol_docs import document, schema
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUESTS = [
+    Hello(),
+    Prepare(servers=["127.0.0.1:1"], tape="/t", segment=(1, 3), options={"a": "b"}),
+    Run(phase="measure", ops=5, duration_ms=7, start_unix_ns=2**60),
+    Stop(),
+    Bye(),
+]
+ANSWERS = [
+    Ready(client="c", capabilities=["text"]),
+    Progress(ops=3),
+    Done(
+        phase="warmup",
+        elapsed_ns=1,
+        send_elapsed_ns=1,
+        operations={"get": Operation(attempts=1, ok=0, errors={"timeout": 1})},
+    ),
+    Unsupported(reason="no"),
+    Failure(kind="connect", text="refused", definite=False),
+]
+
+
+def test_the_documents_are_fresh() -> None:
+    assert (ROOT / "PROTOCOL.md").read_text(encoding="utf-8") == document()
+    assert (ROOT / "docs" / "protocol.schema.json").read_text(encoding="utf-8") == schema()
+
+
+def test_every_message_travels_and_fits_the_schema() -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(schema()))
+    for message, decode in [(m, decode_request) for m in REQUESTS] + [
+        (m, decode_answer) for m in ANSWERS
+    ]:
+        line = encode(message)
+        assert line.endswith(b"\n")
+        assert line.count(b"\n") == 1
+        assert decode(line) == message
+        validator.validate(json.loads(line))
+
+
+def test_unknown_fields_are_ignored() -> None:
+    assert decode_answer(b'{"type":"progress","ops":1,"mood":"fine"}') == Progress(ops=1)
+
+
+@given(st.binary(max_size=80).filter(lambda line: b"type" not in line))
+def test_garbage_is_an_error_that_shows_it(line: bytes) -> None:
+    with pytest.raises(ProtocolError, match="not an answer"):
+        decode_answer(line)
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"type":"done"}', b'{"type":"progress","ops":-1}', b'{"type":"hello"}', b"[]", b""]
+)
+def test_what_is_no_answer_is_refused(line: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        decode_answer(line)
+
+
+def test_a_fleet_is_the_sum_of_its_workers() -> None:
+    def part(ok: int, elapsed_ns: int) -> Done:
+        operation = Operation(attempts=ok + 1, ok=ok, keys=ok, errors={"timeout": 1})
+        return Done(
+            phase="measure",
+            elapsed_ns=elapsed_ns,
+            send_elapsed_ns=elapsed_ns,
+            operations={"get": operation},
+            max_in_flight=2,
+        )
+
+    merged = merge([part(3, 10), part(5, 20)])
+    assert merged.elapsed_ns == 20
+    assert merged.max_in_flight == 4
+    assert merged.operations["get"].ok == 8
+    assert merged.operations["get"].errors == {"timeout": 2}

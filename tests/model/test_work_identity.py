@@ -1,0 +1,46 @@
+"""What a cell's names stand for: settings that matter, without those that do not."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.model.experiment import Keys, Load, Timing, Workload
+from cachemark.model.work_identity import changes, definition, fingerprint
+from tests.builders.outcomes import measured
+
+TRIAL = measured("a", 0, 100)
+
+
+def test_defaults_and_names_are_left_out() -> None:
+    assert definition(TRIAL) == {"workload.mix": '{"get":9,"set":1}'}
+
+
+def test_what_is_measured_tells_cells_apart() -> None:
+    marks = {
+        fingerprint(msgspec.structs.replace(TRIAL, **change))
+        for change in (
+            {},
+            {"workload": Workload(name="mixed", mix={"get": 9, "set": 2})},
+            {"workload": Workload(name="mixed", mix={"get": 9, "set": 1}, keys=Keys(count=5))},
+            {"load": Load(name="one", depth=2)},
+            {"timing": Timing(measure_ms=5)},
+            {"timing": Timing(timeout_ms=5)},
+        )
+    }
+    assert len(marks) == 6
+
+
+def test_names_order_and_patience_do_not() -> None:
+    same = (
+        {"workload": Workload(name="other", mix={"set": 1, "get": 9}, loads=["one"])},
+        {"load": Load(name="other", threads=1)},
+        {"timing": Timing(ready_ms=5, silence_ms=5)},
+    )
+    for change in same:
+        assert fingerprint(msgspec.structs.replace(TRIAL, **change)) == fingerprint(TRIAL)
+
+
+def test_a_change_is_named() -> None:
+    before = definition(msgspec.structs.replace(TRIAL, load=Load(name="one", threads=4)))
+    after = definition(msgspec.structs.replace(TRIAL, load=Load(name="one", depth=2)))
+    assert changes(before, after) == ["load.depth: default → 2", "load.threads: 4 → default"]

@@ -1,0 +1,137 @@
+"""Two runs: what is compared, what is lost, what cannot be compared, and what differs besides."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Keys, Timing
+from cachemark.model.outcome import Outcome
+from cachemark.model.protocol import Operation
+from cachemark.report.compare import Compared, Wanted, across
+from tests.builders.outcomes import WORKLOAD
+from tests.builders.stored_runs import made_header, numbered, other_host, trials
+
+ALL = Wanted()
+
+
+def compared(
+    before: list[Outcome],
+    after: list[Outcome],
+    wanted: Wanted = ALL,
+    figures: tuple[str, ...] = ("rate",),
+    **changes: object,
+) -> Compared:
+    headers = made_header("old"), made_header("new", 2, **changes)
+    return across(headers, (numbered(before), numbered(after)), wanted, figures, 2.0)
+
+
+def answers(of: Compared) -> dict[str, str]:
+    return {row.other.client: c.answer for row in of.rows for c in row.contrasts}
+
+
+def invalid(found: list[Outcome]) -> list[Outcome]:
+    return [msgspec.structs.replace(t, verdict="INVALID", reasons=["it lied"]) for t in found]
+
+
+def test_each_cell_has_its_answer() -> None:
+    before = [*trials("a", 2000), *trials("b", 2000)]
+    after = [*trials("a", 1000), *trials("b", 4000)]
+    found = compared(before, after)
+    assert answers(found) == {"a": "worse", "b": "better"}
+    assert found.tests == 2
+    assert found.regressed
+    assert not found.paired
+
+
+def test_a_run_like_the_other_has_not_regressed() -> None:
+    found = compared(trials("a", 2000), trials("a", 2000))
+    assert answers(found) == {"a": "inconclusive"}  # blocks differ by 5 %: too few for the margin
+    assert not found.regressed
+    assert any("trials a side would make" in note for note in found.notes)
+
+
+def test_a_cell_that_does_not_count_any_more_is_lost() -> None:
+    before = [*trials("a", 2000), *trials("b", 2000)]
+    found = compared(before, [*trials("a", 2000), *invalid(trials("b", 2000))])
+    assert found.lost == ["b · embedded · mixed · one: it lied"]
+    assert found.regressed
+
+
+def test_a_cell_that_was_not_played_is_left_out() -> None:
+    found = compared([*trials("a", 2000), *trials("b", 2000)], trials("a", 2000))
+    assert found.left_out == ["b · embedded · mixed · one: nothing that counts in new: not played"]
+    assert not found.regressed
+
+
+def test_a_figure_that_is_gone_is_lost() -> None:
+    found = compared(trials("a", 500), trials("a", 100), figures=("p99",))
+    assert found.lost == ["a · embedded · mixed · one: p99: not every trial of the second has it"]
+    assert found.regressed
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {"workload": msgspec.structs.replace(WORKLOAD, keys=Keys(count=7))},
+            "workload.keys.count: default → 7",
+        ),
+        ({"timing": Timing(measure_ms=7)}, "timing.measure_ms: default → 7"),
+    ],
+)
+def test_other_work_of_the_same_name_is_not_compared(changes: dict[str, object], text: str) -> None:
+    before = [*trials("a", 2000), *trials("b", 2000)]
+    after = [*trials("a", 2000), *trials("b", 1000, **changes)]
+    found = compared(before, after)
+    assert answers(found).keys() == {"a"}
+    assert found.left_out == [f"b · embedded · mixed · one: not the same work: {text}"]
+    with pytest.raises(UsageError, match="no cell to compare"):
+        compared(before, trials("b", 1000, **changes))
+
+
+def test_only_what_is_wanted_is_tested() -> None:
+    before = [*trials("a", 2000), *trials("b", 2000)]
+    found = compared(before, before, Wanted(client=("b",)))
+    assert (answers(found).keys(), found.tests) == ({"b"}, 1)
+    with pytest.raises(UsageError, match="--client c: not in old or new"):
+        compared(before, before, Wanted(client=("c",)))
+
+
+def test_what_differs_besides_is_told() -> None:
+    after = trials("a", 2000)
+    assert after[0].worker
+    worker = msgspec.structs.replace(after[0].worker, library_version="2.0")
+    newer = [msgspec.structs.replace(trial, worker=worker) for trial in after]
+    found = compared(trials("a", 2000), newer, host=other_host(kernel="7.0"), cachemark="0.2.0")
+    assert found.differences == [
+        "kernel: 6.0 → 7.0",
+        "cachemark: 0.1.0 → 0.2.0",
+        "version of a: 1.0 → 2.0",
+    ]
+    assert not any("machines differ" in note for note in found.notes)
+    awake = msgspec.structs.replace(made_header("new").experiment, awake=True)
+    found = compared(after, after, experiment=awake)
+    assert found.differences == ["CPUs kept awake: False → True"]
+    there = compared(trials("a", 2000), after, host=other_host(cpu_model="Another"))
+    assert "the machines differ: a ratio is of them, too" in there.notes
+
+
+def test_failures_that_came_are_told() -> None:
+    after = trials("a", 2000)
+    window = after[0].measure
+    assert window
+    failed = Operation(attempts=3, ok=0, errors={"timeout": 3})
+    broken = msgspec.structs.replace(window, operations={**window.operations, "set": failed})
+    after[0] = msgspec.structs.replace(after[0], measure=broken)
+    found = compared(trials("a", 2000), after)
+    assert "failed operations of a · embedded · mixed · one: 0 → 3" in found.notes
+
+
+def test_an_open_loop_is_compared_by_its_times() -> None:
+    load = msgspec.structs.replace(trials("a", 500)[0].load, schedule="poisson", rate=500.0)
+    headers = made_header("old"), made_header("new", 2)
+    sides = trials("a", 500, load=load), trials("a", 500, load=load)
+    found = across(headers, sides, ALL, (), 2.0)
+    assert [c.figure for row in found.rows for c in row.contrasts] == ["p50", "p99"]

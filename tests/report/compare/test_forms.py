@@ -1,0 +1,68 @@
+"""The forms of a comparison: golden files, and what a program reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from cachemark.report.compare import RENDERERS, Compared, Wanted, across, within
+from tests.builders.stored_runs import made_header, numbered, other_host, trials
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def two_runs() -> Compared:
+    """Better, worse, lost and other work, on another kernel."""
+    before = [*trials("a", 2000), *trials("b", 2000), *trials("c", 500), *trials("d", 50)]
+    after = [*trials("a", 1000), *trials("b", 4000), *trials("c", 100)]
+    headers = made_header("old"), made_header("new", 2, host=other_host(kernel="7.0"))
+    return across(headers, (numbered(before), numbered(after)), Wanted(), (), 2.0)
+
+
+def one_run() -> Compared:
+    outcomes = [*trials("a", 2000), *trials("b", 1800), *trials("c", 2000)]
+    wanted = Wanted(client=("a", "b", "c"))
+    return within(made_header("run"), numbered(outcomes), wanted, ("rate", "client-cpu"), 2.0)
+
+
+# JSON has every digit, and the last ones are the processor's.
+@pytest.mark.parametrize("form", [form for form in RENDERERS if form != "json"])
+@pytest.mark.parametrize("made", [two_runs, one_run])
+def test_a_form_is_as_it_was(form: str, made: object) -> None:
+    assert callable(made)
+    name = f"{made.__name__}.{form}"
+    text = RENDERERS[form](made(), 120)
+    golden = GOLDEN / name
+    expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
+    if text != expected:
+        GOLDEN.mkdir(exist_ok=True)
+        golden.with_name(f"{name}.got").write_text(text, encoding="utf-8")
+    assert text == expected
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    for made in (two_runs(), one_run()):
+        lines = RENDERERS["table"](made, width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert any("worse" in line for line in lines)
+
+
+def test_csv_and_json_say_the_same() -> None:
+    made = two_runs()
+    rows = list(csv.DictReader(io.StringIO(RENDERERS["csv"](made, None))))
+    document = json.loads(RENDERERS["json"](made, None))
+    contrasts = [contrast for row in document["rows"] for contrast in row["contrasts"]]
+    assert document["regressed"] is True
+    assert [row["figure"] for row in rows] == [contrast["figure"] for contrast in contrasts]
+    for row, contrast in zip(rows, contrasts, strict=True):
+        if contrast["ratio"] is None:
+            assert (row["ratio"], row["answer"]) == ("", "")
+            assert row["reason"] == contrast["why"]
+        else:
+            assert float(row["ratio"]) == pytest.approx(contrast["ratio"]["value"], rel=1e-5)
+            assert row["answer"] == contrast["answer"]

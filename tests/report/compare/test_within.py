@@ -1,0 +1,118 @@
+"""One run: what is paired with what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from cachemark.model.errors import UsageError
+from cachemark.model.outcome import Outcome
+from cachemark.report.compare import Compared, Wanted, within
+from tests.builders.stored_runs import made_header, numbered, trials
+
+
+def at(found: list[Outcome], **names: str) -> list[Outcome]:
+    """The trials, played elsewhere."""
+    return [
+        msgspec.structs.replace(
+            trial,
+            trial=msgspec.structs.replace(
+                trial.trial, cell=msgspec.structs.replace(trial.trial.cell, **names)
+            ),
+        )
+        for trial in found
+    ]
+
+
+def compared(outcomes: list[Outcome], **wanted: Any) -> Compared:
+    return within(made_header("run"), numbered(outcomes), Wanted(**wanted), ("rate",), 2.0)
+
+
+def rows(of: Compared) -> list[tuple[str, str, str, str]]:
+    return [
+        (row.baseline.client, row.other.client, row.other.server, row.contrasts[0].answer)
+        for row in of.rows
+    ]
+
+
+def test_pairing_sees_through_drift() -> None:
+    # Every block is 5 % faster than the one before; the clients differ by 10 %.
+    found = compared([*trials("a", 2000), *trials("b", 1800)], client=("a", "b"))
+    assert rows(found) == [("a", "b", "embedded", "worse")]
+    assert found.paired
+    assert found.other == "b"
+
+
+def test_the_first_is_the_baseline_of_all_others() -> None:
+    outcomes = [*trials("a", 1800), *trials("b", 2000), *trials("c", 900)]
+    found = compared(outcomes, client=("b", "c", "a"))
+    assert rows(found) == [("b", "c", "embedded", "worse"), ("b", "a", "embedded", "worse")]
+    assert found.other == ""
+    assert found.tests == 2
+
+
+def test_servers_are_compared_client_by_client() -> None:
+    outcomes = [
+        *trials("a", 2000),
+        *trials("b", 1000),
+        *at(trials("a", 3000), server="memcached"),
+        *at(trials("b", 1500), server="memcached"),
+    ]
+    found = compared(outcomes, server=("embedded", "memcached"))
+    assert rows(found) == [("a", "a", "memcached", "better"), ("b", "b", "memcached", "better")]
+    (alone,) = compared(outcomes, server=("embedded", "memcached"), client=("b",)).rows
+    assert alone.other.client == "b"
+
+
+def test_loads_are_compared_and_workloads_are_not() -> None:
+    outcomes = [*trials("a", 2000), *at(trials("a", 3000), load="four")]
+    assert len(compared(outcomes, load=("one", "four")).rows) == 1
+    other = [*trials("a", 2000), *at(trials("a", 3000), workload="writes")]
+    with pytest.raises(UsageError, match="compare what"):
+        compared(other, workload=("mixed", "writes"))
+
+
+def test_a_cache_in_the_process_meets_the_client_of_each_server() -> None:
+    outcomes = [
+        *at(trials("local", 9000), server="none"),
+        *trials("a", 2000),
+        *at(trials("a", 2000), server="memcached"),
+    ]
+    found = compared(outcomes, client=("local", "a"))
+    assert [row.other.server for row in found.rows] == ["embedded", "memcached"]
+    back = compared(outcomes, client=("a", "local"))
+    assert [(row.baseline.server, row.other.server) for row in back.rows] == [
+        ("embedded", "none"),
+        ("memcached", "none"),
+    ]
+
+
+def test_what_cannot_be_paired_is_named() -> None:
+    gone = [
+        msgspec.structs.replace(t, state="unsupported", verdict=None, measure=None, reason="no x")
+        for t in trials("b", 1000)
+    ]
+    outcomes = [*trials("a", 2000), *gone, *trials("c", 1000)]
+    found = compared(outcomes, client=("a", "b", "c"))
+    assert found.lost == ["b · embedded · mixed · one: no x"]
+    back = compared(outcomes, client=("c", "a"))
+    assert back.left_out == []
+    with pytest.raises(UsageError, match="no cell of b can be compared"):
+        compared(outcomes, client=("b", "a"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ({}, "compare what"),
+        ({"client": ("a",)}, "compare what"),
+        ({"client": ("a", "a")}, "against itself"),
+        ({"client": ("a", "b"), "server": ("x", "y")}, "several of both"),
+        ({"client": ("a", "d")}, "--client d: not in run"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(wanted: dict[str, Any], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        compared([*trials("a", 2000), *trials("b", 1800)], **wanted)

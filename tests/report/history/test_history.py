@@ -1,0 +1,150 @@
+"""Histories: which cells, which runs of them, and what each is compared with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Keys
+from cachemark.model.outcome import Outcome
+from cachemark.report.history import RENDERERS, Asked, History, Index, look_up
+from tests.builders.outcomes import WORKLOAD
+from tests.builders.stored_runs import kept, made_header, other_host, trials
+
+
+def ask(root: Path, *names: str, **asked: object) -> History:
+    with Index(root) as index:
+        return look_up(index, Asked(names=names, **asked))
+
+
+def answers(found: History) -> list[list[str | None]]:
+    return [
+        [e.contrast.answer if e.contrast else None for e in line.entries] for line in found.lines
+    ]
+
+
+def newer(found: list[Outcome], version: str) -> list[Outcome]:
+    """The trials with another version of the library."""
+    assert found[0].worker
+    worker = msgspec.structs.replace(found[0].worker, library_version=version)
+    return [msgspec.structs.replace(trial, worker=worker) for trial in found]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Three runs of a and b; the second is slower, the third on another machine, faster."""
+    kept(tmp_path, made_header("run-1", 1), [*trials("a", 2000), *trials("x/b?c=1", 2000)])
+    slow = [*newer(trials("a", 1000), "1.1"), *trials("x/b?c=1", 2000)]
+    kept(tmp_path, made_header("run-2", 2, cachemark="0.2.0"), slow)
+    far = made_header("run-3", 3, host=other_host(name="far"))
+    kept(tmp_path, far, trials("a", 8000))
+    back = [*newer(trials("a", 1000), "1.1"), *trials("x/b?c=1", 2000)]
+    kept(tmp_path, made_header("run-4", 4), back)
+    return tmp_path
+
+
+def test_a_client_over_time(store: Path) -> None:
+    found = ask(store, "a", figures=("rate",))
+    (line,) = found.lines
+    assert [entry.folder for entry in line.entries] == ["run-1", "run-2", "run-3", "run-4"]
+    assert [entry.library_version for entry in line.entries] == ["1.0", "1.1", "1.0", "1.1"]
+    assert [entry.cachemark for entry in line.entries] == ["0.1.0", "0.2.0", "0.1.0", "0.1.0"]
+    # The third run is the first of its machine; the fourth is compared with the second.
+    assert answers(found) == [[None, "worse", None, "inconclusive"]]
+    assert found.tests == 2
+    assert any("same machine" in note for note in found.notes)
+    rate = line.entries[1].figures["rate"]
+    assert rate
+    assert 1000 <= rate.value <= 1200
+
+
+@pytest.mark.parametrize(
+    ("name", "clients"),
+    [
+        ("a", ["a"]),
+        ("*", ["a", "x/b?c=1"]),
+        ("x/*", ["x/b?c=1"]),
+        ("x/b?c=1", ["x/b?c=1"]),
+        ("a · embedded · mixed · one", ["a"]),
+        ("* · embedded · mixed · *", ["a", "x/b?c=1"]),
+    ],
+)
+def test_a_name_is_a_client_or_a_cell(store: Path, name: str, clients: list[str]) -> None:
+    assert [line.cell.client for line in ask(store, name).lines] == clients
+
+
+def test_filters_narrow_it_down(store: Path) -> None:
+    assert [len(line.entries) for line in ask(store, "a", host=("made",)).lines] == [3]
+    assert [len(line.entries) for line in ask(store, "a", last=2).lines] == [2]
+    assert len(ask(store, server=("emb*",)).lines) == 2
+    with pytest.raises(UsageError, match="no such cell"):
+        ask(store, "a", server=("memcached",))
+
+
+@pytest.mark.parametrize("name", ["b", "x/b.c=1", "a · embedded · mixed", "A"])
+def test_a_name_that_finds_nothing_is_an_error(store: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="no such client or cell"):
+        ask(store, "a", name)
+
+
+def test_without_a_name_there_is_a_list_of_runs(store: Path) -> None:
+    (store / "run-0").mkdir()
+    (store / "run-0" / "run.json").write_text("[]")
+    found = ask(store)
+    assert [run.folder for run in found.runs] == ["run-0", "run-1", "run-2", "run-3", "run-4"]
+    assert found.runs[0].problem
+    assert (found.runs[1].valid, found.runs[1].played, found.runs[1].planned) == (10, 10, 10)
+    assert [run.folder for run in ask(store, host=("far",)).runs] == ["run-3"]
+    assert [run.folder for run in ask(store, last=1).runs] == ["run-4"]
+
+
+def test_other_work_of_the_same_name_is_another_line(store: Path) -> None:
+    changed = msgspec.structs.replace(WORKLOAD, keys=Keys(count=7))
+    kept(store, made_header("run-5", 5), trials("a", 500, workload=changed))
+    found = ask(store, "a")
+    assert sorted(len(line.entries) for line in found.lines) == [1, 4]
+    assert len({line.work for line in found.lines}) == 2
+    assert "(work " in RENDERERS["table"](found, 120)
+
+
+def test_what_did_not_count_is_shown_without_a_figure(store: Path) -> None:
+    bad = [
+        msgspec.structs.replace(t, verdict="INVALID", reasons=["it lied"]) for t in trials("a", 9)
+    ]
+    kept(store, made_header("run-5", 5), bad)
+    (line,) = ask(store, "a").lines
+    last = line.entries[-1]
+    assert (last.valid, last.trials, last.reason) == (0, 5, "it lied")
+    assert set(last.figures.values()) == {None}
+    assert last.contrast is None
+    assert "it lied" in RENDERERS["table"](ask(store, "a"), 140)
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_no_line_is_wider_than_the_terminal(store: Path, width: int) -> None:
+    for found in (ask(store), ask(store, "*")):
+        assert max(map(len, RENDERERS["table"](found, width).splitlines())) <= width
+
+
+def test_the_forms_say_the_same(store: Path) -> None:
+    found = ask(store, "*")
+    entries = [entry for line in found.lines for entry in line.entries]
+    rows = list(csv.DictReader(io.StringIO(RENDERERS["csv"](found, None))))
+    assert [row["folder"] for row in rows if row["figure"] == "rate"] == [e.folder for e in entries]
+    assert [row["answer"] for row in rows if row["figure"] == "rate"] == [
+        entry.contrast.answer if entry.contrast else "" for entry in entries
+    ]
+    document = json.loads(RENDERERS["json"](found, None))
+    assert [entry["folder"] for line in document["lines"] for entry in line["entries"]] == [
+        entry.folder for entry in entries
+    ]
+    markdown = RENDERERS["markdown"](found, None)
+    assert markdown.count("| run-") == len(entries)
+    runs = list(csv.DictReader(io.StringIO(RENDERERS["csv"](ask(store), None))))
+    assert [run["folder"] for run in runs] == ["run-1", "run-2", "run-3", "run-4"]

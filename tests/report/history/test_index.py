@@ -1,0 +1,131 @@
+"""The index: made from the folders alone, kept up to date, made anew where it cannot be trusted."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.analysis.statistics import FIGURES
+from cachemark.model.errors import UsageError
+from cachemark.report.history import Index
+from cachemark.report.history.index import FILE, VERSION
+from tests.builders.stored_runs import kept, made_header, trials
+
+
+def counts(root: Path, *, rebuild: bool = False) -> dict[str, int]:
+    """Folder → trials, as the index has them."""
+    query = "SELECT folder, count(trial) AS n FROM run LEFT JOIN trial USING (folder) GROUP BY 1"
+    with Index(root, rebuild=rebuild) as index:
+        return {row["folder"]: row["n"] for row in index.rows(query)}
+
+
+def content(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Everything in the run folders, and when it was written."""
+    files = [path for path in root.rglob("*") if path.is_file() and path.name != FILE]
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+def test_figures_are_those_of_the_trials(tmp_path: Path) -> None:
+    outcomes = trials("a", 500, 3)
+    kept(tmp_path, made_header("one"), outcomes)
+    with Index(tmp_path) as index:
+        rows = list(index.rows("SELECT * FROM trial ORDER BY trial"))
+    for row, outcome in zip(rows, outcomes, strict=True):
+        assert row["valid"] == 1
+        for name, figure in FIGURES.items():
+            assert row[name] == figure.of(outcome)
+
+
+def test_what_does_not_count_has_no_figure(tmp_path: Path) -> None:
+    bad = [msgspec.structs.replace(t, verdict="INVALID", reasons=["x"]) for t in trials("a", 500)]
+    kept(tmp_path, made_header("one"), bad)
+    with Index(tmp_path) as index:
+        (row, *_) = index.rows("SELECT * FROM trial")
+    assert (row["valid"], row["reason"], row["rate"]) == (0, "x", None)
+
+
+def test_new_changed_and_removed_runs_are_noticed(tmp_path: Path) -> None:
+    first = kept(tmp_path, made_header("one"), trials("a", 500, 2))
+    assert counts(tmp_path) == {"one": 2}
+    kept(tmp_path, made_header("two"), trials("a", 500, 3))
+    with first:
+        first.append(trials("b", 500, 3)[2])
+    assert counts(tmp_path) == {"one": 3, "two": 3}
+    for file in first.folder.iterdir():
+        file.unlink()
+    first.folder.rmdir()
+    assert counts(tmp_path) == {"two": 3}
+
+
+def test_the_store_is_only_read(tmp_path: Path) -> None:
+    kept(tmp_path, made_header("one"), trials("a", 500, 2))
+    before = content(tmp_path)
+    counts(tmp_path)
+    counts(tmp_path, rebuild=True)
+    assert content(tmp_path) == before
+
+
+def test_what_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
+    run = kept(tmp_path, made_header("one"), trials("a", 500, 2))
+    counts(tmp_path)
+    path = run.folder / "outcomes.jsonl"
+    facts = path.stat()
+    path.write_bytes(b"?" * (facts.st_size - 1) + b"\n")  # as long, as old, and nonsense
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert counts(tmp_path) == {"one": 2}
+    assert counts(tmp_path, rebuild=True) == {"one": 0}
+
+
+@pytest.mark.parametrize("damage", ["text", "torn", "older", "folder"])
+def test_an_index_that_cannot_be_trusted_is_made_anew(tmp_path: Path, damage: str) -> None:
+    kept(tmp_path, made_header("one"), trials("a", 500, 2))
+    counts(tmp_path)
+    path = tmp_path / FILE
+    if damage == "text":
+        path.write_text("not a database, and longer than a page\n" * 200)
+    elif damage == "torn":
+        path.write_bytes(path.read_bytes()[:5000])
+    elif damage == "older":
+        with sqlite3.connect(path) as old:
+            old.execute(f"PRAGMA user_version = {VERSION + 1}")
+            old.execute("UPDATE trial SET client = 'nobody'")
+    else:
+        path.unlink()
+        path.mkdir()
+    assert counts(tmp_path) == {"one": 2}
+    with Index(tmp_path) as index:
+        assert {row[0] for row in index.rows("SELECT client FROM trial")} == {"a"}
+
+
+def test_an_index_that_somebody_holds_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(tmp_path, made_header("one"), trials("a", 500, 2))
+    monkeypatch.setattr("cachemark.report.history.index._PATIENCE_S", 0.05)
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    assert counts(tmp_path) == {"one": 2}
+    other.close()
+
+
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    kept(tmp_path, made_header("one"), trials("a", 500, 2))
+    broken = kept(tmp_path, made_header("two"), trials("a", 500, 2))
+    (broken.folder / "run.json").write_text("{}")
+    later = kept(tmp_path, made_header("three"), trials("a", 500, 2))
+    header = (later.folder / "run.json").read_text().replace('"format":1', '"format":99')
+    (later.folder / "run.json").write_text(header)
+    with Index(tmp_path) as index:
+        problems = {row["folder"]: row["problem"] for row in index.rows("SELECT * FROM run")}
+    assert problems["one"] == ""
+    assert "not a run" in problems["two"]
+    assert "format 99" in problems["three"]
+
+
+def test_no_store_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder"):
+        Index(tmp_path / "none")

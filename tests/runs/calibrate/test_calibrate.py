@@ -1,0 +1,176 @@
+"""Calibrations: the sweep's decisions, what is kept, what a report says of it, and one played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.model import histogram
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Load
+from cachemark.model.outcome import Finding, Outcome
+from cachemark.report.calibration import sections
+from cachemark.runs.calibrate import Calibration, Floor, Step, append, headroom, kept, latest
+from cachemark.runs.calibrate.sweep import step, sweep
+from tests.builders.outcomes import experiment, measured
+from tests.conftest import Cli
+
+FLOOR = Floor(ops_per_s=1000.0, p50_ns=20_000, p99_ns=50_000, p999_ns=None)
+
+
+def made(client: str = "native", **fields: object) -> Calibration:
+    """A calibration with one caller."""
+    blank = Calibration(
+        at="2026-01-02T03:04:05+00:00",
+        host="made",
+        cpu_model="Made CPU",
+        cpus=2,
+        cachemark="0.1.0",
+        client=client,
+        library_version="1.0",
+        against="null",
+        threads=1,
+        connections=1,
+        depth=1,
+        budget_ns=100_000,
+        floor=FLOOR,
+        clean_rate=500.0,
+    )
+    return msgspec.structs.replace(blank, **fields)
+
+
+def played(cleanly: float, least: float = 1) -> list[Step]:
+    """A sweep of a client that is on time up to a rate."""
+
+    def play(asked: float) -> Step:
+        return Step(rate=asked, lag_p999_ns=1, achieved=1.0, clean=asked <= cleanly)
+
+    return sweep(1000.0, least, play)
+
+
+def test_a_sweep_ends_at_the_first_rate_that_is_missed_twice() -> None:
+    assert [step.rate for step in played(350)] == [50, 100, 200, 300, 400, 400]
+    assert [step.clean for step in played(350)] == [True] * 4 + [False] * 2
+    assert len(played(10)) == 2
+    assert played(10**6)[-1].rate == 1000
+
+
+def test_rates_of_which_a_window_holds_next_to_nothing_are_not_played() -> None:
+    assert [step.rate for step in played(10**6, least=750)] == [800, 900, 1000]
+    assert played(10**6, least=1001) == []
+
+
+def test_one_miss_is_forgiven() -> None:
+    missed: list[float] = []
+
+    def play(asked: float) -> Step:
+        clean = asked != 200 or asked in missed
+        missed.append(asked)
+        return Step(rate=asked, lag_p999_ns=1, achieved=1.0, clean=clean)
+
+    assert max(step.rate for step in sweep(1000.0, 1, play) if step.clean) == 1000
+
+
+def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
+    """An open loop of about a thousand a second."""
+    outcome = measured("native", 0, 1000)
+    assert outcome.measure is not None
+    late = histogram.encode(histogram.record([lag_ns] * 1000))
+    done = msgspec.structs.replace(
+        outcome.measure, lag=late, late=late, elapsed_ns=elapsed_ns, unsent=unsent
+    )
+    return msgspec.structs.replace(outcome, measure=done)
+
+
+def test_a_step_is_clean_where_the_client_was_on_time_and_did_it_all() -> None:
+    asked = 1000.0
+    assert step(asked, window(90_000), 100_000).clean
+    assert step(asked, window(110_000), 100_000).why == "sent late"
+    assert step(asked, window(90_000, elapsed_ns=2 * 10**9), 100_000).why == "fell behind"
+    assert step(asked, window(90_000, unsent=500), 100_000).why == "fell behind"
+
+
+def test_a_trial_that_is_wrong_is_no_step() -> None:
+    wrong = Finding(rule="wrong-values", weight="INVALID", text="3 replies with a wrong value")
+    outcome = msgspec.structs.replace(window(1), verdict="INVALID", findings=[wrong])
+    assert step(1000.0, outcome, 100_000).why == wrong.text
+    late = msgspec.structs.replace(wrong, rule="send-lag")
+    asked = msgspec.structs.replace(window(1), verdict="INVALID", findings=[late])
+    assert step(1000.0, asked, 100_000).clean
+
+
+def test_they_are_appended_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
+    assert kept(tmp_path) == []
+    append(tmp_path, made())
+    path = append(tmp_path, made(clean_rate=600.0))
+    with path.open("ab") as file:
+        file.write(b'{"at":"20')
+    assert [one.clean_rate for one in kept(tmp_path)] == [500.0, 600.0]
+    path.write_bytes(b"no\n")
+    with pytest.raises(UsageError, match=r"jsonl:1: not a calibration"):
+        kept(tmp_path)
+
+
+def test_the_last_of_each_client_and_number_of_callers_counts() -> None:
+    several = [
+        made(clean_rate=1.0),
+        made("a"),
+        made(clean_rate=2.0),
+        made(threads=2),
+        made(host="other", clean_rate=3.0),
+    ]
+    found = latest(several, "made", ["a", "native", "b"])
+    assert [(one.client, one.threads, one.clean_rate) for one in found] == [
+        ("a", 1, 500.0),
+        ("native", 1, 2.0),
+        ("native", 2, 500.0),
+    ]
+
+
+def test_headroom_is_of_the_same_callers() -> None:
+    load = Load(name="l", schedule="poisson", rate=700.0, processes=2)
+    assert headroom(made(), load) == pytest.approx(0.7)
+    assert headroom(made(threads=2), load) is None
+    assert headroom(made(clean_rate=None), load) is None
+    assert headroom(made(), Load(name="l")) is None
+
+
+def test_a_report_shows_floors_and_warns_above_seventy_percent() -> None:
+    slow = Load(name="slow", schedule="poisson", rate=300.0)
+    fast = Load(name="fast", schedule="poisson", rate=400.0)
+    run = msgspec.structs.replace(experiment(["native", "b"]), loads=[slow, fast])
+    (section,) = sections(run, [made(), made("c")], "made")
+    assert section.rows == [
+        ["native", "1 × 1 × 1", "null", "1.00 k", "20.0 µs", "50.0 µs", "–", "500/s", "2026-01-02"]
+    ]
+    (warning,) = section.notes[1:]
+    assert warning.startswith("native, fast: 400/s is 80% of the highest clean rate")
+    assert sections(run, [made()], "elsewhere") == []
+
+
+def test_one_is_played_kept_and_reported(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("calibrate", "native", "--window-ms", "100", "--json")
+    assert ended.returncode == 0, ended.stderr
+    (told,) = msgspec.json.decode(ended.stdout, type=list[Calibration])
+    assert [told] == kept(tmp_path / "results")
+    assert told.against == "null"
+    assert told.floor is not None
+    assert told.floor.ops_per_s > 0
+    # A starved machine does too little in such a window to be asked for a part of it.
+    assert told.steps or "too short" in told.why
+    assert (told.clean_rate is None) == (not any(one.clean for one in told.steps))
+    (tmp_path / "e.toml").write_text(
+        'name = "e"\nquestion = "?"\nclients = ["native"]\nservers = ["embedded"]\nblocks = 1\n'
+        '[[workloads]]\nname = "w"\nmix = { get = 1 }\n[[loads]]\nname = "l"\n'
+        "[timing]\nwarmup_ms = 0\nmeasure_ms = 50\n"
+    )
+    assert "What the clients cost by themselves" in cli("run", "e.toml").stdout
+
+
+def test_bad_input(cli: Cli) -> None:
+    assert cli("calibrate", "nativ").returncode == 2
+    assert cli("calibrate", "native", "--connections", "0").returncode == 2
+    inside = cli("calibrate", "python/local")
+    assert inside.returncode == 2

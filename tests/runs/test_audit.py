@@ -1,0 +1,287 @@
+"""Before anything is timed: what is claimed, what is proved, and what is therefore not timed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.checks.probe import Finding
+from cachemark.endpoints.clients import Client, ClientSpec
+from cachemark.endpoints.servers import parse_spec
+from cachemark.host import process
+from cachemark.model import experiment
+from cachemark.model.experiment import Experiment, Load, Workload
+from cachemark.model.outcome import Cell, Outcome, from_line
+from cachemark.runs.audit import Audit, Auditor, Fitness, Level, objection
+from cachemark.runs.audit.claims import claims
+from cachemark.runs.audit.fitness import distrust, held_bytes, idle
+from cachemark.runs.audit.value import Caution
+from cachemark.runs.tapes import TapeShelf
+from tests.checks.probe.deviant import deviant
+from tests.conftest import ROOT, Cli
+
+TEXT = """
+name = "claimed"
+question = "?"
+clients = ["plain", "other?compression=on", "other?local_cache=off"]
+servers = ["embedded:io=events,memory=16m", "memcached:memory=16"]
+blocks = 1
+
+[[workloads]]
+name = "mixed"
+mix = { get = 1, set = 1 }
+keys = { count = 100 }
+values = { size = "100", compressibility = 1.0 }
+
+[[workloads]]
+name = "quiet"
+mix = { set_noreply = 1 }
+loads = ["own"]
+
+[[loads]]
+name = "own"
+
+[[loads]]
+name = "binary"
+wire = "binary"
+"""
+
+
+def client(text: str, *words: str) -> ClientSpec:
+    name, _, tail = text.partition("?")
+    pairs = [pair.split("=") for pair in tail.split("&") if pair]
+    command = [sys.executable, str(ROOT / "tests" / "bad_workers" / "pretends.py"), *words]
+    made = Client(id=name, library=name, language="", command=command)
+    return ClientSpec(text=text, client=made, options=dict(pairs))
+
+
+def auditor(made: Experiment, *words: str) -> Auditor:
+    return Auditor(
+        made,
+        {text: client(text, *words) for text in made.clients},
+        {text: parse_spec(text) for text in made.servers},
+    )
+
+
+def claimed(text: str) -> set[tuple[str, str, str, int]]:
+    made = experiment.parse(text, "test")
+    found = claims(
+        made,
+        {name: client(name) for name in made.clients},
+        {name: parse_spec(name) for name in made.servers},
+    )
+    return {(one.factor, one.level, one.subject, len(one.cells)) for one in found}
+
+
+def test_only_what_is_named_is_claimed() -> None:
+    compressed = "other?compression=on, values of 100 bytes, compressible to 0%"
+    assert claimed(TEXT) == {
+        ("wire", "binary", "plain", 2),
+        ("wire", "binary", "other?compression=on", 2),
+        ("wire", "binary", "other?local_cache=off", 2),
+        ("server threads", "events", "embedded:io=events,memory=16m", 9),
+        ("compression", "on", compressed, 4),
+        ("compression", "on", compressed.replace("to 0%", "to 100%"), 2),
+        ("local cache", "off", "other?local_cache=off", 6),
+        ("replies", "set_noreply", "plain", 2),
+        ("replies", "set_noreply", "other?compression=on", 2),
+        ("replies", "set_noreply", "other?local_cache=off", 2),
+    }
+
+
+def test_a_server_inside_another_claims_its_own() -> None:
+    text = TEXT.replace('"memcached:memory=16"', '"cluster:2:embedded:io=blocking", "embedded"')
+    threads = {(level, subject) for factor, level, subject, _ in claimed(text) if "thr" in factor}
+    assert threads == {
+        ("events", "embedded:io=events,memory=16m"),
+        ("blocking", "cluster:2:embedded:io=blocking"),
+    }
+
+
+LEVELS = """
+name = "levels"
+question = "?"
+clients = ["c?compression=on&local_cache=on"]
+servers = ["memcached:memory=16", "embedded:io=blocking,memory=16m"]
+blocks = 1
+
+[[workloads]]
+name = "w"
+mix = { get = 1 }
+values = { size = "100", compressibility = 1.0 }
+
+[[loads]]
+name = "binary"
+wire = "binary"
+"""
+
+
+def looked(tmp_path: Path, *words: str, text: str = LEVELS) -> dict[str, Level]:
+    made = experiment.parse(text, "test")
+    shelf = TapeShelf(process.binary_path(), tmp_path)
+    heard: list[str] = []
+    audit = auditor(made, *words).look(shelf, heard.append)
+    assert len(heard) == len(made.servers) + len(audit.levels)
+    return {level.factor: level for level in audit.levels}
+
+
+def test_levels_that_are_what_they_say(tmp_path: Path) -> None:
+    answers = {name: level.answer for name, level in looked(tmp_path, "honest").items()}
+    assert answers == dict.fromkeys(
+        ("wire", "server threads", "compression", "local cache"), "proved"
+    )
+
+
+def test_levels_that_are_not(tmp_path: Path) -> None:
+    found = looked(tmp_path)
+    assert found.pop("server threads").answer == "proved"
+    assert {level.answer for level in found.values()} == {"void"}
+    assert "0x67" in found["wire"].evidence
+    assert found["local cache"].evidence == "40 keys were read, 40 of them at the server"
+
+
+def test_what_cannot_be_played_is_unknown(tmp_path: Path) -> None:
+    text = LEVELS.replace("memcached:memory=16", "memcached:binary=/nowhere/memcached")
+    made = experiment.parse(text.replace(', "embedded:io=blocking,memory=16m"', ""), "test")
+    look = auditor(made, "honest")
+    audit = look.look(TapeShelf(process.binary_path(), tmp_path), lambda _: None)
+    assert "/nowhere/memcached" in audit.servers[0].unseen
+    assert {level.answer for level in audit.levels} == {"unknown"}
+    cell = Cell(client=made.clients[0], server=made.servers[0], workload="w", load="binary")
+    assert look.caution(audit, cell) == Caution()
+
+
+def test_a_void_level_is_an_objection_to_its_cells_alone() -> None:
+    made = experiment.parse(LEVELS, "test")
+    level = Level(
+        factor="server threads",
+        level="blocking",
+        subject=made.servers[1],
+        answer="void",
+        evidence="it has one thread",
+    )
+    look = auditor(made)
+    audit = Audit(levels=[level])
+    voids = [
+        look.caution(
+            audit, Cell(client=made.clients[0], server=server, workload="w", load="binary")
+        ).void
+        for server in made.servers
+    ]
+    assert voids[0] == ""
+    assert voids[1].startswith("void: server threads blocking of embedded:io=blocking")
+    assert objection(Caution(void=voids[1]), made.workloads[0], made.loads[0], "") == voids[1]
+
+
+@pytest.mark.parametrize(
+    ("unfit", "mix", "load", "wire", "named"),
+    [
+        ("touch", {"get": 1}, {}, "", False),
+        ("touch", {"get": 1, "touch": 1}, {}, "", True),
+        ("binary", {"get": 1}, {}, "", False),
+        ("binary", {"get": 1}, {}, "text", False),
+        ("binary", {"get": 1}, {}, "binary", True),
+        ("everything", {"get": 1}, {}, "", True),
+        ("pipeline", {"get": 1}, {}, "", False),
+        ("pipeline", {"get": 1}, {"depth": 2}, "", True),
+        ("pipeline", {"set_noreply": 1}, {}, "", True),
+        ("evictions", {"get": 1}, {}, "", False),
+        ("set", {"get": 1}, {}, "", True),
+    ],
+)
+def test_what_a_server_is_unfit_for_is_not_timed(
+    unfit: str, mix: dict[str, float], load: dict[str, int], wire: str, named: bool
+) -> None:
+    caution = Caution(excluded={unfit: "it cannot"})
+    found = objection(caution, Workload(name="w", mix=mix), Load(name="l", **load), wire)
+    assert found == ("it cannot" if named else "")
+
+
+def test_a_sequence_is_made_of_operations_too() -> None:
+    workload = Workload(name="w", sequence=["set@0", "gat@0"])
+    caution = Caution(excluded={"gat": "it cannot"})
+    assert objection(caution, workload, Load(name="l"), "") == "it cannot"
+
+
+def test_what_evicts_wrongly_does_not_count_once_it_has_evicted() -> None:
+    caution = Caution(excluded={"evictions": "it evicts the newest"})
+    assert distrust(caution, {}, {"evictions": "0"}).reason == ""
+    assert "7 items; it evicts the newest" in distrust(caution, {}, {"evictions": "7"}).reason
+    assert distrust(Caution(), {}, {"evictions": "7"}).reason == ""
+
+
+def test_counters_that_are_wrong_are_not_held_against_a_trial() -> None:
+    doubt = distrust(Caution(excluded={"conservation": "miscounts"}), {"a": "1"}, {"a": "2"})
+    assert (doubt.before, doubt.after, doubt.reason) == ({}, {}, "")
+    assert doubt.notes == ["not held against the server's counters: miscounts"]
+
+
+def test_only_what_is_done_needs_a_look() -> None:
+    made = experiment.parse(TEXT, "test")
+    assert idle(made) == set()
+    text_only = msgspec.structs.replace(made, clients=["native"], loads=made.loads[:1])
+    assert idle(text_only) == {"binary"}
+    assert held_bytes(made) == 10_000 * (20 + 100 + 100)
+
+
+RUN = """
+name = "unfit"
+question = "?"
+clients = ["native"]
+servers = ["{server}"]
+blocks = 1
+workloads = [
+    {{ name = "gets", mix = {{ get = 1 }}, keys = {{ count = 10 }} }},
+    {{ name = "gats", mix = {{ gat = 1 }}, keys = {{ count = 10 }} }},
+]
+loads = [{{ name = "one" }}, {{ name = "binary", wire = "binary" }}]
+
+[timing]
+warmup_ms = 0
+measure_ms = 100
+"""
+
+
+def outcomes(folder: Path) -> dict[tuple[str, str], Outcome]:
+    (path,) = folder.glob("results/*/outcomes.jsonl")
+    found = [from_line(line) for line in path.read_bytes().splitlines()]
+    return {(one.trial.cell.workload, one.trial.cell.load): one for one in found}
+
+
+def test_a_campaign_leaves_out_what_its_server_is_unfit_for(cli: Cli, tmp_path: Path) -> None:
+    with deviant("no_gat") as address:
+        (tmp_path / "e.toml").write_text(RUN.format(server=f"remote:{address}"))
+        ended = cli("run", "e.toml")
+    found = outcomes(tmp_path)
+    assert found["gets", "one"].verdict == "VALID", found["gets", "one"].reasons
+    assert found["gats", "one"].state == "unsupported"
+    assert found["gats", "one"].reason == (
+        f"remote:{address} is unfit for gat: gat: gat: answered ERROR\\r\\n"
+    )
+    assert found["gats", "one"].server is None
+    assert "is unfit for binary" in found["gets", "binary"].reason
+    assert "Are the servers fit to be timed?" in ended.stdout
+    (kept,) = tmp_path.glob("results/*/audit.json")
+    (fitness,) = msgspec.json.decode(kept.read_bytes(), type=Audit).servers
+    assert "gat" in [finding.name for finding in fitness.findings]
+
+
+def test_a_run_that_goes_on_is_not_looked_at_again(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(RUN.format(server="embedded:memory=16m"))
+    cli("run", "e.toml")
+    (folder,) = tmp_path.glob("results/*")
+    finding = Finding(name="made up", fit=False, seen="this", excludes=["get"])
+    audit = Audit(servers=[Fitness(server="embedded:memory=16m", checks=1, findings=[finding])])
+    (folder / "audit.json").write_bytes(msgspec.json.encode(audit))
+    (folder / "outcomes.jsonl").write_bytes(b"")
+    cli("run", "--resume")
+    assert outcomes(tmp_path)["gets", "one"].reason == (
+        "embedded:memory=16m is unfit for get: made up: this"
+    )
+    ended = cli("report", "--format", "json")
+    titles = [section["title"] for section in json.loads(ended.stdout)["sections"]]
+    assert titles.count("Are the servers fit to be timed?") == 1

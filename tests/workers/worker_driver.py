@@ -1,0 +1,121 @@
+"""Drives a worker as an orchestrator does, for tests: every client that is set up here."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.worker import Worker
+from cachemark.host import process
+from cachemark.model.protocol import Answer, Done, Message, Prepare, Progress, Ready, Run
+
+# Nothing here is timed, and a busy machine may stand still for seconds.
+ANSWER_S = 120.0
+_TIMEOUT_MS = 10_000
+
+
+def clients() -> list[Any]:
+    """Every registered client as a parameter; one whose runtime is not set up is skipped."""
+    known = registry(process.binary_path()).values()
+    return [pytest.param(client, id=client.id, marks=_marks(client)) for client in known]
+
+
+def _marks(client: Client) -> list[pytest.MarkDecorator]:
+    # Where tests are spread over processes, one process has all tests of a client.
+    marks = [pytest.mark.xdist_group(client.id)]
+    if missing := client.missing():
+        marks.append(pytest.mark.skip(reason=f"{missing}: {client.setup}"))
+    return marks
+
+
+@contextmanager
+def started(client: Client) -> Generator[tuple[Worker, Ready]]:
+    """A worker that has said who it is."""
+    with Worker(client.command, name=client.id) as worker:
+        yield worker, worker.hello(ANSWER_S)
+
+
+def patient(**fields: Any) -> Prepare:
+    """A request to prepare, with patience for a server that a busy machine keeps from answering."""
+    return Prepare(**{"timeout_ms": _TIMEOUT_MS, **fields})
+
+
+def ask(worker: Worker, request: Message) -> Answer:
+    """The answer to a request other than a run's."""
+    worker.send(request)
+    answer = worker.receive(ANSWER_S)
+    assert answer is not None, f"{worker.name} said nothing"
+    return answer
+
+
+def finish(worker: Worker, timeout_s: float = ANSWER_S) -> Answer:
+    """The last answer of a run that is going on: what comes after its progress."""
+    until = time.monotonic() + timeout_s
+    while (left := until - time.monotonic()) > 0:
+        answer = worker.receive(left)
+        if answer is not None and not isinstance(answer, Progress):
+            return answer
+    raise AssertionError(f"{worker.name}: the run did not end within {timeout_s:g} s")
+
+
+def play(worker: Worker, request: Run, timeout_s: float = ANSWER_S) -> Done:
+    """Play a phase to its end."""
+    worker.send(request)
+    done = finish(worker, timeout_s)
+    assert isinstance(done, Done), f"{worker.name}: {done}"
+    assert done.phase == request.phase
+    return done
+
+
+def write_tape(folder: Path, *arguments: str) -> Path:
+    """A tape of the engine."""
+    path = folder / "tape"
+    command = [process.binary_path(), "tape", "write", "--out", str(path), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return path
+
+
+def tape_kinds(arguments: list[str]) -> set[str]:
+    """The kinds of operation in the mix of a tape's arguments."""
+    mix = arguments[arguments.index("--mix") + 1]
+    return {part.partition("=")[0] for part in mix.split(",")}
+
+
+def rise(before: Mapping[str, str], after: Mapping[str, str], name: str) -> int:
+    """By how much a counter of the server rose."""
+    return int(after[name]) - int(before[name])
+
+
+def line(message: Mapping[str, Any]) -> bytes:
+    """Any object as a line, for requests that are wrong."""
+    return json.dumps(message).encode() + b"\n"
+
+
+def tape_writes(path: Path) -> list[tuple[bytes, ...]]:
+    """The prefill and the sets of a tape as the server has to see them: words and value."""
+    data = path.read_bytes()
+    fields = struct.unpack_from("<18Q", data, 16)
+    keys, prefilled, ops, pool_bytes, exptime_s = (fields[i] for i in (2, 3, 4, 6, 16))
+    offsets_at, keys_at, _, lengths_at, pool_at, ops_at = fields[8:14]
+    offsets = struct.unpack_from(f"<{keys + 1}I", data, offsets_at)
+    lengths = struct.unpack_from(f"<{keys}I", data, lengths_at)
+
+    def write(key: int, length: int, expires_s: int) -> tuple[bytes, ...]:
+        name = data[keys_at + offsets[key] : keys_at + offsets[key + 1]]
+        at = pool_at + (key * 786433 + length * 97) % (pool_bytes - length + 1)
+        words = (b"set", name, b"0", b"%d" % expires_s, b"%d" % length)
+        return (*words, data[at : at + length])
+
+    records = struct.iter_unpack("<BBHIII", data[ops_at : ops_at + 16 * ops])
+    writes = [write(key, length, expires_s) for _, _, _, key, length, expires_s in records]
+    return [write(k, lengths[k], exptime_s) for k in range(prefilled)] + writes
