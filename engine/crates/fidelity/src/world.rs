@@ -8,7 +8,8 @@ use std::io;
 use std::rc::Rc;
 
 use cachemark_load::{Clock, Nap, Network, Ready};
-use cachemark_protocol::request::{Command, Step, parse};
+use cachemark_protocol::text::command::Command;
+use cachemark_protocol::text::request::{Parsed, parse};
 use cachemark_tape::Tape;
 
 use crate::script::{Fate, Request, Script};
@@ -140,14 +141,14 @@ impl<'tape> World<'tape> {
         let bytes = std::mem::take(&mut self.lines[c].unparsed);
         let mut replies = Vec::new();
         let used = match parse(&bytes) {
-            Step::Incomplete => 0,
-            Step::Command(Command::Version, length) => {
+            Parsed::Incomplete => 0,
+            Parsed::Command(Command::Version, length) => {
                 // The barrier is no operation: answered at once, behind what is outstanding.
                 let at_ns = self.clock.now_ns().max(self.lines[c].last_ns);
                 replies.push((at_ns, b"VERSION scripted\r\n".to_vec(), None));
                 length
             }
-            Step::Command(Command::Get { mut keys, .. }, length) => {
+            Parsed::Command(Command::Get { mut keys, .. }, length) => {
                 let key = keys.next().expect("a key");
                 self.serve(c, key, &mut replies);
                 length

@@ -4,9 +4,10 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use cachemark_protocol::binary_client::{self, Answer};
-use cachemark_protocol::encode;
-use cachemark_protocol::reply::{Reply, Violation, parse};
+use cachemark_protocol::binary::client::{self as binary_client, Answer};
+use cachemark_protocol::reply_errors::Violation;
+use cachemark_protocol::text::encode;
+use cachemark_protocol::text::reply::{Reply, parse};
 
 use crate::wire::WireName;
 

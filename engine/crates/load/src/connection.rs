@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-use cachemark_protocol::reply::Violation;
+use cachemark_protocol::reply_errors::Violation;
 use cachemark_protocol::sink::Sink;
 
 use crate::book::Book;

@@ -1,7 +1,7 @@
 //! Whether replies are right, and what an operation came to; the same for every protocol.
 
 use cachemark_planted::{Bug, planted};
-use cachemark_protocol::reply::ErrorKind;
+use cachemark_protocol::reply_errors::ErrorKind;
 use cachemark_tape::{Op, Verb};
 
 use crate::book::Book;

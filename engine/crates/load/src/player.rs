@@ -4,7 +4,7 @@ mod issuing;
 
 use std::collections::VecDeque;
 
-use cachemark_protocol::reply::Violation;
+use cachemark_protocol::reply_errors::Violation;
 use cachemark_tape::{Op, Tape};
 
 use crate::book::Book;

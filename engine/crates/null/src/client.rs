@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 use cachemark_load::{Address, Stream, cpu_times};
-use cachemark_protocol::encode;
+use cachemark_protocol::text::encode;
 use cachemark_tape::{Tape, Verb};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};

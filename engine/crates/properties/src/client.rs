@@ -3,8 +3,8 @@
 
 use std::fmt::Debug;
 
-use cachemark_protocol::reply::Violation;
-use cachemark_protocol::{binary_client, meta_client, reply};
+use cachemark_protocol::reply_errors::Violation;
+use cachemark_protocol::{binary, meta, text};
 
 type Parsed<R> = Result<Option<(R, usize)>, Violation>;
 
@@ -20,26 +20,26 @@ pub struct Meta;
 pub struct Binary;
 
 impl Codec for Text {
-    type Reply<'a> = reply::Reply<'a>;
+    type Reply<'a> = text::reply::Reply<'a>;
 
-    fn parse(bytes: &[u8]) -> Parsed<reply::Reply<'_>> {
-        reply::parse(bytes)
+    fn parse(bytes: &[u8]) -> Parsed<text::reply::Reply<'_>> {
+        text::reply::parse(bytes)
     }
 }
 
 impl Codec for Meta {
-    type Reply<'a> = meta_client::Reply<'a>;
+    type Reply<'a> = meta::client::Reply<'a>;
 
-    fn parse(bytes: &[u8]) -> Parsed<meta_client::Reply<'_>> {
-        meta_client::parse(bytes)
+    fn parse(bytes: &[u8]) -> Parsed<meta::client::Reply<'_>> {
+        meta::client::parse(bytes)
     }
 }
 
 impl Codec for Binary {
-    type Reply<'a> = binary_client::Reply<'a>;
+    type Reply<'a> = binary::client::Reply<'a>;
 
-    fn parse(bytes: &[u8]) -> Parsed<binary_client::Reply<'_>> {
-        binary_client::parse(bytes)
+    fn parse(bytes: &[u8]) -> Parsed<binary::client::Reply<'_>> {
+        binary::client::parse(bytes)
     }
 }
 

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
-use cachemark_protocol::binary::REQUEST_MAGIC;
-use cachemark_protocol::{binary_client, meta_client, reply};
+use cachemark_protocol::binary::request::REQUEST_MAGIC;
+use cachemark_protocol::{binary, meta, text};
 use cachemark_server::{Accounts, IoMode, Session, Settings, State};
 use cachemark_storage::Mode;
 
@@ -139,7 +139,7 @@ pub(crate) fn comparable(said: &[u8], binary: bool) -> Vec<u8> {
 const STAT: u8 = 0x10;
 
 fn packet(said: &[u8]) -> (usize, bool) {
-    let packet = binary_client::parse(said);
+    let packet = binary::client::parse(said);
     let (reply, length) = packet.expect("a packet").expect("a whole packet");
     (length, reply.opcode == STAT)
 }
@@ -171,9 +171,9 @@ fn line(said: &[u8]) -> (usize, bool) {
         b"ITEM" => return (said.len(), false),
         _ if OTHERS.contains(&word) || word.starts_with(b"key=") => Some(end),
         b"VA" | b"HD" | b"EN" | b"NF" | b"NS" | b"EX" => {
-            meta_client::parse(said).expect("a meta reply").map(|(_, length)| length)
+            meta::client::parse(said).expect("a meta reply").map(|(_, length)| length)
         }
-        _ => reply::parse(said)
+        _ => text::reply::parse(said)
             .unwrap_or_else(|_| panic!("a reply: {}", said[..end].escape_ascii()))
             .map(|(_, length)| length),
     };

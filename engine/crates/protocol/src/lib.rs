@@ -1,18 +1,19 @@
 //! memcached's protocols as pure functions over bytes: no I/O, no state, no clock.
 //!
-//! Of the classic text protocol, `request` is what a server reads, `encode` what a client writes,
-//! `reply` what a client reads. `binary` and `meta_request` are the other two protocols on a server's
-//! side, `binary_client` and `meta_client` on a client's. `sink` is what a client's requests are written to.
+//! | module | holds |
+//! |---|---|
+//! | `text` | classic commands: `request` parses for a server, `encode` and `reply` are the client's side |
+//! | `meta` | meta commands: `request` for a server, `client` for a client |
+//! | `binary` | the binary protocol: `request` for a server, `client` for a client |
+//! | `reply_errors` | error replies, and bytes that are no reply |
+//! | `words` | words and numbers of a text line |
+//! | `sink` | what a client's requests are written to |
+//! | `limits` | bounds that all three share |
 
 pub mod binary;
-pub mod binary_client;
-pub mod encode;
-mod keys;
-pub mod meta_client;
-pub mod meta_request;
-pub(crate) mod refusal;
-pub mod reply;
-pub mod request;
+pub mod limits;
+pub mod meta;
+pub mod reply_errors;
 pub mod sink;
-mod usual;
+pub mod text;
 pub mod words;

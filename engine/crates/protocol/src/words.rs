@@ -115,6 +115,15 @@ pub fn signed(word: &[u8]) -> Option<i64> {
     }
 }
 
+/// A decimal number that fits 64 bits.
+pub(crate) fn decimal(field: Option<&[u8]>) -> Option<u64> {
+    let field = field.filter(|field| !field.is_empty() && field.len() <= 20)?;
+    field.iter().try_fold(0_u64, |sum, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
 /// No number of so few digits is too large for 64 bits.
 const DIGITS_SAFE: usize = 19;
 

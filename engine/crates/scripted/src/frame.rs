@@ -1,8 +1,9 @@
 //! Where a request ends, and whether the script has a say in it.
 
-use cachemark_protocol::binary::{HEADER_BYTES, Header, REQUEST_MAGIC, Verb};
-use cachemark_protocol::meta_request::MetaVerb;
-use cachemark_protocol::request::{Command, Step, parse};
+use cachemark_protocol::binary::request::{HEADER_BYTES, Header, REQUEST_MAGIC, Verb};
+use cachemark_protocol::meta::request::MetaVerb;
+use cachemark_protocol::text::command::Command;
+use cachemark_protocol::text::request::{Parsed, parse};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -43,10 +44,10 @@ fn read(key: Option<&[u8]>, prefix: &[u8]) -> Kind {
 
 fn text(bytes: &[u8], prefix: &[u8]) -> Option<(usize, Kind)> {
     let (length, kind) = match parse(bytes) {
-        Step::Incomplete => return None,
-        Step::TooLong => (bytes.len(), Kind::Other),
-        Step::Refused(refusal, line) => (line + refusal.swallow() as usize, Kind::Other),
-        Step::Command(command, line) => match command {
+        Parsed::Incomplete => return None,
+        Parsed::TooLong => (bytes.len(), Kind::Other),
+        Parsed::Refused(refusal, line) => (line + refusal.swallow() as usize, Kind::Other),
+        Parsed::Command(command, line) => match command {
             Command::Get { mut keys, .. } | Command::GetAndTouch { mut keys, .. } => {
                 (line, read(keys.next(), prefix))
             }

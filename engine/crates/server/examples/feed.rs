@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use cachemark_protocol::binary::HEADER_BYTES;
+use cachemark_protocol::binary::request::HEADER_BYTES;
 use cachemark_server::{IoMode, Session, Settings, State};
 
 const NOW_S: u32 = 1;

@@ -2,9 +2,10 @@
 //! that what they ask for is on the way from memory while others are: first the parts of the table
 //! that say where their items are, then the items.
 
-use cachemark_protocol::binary::{HEADER_BYTES, Header};
-use cachemark_protocol::meta_request::MetaVerb;
-use cachemark_protocol::request::{Command, Step, parse};
+use cachemark_protocol::binary::request::{HEADER_BYTES, Header};
+use cachemark_protocol::meta::request::MetaVerb;
+use cachemark_protocol::text::command::Command;
+use cachemark_protocol::text::request::{Parsed, parse};
 use cachemark_storage::{Store, Wanted};
 
 /// So many requests at a time: as many as a processor has reads under way, and no more.
@@ -82,20 +83,20 @@ impl<'a, R: Request<'a>> Ahead<'a, R> {
     }
 }
 
-impl<'a> Request<'a> for Step<'a> {
-    const NONE: Step<'a> = Step::Incomplete;
+impl<'a> Request<'a> for Parsed<'a> {
+    const NONE: Parsed<'a> = Parsed::Incomplete;
 
     #[inline]
-    fn read(bytes: &'a [u8]) -> Step<'a> {
+    fn read(bytes: &'a [u8]) -> Parsed<'a> {
         parse(bytes)
     }
 
     #[inline]
     fn key(&self) -> Option<&'a [u8]> {
         match self {
-            Step::Command(Command::Get { keys, .. }, _) => keys.peek(),
-            Step::Command(Command::Meta(request), _) => Some(request.key),
-            Step::Command(Command::Store(store), _) => Some(store.key),
+            Parsed::Command(Command::Get { keys, .. }, _) => keys.peek(),
+            Parsed::Command(Command::Meta(request), _) => Some(request.key),
+            Parsed::Command(Command::Store(store), _) => Some(store.key),
             _ => None,
         }
     }
@@ -103,12 +104,12 @@ impl<'a> Request<'a> for Step<'a> {
     #[inline]
     fn bytes(&self) -> Option<usize> {
         match self {
-            Step::Command(Command::Meta(request), line) if request.verb == MetaVerb::Set => {
+            Parsed::Command(Command::Meta(request), line) if request.verb == MetaVerb::Set => {
                 Some(line + request.length as usize + 2)
             }
-            Step::Command(Command::Store(store), line) => Some(line + store.length as usize + 2),
-            Step::Command(_, line) => Some(*line),
-            Step::Refused(..) | Step::Incomplete | Step::TooLong => None,
+            Parsed::Command(Command::Store(store), line) => Some(line + store.length as usize + 2),
+            Parsed::Command(_, line) => Some(*line),
+            Parsed::Refused(..) | Parsed::Incomplete | Parsed::TooLong => None,
         }
     }
 }
@@ -148,7 +149,7 @@ mod tests {
     /// Where the requests begin that are known at each turn, and whether their keys are.
     fn turns(input: &[u8], begins: &[usize]) -> Vec<Vec<(usize, bool)>> {
         let store = Store::new(1 << 20);
-        let mut ahead = Ahead::<Step<'_>>::new(input, &store);
+        let mut ahead = Ahead::<Parsed<'_>>::new(input, &store);
         let mut look = |from: &usize| {
             let now = *ahead.turn_to(*from);
             assert_eq!(now.at, *from);

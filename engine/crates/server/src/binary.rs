@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use cachemark_protocol::binary::{
+use cachemark_protocol::binary::request::{
     Body, HEADER_BYTES, Header, Malformed, Reply, Status, Verb, big_endian_u32, big_endian_u64,
 };
 use cachemark_storage::{Arithmetic, Deletion, Item, Mode, Outcome, Wanted};

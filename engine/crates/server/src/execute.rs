@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use cachemark_protocol::request::{Command, Store, StoreVerb};
+use cachemark_protocol::text::command::{Command, Store, StoreVerb};
 use cachemark_storage::{Arithmetic, Item, Mode, Outcome, Wanted};
 
 use crate::state::State;

@@ -1,7 +1,7 @@
 //! The flags of the last request of the meta protocol: most clients ask for the same again and
 //! again, and what is the same need not be read again.
 
-use cachemark_protocol::meta_request::{MetaFault, MetaOptions, MetaRequest, MetaVerb};
+use cachemark_protocol::meta::request::{MetaFault, MetaOptions, MetaRequest, MetaVerb};
 
 /// The flags that were read last of an input, and what they ask for.
 pub struct LastFlags<'a> {
@@ -37,7 +37,8 @@ impl<'a> LastFlags<'a> {
 
 #[cfg(test)]
 mod tests {
-    use cachemark_protocol::request::{Command, Step, parse};
+    use cachemark_protocol::text::command::Command;
+    use cachemark_protocol::text::request::{Parsed, parse};
 
     use super::*;
 
@@ -56,7 +57,9 @@ mod tests {
         ];
         let mut last = LastFlags::default();
         for line in lines {
-            let Step::Command(Command::Meta(request), _) = parse(line) else { panic!("{line:?}") };
+            let Parsed::Command(Command::Meta(request), _) = parse(line) else {
+                panic!("{line:?}")
+            };
             assert_eq!(last.of(&request).copied(), request.options(), "{line:?}");
         }
     }

@@ -1,7 +1,8 @@
 //! A text connection that has not told who it is: the first storage command carries user and
 //! password as its data, and everything else is refused.
 
-use cachemark_protocol::request::{Command, Step, StoreVerb, parse};
+use cachemark_protocol::text::command::{Command, StoreVerb};
+use cachemark_protocol::text::request::{Parsed, parse};
 
 use crate::execute::Turn;
 
@@ -19,14 +20,14 @@ pub enum Login {
 /// Carry out the command at the front of `input`, and append its reply.
 pub fn step(input: &[u8], turn: &mut Turn<'_>) -> Login {
     let (line, length) = match parse(input) {
-        Step::Incomplete => return Login::Incomplete,
-        Step::TooLong => return Login::Refused { bytes: input.len(), close: true },
-        Step::Command(Command::Store(store), line)
+        Parsed::Incomplete => return Login::Incomplete,
+        Parsed::TooLong => return Login::Refused { bytes: input.len(), close: true },
+        Parsed::Command(Command::Store(store), line)
             if store.verb == StoreVerb::Set && store.length <= TOKEN_BYTES_MAX =>
         {
             (line, store.length as usize)
         }
-        Step::Command(_, line) | Step::Refused(_, line) => {
+        Parsed::Command(_, line) | Parsed::Refused(_, line) => {
             turn.out.extend_from_slice(UNKNOWN);
             return Login::Refused { bytes: line, close: false };
         }

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use cachemark_protocol::meta_request::{
+use cachemark_protocol::limits::KEY_BYTES_MAX;
+use cachemark_protocol::meta::request::{
     MetaFault, MetaMode, MetaOptions, MetaRequest, MetaVerb, decode_key,
 };
-use cachemark_protocol::request::KEY_BYTES_MAX;
 use cachemark_storage::{Arithmetic, Content, Entry, Marks, Wanted, expires_s};
 
 use crate::execute::Turn;

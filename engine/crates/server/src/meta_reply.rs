@@ -1,6 +1,6 @@
 //! How replies of the meta protocol are written.
 
-use cachemark_protocol::meta_request::{MetaOptions, MetaRequest, encode_key};
+use cachemark_protocol::meta::request::{MetaOptions, MetaRequest, encode_key};
 use cachemark_storage::{Item, expires_s};
 
 use crate::execute::{ITEM_HEADER_BYTES, append_number};

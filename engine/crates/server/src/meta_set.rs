@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use cachemark_protocol::meta_request::{MetaMode, MetaOptions};
+use cachemark_protocol::meta::request::{MetaMode, MetaOptions};
 use cachemark_storage::{Content, Entry, Marks, expires_s};
 
 use crate::meta::Exchange;

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use cachemark_protocol::meta_request::{MetaRequest, MetaVerb};
-use cachemark_protocol::request::{Command, Keys, Step, Store, StoreVerb};
+use cachemark_protocol::meta::request::{MetaRequest, MetaVerb};
+use cachemark_protocol::text::command::{Command, Store, StoreVerb};
+use cachemark_protocol::text::keys::Keys;
+use cachemark_protocol::text::request::Parsed;
 use cachemark_storage::Wanted;
 
-use cachemark_protocol::binary::REQUEST_MAGIC;
+use cachemark_protocol::binary::request::REQUEST_MAGIC;
 
 use crate::ahead::{Ahead, Coming, Head, Request};
 use crate::binary;
@@ -121,7 +123,7 @@ impl Session {
     #[inline]
     fn text_step<'a>(
         &mut self,
-        coming: &Coming<'a, Step<'a>>,
+        coming: &Coming<'a, Parsed<'a>>,
         last: &mut LastFlags<'a>,
         rest: &[u8],
         turn: &mut Turn<'_>,
@@ -131,14 +133,14 @@ impl Session {
             return self.log_in(rest, turn);
         }
         let (command, line) = match coming.request {
-            Step::Incomplete => return None,
-            Step::TooLong => return Some(Taken { bytes: rest.len(), close: true }),
-            Step::Refused(refusal, line) => {
+            Parsed::Incomplete => return None,
+            Parsed::TooLong => return Some(Taken { bytes: rest.len(), close: true }),
+            Parsed::Refused(refusal, line) => {
                 turn.out.extend_from_slice(refusal.reply());
                 self.swallow = refusal.swallow();
                 return taken(line);
             }
-            Step::Command(command, line) => (command, line),
+            Parsed::Command(command, line) => (command, line),
         };
         let wanted = coming.wanted;
         let whole = match command {

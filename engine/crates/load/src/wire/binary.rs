@@ -1,8 +1,8 @@
 //! The binary protocol. Every command carries a number that comes back with its reply, so a reply
 //! that is not for the operation whose turn it is is found out at once.
 
-use cachemark_protocol::binary_client::{self as codec, Answer, Head, Reply, opcode};
-use cachemark_protocol::reply::{ErrorKind, Violation};
+use cachemark_protocol::binary::client::{self as codec, Answer, Head, Reply, opcode};
+use cachemark_protocol::reply_errors::{ErrorKind, Violation};
 use cachemark_protocol::sink::Sink;
 use cachemark_tape::Verb;
 

@@ -1,10 +1,11 @@
 //! The meta commands. A value comes with its key; a quiet command carries a mark that comes back if
 //! it is answered all the same.
 
-use cachemark_protocol::meta_client::{self as codec, Answer, Get, Mode, Reply};
-use cachemark_protocol::reply::Violation;
+use cachemark_protocol::meta::client::{self as codec, Answer, Get, Mode, Reply};
+use cachemark_protocol::reply_errors::Violation;
 use cachemark_protocol::sink::Sink;
-use cachemark_protocol::{encode, request};
+use cachemark_protocol::text::encode;
+use cachemark_protocol::words::unsigned;
 use cachemark_tape::Verb;
 
 use crate::book::Book;
@@ -126,7 +127,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
         (Verb::Cas, Answer::Exists) if pending.swapping => pending.figures.not_stored = 1,
         (Verb::Cas, Answer::NotFound) if pending.swapping => pending.gone_between(),
         (Verb::Incr | Verb::Decr, Answer::Value(data)) => {
-            request::unsigned(data).ok_or(Violation)?;
+            unsigned(data).ok_or(Violation)?;
             pending.figures.hits = 1;
         }
         (Verb::Set | Verb::Add | Verb::Replace, Answer::Done)

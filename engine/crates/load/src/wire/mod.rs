@@ -7,7 +7,7 @@ mod text;
 
 use std::str::FromStr;
 
-use cachemark_protocol::reply::Violation;
+use cachemark_protocol::reply_errors::Violation;
 use cachemark_tape::Verb;
 
 pub use binary::Binary;

@@ -1,8 +1,9 @@
 //! The classic text protocol.
 
-use cachemark_protocol::encode;
-use cachemark_protocol::reply::{Reply, Violation, parse};
+use cachemark_protocol::reply_errors::Violation;
 use cachemark_protocol::sink::Sink;
+use cachemark_protocol::text::encode;
+use cachemark_protocol::text::reply::{Reply, parse};
 use cachemark_tape::Verb;
 
 use crate::book::Book;

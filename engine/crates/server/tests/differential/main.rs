@@ -11,8 +11,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use cachemark_properties::cases::packet;
-use cachemark_protocol::binary_client;
-use cachemark_protocol::meta_request::encode_key;
+use cachemark_protocol::binary::client as binary_client;
+use cachemark_protocol::meta::request::encode_key;
 use cachemark_server::IoMode;
 use draws::{Ask, KEYS, Part, binary, meta, text};
 use proptest::prelude::*;

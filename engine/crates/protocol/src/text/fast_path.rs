@@ -1,8 +1,9 @@
 //! The requests that are most of all, read at once.
 
-use crate::keys::Keys;
-use crate::meta_request::{MetaRequest, MetaVerb};
-use crate::request::{Command, KEY_BYTES_MAX};
+use crate::limits::KEY_BYTES_MAX;
+use crate::meta::request::{MetaRequest, MetaVerb};
+use crate::text::command::Command;
+use crate::text::keys::Keys;
 use crate::words::{Words, first_blank, first_control};
 
 /// What most requests are: a `get` or `mg` of one key, written as clients write it. Where its line

@@ -5,12 +5,13 @@
 
 use memchr::memchr;
 
-pub use crate::keys::Keys;
-use crate::meta_request::{MetaRequest, MetaVerb};
-pub use crate::refusal::Refusal;
-use crate::usual;
-pub use crate::words::unsigned;
-use crate::words::{Words, signed};
+use crate::limits::KEY_BYTES_MAX;
+use crate::meta::request::{MetaRequest, MetaVerb};
+use crate::text::command::{Command, Store, StoreVerb};
+use crate::text::fast_path;
+use crate::text::keys::Keys;
+use crate::text::refusal::Refusal;
+use crate::words::{Words, signed, unsigned};
 
 /// A line without an end that is longer than this closes the connection, unless it is a get.
 const LINE_BYTES_MAX: usize = 2048;
@@ -18,87 +19,13 @@ const LINE_BYTES_MAX: usize = 2048;
 const LINE_BYTES_MIN: usize = 4;
 /// A get may name many keys on one line, within reason.
 const GET_LINE_BYTES_MAX: usize = 1 << 20;
-pub const KEY_BYTES_MAX: usize = 250;
 /// Lengths are 32-bit numbers with room for the line end.
 const LENGTH_MAX: u64 = i32::MAX as u64 - 2;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreVerb {
-    Set,
-    Add,
-    Replace,
-    Append,
-    Prepend,
-    Cas,
-}
-
-/// The header of a storage command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Store<'a> {
-    pub verb: StoreVerb,
-    pub key: &'a [u8],
-    pub flags: u32,
-    pub exptime: i64,
-    pub length: u64,
-    /// The unique number that `cas` expects; 0 for the others.
-    pub cas: u64,
-    pub noreply: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command<'a> {
-    Get {
-        keys: Keys<'a>,
-        cas: bool,
-    },
-    GetAndTouch {
-        keys: Keys<'a>,
-        exptime: i64,
-        cas: bool,
-    },
-    Store(Store<'a>),
-    Delete {
-        key: &'a [u8],
-        noreply: bool,
-    },
-    Arithmetic {
-        key: &'a [u8],
-        delta: u64,
-        increment: bool,
-        noreply: bool,
-    },
-    Touch {
-        key: &'a [u8],
-        exptime: i64,
-        noreply: bool,
-    },
-    FlushAll {
-        delay: i64,
-        noreply: bool,
-    },
-    Version,
-    Verbosity {
-        noreply: bool,
-    },
-    MemoryLimit {
-        mebibytes: u64,
-        noreply: bool,
-    },
-    /// The topic is all that follows: some have words of their own.
-    Stats {
-        topic: &'a [u8],
-    },
-    /// Tell of all items: `lru_crawler metadump`.
-    Dump,
-    Quit,
-    Meta(MetaRequest<'a>),
-    MetaNoop,
-}
 
 const MALFORMED: Refusal = Refusal::BadFormat { swallow: 0 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum Parsed<'a> {
     /// The line is not whole.
     Incomplete,
     /// A command, and the length of its line with the line end.
@@ -110,26 +37,26 @@ pub enum Step<'a> {
 
 /// Read the first line of `bytes`.
 #[inline]
-pub fn parse(bytes: &[u8]) -> Step<'_> {
-    match usual::read(bytes) {
-        Some((command, length)) => Step::Command(command, length),
+pub fn parse(bytes: &[u8]) -> Parsed<'_> {
+    match fast_path::read(bytes) {
+        Some((command, length)) => Parsed::Command(command, length),
         None => parse_any(bytes),
     }
 }
 
-fn parse_any(bytes: &[u8]) -> Step<'_> {
+fn parse_any(bytes: &[u8]) -> Parsed<'_> {
     let Some(newline) = memchr(b'\n', bytes) else {
         let many_keys = bytes.starts_with(b"get ") || bytes.starts_with(b"gets ");
         let most = if many_keys { GET_LINE_BYTES_MAX } else { LINE_BYTES_MAX };
-        return if bytes.len() > most { Step::TooLong } else { Step::Incomplete };
+        return if bytes.len() > most { Parsed::TooLong } else { Parsed::Incomplete };
     };
     if newline + 1 < LINE_BYTES_MIN {
-        return Step::Refused(MALFORMED, newline + 1);
+        return Parsed::Refused(MALFORMED, newline + 1);
     }
     let line = bytes[..newline].strip_suffix(b"\r").unwrap_or(&bytes[..newline]);
     match command(line) {
-        Ok(command) => Step::Command(command, newline + 1),
-        Err(refusal) => Step::Refused(refusal.told_to(line), newline + 1),
+        Ok(command) => Parsed::Command(command, newline + 1),
+        Err(refusal) => Parsed::Refused(refusal.told_to(line), newline + 1),
     }
 }
 
@@ -331,35 +258,35 @@ mod tests {
             cas: 42,
             noreply: true,
         };
-        assert_eq!(parse(line), Step::Command(Command::Store(store), 25));
+        assert_eq!(parse(line), Parsed::Command(Command::Store(store), 25));
     }
 
     #[test]
     fn refused_data_is_swallowed() {
-        let refused = Step::Refused(Refusal::BadFormat { swallow: 3 }, 16);
+        let refused = Parsed::Refused(Refusal::BadFormat { swallow: 3 }, 16);
         assert_eq!(
             parse(b"set a abc 0 1\r\n"),
-            Step::Refused(Refusal::BadFormat { swallow: 3 }, 15)
+            Parsed::Refused(Refusal::BadFormat { swallow: 3 }, 15)
         );
         assert_eq!(parse(b"cas a 0 0 1 xyz\n"), refused);
     }
 
     #[test]
     fn endless_lines_are_not_waited_for() {
-        assert_eq!(parse(&[b'x'; 1000]), Step::Incomplete);
-        assert_eq!(parse(&[b'x'; 3000]), Step::TooLong);
+        assert_eq!(parse(&[b'x'; 1000]), Parsed::Incomplete);
+        assert_eq!(parse(&[b'x'; 3000]), Parsed::TooLong);
         let mut long_get = b"get ".to_vec();
         long_get.resize(3000, b'k');
-        assert_eq!(parse(&long_get), Step::Incomplete);
+        assert_eq!(parse(&long_get), Parsed::Incomplete);
         long_get.resize(GET_LINE_BYTES_MAX + 1, b'k');
-        assert_eq!(parse(&long_get), Step::TooLong);
+        assert_eq!(parse(&long_get), Parsed::TooLong);
     }
 
     proptest! {
         #[test]
-        fn the_usual_is_read_as_any_other(line in "(get|mg) {1,2}[!-~]{1,251}( [a-zA-Z0-9]{0,9}){0,3}[\r\n\t]{1,2}") {
-            if let Some((command, length)) = usual::read(line.as_bytes()) {
-                prop_assert_eq!(Step::Command(command, length), parse_any(line.as_bytes()));
+        fn the_fast_path_reads_as_the_general_one_does(line in "(get|mg) {1,2}[!-~]{1,251}( [a-zA-Z0-9]{0,9}){0,3}[\r\n\t]{1,2}") {
+            if let Some((command, length)) = fast_path::read(line.as_bytes()) {
+                prop_assert_eq!(Parsed::Command(command, length), parse_any(line.as_bytes()));
             }
         }
 
@@ -372,9 +299,9 @@ mod tests {
         fn a_line_is_whole_or_not_there(line in "(get|set|cas|incr|touch|zz)( [a-z0-9]{1,9}){0,6}") {
             let bytes = format!("{line}\r\n").into_bytes();
             for cut in 0..bytes.len() {
-                prop_assert_eq!(parse(&bytes[..cut]), Step::Incomplete);
+                prop_assert_eq!(parse(&bytes[..cut]), Parsed::Incomplete);
             }
-            prop_assert_ne!(parse(&bytes), Step::Incomplete);
+            prop_assert_ne!(parse(&bytes), Parsed::Incomplete);
         }
     }
 }

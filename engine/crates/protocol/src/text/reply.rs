@@ -2,6 +2,9 @@
 
 use memchr::{memchr, memchr2};
 
+use crate::reply_errors::{ErrorKind, Violation, error_line};
+use crate::words::decimal;
+
 /// The longest reply line: a VALUE line with a key of 250 bytes, or an error text.
 const LINE_BYTES_MAX: usize = 2048;
 
@@ -29,17 +32,6 @@ pub enum Reply<'a> {
     /// `ERROR`, `CLIENT_ERROR …`, `SERVER_ERROR …`.
     Error(ErrorKind),
 }
-
-/// Whose fault an error reply says it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    Client,
-    Server,
-}
-
-/// Bytes that are no reply: the stream cannot be read any further.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Violation;
 
 /// Read the first reply of `bytes`: the reply and its length in bytes, or `None` if it is not
 /// whole yet. A value's data is never scanned, only its length skipped.
@@ -79,16 +71,6 @@ fn plain(line: &[u8]) -> Result<Reply<'_>, Violation> {
             let number = decimal(Some(line)).map(Reply::Number);
             number.or_else(|| error_line(line).map(Reply::Error)).ok_or(Violation)
         }
-    }
-}
-
-/// Whose fault a line says it is; `None` if it is no error.
-pub(crate) fn error_line(line: &[u8]) -> Option<ErrorKind> {
-    match line {
-        b"ERROR" => Some(ErrorKind::Client),
-        _ if line.starts_with(b"CLIENT_ERROR ") => Some(ErrorKind::Client),
-        _ if line.starts_with(b"SERVER_ERROR ") => Some(ErrorKind::Server),
-        _ => None,
     }
 }
 
@@ -150,15 +132,6 @@ fn number(rest: &mut &[u8]) -> Result<Option<u64>, Violation> {
         digits += 1;
     }
     Ok(None)
-}
-
-/// A decimal number that fits 64 bits.
-pub(crate) fn decimal(field: Option<&[u8]>) -> Option<u64> {
-    let field = field.filter(|field| !field.is_empty() && field.len() <= 20)?;
-    field.iter().try_fold(0_u64, |sum, byte| {
-        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        sum.checked_mul(10)?.checked_add(u64::from(digit))
-    })
 }
 
 #[cfg(test)]

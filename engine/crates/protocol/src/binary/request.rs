@@ -7,7 +7,7 @@ pub const HEADER_BYTES: usize = 24;
 pub const REQUEST_MAGIC: u8 = 0x80;
 pub(crate) const REPLY_MAGIC: u8 = 0x81;
 
-use crate::request::KEY_BYTES_MAX;
+use crate::limits::KEY_BYTES_MAX;
 
 /// What an opcode asks for, whether quietly, and whether the key comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

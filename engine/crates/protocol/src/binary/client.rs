@@ -1,8 +1,10 @@
 //! memcached's binary protocol on a client's side: requests as they are written, replies as they
 //! are read. (memcached's wiki, BinaryProtocolRevamped.)
 
-use crate::binary::{HEADER_BYTES, REPLY_MAGIC, REQUEST_MAGIC, big_endian_u32, big_endian_u64};
-use crate::reply::{ErrorKind, Violation};
+use crate::binary::request::{
+    HEADER_BYTES, REPLY_MAGIC, REQUEST_MAGIC, big_endian_u32, big_endian_u64,
+};
+use crate::reply_errors::{ErrorKind, Violation};
 use crate::sink::Sink;
 
 /// What a command is, by number.
@@ -203,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::binary::{Header, Reply as Sent, Status, Verb};
+    use crate::binary::request::{Header, Reply as Sent, Status, Verb};
 
     fn read(write: impl FnOnce(&mut Vec<u8>)) -> (Header, Vec<u8>) {
         let mut out = Vec::new();

@@ -3,8 +3,9 @@
 
 use memchr::memchr;
 
-use crate::reply::{ErrorKind, Violation, decimal, error_line};
+use crate::reply_errors::{ErrorKind, Violation, error_line};
 use crate::sink::Sink;
+use crate::words::decimal;
 
 /// The longest reply line: a value's, with a key of 250 bytes and its marks, or an error text.
 const LINE_BYTES_MAX: usize = 2048;

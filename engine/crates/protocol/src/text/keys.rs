@@ -1,6 +1,6 @@
 //! The keys of a get.
 
-use crate::request::KEY_BYTES_MAX;
+use crate::limits::KEY_BYTES_MAX;
 use crate::words::Words;
 
 /// At least one, each of 1 to 250 bytes.

@@ -1,0 +1,4 @@
+//! The binary protocol.
+
+pub mod client;
+pub mod request;

@@ -1,0 +1,77 @@
+//! The commands of the text protocols, as a server reads them.
+
+use crate::meta::request::MetaRequest;
+use crate::text::keys::Keys;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreVerb {
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+    Cas,
+}
+
+/// The header of a storage command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store<'a> {
+    pub verb: StoreVerb,
+    pub key: &'a [u8],
+    pub flags: u32,
+    pub exptime: i64,
+    pub length: u64,
+    /// The unique number that `cas` expects; 0 for the others.
+    pub cas: u64,
+    pub noreply: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command<'a> {
+    Get {
+        keys: Keys<'a>,
+        cas: bool,
+    },
+    GetAndTouch {
+        keys: Keys<'a>,
+        exptime: i64,
+        cas: bool,
+    },
+    Store(Store<'a>),
+    Delete {
+        key: &'a [u8],
+        noreply: bool,
+    },
+    Arithmetic {
+        key: &'a [u8],
+        delta: u64,
+        increment: bool,
+        noreply: bool,
+    },
+    Touch {
+        key: &'a [u8],
+        exptime: i64,
+        noreply: bool,
+    },
+    FlushAll {
+        delay: i64,
+        noreply: bool,
+    },
+    Version,
+    Verbosity {
+        noreply: bool,
+    },
+    MemoryLimit {
+        mebibytes: u64,
+        noreply: bool,
+    },
+    /// The topic is all that follows: some have words of their own.
+    Stats {
+        topic: &'a [u8],
+    },
+    /// Tell of all items: `lru_crawler metadump`.
+    Dump,
+    Quit,
+    Meta(MetaRequest<'a>),
+    MetaNoop,
+}

@@ -1,0 +1,71 @@
+//! The flags of meta commands, read from whole lines.
+
+use cachemark_protocol::meta::request::{MetaFault, MetaMode, MetaOptions};
+use cachemark_protocol::text::command::Command;
+use cachemark_protocol::text::request::{Parsed, parse};
+use proptest::prelude::*;
+
+fn options(line: &str) -> Result<MetaOptions<'_>, MetaFault> {
+    match parse(line.as_bytes()) {
+        Parsed::Command(Command::Meta(request), _) => request.options(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_flag_is_noted() {
+    let read = options("ms k 2 b q I x T30 F9 C7 E8 MA N5 O123 k c\r\n").expect("flags");
+    assert!(read.letters.iter().eq(*b"bqIxTFCEMNOkc"));
+    let expected = MetaOptions {
+        letters: read.letters,
+        opaque: b"O123",
+        base64: true,
+        quiet: true,
+        invalidate: true,
+        remove_value: true,
+        exptime: Some(30),
+        client_flags: 9,
+        expected_cas: Some(7),
+        new_cas: Some(8),
+        mode: MetaMode::Append,
+        vivify: Some(5),
+        ..MetaOptions::default()
+    };
+    assert_eq!(read, expected);
+    let read = options("ma k v D5 J13 M- R-1 u h\r\n").expect("flags");
+    assert_eq!((read.delta, read.initial, read.mode), (Some(5), 13, MetaMode::Decrement));
+    assert!(read.value && read.no_update && read.before && read.recache == Some(-1));
+}
+
+#[test]
+fn each_fault_is_told() {
+    for (line, fault) in [
+        ("mg k !\r\n", MetaFault::NoLetter),
+        ("mg k v v\r\n", MetaFault::Duplicate),
+        ("mg k S\r\n", MetaFault::Unknown),
+        ("mg k T\r\n", MetaFault::BadToken),
+        ("mg k O123456789012345678901234567890123\r\n", MetaFault::LongOpaque),
+        ("ms k 1 Fx\r\n", MetaFault::BadClientFlags),
+        ("ms k 1 MX\r\n", MetaFault::BadStoreMode),
+        ("ma k MA\r\n", MetaFault::BadArithmeticMode),
+        ("ma k Dx\r\n", MetaFault::BadDelta),
+        ("ma k J-1\r\n", MetaFault::BadInitial),
+        ("mg k a b c d e f g h i j k l m n o p q r s t u\r\n", MetaFault::Unknown),
+        ("mg k b v q u h l I x k s t c f N1 R1 T1 C1 E1 F1\r\n", MetaFault::TooMany),
+    ] {
+        assert_eq!(options(line), Err(fault), "{line}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_flags_are_read_without_panic(
+        verb in "m[gsdae]",
+        flags in proptest::collection::vec("[!-~]{1,12}", 0..25),
+    ) {
+        let line = format!("{verb} key 5 {}\r\n", flags.join(" "));
+        if let Parsed::Command(Command::Meta(request), _) = parse(line.as_bytes()) {
+            let _ = request.options();
+        }
+    }
+}
