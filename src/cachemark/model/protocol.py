@@ -1,7 +1,8 @@
 """The worker protocol, version 1: messages ↔ JSON lines.
 
-This table is the protocol: PROTOCOL.md and the JSON Schema are printed from it. A worker reads
-requests on stdin and writes answers on stdout, one JSON object a line; stderr is its log.
+The classes of this module define the protocol: PROTOCOL.md and the JSON Schema are generated from
+them. A worker reads requests from stdin and writes answers to stdout, one JSON object for each
+line. Its stderr is its log.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import Meta
 from cachemark.model.errors import UNREADABLE
 
 PROTOCOL_VERSION = 1
-# `none` is that of a cache inside the worker's own process.
+# `none`: the client is a cache inside the worker's own process.
 WIRES = ("text", "binary", "meta", "none")
 
 Phase = Literal["prefill", "warmup", "measure"]
@@ -29,24 +30,27 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """What all messages share: a `type`, and fields that are never renamed within a version."""
+    """A message: it has a `type`, and its fields keep their names within a protocol version."""
 
 
 # ---------------------------------------------------------------------------------- requests
 
 
 class Hello(Message, frozen=True, kw_only=True, tag="hello"):
-    """First request: who are you? Answer: `ready` with the fields of a worker, or `unsupported`."""
+    """The first request: it asks for the worker's identity.
 
-    protocol: Annotated[int, Meta(description="the version that the caller speaks")] = (
+    Answer: `ready` with all of its fields, or `unsupported`.
+    """
+
+    protocol: Annotated[int, Meta(description="the protocol version of cachemark")] = (
         PROTOCOL_VERSION
     )
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
-    """Read the tape, make the clients, open the connections.
+    """Read the tape, create the clients and open the connections.
 
-    What was prepared before is gone, whatever comes of this one.
+    This discards the state of an earlier `prepare`, even if this one fails.
 
     Answer: `ready`, `unsupported` or `error`.
     """
@@ -54,43 +58,44 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
     servers: Annotated[
         list[str],
         Meta(
-            description="`host:port` or `unix:/path`; several: the library spreads keys over them; "
-            "none: the client is a cache inside the worker's own process"
+            description="`host:port` or `unix:/path`. With several, the library distributes the "
+            "keys over them. An empty list: the client is a cache inside the worker's own process"
         ),
     ]
     wire: Annotated[
-        str, Meta(description="`text`, `binary`, `meta`; `none` where there are no servers")
+        str, Meta(description="`text`, `binary` or `meta`; `none` if there are no servers")
     ] = "text"
-    threads: Annotated[int, Meta(ge=1, description="callers that run at the same time")] = 1
+    threads: Annotated[int, Meta(ge=1, description="number of concurrent callers")] = 1
     connections: Annotated[
         int,
         Meta(
             ge=1,
-            description="connections in all: a multiple of `threads`, or a divisor of it, and then "
-            "so many callers share each",
+            description="total number of connections: a multiple of `threads`, or a divisor of it; "
+            "with a divisor, several callers share each connection",
         ),
     ] = 1
     depth: Annotated[
         int,
         Meta(
             ge=1,
-            description="operations outstanding at most on each connection, or of each caller "
-            "where callers share one",
+            description="maximum number of outstanding operations on each connection; if callers "
+            "share a connection, of each caller",
         ),
     ] = 1
-    tape: Annotated[str, Meta(description="path of the tape, see docs/tape.md")]
+    tape: Annotated[str, Meta(description="path of the tape; docs/tape.md defines the format")]
     segment: Annotated[
-        tuple[int, int], Meta(description="[i, n]: this worker plays share i of n")
+        tuple[int, int], Meta(description="[i, n]: this worker plays part i of n parts of the tape")
     ] = (0, 1)
     timeout_ms: Annotated[
-        int, Meta(ge=1, description="an operation or connect that takes longer is a `timeout`")
+        int,
+        Meta(ge=1, description="an operation or connect that takes longer is a `timeout` error"),
     ] = 1000
     options: Annotated[
         dict[str, str],
         Meta(
-            description="of this client only; an unknown one is `unsupported`. Every client of a "
-            "library knows `profile`: `common` (the ground that all share) or `defaults` (as the "
-            "library comes)"
+            description="options of this client; an unknown one is `unsupported`. Every client of "
+            "a library has `profile`: `common` (the settings that all clients share) or `defaults` "
+            "(the library's own settings)"
         ),
     ] = {}
 
@@ -98,52 +103,61 @@ class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
 class Run(Message, frozen=True, kw_only=True, tag="run"):
     """Play the tape from its start. Answers: `progress` each second, then one `done` or `error`.
 
-    It ends after `ops` operations (of all lanes together) or `duration_ms`, whichever comes
-    first, or at a `stop`. Prefill has neither: it stores each key of this worker's share once.
+    The run ends after `ops` operations (all callers together), after `duration_ms`, or at a
+    `stop`, whichever comes first. A prefill has neither limit: it stores each key of this worker's
+    part of the tape once.
     """
 
-    phase: Annotated[Phase, Meta(description="only `measure` is reported")]
+    phase: Annotated[Phase, Meta(description="only the figures of `measure` are reported")]
     start_unix_ns: Annotated[
         int,
         Meta(
-            description="planned start, ns since the epoch; 0 or past: as soon as all is ready, so "
-            "that neither a collection of garbage nor room for figures takes time of the window"
+            description="planned start, ns since the epoch. 0 or past: start as soon as everything "
+            "is ready. Garbage collection and allocation of memory for the results come before the "
+            "window, not within it"
         ),
     ] = 0
-    ops: Annotated[int | None, Meta(description="end after this many operations")] = None
-    duration_ms: Annotated[int | None, Meta(description="end after this long")] = None
+    ops: Annotated[
+        int | None, Meta(description="number of operations after which the run ends")
+    ] = None
+    duration_ms: Annotated[int | None, Meta(description="time after which the run ends")] = None
 
 
 class Stop(Message, frozen=True, kw_only=True, tag="stop"):
-    """End the run that is going on; its `done` follows as usual."""
+    """End the current run; its `done` follows as usual."""
 
 
 class Bye(Message, frozen=True, kw_only=True, tag="bye"):
-    """Close the connections and exit with status 0; no answer. The end of stdin means the same."""
+    """Close the connections and exit with status 0, without an answer.
+
+    The end of stdin means the same.
+    """
 
 
 # ----------------------------------------------------------------------------------- answers
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="ready"):
-    """Answer to `hello` (with every field) and to `prepare` (with none)."""
+    """The answer to `hello` (with all fields) and to `prepare` (without fields)."""
 
-    protocol: Annotated[int, Meta(description="the version that the worker speaks")] = (
+    protocol: Annotated[int, Meta(description="the protocol version of the worker")] = (
         PROTOCOL_VERSION
     )
     client: Annotated[str, Meta(description="the client's id, such as `python/pymemcache`")] = ""
     library: Annotated[str, Meta(description="the library under test")] = ""
-    library_version: Annotated[str, Meta(description="as the library itself says")] = ""
+    library_version: Annotated[
+        str, Meta(description="the version that the library itself reports")
+    ] = ""
     language: Annotated[str, Meta(description="such as `python`")] = ""
     runtime: Annotated[str, Meta(description="such as `CPython 3.11.7`")] = ""
     capabilities: Annotated[
         list[str],
         Meta(
-            description="wires, the library's own choice first (`text`, `binary`, `meta`, or only "
-            "`none`), operation kinds (`get`, `set_noreply` …), and of `threads`, `pipeline`, "
-            "`open_loop`, `unix`, `shared` (callers may share a connection), `cluster` (several "
-            "servers), `merges` (reads may be answered without a command of their own), `think` "
-            "(a closed loop whose callers think), `course` (`done` has one)"
+            description="wire protocols, the library's default first (`text`, `binary`, `meta`, or "
+            "only `none`); kinds of operations (`get`, `set_noreply` …); and any of `threads`, "
+            "`pipeline`, `open_loop`, `unix`, `shared` (callers may share a connection), `cluster` "
+            "(several servers), `merges` (the client may answer reads without a command for each), "
+            "`think` (closed loops with think time), `course` (`done` has a `course`)"
         ),
     ] = []
 
@@ -151,128 +165,158 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
 class Progress(Message, frozen=True, kw_only=True, tag="progress"):
     """Sent about once a second during a run."""
 
-    ops: Annotated[Count, Meta(description="operations completed since the run began")]
-    errors: Annotated[Count, Meta(description="operations failed since the run began")] = 0
+    ops: Annotated[Count, Meta(description="operations completed since the start of the run")]
+    errors: Annotated[Count, Meta(description="operations failed since the start of the run")] = 0
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """What one kind of operation came to. attempts = ok + all errors + wrong_values."""
+    """The results of one kind of operation. attempts = ok + all errors + wrong_values."""
 
-    attempts: Annotated[Count, Meta(description="operations begun")]
-    ok: Annotated[Count, Meta(description="completed with a right, definite answer")]
+    attempts: Annotated[Count, Meta(description="operations started")]
+    ok: Annotated[
+        Count, Meta(description="operations completed with a correct and definite answer")
+    ]
     hits: Annotated[Count, Meta(description="keys found (reads, touch, delete)")] = 0
     misses: Annotated[
-        Count, Meta(description="keys not found; a miss is an answer, not an error")
+        Count, Meta(description="keys not found (a miss is an answer, not an error)")
     ] = 0
     not_stored: Annotated[
-        Count, Meta(description="`add`, `replace`, `append`, `prepend` or `cas` refused")
+        Count,
+        Meta(description="`add`, `replace`, `append`, `prepend` or `cas` that stored nothing"),
     ] = 0
     wrong_values: Annotated[
         Count, Meta(description="operations whose reply failed verification")
     ] = 0
     errors: Annotated[
         dict[str, Count],
-        Meta(description="by kind: `timeout`, `connection`, `server`, `client`, `protocol`"),
+        Meta(
+            description="failed operations by kind: `timeout`, `connection`, `server`, `client`, "
+            "`protocol`"
+        ),
     ] = {}
-    keys: Annotated[Count, Meta(description="keys named in the `ok` operations")] = 0
-    value_bytes: Annotated[Count, Meta(description="value bytes read or written by them")] = 0
-    key_bytes: Annotated[Count, Meta(description="key bytes named by them")] = 0
+    keys: Annotated[Count, Meta(description="keys in the `ok` operations")] = 0
+    value_bytes: Annotated[
+        Count, Meta(description="value bytes that the `ok` operations read or wrote")
+    ] = 0
+    key_bytes: Annotated[Count, Meta(description="bytes of the keys in the `ok` operations")] = 0
     busy_ns: Annotated[
         Count,
-        Meta(description="sum over the `ok` operations of the time inside the library's call"),
+        Meta(description="total time of the `ok` operations inside the library's calls"),
     ] = 0
     response: Annotated[
         Histogram | None,
-        Meta(description="complete − intended start; a timeout counts as long as it lasted"),
+        Meta(
+            description="completion − intended start; a timeout counts with the time that it lasted"
+        ),
     ] = None
-    service: Annotated[Histogram | None, Meta(description="complete − actual send")] = None
+    service: Annotated[Histogram | None, Meta(description="completion − actual send")] = None
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """A window as it went, in slices of equal length from its start, all kinds together.
+    """The progress of the window: slices of equal length from its start, all kinds together.
 
     A slice without an operation is 0 in both lists.
     """
 
     slice_ns: Annotated[int, Meta(ge=1, description="length of each slice")]
     ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each slice")]
-    response_ns: Annotated[list[Count], Meta(description="the sum of their response times")]
+    response_ns: Annotated[
+        list[Count], Meta(description="the sum of the response times of these operations")
+    ]
 
 
 class Sections(msgspec.Struct, frozen=True, kw_only=True):
-    """A window in a few parts of equal length, all kinds together, each with its own histogram.
+    """The window in a few parts of equal length, each with its own histogram, all kinds together.
 
-    An operation is of the part that it ended in, or of the last if it ended after the window.
+    An operation belongs to the part in which it ended. If it ended after the window, it belongs to
+    the last part.
     """
 
     length_ns: Annotated[int, Meta(ge=1, description="length of each part")]
     ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each part")]
     response: Annotated[
         list[Histogram | None],
-        Meta(description="response times of what ended in each, timeouts as in `operations`"),
+        Meta(
+            description="response times of the operations that ended in each part; "
+            "timeouts as in `operations`"
+        ),
     ]
 
 
 class Done(Message, frozen=True, kw_only=True, tag="done"):
     """The end of a run."""
 
-    phase: Annotated[Phase, Meta(description="that of the request")]
+    phase: Annotated[Phase, Meta(description="the phase of the request")]
     elapsed_ns: Annotated[
         Count,
         Meta(
-            description="window's start to the last reply; after noreply operations each "
-            "connection is ended by a command that is answered"
+            description="from the window's start to the last reply; after noreply operations, to "
+            "the reply of the barrier on the last connection"
         ),
     ]
     send_elapsed_ns: Annotated[
-        Count, Meta(description="window's start to the return of the last send or call")
+        Count, Meta(description="from the window's start to the return of the last send or call")
     ]
-    operations: Annotated[dict[str, Operation], Meta(description="by kind")]
+    operations: Annotated[dict[str, Operation], Meta(description="results by kind of operation")]
     lag: Annotated[
         Histogram | None, Meta(description="open loop: actual send − intended start")
     ] = None
     late: Annotated[
         Histogram | None,
         Meta(
-            description="open loop: the client's own part of the lag: when it came to the "
-            "operation − intended start, without the wait for a connection"
+            description="open loop: the client's own part of the lag, without the wait for a free "
+            "connection: the time when it was ready to send the operation − intended start"
         ),
     ] = None
-    max_in_flight: Annotated[Count, Meta(description="most operations outstanding at once")] = 0
+    max_in_flight: Annotated[
+        Count, Meta(description="maximum number of outstanding operations")
+    ] = 0
     bound: Annotated[
         Count,
-        Meta(description="open loop: operations that were due and had to wait for a connection"),
+        Meta(description="open loop: operations that were due and waited for a free connection"),
     ] = 0
     unsent: Annotated[
-        Count, Meta(description="open loop: due in the window, never sent before the end")
+        Count,
+        Meta(description="open loop: operations that were due in the window and were never sent"),
     ] = 0
-    reconnects: Annotated[Count, Meta(description="connections that were opened again")] = 0
-    cpu_user_ns: Annotated[Count, Meta(description="this process, during the run")] = 0
-    cpu_system_ns: Annotated[Count, Meta(description="the same, in the kernel")] = 0
+    reconnects: Annotated[
+        Count, Meta(description="number of times that a connection was opened again")
+    ] = 0
+    cpu_user_ns: Annotated[
+        Count, Meta(description="user CPU time of this process during the run")
+    ] = 0
+    cpu_system_ns: Annotated[
+        Count, Meta(description="system CPU time of this process during the run")
+    ] = 0
     barriers: Annotated[
         Count,
-        Meta(description="answered commands sent to end noreply operations (`version`, not a get)"),
+        Meta(
+            description="number of commands with a reply that followed noreply operations "
+            "(`version`, never a get)"
+        ),
     ] = 0
     beyond: Annotated[
-        Count, Meta(description="times above 100 s, which a histogram holds as 100 s")
+        Count, Meta(description="number of times above 100 s, which the histogram holds as 100 s")
     ] = 0
     course: Annotated[
-        Course | None, Meta(description="what the window's stationarity is judged by")
+        Course | None, Meta(description="data for the test whether the window was stationary")
     ] = None
     sections: Annotated[
-        Sections | None, Meta(description="what intervals within one trial are made from")
+        Sections | None, Meta(description="data for the intervals within one trial")
     ] = None
 
 
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):
-    """An answer to any request: this worker cannot do that, and never could."""
+    """An answer to any request: this worker cannot do this, and a retry would not help."""
 
     reason: Annotated[str, Meta(description="one sentence, for the report")]
-    remedy: Annotated[str, Meta(description="what would make it work; may be empty")] = ""
+    remedy: Annotated[
+        str, Meta(description="what the user can do to make it work; may be empty")
+    ] = ""
 
 
 class Failure(Message, frozen=True, kw_only=True, tag="error"):
-    """An answer to any request: it failed."""
+    """An answer to any request: the request failed."""
 
     kind: Annotated[
         str,
@@ -283,7 +327,8 @@ class Failure(Message, frozen=True, kw_only=True, tag="error"):
     ]
     text: Annotated[str, Meta(description="one sentence, for the report")]
     definite: Annotated[
-        bool, Meta(description="surely nothing was done (a timeout is not definite)")
+        bool,
+        Meta(description="true if the request certainly had no effect (a timeout is not definite)"),
     ] = True
 
 
@@ -299,7 +344,7 @@ _answer_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
 class ProtocolError(Exception):
-    """A line that is no message of this protocol; the text says what was wrong with it."""
+    """A line is not a message of this protocol; the text says why."""
 
 
 def encode(message: Message) -> bytes:

@@ -1,4 +1,4 @@
-"""PROTOCOL.md and the JSON Schema, printed from the table of messages in `protocol.py`."""
+"""Generates PROTOCOL.md and the JSON Schema from the message classes in `protocol.py`."""
 
 from __future__ import annotations
 
@@ -24,25 +24,30 @@ from cachemark.model.protocol import (
 _INTRODUCTION = """\
 # The worker protocol, version {version}
 
-A worker is a program that plays a [tape](docs/tape.md) with one client library. It owns the
-clock, the loop and the histograms; cachemark starts it, tells it what to do, and judges what it
-says. Adding a language means writing one.
+A worker is a program that plays a [tape](docs/tape.md) with one client library. It owns the clock,
+the loop and the histograms. cachemark starts the worker, sends it requests, and judges its results.
+To add a language, write a worker.
 
-This page is printed from `src/cachemark/model/protocol.py` (`cachemark protocol`), the JSON Schema
-[docs/protocol.schema.json](docs/protocol.schema.json) from the same table.
+This page is generated from `src/cachemark/model/protocol.py` (`cachemark protocol`). The JSON Schema
+[docs/protocol.schema.json](docs/protocol.schema.json) has the same source.
 
-- JSON lines: one object a line, UTF-8. Requests on stdin, answers on stdout. stderr is the log
-  and is kept with the outcome.
-- Every message has a `type`. Unknown fields are ignored. A field that has its default value may
-  be left out.
-- Unsupported and error are answers, not crashes. The end of stdin means `bye`.
-- No worker retries an operation. A failed operation counts as an error, never as an operation.
-  A miss is an answer.
-- An operation's kind is its verb on the tape, followed by `_noreply` where it asks for none.
-- Values are verified byte by byte against the tape; a reply that differs is a `wrong_value`.
-- Operations without a reply are ended, on each connection, by a command that is answered
-  (`version`) inside the window.
-- A histogram is {histogram}.
+## Rules
+
+- **Messages** are JSON lines: one object for each line, UTF-8. Requests arrive on stdin, answers go
+  to stdout. stderr is the worker's log; the outcome of the trial keeps it.
+- **Fields.** Every message has a `type`. Unknown fields are ignored. A field may be left out if it
+  has its default value.
+- **Failures** are answers (`unsupported`, `error`), not crashes. The end of stdin means `bye`.
+- **No retries.** A failed operation counts as an error, never as an operation. A miss is an answer.
+- **Kinds.** The kind of an operation is its verb on the tape, followed by `_noreply` if it asks for
+  no reply.
+- **Verification.** The worker compares every byte of a value with the tape. A reply with a wrong
+  value counts as a `wrong_value`.
+- **Operations without a reply.** After them, the worker sends a command with a reply (`version`) on
+  each connection, and waits for it inside the window. This command is called a barrier.
+- **Histograms** are {histogram}.
+
+## A session
 
 ```
 cachemark                            worker
@@ -59,13 +64,13 @@ cachemark                            worker
    │ bye ───────────────────────────▶ │ exits with status 0
 ```
 
-A whole worker in 150 lines of plain Python:
+An example of a whole worker, in 150 lines of plain Python:
 [workers/reference/worker.py](workers/reference/worker.py).
 """
 
 
 def document() -> str:
-    """PROTOCOL.md."""
+    """The text of PROTOCOL.md."""
     histogram = (
         "HdrHistogram V2, compressed, base64; nanoseconds; 1 ns to 100 s; 3 significant digits"
     )
