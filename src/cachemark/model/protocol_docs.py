@@ -28,8 +28,8 @@ A worker is a program that plays a [tape](docs/tape.md) with one client library.
 the loop and the histograms. cachemark starts the worker, sends it requests, and judges its results.
 To add a language, write a worker.
 
-This page is generated from `src/cachemark/model/protocol.py` (`cachemark protocol`). The JSON Schema
-[docs/protocol.schema.json](docs/protocol.schema.json) has the same source.
+This page is generated from `src/cachemark/model/protocol.py` (`cachemark protocol`). The JSON
+Schema [docs/protocol.schema.json](docs/protocol.schema.json) has the same source.
 
 ## Rules
 
