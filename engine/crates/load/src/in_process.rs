@@ -9,18 +9,15 @@ use std::time::Duration;
 use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
 use cachemark_tape::{Op, Tape, Verb};
 
-use crate::book::Book;
-use crate::client::{Control, Limits, PrepareError, Session, cpu_times, window_of};
-use crate::clock::Monotonic;
+use crate::client::{Control, Limits, PrepareError, Session, cpu_times, share_of, window_of};
+use crate::connection::verification::take_value;
 use crate::event_loop::Shared;
-use crate::judge::take_value;
-use crate::lanes::{share_of, wait_until};
-use crate::ledger::Ledger;
-use crate::outside::Clock;
-use crate::pending::Pending;
-use crate::sections::Sections;
-use crate::share::{Share, Window};
-use crate::tally::{Failure, Tally};
+use crate::io_traits::Clock;
+use crate::operation::{Failure, Pending};
+use crate::player::Share;
+use crate::record::{Ledger, Sections, Tally, Window};
+use crate::routing::Book;
+use crate::transport::{Monotonic, wait_until};
 
 /// Progress is told, and the stop flag heeded, each time so many operations are done.
 const STRIDE: u64 = 256;

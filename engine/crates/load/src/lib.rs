@@ -5,59 +5,31 @@
 //! `tally` record. `event_loop` drives them on a clock and connections that are given to it (`outside`): on real ones by
 //! `client`, which has the threads, and on scripted ones by the fidelity cases.
 
-mod access;
-mod book;
 mod client;
-mod clock;
 mod connection;
-mod course;
-mod entrance;
 mod event_loop;
 mod in_process;
-mod intervals;
-mod io;
-mod judge;
-mod kind;
-mod lanes;
-mod ledger;
-mod links;
-mod outgoing;
-mod outside;
-mod pending;
+mod io_traits;
+mod operation;
+mod options;
 mod player;
-mod ring;
-mod sections;
-mod sets;
-mod share;
-mod socket;
-mod sockets;
-mod spread;
-mod tally;
-mod thinking;
-mod times;
-#[cfg(feature = "tls")]
-mod tls;
+mod record;
+mod routing;
 mod transport;
-mod udp;
-mod wire;
 
-pub use access::Credentials;
-pub use client::{Client, Configuration, Control, Limits, PrepareError, Session, Way, cpu_times};
-pub use course::{Course, Slice};
-pub use event_loop::{EventLoop, Shared};
+pub use client::{Client, Control, Limits, PrepareError, Session, cpu_times, stay_on};
+pub use connection::{Binary, Meta, Text, Wire};
+pub use event_loop::{EventLoop, Links, Shared};
 pub use in_process::InProcess;
-pub use intervals::{Interval, Intervals};
-pub use io::Io;
-pub use kind::{KindTally, percentile_ns};
-pub use lanes::stay_on;
-pub use links::Links;
-pub use outside::{Clock, Nap, Network, Ready};
-pub use player::Player;
-pub use sections::{SECTIONS, Section, Sections};
-pub use share::{Share, Window};
-pub use socket::{Address, Stream};
-pub use spread::{Hashing, Spread};
-pub use tally::{Failure, Figures, Tally, encode_histogram};
+pub use io_traits::{Clock, Nap, Network, Ready};
+pub use operation::{Failure, Figures};
 #[cfg(feature = "tls")]
-pub use tls::Tls;
-pub use wire::{Binary, Meta, Text, Wire, WireName};
+pub use options::Tls;
+pub use options::{Address, Configuration, Credentials, Hashing, Io, Way, WireName};
+pub use player::{Player, Share};
+pub use record::{
+    Course, Interval, Intervals, KindTally, SECTIONS, Section, Sections, Slice, Tally, Window,
+    encode_histogram, percentile_ns,
+};
+pub use routing::Spread;
+pub use transport::Stream;

@@ -10,8 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates that still have circles. This list may only become shorter.
-const STILL_CIRCULAR: [&str; 7] =
-    ["engine", "load", "protocol", "scripted", "server", "storage", "tape"];
+const STILL_CIRCULAR: [&str; 4] = ["engine", "protocol", "server", "storage"];
 
 #[test]
 fn no_crate_has_a_circle_of_imports() {

@@ -13,6 +13,7 @@
 //! log anew, so that what a client does before its window is not in them.
 
 mod agenda;
+mod clock;
 mod frame;
 mod line;
 mod log;
@@ -20,15 +21,9 @@ mod plan;
 mod script;
 mod server;
 
+pub use clock::monotonic_ns;
 pub use frame::{Dialect, Kind, frame};
 pub use log::{Fate, Log, Record};
 pub use plan::{Plan, Reply};
 pub use script::{Script, ScriptError};
 pub use server::{Scripted, ScriptedSettings};
-
-/// CLOCK_MONOTONIC in ns, as every process of this machine reads it.
-#[inline]
-pub fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}

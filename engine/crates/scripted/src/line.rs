@@ -7,9 +7,9 @@ use cachemark_server::{Session, State};
 use socket2::Socket;
 
 use crate::agenda::Agenda;
+use crate::clock::monotonic_ns;
 use crate::frame::{Dialect, Kind, frame, spoil};
 use crate::log::{Entry, Fate, Log};
-use crate::monotonic_ns;
 use crate::plan::{Plan, Reply};
 
 const ROOM_BYTES: usize = 64 * 1024;

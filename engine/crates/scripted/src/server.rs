@@ -13,9 +13,9 @@ use rustix::fd::OwnedFd;
 use socket2::Socket;
 
 use crate::agenda::{Agenda, Entry};
+use crate::clock::monotonic_ns;
 use crate::line::{After, Line, World};
 use crate::log::Log;
-use crate::monotonic_ns;
 use crate::plan::Plan;
 use crate::script::Script;
 

@@ -4,10 +4,10 @@ use cachemark_planted::{Bug, planted};
 use cachemark_tape::Op;
 
 use super::Player;
-use crate::pending::Pending;
-use crate::share::Share;
-use crate::spread::Spread;
-use crate::wire::Wire;
+use super::work_slice::Share;
+use crate::connection::Wire;
+use crate::operation::Pending;
+use crate::routing::Spread;
 
 impl<'tape, W: Wire> Player<'tape, W> {
     /// Hand out operations: in a closed loop to each connection with room, in an open loop those

@@ -1,0 +1,62 @@
+//! One phase of a trial: what is played, when, and by which thread.
+
+use std::time::Duration;
+
+use cachemark_tape::{Lane, Tape};
+
+use crate::io_traits::Clock;
+use crate::player::Share;
+use crate::record::{SECTIONS, Window};
+use crate::transport::Monotonic;
+
+/// What one phase plays, and how long.
+#[derive(Clone, Copy, Debug)]
+pub enum Limits {
+    Prefill,
+    Play { start_in_ns: u64, ops: Option<u64>, duration_ns: Option<u64> },
+}
+
+/// Threads need a moment to be there, with room for what they will note, before a window begins: this
+/// and so much for each.
+const START_AHEAD_NS: u64 = 10_000_000;
+const START_AHEAD_THREAD_NS: u64 = 5_000_000;
+/// "For ever", short enough that sums of instants do not overflow.
+const FAR_NS: u64 = u64::MAX / 4;
+
+/// When a phase begins and ends.
+pub(crate) fn window_of(limits: Limits, timeout: Duration, threads: usize) -> Window {
+    let ahead_ns = START_AHEAD_NS + START_AHEAD_THREAD_NS * threads as u64;
+    let (start_in_ns, duration_ns) = match limits {
+        Limits::Prefill => (0, None),
+        Limits::Play { start_in_ns, duration_ns, .. } => (start_in_ns.max(ahead_ns), duration_ns),
+    };
+    let start_ns = Monotonic.now_ns() + start_in_ns;
+    Window {
+        start_ns,
+        end_ns: start_ns + duration_ns.unwrap_or(FAR_NS),
+        timeout_ns: timeout.as_nanos() as u64,
+        section_ns: duration_ns
+            .map(|duration_ns| duration_ns / SECTIONS as u64)
+            .filter(|ns| *ns > 0),
+    }
+}
+
+/// Which records thread `number` plays: one rule for threads and for whole clients.
+pub fn share_of(
+    limits: Limits,
+    (threads, (segment, segments)): (usize, (u64, u64)),
+    number: usize,
+    tape: &Tape,
+) -> Share {
+    let threads = threads as u64;
+    let lane = segment * threads + number as u64;
+    let lanes = segments * threads;
+    match limits {
+        Limits::Prefill => Share::Prefill { first: lane, stride: lanes },
+        Limits::Play { ops, .. } => Share::Lane {
+            lane: Lane::new(lane, lanes, tape.op_count(), tape.group()),
+            ops: ops
+                .map_or(u64::MAX, |ops| ops / threads + u64::from((number as u64) < ops % threads)),
+        },
+    }
+}

@@ -1,0 +1,111 @@
+//! What a client can play with its options, and what it cannot: decided before anything is opened.
+
+use cachemark_tape::{Op, Tape, Verb};
+
+use super::error::PrepareError;
+use super::phase::Limits;
+use crate::options::{Address, Configuration, Io, Way, WireName};
+use crate::transport::{DATAGRAM_BYTES, HEADER_BYTES};
+
+/// A command's words and numbers, beside its keys and its value.
+const WORDS_BYTES: usize = 64;
+
+/// Whether every kind of operation on a tape can be asked for.
+pub fn check_kinds(tape: &Tape, configuration: &Configuration) -> Result<(), PrepareError> {
+    let Way { wire, replicas, .. } = configuration.way;
+    let several = configuration.addresses.len() > 1;
+    let can = |op: &Op| match op.verb {
+        Verb::Fetch if replicas => false,
+        Verb::Flush if several => false,
+        verb => wire.can(verb, op.noreply),
+    };
+    match (0..tape.op_count()).map(|j| tape.op(j)).find(|op| !can(op)) {
+        None => Ok(()),
+        Some(op) if op.verb == Verb::Fetch => Err(PrepareError::Unsupported(
+            "a fetch fills one server, which would tell replicas apart".to_owned(),
+        )),
+        Some(op) if op.verb == Verb::Flush => Err(PrepareError::Unsupported(
+            "a flush empties one server, and there are several".to_owned(),
+        )),
+        Some(op) => {
+            let (kind, wire) = (op.verb.kind(op.noreply), wire.name());
+            Err(PrepareError::Unsupported(format!("the {wire} protocol has no {kind}")))
+        }
+    }
+}
+
+/// How the threads of a client wait that is set up so: never `Auto`.
+pub(crate) fn io_backend(configuration: &Configuration) -> Result<Io, PrepareError> {
+    let Configuration { way, addresses, .. } = configuration;
+    if way.io != Io::Uring {
+        return Ok(Io::Epoll);
+    }
+    let none = |what| {
+        let reason =
+            format!("there is no {what} over io_uring: use epoll, or auto, which takes it");
+        Err(PrepareError::Unsupported(reason))
+    };
+    if addresses.iter().any(|one| matches!(one, Address::Udp(_))) {
+        return none("UDP");
+    }
+    #[cfg(feature = "tls")]
+    if way.tls.is_some() {
+        return none("TLS");
+    }
+    way.io.refusal().map_or(Ok(Io::Uring), |why| Err(PrepareError::Unsupported(why)))
+}
+
+/// Why a client cannot play a tape over datagrams, if it cannot: a request is one of them, and is
+/// answered.
+pub fn udp_refusal(configuration: &Configuration, tape: &Tape) -> Option<String> {
+    let Configuration { addresses, way, depth, .. } = configuration;
+    let datagrams = addresses.iter().filter(|one| matches!(one, Address::Udp(_))).count();
+    let mut ops = (0..tape.op_count()).map(|j| tape.op(j));
+    let why = match datagrams {
+        0 => return None,
+        _ if datagrams < addresses.len() => "UDP is for all servers or for none",
+        _ if *depth > 1 => "UDP has one request under way on each connection: use depth 1",
+        _ if way.wire != WireName::Text => "UDP is spoken in text",
+        _ if is_encrypted(way) => "there is no TLS over UDP",
+        _ if ops.any(|op| op.noreply || !fits(&op, tape)) => {
+            "a request over UDP is of one key, a datagram of 1400 bytes at most, and has a reply"
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
+}
+
+/// The same of a phase: only the keys that are stored first are not on the tape's list.
+pub fn udp_phase_refusal(
+    limits: Limits,
+    configuration: &Configuration,
+    tape: &Tape,
+) -> Option<String> {
+    let Limits::Prefill = limits else { return None };
+    let Address::Udp(_) = configuration.addresses[0] else { return None };
+    let bytes = |k: u32| tape.key(k).len() + tape.value_length(k) as usize;
+    let longest = (0..tape.prefill_count()).map(bytes).max()?;
+    (longest + WORDS_BYTES > DATAGRAM_BYTES - HEADER_BYTES).then(|| {
+        format!(
+            "a value of {longest} bytes with its key does not fit a datagram: store it over TCP"
+        )
+    })
+}
+
+#[cfg(feature = "tls")]
+fn is_encrypted(way: &Way) -> bool {
+    way.tls.is_some()
+}
+
+#[cfg(not(feature = "tls"))]
+fn is_encrypted(_: &Way) -> bool {
+    false
+}
+
+/// Whether an operation is one datagram, and its reply one reply: memcached numbers the datagrams of
+/// each of several values from 0, so that nobody can tell their order.
+fn fits(op: &Op, tape: &Tape) -> bool {
+    let key: usize = tape.run(op).map(|k| tape.key(k).len()).sum();
+    let value = if op.verb.writes() { op.length as usize } else { 0 };
+    !op.verb.has_run() && key + value + WORDS_BYTES <= DATAGRAM_BYTES - HEADER_BYTES
+}

@@ -1,0 +1,12 @@
+//! The protocols of a client: one file each, dispatched statically.
+
+mod binary;
+mod meta;
+mod text;
+mod traits;
+
+pub use binary::Binary;
+pub use meta::Meta;
+pub use text::Text;
+pub(crate) use traits::By;
+pub use traits::Wire;

@@ -1,0 +1,14 @@
+//! What the threads of a run share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use crate::record::Intervals;
+
+/// What the threads of a run share.
+#[derive(Default)]
+pub struct Shared {
+    pub stop: AtomicBool,
+    pub ok: AtomicU64,
+    pub failed: AtomicU64,
+    pub intervals: Option<Intervals>,
+}

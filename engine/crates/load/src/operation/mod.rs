@@ -1,0 +1,8 @@
+//! One operation on its way, and what it came to.
+
+mod pending;
+mod result;
+
+pub use pending::Pending;
+pub(crate) use result::Stamps;
+pub use result::{Failure, Figures};

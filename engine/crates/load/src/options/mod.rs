@@ -1,0 +1,21 @@
+//! What a client is set up with: plain values, checked when a client is made.
+
+mod address;
+mod client;
+mod connection;
+mod credentials;
+mod hashing;
+mod io_backend;
+#[cfg(feature = "tls")]
+mod tls_trust;
+mod wire_name;
+
+pub use address::Address;
+pub use client::Configuration;
+pub use connection::Way;
+pub use credentials::Credentials;
+pub use hashing::Hashing;
+pub use io_backend::Io;
+#[cfg(feature = "tls")]
+pub use tls_trust::Tls;
+pub use wire_name::WireName;

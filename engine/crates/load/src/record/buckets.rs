@@ -1,0 +1,108 @@
+//! Times as they are recorded: the buckets of an HdrHistogram, and nothing else.
+//!
+//! Recording is to find a bucket and to count, a few instructions; everything that a histogram tells
+//! is asked of the HdrHistogram that these buckets are.
+
+use hdrhistogram::Histogram;
+
+use super::histogram::{HIGHEST_NS, histogram};
+
+/// 2 · 10³ values, rounded up to a power of two, are told apart in each doubling; the lower half of
+/// them is that of the doubling before. (HdrHistogram's own layout.)
+const HALF_BITS: u32 = 10;
+/// So many buckets are looked at together.
+const GROUP: usize = 32;
+const COUNTS: usize = place(HIGHEST_NS) + 1;
+
+/// The bucket of a time.
+#[inline]
+const fn place(ns: u64) -> usize {
+    let doubling = (u64::BITS - 1 - (ns | 1).leading_zeros()).saturating_sub(HALF_BITS);
+    ((doubling as usize) << HALF_BITS) + (ns >> doubling) as usize
+}
+
+/// The lowest time of a bucket.
+const fn lowest(place: usize) -> u64 {
+    let doubling = ((place >> HALF_BITS) as u32).saturating_sub(1);
+    ((place - ((doubling as usize) << HALF_BITS)) as u64) << doubling
+}
+
+#[derive(Clone, Debug)]
+pub struct Times {
+    counts: Box<[u64]>,
+}
+
+impl Times {
+    pub fn new() -> Times {
+        Times { counts: vec![0; COUNTS].into_boxed_slice() }
+    }
+
+    /// Count one; `ns` is within the bounds.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.counts[place(ns)] += 1;
+    }
+
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.counts.chunks(GROUP).all(is_void)
+    }
+
+    /// The histogram that they are.
+    pub fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = histogram();
+        self.add_to(&mut histogram);
+        histogram
+    }
+
+    /// Add them to a histogram of the same bounds. Most buckets are empty, and are passed by the group.
+    pub fn add_to(&self, sum: &mut Histogram<u64>) {
+        for (group, counts) in self.counts.chunks(GROUP).enumerate() {
+            if is_void(counts) {
+                continue;
+            }
+            for (n, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                sum.saturating_record_n(lowest(group * GROUP + n), *count);
+            }
+        }
+    }
+}
+
+fn is_void(counts: &[u64]) -> bool {
+    counts.iter().fold(0, |any, count| any | count) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_those_of_hdrhistogram() {
+        // Ends of buckets, of doublings, and what lies between.
+        let around = |ns: u64| [ns.saturating_sub(1), ns, ns + 1];
+        let powers = (0..37).flat_map(|bit| around(1 << bit).into_iter().chain(around(3 << bit)));
+        let values = powers.chain((1..200).map(|n| n * n * n * 12_499)).chain([HIGHEST_NS]);
+        for ns in values.map(|ns| ns.clamp(1, HIGHEST_NS)) {
+            let mut times = Times::new();
+            times.record(ns);
+            let mut expected = histogram();
+            expected.record(ns).expect("inside the bounds");
+            assert_eq!(times.histogram(), expected, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn many_are_counted_and_forgotten() {
+        let (mut times, mut expected) = (Times::new(), histogram());
+        for ns in (1..100_000).step_by(37) {
+            times.record(ns);
+            expected.record(ns).expect("inside the bounds");
+        }
+        assert_eq!(times.histogram(), expected);
+        times.clear();
+        assert!(times.histogram().is_empty());
+    }
+}

@@ -1,0 +1,62 @@
+//! The histograms that are reported: their bounds, percentiles, sums and encoding.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cachemark_planted::{Bug, planted};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+
+/// Bounds of every histogram: 1 ns to 100 s at 3 significant digits.
+pub const HIGHEST_NS: u64 = 100_000_000_000;
+const DIGITS: u8 = 3;
+
+/// An empty histogram of these bounds.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS).expect("fixed bounds that are valid")
+}
+
+/// The value at rank ceil(percent / 100 · n): the highest that its bucket stands for.
+pub fn percentile_ns(histogram: &Histogram<u64>, percent: f64) -> u64 {
+    // Shares such as 0.999 are not exact in binary: stay one part in 10¹² below.
+    let rank = (percent / 100.0 * histogram.len() as f64 * (1.0 - 1e-12)).ceil() as u64;
+    let rank = rank + u64::from(planted(Bug::PercentileOneMore));
+    let rank = rank.saturating_sub(u64::from(planted(Bug::PercentileOneLess)));
+    let mut seen = 0;
+    for value in histogram.iter_recorded() {
+        seen += value.count_since_last_iteration();
+        if seen >= rank {
+            return histogram.highest_equivalent(value.value_iterated_to());
+        }
+    }
+    histogram.max()
+}
+
+/// The histogram of the values of both.
+pub(crate) fn merge(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
+    if planted(Bug::AveragedPercentiles) && !sum.is_empty() && !part.is_empty() {
+        let mut averaged = histogram();
+        let each = (sum.len() + part.len()) / 100;
+        for percent in 1..=100 {
+            let percent = f64::from(percent);
+            let both = percentile_ns(sum, percent) + percentile_ns(part, percent);
+            averaged.saturating_record_n(both / 2, each);
+        }
+        *sum = averaged;
+        return;
+    }
+    if !part.is_empty() {
+        sum.add(part).expect("same bounds");
+    }
+}
+
+/// A histogram as it travels: V2, deflated, base64. `None` for an empty one.
+pub fn encode_histogram(histogram: &Histogram<u64>) -> Option<String> {
+    if histogram.is_empty() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("writing to memory does not fail");
+    Some(STANDARD.encode(bytes))
+}

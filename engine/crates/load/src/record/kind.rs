@@ -1,0 +1,129 @@
+//! What was recorded of one kind of operation.
+
+use cachemark_planted::{Bug, planted};
+use hdrhistogram::Histogram;
+
+use super::buckets::Times;
+use super::histogram::{HIGHEST_NS, histogram, merge};
+
+/// Counts and histograms of one kind of operation.
+#[derive(Clone, Debug)]
+pub struct KindTally {
+    pub attempts: u64,
+    pub ok: u64,
+    pub hits: u64,
+    pub misses: u64,
+    pub not_stored: u64,
+    pub wrong_values: u64,
+    pub errors: [u64; 5],
+    pub keys: u64,
+    pub value_bytes: u64,
+    pub key_bytes: u64,
+    pub busy_ns: u64,
+    /// Of the tallies that were added.
+    pub response: Histogram<u64>,
+    pub service: Histogram<u64>,
+    /// Of the operations that were recorded here, until it is added to another.
+    pub(crate) responses: Times,
+    services: Times,
+}
+
+/// A value outside the bounds is recorded as the bound that it is beyond.
+#[inline]
+pub(crate) fn record(times: &mut Times, ns: u64) {
+    let lowest_ns = if planted(Bug::TenMicrosecondFloor) { 10_000 } else { 1 };
+    let ns = ns.clamp(lowest_ns, HIGHEST_NS);
+    times.record(ns);
+    if planted(Bug::CorrectedHistogram) {
+        let missed = (1..).map(|n| ns.saturating_sub(n * 10_000_000));
+        missed.take_while(|ns| *ns >= 10_000_000).for_each(|ns| times.record(ns));
+    }
+}
+
+fn gather(sum: &mut Histogram<u64>, times: &Times) {
+    match planted(Bug::AveragedPercentiles) {
+        true => merge(sum, &times.histogram()),
+        false => times.add_to(sum),
+    }
+}
+
+impl KindTally {
+    pub(crate) fn new() -> KindTally {
+        KindTally {
+            attempts: 0,
+            ok: 0,
+            hits: 0,
+            misses: 0,
+            not_stored: 0,
+            wrong_values: 0,
+            errors: [0; 5],
+            keys: 0,
+            value_bytes: 0,
+            key_bytes: 0,
+            busy_ns: 0,
+            response: histogram(),
+            service: histogram(),
+            responses: Times::new(),
+            services: Times::new(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        let counts = [
+            &mut self.attempts,
+            &mut self.ok,
+            &mut self.hits,
+            &mut self.misses,
+            &mut self.not_stored,
+            &mut self.wrong_values,
+            &mut self.keys,
+            &mut self.value_bytes,
+            &mut self.key_bytes,
+            &mut self.busy_ns,
+        ];
+        counts.into_iter().for_each(|count| *count = 0);
+        self.errors.fill(0);
+        self.responses.clear();
+        self.services.clear();
+    }
+
+    /// Whether there is anything to add to another.
+    pub(crate) fn is_used(&self) -> bool {
+        self.attempts + self.ok + self.failed() > 0
+            || !self.response.is_empty()
+            || !self.responses.is_empty()
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.errors.iter().sum::<u64>() + self.wrong_values
+    }
+
+    /// Record both times of an operation; true when the longer is beyond what is told apart.
+    #[inline]
+    pub(crate) fn times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) -> bool {
+        let response_ns = now_ns.saturating_sub(due_ns);
+        record(&mut self.responses, response_ns);
+        record(&mut self.services, now_ns.saturating_sub(sent_ns));
+        response_ns > HIGHEST_NS && !planted(Bug::SilentOverflow)
+    }
+
+    pub(crate) fn add(&mut self, other: &KindTally) {
+        self.attempts += other.attempts;
+        self.ok += other.ok;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.not_stored += other.not_stored;
+        self.wrong_values += other.wrong_values;
+        for (sum, part) in self.errors.iter_mut().zip(other.errors) {
+            *sum += part;
+        }
+        self.keys += other.keys;
+        self.value_bytes += other.value_bytes;
+        self.key_bytes += other.key_bytes;
+        self.busy_ns += other.busy_ns;
+        merge(&mut self.response, &other.response);
+        merge(&mut self.service, &other.service);
+        gather(&mut self.response, &other.responses);
+        gather(&mut self.service, &other.services);
+    }
+}

@@ -1,0 +1,22 @@
+//! What is recorded of a window: counts and histograms, by kind of operation and by time.
+
+mod buckets;
+mod histogram;
+mod intervals;
+mod kind;
+mod metrics;
+mod recorder;
+mod section_buckets;
+mod sections;
+mod timeline;
+mod window;
+
+pub use histogram::{encode_histogram, percentile_ns};
+pub use intervals::{Interval, Intervals};
+pub use kind::KindTally;
+pub use metrics::Tally;
+pub(crate) use recorder::Ledger;
+pub use section_buckets::SECTIONS;
+pub use sections::{Section, Sections};
+pub use timeline::{Course, Slice};
+pub use window::Window;

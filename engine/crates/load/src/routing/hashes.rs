@@ -1,0 +1,76 @@
+//! The hashes by which clients find the server of a key.
+
+use md5::{Digest, Md5};
+
+/// Bob Jenkins' hash, byte by byte.
+pub fn one_at_a_time(key: &[u8]) -> u32 {
+    let mut hash: u32 = 0;
+    for byte in key {
+        hash = hash.wrapping_add(u32::from(*byte));
+        hash = hash.wrapping_add(hash << 10);
+        hash ^= hash >> 6;
+    }
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 11;
+    hash.wrapping_add(hash << 15)
+}
+
+/// 40 digests of each server, four points in each.
+pub fn ring(names: &[String]) -> Vec<(u32, u16)> {
+    let mut points = Vec::with_capacity(names.len() * 160);
+    for (server, name) in names.iter().enumerate() {
+        for number in 0..40 {
+            let digest = Md5::digest(format!("{name}-{number}"));
+            points.extend((0..4).map(|part| (ketama_point(&digest, part), server as u16)));
+        }
+    }
+    points.sort_unstable();
+    points
+}
+
+pub fn ketama_point(digest: &[u8], part: usize) -> u32 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&digest[4 * part..4 * part + 4]);
+    u32::from_le_bytes(bytes)
+}
+
+/// The first point at or after this one; behind the last comes the first.
+pub fn on_ring(ring: &[(u32, u16)], point: u32) -> u16 {
+    let at = ring.partition_point(|(other, _)| *other < point);
+    ring[at % ring.len()].1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_jenkins() {
+        // The examples of its author's page.
+        assert_eq!(one_at_a_time(b"a"), 0xca2e_9442);
+        assert_eq!(one_at_a_time(b"The quick brown fox jumps over the lazy dog"), 0x519e_91f5);
+    }
+
+    #[test]
+    fn a_ring_is_even_and_keeps_most_keys_when_a_server_goes() {
+        let names: Vec<String> = (0..4).map(|n| format!("10.0.0.{n}:11211")).collect();
+        let (whole, less) = (ring(&names), ring(&names[..3]));
+        assert_eq!(whole.len(), 640);
+        let mut counts = [0; 4];
+        let mut moved = 0;
+        for number in 0..10_000 {
+            let point = ketama_point(&Md5::digest(format!("key-{number}")), 0);
+            let home = on_ring(&whole, point);
+            counts[usize::from(home)] += 1;
+            moved += u32::from(home < 3 && on_ring(&less, point) != home);
+        }
+        assert!(counts.iter().all(|count| (1500..3500).contains(count)), "{counts:?}");
+        assert_eq!(moved, 0);
+    }
+
+    #[test]
+    fn behind_the_last_point_comes_the_first() {
+        let ring = [(10, 0), (20, 1)];
+        assert_eq!([0, 10, 11, 20, 21].map(|point| on_ring(&ring, point)), [0, 0, 1, 1, 0]);
+    }
+}

@@ -1,0 +1,174 @@
+//! Which of several servers holds a key. Reckoned for the whole key table before anything is timed.
+
+use cachemark_tape::{Op, Tape};
+use md5::{Digest, Md5};
+
+use super::hashes::{ketama_point, on_ring, one_at_a_time, ring};
+use crate::options::{Address, Hashing};
+
+/// Who holds what: the home of each key, and the runs of the tape in the order of their homes.
+#[derive(Debug)]
+pub struct Spread {
+    servers: usize,
+    /// Each server holds every key: writes go to all, reads to the key's home.
+    replicas: bool,
+    /// By key.
+    homes: Vec<u16>,
+    /// The runs of all records, one after the other, each in the order of its homes.
+    runs: Vec<u32>,
+    /// By record: where its run begins in `runs`. Empty where no record has one.
+    starts: Vec<u32>,
+}
+
+impl Spread {
+    /// Spread a tape's keys.
+    pub fn new(tape: &Tape, addresses: &[Address], hashing: Hashing, replicas: bool) -> Spread {
+        let servers = addresses.len();
+        let names: Vec<String> = addresses.iter().map(Address::to_string).collect();
+        let ring = ring(&names);
+        let home = |k: u32| match hashing {
+            Hashing::Modulo => (one_at_a_time(tape.key(k)) as usize % servers) as u16,
+            Hashing::Ketama => on_ring(&ring, ketama_point(&Md5::digest(tape.key(k)), 0)),
+        };
+        let homes: Vec<u16> = (0..tape.key_count()).map(home).collect();
+        let (runs, starts) = in_order_of_homes(tape, &homes);
+        Spread { servers, replicas, homes, runs, starts }
+    }
+
+    pub fn servers(&self) -> usize {
+        self.servers
+    }
+
+    /// The server of a key, as its place in the list.
+    #[inline]
+    fn home(&self, k: u32) -> usize {
+        usize::from(self.homes[k as usize])
+    }
+
+    /// The key at a place of a run of `op`, which is `ordered`.
+    #[inline]
+    pub fn run_key(&self, op: &Op, at: u16) -> u32 {
+        self.runs[op.key as usize + usize::from(at)]
+    }
+
+    /// The operation of a record with its run in the order of homes.
+    #[inline]
+    pub fn ordered(&self, op: Op, record: u64) -> Op {
+        if op.verb.has_run() { Op { key: self.starts[record as usize], ..op } } else { op }
+    }
+
+    /// Whether the parts of an operation all do the same, each on another server.
+    pub fn copies(&self, op: &Op) -> bool {
+        self.replicas && (op.verb.writes() || op.verb.changes())
+    }
+
+    /// What of an ordered operation goes to which server, in the order of servers.
+    pub fn parts(&self, op: &Op) -> impl Iterator<Item = (usize, Op)> {
+        let everywhere = self.copies(op);
+        let (spread, op) = (self, *op);
+        let mut begun = 0;
+        std::iter::from_fn(move || {
+            if begun >= op.run.max(1) as usize && !everywhere {
+                return None;
+            }
+            if everywhere {
+                begun += 1;
+                return (begun <= spread.servers).then(|| (begun - 1, op));
+            }
+            if !op.verb.has_run() {
+                begun += 1;
+                return Some((spread.home(op.key), op));
+            }
+            let keys = &spread.runs[op.key as usize..op.key as usize + usize::from(op.run)];
+            let home = spread.home(keys[begun]);
+            let length = keys[begun..].iter().take_while(|k| spread.home(**k) == home).count();
+            let part = Op { key: op.key + begun as u32, run: length as u16, ..op };
+            begun += length;
+            Some((home, part))
+        })
+    }
+}
+
+fn in_order_of_homes(tape: &Tape, homes: &[u16]) -> (Vec<u32>, Vec<u32>) {
+    let (mut runs, mut starts) = (Vec::new(), Vec::new());
+    let records = || (0..tape.op_count()).map(|j| tape.op(j));
+    if !records().any(|op| op.verb.has_run()) {
+        return (runs, starts);
+    }
+    for op in records() {
+        starts.push(runs.len() as u32);
+        if op.verb.has_run() {
+            let begin = runs.len();
+            runs.extend(tape.run(&op));
+            runs[begin..].sort_by_key(|k| homes[*k as usize]);
+        }
+    }
+    (runs, starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use cachemark_tape::{KeyShape, Law, Schedule, Verb, Workload, generate, parse_mix};
+
+    use super::*;
+
+    fn tape(mix: &str) -> Tape {
+        let workload = Workload {
+            keys: 100,
+            shape: KeyShape::Pattern("key-{index}".to_owned()),
+            size: Law::fixed(10),
+            mix: parse_mix(mix).expect("a mix"),
+            run: 12,
+            ..Workload::default()
+        };
+        let bytes = generate(&workload, &Schedule::closed(200), 1).expect("a tape");
+        Tape::from_bytes(bytes).expect("our own tape")
+    }
+
+    fn spread(tape: &Tape, replicas: bool) -> Spread {
+        let addresses: Vec<Address> =
+            (1..4).map(|n| Address::parse(&format!("127.0.0.{n}:11211")).expect("one")).collect();
+        Spread::new(tape, &addresses, Hashing::Ketama, replicas)
+    }
+
+    fn key_at(spread: &Spread, op: &Op, at: u16) -> u32 {
+        if op.verb.has_run() { spread.run_key(op, at) } else { op.key }
+    }
+
+    #[test]
+    fn parts_of_a_run_are_all_of_it_each_key_at_its_home() {
+        let tape = tape("mget=1,mset=1,get=1");
+        let spread = spread(&tape, false);
+        for j in 0..tape.op_count() {
+            let op = tape.op(j);
+            let whole = spread.ordered(op, j);
+            let parts: Vec<(usize, Op)> = spread.parts(&whole).collect();
+            assert!(parts.windows(2).all(|pair| pair[0].0 < pair[1].0), "each server once");
+            let mut keys = Vec::new();
+            for (server, part) in parts {
+                let of_part = || (0..part.run).map(|at| key_at(&spread, &part, at));
+                keys.extend(of_part());
+                assert!(of_part().all(|k| spread.home(k) == server));
+            }
+            let mut wanted: Vec<u32> = tape.run(&op).collect();
+            wanted.sort_unstable();
+            keys.sort_unstable();
+            assert_eq!(keys, wanted);
+        }
+    }
+
+    #[test]
+    fn replicas_are_written_everywhere_and_read_at_home() {
+        let tape = tape("set=1,touch=1,mset=1,get=1,mget=1");
+        let spread = spread(&tape, true);
+        for j in 0..tape.op_count() {
+            let whole = spread.ordered(tape.op(j), j);
+            let parts: Vec<(usize, Op)> = spread.parts(&whole).collect();
+            match whole.verb {
+                Verb::Get => assert_eq!(parts, [(spread.home(whole.key), whole)]),
+                Verb::Mget => assert!(parts.iter().all(|(_, part)| part.run <= whole.run)),
+                _ => assert_eq!(parts, [0, 1, 2].map(|server| (server, whole))),
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Which server holds a key, and the tape as it is seen where there are several servers.
+
+mod hashes;
+mod key_routing;
+mod tape_view;
+
+pub use key_routing::Spread;
+pub use tape_view::Book;

@@ -1,0 +1,44 @@
+//! A connection that is let in by a thread of its own: where there is more to do than to connect, so
+//! that the loop cannot do it without waiting.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use super::traits::Transport;
+use crate::options::{Address, Way};
+
+/// A thread that is let in: it hangs up once the outcome is there.
+pub struct Entrance<S> {
+    line: UnixStream,
+    outcome: Receiver<io::Result<S>>,
+}
+
+impl<S: Transport> Entrance<S> {
+    /// Begin; what it is to be watched for is the end of its line.
+    pub fn begin(address: &Address, way: &Way, timeout: Duration) -> io::Result<Entrance<S>> {
+        let (line, end) = UnixStream::pair()?;
+        let (sender, outcome) = channel();
+        let (address, way) = (address.clone(), way.clone());
+        std::thread::Builder::new().spawn(move || {
+            // Nobody listens any more once the run is over.
+            let _ = sender.send(S::enter(&address, &way, timeout));
+            drop(end);
+        })?;
+        Ok(Entrance { line, outcome })
+    }
+
+    /// What came of it, once the line has ended.
+    pub fn outcome(self) -> io::Result<S> {
+        let gone = |_| io::Error::from(io::ErrorKind::NotConnected);
+        self.outcome.recv().map_err(gone)?
+    }
+}
+
+impl<S> AsFd for Entrance<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.line.as_fd()
+    }
+}

@@ -1,0 +1,112 @@
+//! How one is let in by a server that asks who one is. It is done once for each connection, before
+//! anything is timed.
+
+use std::io::{self, Read, Write};
+
+use cachemark_protocol::binary::client::{self as binary_client, Answer};
+use cachemark_protocol::reply_errors::Violation;
+use cachemark_protocol::text::encode;
+use cachemark_protocol::text::reply::{Reply, parse};
+
+use crate::options::{Credentials, WireName};
+
+/// Say who one is, and wait for the answer; the stream blocks, with a time-out.
+///
+/// Text and meta: memcached's `-Y`, a `set` whose data are the user and the password. Binary: SASL
+/// PLAIN.
+pub(crate) fn authenticate(
+    stream: &mut (impl Read + Write),
+    wire: WireName,
+    who: &Credentials,
+) -> io::Result<()> {
+    let (mut request, mut reply, mut buffer) = (Vec::new(), Vec::new(), [0; 512]);
+    if wire == WireName::Binary {
+        binary_client::sasl_plain(&mut request, who.user.as_bytes(), who.password.as_bytes());
+    } else {
+        let words = format!("{} {}", who.user, who.password);
+        encode::store(&mut request, "set", b"auth", 0, words.as_bytes(), false);
+    }
+    stream.write_all(&request)?;
+    stream.flush()?;
+    loop {
+        let answered = match wire {
+            WireName::Binary => sasl_answer(&reply),
+            WireName::Text | WireName::Meta => text_answer(&reply),
+        };
+        match answered {
+            Ok(None) => {}
+            Ok(Some(true)) => return Ok(()),
+            Ok(Some(false)) => {
+                let text = format!("the server does not let {:?} in", who.user);
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+            }
+            Err(Violation) => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "no reply to a login"));
+            }
+        }
+        match stream.read(&mut buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            bytes => reply.extend_from_slice(&buffer[..bytes]),
+        }
+    }
+}
+
+fn text_answer(bytes: &[u8]) -> Result<Option<bool>, Violation> {
+    Ok(parse(bytes)?.map(|(reply, _)| reply == Reply::Stored))
+}
+
+fn sasl_answer(bytes: &[u8]) -> Result<Option<bool>, Violation> {
+    Ok(binary_client::parse(bytes)?.map(|(reply, _)| reply.answer == Answer::Done))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers what it was told to answer, byte by byte.
+    struct Told<'a>(&'a [u8], Vec<u8>);
+
+    impl Read for Told<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.0.read(&mut into[..1])
+        }
+    }
+
+    impl Write for Told<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn login(wire: WireName, answer: &[u8]) -> (Option<io::ErrorKind>, Vec<u8>) {
+        let who = Credentials { user: "ann".to_owned(), password: "x y".to_owned() };
+        let mut told = Told(answer, Vec::new());
+        (authenticate(&mut told, wire, &who).err().map(|error| error.kind()), told.1)
+    }
+
+    #[test]
+    fn text_says_it_in_a_set() {
+        let said = b"set auth 0 0 7\r\nann x y\r\n".to_vec();
+        assert_eq!(login(WireName::Text, b"STORED\r\n"), (None, said));
+        let refused = login(WireName::Meta, b"CLIENT_ERROR authentication failure\r\n").0;
+        assert_eq!(refused, Some(io::ErrorKind::PermissionDenied));
+        assert_eq!(login(WireName::Text, b"STO").0, Some(io::ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn binary_says_it_by_sasl() {
+        let mut reply = [0; 24];
+        reply[..2].copy_from_slice(&[0x81, 0x21]);
+        let (failure, said) = login(WireName::Binary, &reply);
+        assert_eq!((failure, &said[24..]), (None, &b"PLAIN\0ann\0x y"[..]));
+        reply[7] = 0x20;
+        assert_eq!(login(WireName::Binary, &reply).0, Some(io::ErrorKind::PermissionDenied));
+        let garbage = login(WireName::Binary, b"STORED\r\n").0;
+        assert_eq!(garbage, Some(io::ErrorKind::InvalidData));
+    }
+}

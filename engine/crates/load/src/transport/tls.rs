@@ -1,0 +1,131 @@
+//! TLS over a socket, by rustls.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use rustls::{CertificateError, ClientConnection};
+
+use super::login::authenticate;
+use super::stream::Stream;
+use super::traits::Transport;
+use crate::options::{Address, Tls, Way};
+
+/// A TLS connection.
+pub struct TlsStream {
+    tls: ClientConnection,
+    socket: Stream,
+    /// Bytes that are decrypted and not read.
+    unread: usize,
+}
+
+impl Transport for TlsStream {
+    const HOLDS: bool = true;
+
+    fn enter(address: &Address, way: &Way, timeout: Duration) -> io::Result<TlsStream> {
+        let Some(Tls { config }) = &way.tls else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let name = match address {
+            Address::Tcp(address) | Address::Udp(address) => ServerName::from(address.ip()),
+            Address::Unix(_) => ServerName::try_from("localhost").map_err(io::Error::other)?,
+        };
+        let mut tls = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
+        let mut socket = Stream::blocking(address, timeout)?;
+        while tls.is_handshaking() {
+            tls.complete_io(&mut socket).map_err(told)?;
+        }
+        let mut stream = TlsStream { tls, socket, unread: 0 };
+        if let Some(who) = &way.auth {
+            authenticate(&mut stream, way.wire, who)?;
+        }
+        stream.socket.unblock()?;
+        Ok(stream)
+    }
+
+    fn has_unread(&self) -> bool {
+        self.unread > 0
+    }
+
+    fn push(&mut self) -> io::Result<bool> {
+        while self.tls.wants_write() {
+            match self.tls.write_tls(&mut self.socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Read for TlsStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.tls.reader().read(into) {
+                Ok(bytes) => {
+                    self.unread = self.unread.saturating_sub(bytes);
+                    return Ok(bytes);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            if self.tls.read_tls(&mut self.socket)? == 0 {
+                return Ok(0);
+            }
+            let state = self.tls.process_new_packets();
+            self.unread = state.map_err(io::Error::other)?.plaintext_bytes_to_read();
+        }
+    }
+}
+
+impl Write for TlsStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What is held back goes first, so that it never grows beyond one write.
+        if !self.push()? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let taken = self.tls.writer().write(bytes)?;
+        self.push()?;
+        Ok(taken)
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        if !self.push()? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let taken = self.tls.writer().write_vectored(pieces)?;
+        self.push()?;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.push().map(|_| ())
+    }
+}
+
+impl AsFd for TlsStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Why a handshake failed, in words where people run into it.
+fn told(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let text = match cause {
+        Some(rustls::Error::InvalidMessage(_)) => "the server does not speak TLS",
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "the server's certificate is signed by nobody that is trusted"
+        }
+        Some(rustls::Error::InvalidCertificate(why))
+            if format!("{why:?}").contains("CaUsedAsEndEntity") =>
+        {
+            "the server shows a CA's certificate as its own: make one with CA:FALSE, or trust \
+             `unverified`"
+        }
+        _ => return error,
+    };
+    io::Error::other(text)
+}

@@ -1,0 +1,197 @@
+//! memcached over UDP: each datagram begins with a header of 8 bytes, and a reply may come in many,
+//! in any order. (memcached's doc/protocol.txt, "UDP protocol".)
+//!
+//! One request is under way at a time. What is lost is not asked for again: the operation times out,
+//! and its socket is left, so that a reply that comes late meets nobody.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use super::login::authenticate;
+use super::traits::Transport;
+use crate::options::{Address, Way};
+
+pub const HEADER_BYTES: usize = 8;
+/// What a request may have, with its header, so that no router cuts it in pieces.
+pub const DATAGRAM_BYTES: usize = 1400;
+/// No datagram is longer.
+const LONGEST_BYTES: usize = 1 << 16;
+
+/// The datagrams of one reply; their memory is used again.
+#[derive(Default)]
+struct Reply {
+    id: u16,
+    parts: Vec<Option<usize>>,
+    bytes: Vec<Vec<u8>>,
+    missing: usize,
+    over: bool,
+}
+
+impl Reply {
+    /// Nothing has come of the reply to request `id`.
+    fn expect(&mut self, id: u16) {
+        self.id = id;
+        self.parts.clear();
+        self.over = false;
+    }
+
+    /// Take a datagram; true when it was the last that was missing, and the whole reply is in `whole`
+    /// then. One that belongs to another request, or came before, is dropped.
+    fn take(&mut self, datagram: &[u8], whole: &mut Vec<u8>) -> bool {
+        let Some((header, data)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
+            return false;
+        };
+        let number = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let (id, place, total) = (number(0), usize::from(number(2)), usize::from(number(4)));
+        if self.over || id != self.id || place >= total {
+            return false;
+        }
+        if self.parts.is_empty() {
+            self.parts.resize(total, None);
+            self.missing = total;
+            if self.bytes.len() < total {
+                self.bytes.resize(total, Vec::new());
+            }
+        }
+        if self.parts.len() != total || self.parts[place].is_some() {
+            return false;
+        }
+        self.parts[place] = Some(data.len());
+        self.bytes[place].clear();
+        self.bytes[place].extend_from_slice(data);
+        self.missing -= 1;
+        self.over = self.missing == 0;
+        if self.over {
+            whole.clear();
+            self.bytes[..total].iter().for_each(|part| whole.extend_from_slice(part));
+        }
+        self.over
+    }
+}
+
+/// A UDP socket with one request under way.
+pub struct UdpStream {
+    socket: UdpSocket,
+    reply: Reply,
+    /// A reply that is whole, and how much of it is read.
+    whole: Vec<u8>,
+    read: usize,
+    datagram: Vec<u8>,
+}
+
+impl UdpStream {
+    fn open(address: SocketAddr) -> io::Result<UdpStream> {
+        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(address)?;
+        let (reply, datagram) = (Reply::default(), vec![0; LONGEST_BYTES]);
+        Ok(UdpStream { socket, reply, whole: Vec::new(), read: 0, datagram })
+    }
+}
+
+impl Transport for UdpStream {
+    const HOLDS: bool = true;
+
+    fn enter(address: &Address, way: &Way, timeout: Duration) -> io::Result<UdpStream> {
+        let Address::Udp(address) = address else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let mut stream = UdpStream::open(*address)?;
+        stream.socket.set_read_timeout(Some(timeout))?;
+        if let Some(who) = &way.auth {
+            authenticate(&mut stream, way.wire, who)?;
+        }
+        // Nothing else tells whether anybody is there.
+        stream.write_all(b"version\r\n")?;
+        while stream.read(&mut [0; 64])? == 64 {}
+        stream.socket.set_nonblocking(true)?;
+        Ok(stream)
+    }
+
+    fn has_unread(&self) -> bool {
+        self.read < self.whole.len()
+    }
+}
+
+impl Read for UdpStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.read == self.whole.len() {
+            let bytes = self.socket.recv(&mut self.datagram)?;
+            if self.reply.take(&self.datagram[..bytes], &mut self.whole) {
+                self.read = 0;
+            }
+        }
+        let bytes = (&self.whole[self.read..]).read(into)?;
+        self.read += bytes;
+        Ok(bytes)
+    }
+}
+
+impl Write for UdpStream {
+    /// A request, whole: it has to fit into one datagram.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if HEADER_BYTES + bytes.len() > DATAGRAM_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "too long for a datagram"));
+        }
+        let id = self.reply.id.wrapping_add(1);
+        let mut datagram = [0; DATAGRAM_BYTES];
+        datagram[..2].copy_from_slice(&id.to_be_bytes());
+        datagram[5] = 1;
+        datagram[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
+        self.socket.send(&datagram[..HEADER_BYTES + bytes.len()])?;
+        self.reply.expect(id);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsFd for UdpStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(id: u8, place: u8, total: u8, data: &[u8]) -> Vec<u8> {
+        [&[0, id, 0, place, 0, total, 0, 0], data].concat()
+    }
+
+    #[test]
+    fn a_reply_is_whole_in_whatever_order_it_comes() {
+        let (mut reply, mut whole) = (Reply::default(), Vec::new());
+        for id in [7, 8] {
+            reply.expect(u16::from(id));
+            for (of, place, total, data) in [
+                (id, 2, 3, &b"c"[..]),
+                (id, 2, 3, b"again"),
+                (id - 1, 0, 1, b"of another"),
+                (id, 1, 2, b"of other parts"),
+                (id, 0, 3, b"a"),
+            ] {
+                assert!(!reply.take(&datagram(of, place, total, data), &mut whole));
+            }
+            assert!(reply.take(&datagram(id, 1, 3, b"b"), &mut whole));
+            assert_eq!(whole, b"abc");
+        }
+    }
+
+    #[test]
+    fn what_is_no_datagram_of_it_is_dropped() {
+        let (mut reply, mut whole) = (Reply::default(), Vec::new());
+        reply.expect(1);
+        for bytes in
+            [&b""[..], b"short", &datagram(1, 1, 1, b"beyond"), &datagram(1, 0, 0, b"none")]
+        {
+            assert!(!reply.take(bytes, &mut whole));
+        }
+        assert!(reply.take(&datagram(1, 0, 1, b"it"), &mut whole));
+        assert!(!reply.take(&datagram(1, 0, 1, b"it"), &mut whole), "it came");
+        assert_eq!(whole, b"it");
+    }
+}

@@ -1,0 +1,15 @@
+//! The bytes of a tape (docs/tape.md): their layout, checking and reading them.
+
+mod check;
+mod lane;
+mod layout;
+mod open;
+mod operation;
+mod reader;
+
+pub use check::TapeError;
+pub use lane::Lane;
+pub(crate) use layout::{COUNTER_START, HEADER_BYTES, Header, KEY_BYTES_MAX};
+pub use layout::{FLAG_NOREPLY, value_offset};
+pub use operation::{Op, Verb};
+pub use reader::{RunKeys, Tape};

@@ -1,0 +1,177 @@
+//! The operations of a tape: what they do, and their records.
+
+use super::layout::{FLAG_NOREPLY, OP_BYTES};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Verb {
+    Get = 1,
+    Gets = 2,
+    Mget = 3,
+    Set = 4,
+    Add = 5,
+    Replace = 6,
+    Delete = 7,
+    Touch = 8,
+    Gat = 9,
+    Version = 10,
+    Mset = 11,
+    Append = 12,
+    Prepend = 13,
+    Cas = 14,
+    Incr = 15,
+    Decr = 16,
+    Flush = 17,
+    /// What a program does with a cache: a get, and where it finds nothing, a set of the key.
+    Fetch = 20,
+}
+
+impl Verb {
+    pub const ALL: [Verb; 18] = [
+        Verb::Get,
+        Verb::Gets,
+        Verb::Mget,
+        Verb::Set,
+        Verb::Add,
+        Verb::Replace,
+        Verb::Delete,
+        Verb::Touch,
+        Verb::Gat,
+        Verb::Version,
+        Verb::Mset,
+        Verb::Append,
+        Verb::Prepend,
+        Verb::Cas,
+        Verb::Incr,
+        Verb::Decr,
+        Verb::Flush,
+        Verb::Fetch,
+    ];
+
+    /// The verb of a record's first byte; unknown ones are `None`.
+    pub fn from_byte(byte: u8) -> Option<Verb> {
+        Verb::ALL.into_iter().find(|verb| *verb as u8 == byte)
+    }
+
+    pub fn name(self) -> &'static str {
+        self.kind(false)
+    }
+
+    /// The name under which results are reported.
+    pub fn kind(self, noreply: bool) -> &'static str {
+        match (self, noreply) {
+            (Verb::Get, _) => "get",
+            (Verb::Gets, _) => "gets",
+            (Verb::Mget, _) => "mget",
+            (Verb::Gat, _) => "gat",
+            (Verb::Version, _) => "version",
+            (Verb::Cas, _) => "cas",
+            (Verb::Fetch, _) => "fetch",
+            (Verb::Set, false) => "set",
+            (Verb::Add, false) => "add",
+            (Verb::Replace, false) => "replace",
+            (Verb::Delete, false) => "delete",
+            (Verb::Touch, false) => "touch",
+            (Verb::Mset, false) => "mset",
+            (Verb::Append, false) => "append",
+            (Verb::Prepend, false) => "prepend",
+            (Verb::Flush, false) => "flush",
+            (Verb::Incr, false) => "incr",
+            (Verb::Decr, false) => "decr",
+            (Verb::Set, true) => "set_noreply",
+            (Verb::Add, true) => "add_noreply",
+            (Verb::Replace, true) => "replace_noreply",
+            (Verb::Delete, true) => "delete_noreply",
+            (Verb::Touch, true) => "touch_noreply",
+            (Verb::Mset, true) => "mset_noreply",
+            (Verb::Append, true) => "append_noreply",
+            (Verb::Prepend, true) => "prepend_noreply",
+            (Verb::Flush, true) => "flush_noreply",
+            (Verb::Incr, true) => "incr_noreply",
+            (Verb::Decr, true) => "decr_noreply",
+        }
+    }
+
+    /// Whether the text protocol lets this verb go unanswered.
+    pub fn may_be_noreply(self) -> bool {
+        use Verb::{Cas, Fetch, Gat, Get, Gets, Mget, Version};
+        !matches!(self, Get | Gets | Mget | Gat | Version | Cas | Fetch)
+    }
+
+    /// Whether the record's `run` names several keys.
+    pub fn has_run(self) -> bool {
+        matches!(self, Verb::Mget | Verb::Mset)
+    }
+
+    /// Whether it names no key.
+    pub fn is_keyless(self) -> bool {
+        matches!(self, Verb::Version | Verb::Flush)
+    }
+
+    /// Whether it adds to what is there, and that nothing: values stay what they are.
+    pub fn extends(self) -> bool {
+        matches!(self, Verb::Append | Verb::Prepend)
+    }
+
+    /// Whether it may store a value of its own.
+    pub fn writes(self) -> bool {
+        use Verb::{Add, Cas, Fetch, Mset, Replace, Set};
+        matches!(self, Set | Add | Replace | Mset | Cas | Fetch)
+    }
+
+    /// Whether it asks for values and stores none.
+    pub fn reads(self) -> bool {
+        matches!(self, Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat)
+    }
+
+    /// Whether it changes what is there without a value of its own.
+    pub fn changes(self) -> bool {
+        use Verb::{Append, Decr, Delete, Flush, Incr, Prepend, Touch};
+        matches!(self, Delete | Touch | Incr | Decr | Append | Prepend | Flush)
+    }
+
+    /// Whether it works on counters, and on nothing else.
+    pub fn counts(self) -> bool {
+        matches!(self, Verb::Incr | Verb::Decr)
+    }
+}
+
+/// One operation record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    pub verb: Verb,
+    pub noreply: bool,
+    /// Number of keys: 1, a run's length, or 0 for `version` and `flush`.
+    pub run: u16,
+    /// Key index; for a run the index of its first entry in the run table.
+    pub key: u32,
+    /// Value length of a write of one key in bytes; the amount of an `incr` or `decr`.
+    pub length: u32,
+    pub exptime_s: u32,
+}
+
+impl Op {
+    pub fn to_bytes(self) -> [u8; OP_BYTES] {
+        let mut bytes = [0; OP_BYTES];
+        bytes[0] = self.verb as u8;
+        bytes[1] = if self.noreply { FLAG_NOREPLY } else { 0 };
+        bytes[2..4].copy_from_slice(&self.run.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.key.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.exptime_s.to_le_bytes());
+        bytes
+    }
+
+    /// The record, if its verb is one that this version knows.
+    pub fn from_bytes(bytes: &[u8; OP_BYTES]) -> Option<Op> {
+        Some(Op {
+            verb: Verb::from_byte(bytes[0])?,
+            noreply: bytes[1] & FLAG_NOREPLY != 0,
+            run: u16::from_le_bytes([bytes[2], bytes[3]]),
+            key: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            length: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            exptime_s: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! The records of a tape: which operation, on which key.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::Distribution as _;
+use rand_distr::weighted::WeightedAliasIndex;
+
+use crate::format::{Op, Verb};
+use crate::random::{Stream, mix, stream};
+use crate::workload::{EXPTIME_MOST_S, Kind, Order, Picker, Workload, WorkloadError, bad};
+
+/// What an `incr` or `decr` changes its counter by.
+const AMOUNT: u32 = 1;
+
+/// Write `op_count` records, and the table of runs that they point into.
+pub fn write_ops(
+    workload: &Workload,
+    lengths: &[u32],
+    op_count: u64,
+    seed: u64,
+) -> Result<(Vec<Op>, Vec<u32>), WorkloadError> {
+    let mut writer = Writer {
+        workload,
+        lengths,
+        draws: Draws::new(workload, seed)?,
+        seed,
+        ops: Vec::with_capacity(op_count as usize),
+        runs: Vec::new(),
+    };
+    match &workload.order {
+        Order::Mixed => (0..op_count).for_each(|_| writer.drawn()),
+        Order::Phases => writer.phases(op_count)?,
+        Order::Sequence { steps, key_step } => {
+            for group in 0..op_count / steps.len() as u64 {
+                steps.iter().for_each(|step| {
+                    let shift = group.wrapping_mul(u64::from(*key_step));
+                    writer.step(step.kind, step.keys, shift);
+                });
+            }
+        }
+    }
+    Ok((writer.ops, writer.runs))
+}
+
+struct Writer<'a> {
+    workload: &'a Workload,
+    lengths: &'a [u32],
+    draws: Draws,
+    seed: u64,
+    ops: Vec<Op>,
+    runs: Vec<u32>,
+}
+
+impl Writer<'_> {
+    fn drawn(&mut self) {
+        let kind = self.workload.mix[self.draws.verbs.sample(&mut self.draws.rng)];
+        self.step(kind, None, 0);
+    }
+
+    /// All of the first kind, then all of the second …, each over the keys from the first on.
+    fn phases(&mut self, op_count: u64) -> Result<(), WorkloadError> {
+        let kinds = self.workload.mix.len() as u64;
+        if !op_count.is_multiple_of(kinds) {
+            return bad(format!("--order phases: --ops {op_count} is no multiple of {kinds}"));
+        }
+        let each = op_count / kinds;
+        for kind in &self.workload.mix {
+            if !kind.verb.has_run() {
+                (0..each).for_each(|j| self.step(*kind, Some((0, 0)), j));
+                continue;
+            }
+            let last = u32::from(self.workload.run) - 1;
+            let span = u64::from(self.workload.run);
+            (0..each).for_each(|j| self.step(*kind, Some((0, last)), j * span));
+        }
+        Ok(())
+    }
+
+    /// One record. `keys`: the first and last that it names, moved on by `shift`; none: drawn ones.
+    fn step(&mut self, kind: Kind, keys: Option<(u32, u32)>, shift: u64) {
+        let Kind { verb, noreply, .. } = kind;
+        let mut op = Op { verb, noreply, run: 1, key: 0, length: 0, exptime_s: 0 };
+        if verb.has_run() {
+            op.key = self.runs.len() as u32;
+            self.run(verb, keys, shift);
+            op.run = (self.runs.len() - op.key as usize) as u16;
+        } else if verb.is_keyless() {
+            op.run = 0;
+        } else if verb.counts() {
+            let first = self.draws.first_counter;
+            op.key = keys.map_or_else(|| self.draws.counter(), |(at, _)| first + at);
+            op.length = AMOUNT;
+        } else {
+            op.key = match keys {
+                Some((at, _)) => self.moved(at, shift),
+                None => self.draws.key(verb),
+            };
+            op.length = if verb.writes() { self.lengths[op.key as usize] } else { 0 };
+        }
+        let first = if verb.has_run() { self.runs[op.key as usize] } else { op.key };
+        op.exptime_s = exptime_of(first, self.workload, self.seed);
+        self.ops.push(op);
+    }
+
+    fn run(&mut self, verb: Verb, keys: Option<(u32, u32)>, shift: u64) {
+        match keys {
+            Some((first, last)) => {
+                for at in first..=last {
+                    let key = self.moved(at, shift);
+                    self.runs.push(key);
+                }
+            }
+            None => {
+                self.draws.run(verb, self.workload.run, &mut self.runs);
+            }
+        }
+    }
+
+    fn moved(&self, key: u32, shift: u64) -> u32 {
+        ((u64::from(key) + shift) % u64::from(self.draws.first_counter)) as u32
+    }
+}
+
+/// Draws verbs and keys.
+struct Draws {
+    rng: ChaCha8Rng,
+    verbs: WeightedAliasIndex<f64>,
+    keys: Picker,
+    /// So many keys does it draw from.
+    ranks: u32,
+    absent: Option<Absent>,
+    first_counter: u32,
+    counters: u32,
+    /// The keys of the run being drawn.
+    seen: HashSet<u32>,
+}
+
+/// The keys that are never stored, and how many of the reads are of the others.
+struct Absent {
+    ratio: f64,
+    keys: Range<u32>,
+}
+
+impl Draws {
+    fn new(workload: &Workload, seed: u64) -> Result<Draws, WorkloadError> {
+        let weights = workload.mix.iter().map(|kind| kind.weight).collect();
+        let Ok(verbs) = WeightedAliasIndex::new(weights) else {
+            return bad("--mix: these weights cannot be drawn from");
+        };
+        // Counters are no keys to get or set; a table of nothing else draws from none.
+        let all = (workload.keys - workload.counters).max(1);
+        let stored = workload.prefill_count();
+        let count = if workload.hit_ratio.is_some() { stored.max(1) } else { all };
+        let keys = Picker::new(workload.distribution, count, stored, seed)?;
+        let absent = workload.hit_ratio.map(|ratio| Absent { ratio, keys: stored..workload.keys });
+        Ok(Draws {
+            rng: stream(seed, Stream::Draws),
+            verbs,
+            keys,
+            ranks: count,
+            absent,
+            first_counter: workload.keys - workload.counters,
+            counters: workload.counters,
+            seen: HashSet::new(),
+        })
+    }
+
+    fn counter(&mut self) -> u32 {
+        self.first_counter + self.rng.random_range(0..self.counters)
+    }
+
+    fn key(&mut self, verb: Verb) -> u32 {
+        if let Some(absent) = &self.absent
+            && verb.reads()
+            && !self.rng.random_bool(absent.ratio)
+        {
+            return self.rng.random_range(absent.keys.clone());
+        }
+        self.keys.key(matches!(verb, Verb::Set | Verb::Add | Verb::Mset), &mut self.rng)
+    }
+
+    /// `run` keys, distinct wherever the table has that many. A steep law repeats its hottest
+    /// keys for ever: what ten draws per key leave open goes to the likeliest keys not yet there.
+    fn run(&mut self, verb: Verb, run: u16, out: &mut Vec<u32>) {
+        let wanted = usize::from(run);
+        if u32::from(run) > self.ranks || matches!(self.keys, Picker::Constant) {
+            out.extend((0..wanted).map(|_| self.key(verb)));
+            return;
+        }
+        let begin = out.len();
+        self.seen.clear();
+        for _ in 0..10 * wanted {
+            if self.seen.len() == wanted {
+                return;
+            }
+            let key = self.key(verb);
+            if self.seen.insert(key) {
+                out.push(key);
+            }
+        }
+        let missing = wanted - (out.len() - begin);
+        let likeliest = (0..self.ranks).map(|rank| self.keys.of_rank(rank));
+        out.extend(likeliest.filter(|key| !self.seen.contains(key)).take(missing));
+    }
+}
+
+/// The expiry time of a key: a function of key and seed, and of neither its length nor its name.
+pub fn exptime_of(key: u32, workload: &Workload, seed: u64) -> u32 {
+    const APART: u64 = 0x7474_6c73;
+    workload.exptime_s.draw(mix(mix(seed ^ APART).wrapping_add(u64::from(key))), EXPTIME_MOST_S)
+}

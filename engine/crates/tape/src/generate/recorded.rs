@@ -1,0 +1,140 @@
+//! What was recorded elsewhere as a tape: keys, operations and, if they are known, their times.
+
+use rand::Rng;
+
+use super::sections::{Sections, TAPE_BYTES_MOST, write_pool};
+use crate::format::{COUNTER_START, Header, Op};
+use crate::random::{Stream, stream};
+use crate::workload::{Schedule, WorkloadError, bad};
+
+/// A recording. Keys are unique; the last `counters` of them are counters.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    pub keys: Vec<Vec<u8>>,
+    /// The value length of each key.
+    pub lengths: Vec<u32>,
+    pub counters: u32,
+    pub ops: Vec<Op>,
+    /// When each operation came, not decreasing, in ns from the first; empty: nobody knows.
+    pub times_ns: Vec<u64>,
+}
+
+/// When the operations of a recording are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Replay {
+    /// At the times that were recorded, so many times as fast.
+    Recorded { speed: f64 },
+    /// By a schedule that has nothing to do with them.
+    Schedule(Schedule),
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl Recorded {
+    /// Whether the times are whole seconds, as many traces have them.
+    pub fn has_whole_seconds(&self) -> bool {
+        !self.times_ns.is_empty() && self.times_ns.iter().all(|at| at.is_multiple_of(SECOND_NS))
+    }
+
+    /// The bytes of a tape. `prefill` is the part of the keys, in the order in which they came,
+    /// that is stored before anything is timed.
+    ///
+    /// Where times are whole seconds, arrivals within one are drawn: uniform over it, as those of a
+    /// Poisson process are once their number is known.
+    pub fn tape(
+        &self,
+        replay: Replay,
+        prefill: f64,
+        compressibility: f64,
+        seed: u64,
+    ) -> Result<Vec<u8>, WorkloadError> {
+        if self.ops.is_empty() {
+            return bad("the trace has no operation that can be played");
+        }
+        if !(0.0..=1.0).contains(&prefill) || !(0.0..=1.0).contains(&compressibility) {
+            return bad("--prefill and --compressibility must be between 0 and 1");
+        }
+        let (times, period_ns, count) = self.times(replay, seed)?;
+        let thinks = match replay {
+            Replay::Schedule(schedule) => schedule.thinks(count, seed),
+            Replay::Recorded { .. } => None,
+        };
+        let ops: Vec<Op> = self.ops.iter().copied().cycle().take(count as usize).collect();
+        let most = ops.iter().filter(|op| !op.verb.counts()).map(|op| op.length);
+        let most = most.chain(self.lengths.iter().copied()).max().unwrap_or(0);
+        let key_bytes: usize = self.keys.iter().map(Vec::len).sum();
+        let bytes = count as f64 * 24.0 + key_bytes as f64 + f64::from(most);
+        if bytes > TAPE_BYTES_MOST || key_bytes > u32::MAX as usize {
+            return bad(format!(
+                "a tape of {:.0} GiB, at most 4 are made: fewer --ops",
+                bytes / f64::from(1 << 30)
+            ));
+        }
+        let plain = self.keys.len() - self.counters as usize;
+        let mut key_offsets = vec![0];
+        let mut end = 0;
+        key_offsets.extend(self.keys.iter().map(|key| {
+            end += key.len() as u32;
+            end
+        }));
+        let mut lengths = self.lengths.clone();
+        lengths[plain..].fill(COUNTER_START.len() as u32);
+        let header = Header {
+            seed,
+            prefill_count: (self.keys.len() as f64 * prefill).round() as u64,
+            period_ns,
+            group: 1,
+            counter_count: u64::from(self.counters),
+            ..Header::default()
+        };
+        let pool = write_pool(most, compressibility, seed);
+        let key_bytes = self.keys.concat();
+        let runs = Vec::new();
+        Ok(Sections { key_offsets, key_bytes, lengths, pool, ops, runs, times, thinks }
+            .assemble(header))
+    }
+
+    /// Due times in ns, the period, and the number of records.
+    fn times(
+        &self,
+        replay: Replay,
+        seed: u64,
+    ) -> Result<(Option<Vec<u64>>, u64, u64), WorkloadError> {
+        let speed = match replay {
+            Replay::Recorded { speed } => speed,
+            // All of it once, unless a number is asked for.
+            Replay::Schedule(Schedule::Closed { ops, .. }) => {
+                return Ok((None, 0, ops.min(self.ops.len() as u64)));
+            }
+            Replay::Schedule(schedule) => {
+                schedule.check()?;
+                return Ok(schedule.times(seed));
+            }
+        };
+        if self.times_ns.is_empty() {
+            return bad("--schedule replay: the trace has no times; another schedule, or closed");
+        }
+        if !(speed.is_finite() && speed > 0.0) {
+            return bad(format!("--schedule replay:{speed}: a speed is above 0"));
+        }
+        let exact =
+            if self.has_whole_seconds() { self.spread_out(seed) } else { self.times_ns.clone() };
+        let first = exact[0];
+        let faster = |at: u64| ((at - first) as f64 / speed).round() as u64;
+        let times: Vec<u64> = exact.into_iter().map(faster).collect();
+        let count = times.len() as u64;
+        // The pass is over a mean gap after its last arrival.
+        let last = times[times.len() - 1];
+        Ok((Some(times), last + (last / count).max(1), count))
+    }
+
+    fn spread_out(&self, seed: u64) -> Vec<u64> {
+        let mut rng = stream(seed, Stream::Times);
+        let mut times = self.times_ns.clone();
+        for second in times.chunk_by_mut(|a, b| a == b) {
+            second.iter_mut().for_each(|at| *at += rng.random_range(0..SECOND_NS));
+            second.sort_unstable();
+        }
+        times
+    }
+}

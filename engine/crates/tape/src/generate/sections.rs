@@ -1,0 +1,85 @@
+//! The sections of a tape, and how they are put together.
+
+use rand::RngCore;
+
+use crate::format::{HEADER_BYTES, Header, Op};
+use crate::random::{Stream, stream};
+
+/// The least length of the value pool: long enough that values of neighbouring keys differ.
+const POOL_BYTES_LEAST: u64 = 1 << 20;
+/// The longest tape that is made: a guard against a slip of the keyboard.
+pub(crate) const TAPE_BYTES_MOST: f64 = (4_u64 << 30) as f64;
+/// Compressible and random bytes alternate in blocks of this length, well inside what deflate sees.
+const POOL_BLOCK_BYTES: usize = 64;
+
+/// What a tape is made of.
+pub(crate) struct Sections {
+    pub key_offsets: Vec<u32>,
+    pub key_bytes: Vec<u8>,
+    pub lengths: Vec<u32>,
+    pub pool: Vec<u8>,
+    pub ops: Vec<Op>,
+    pub runs: Vec<u32>,
+    pub times: Option<Vec<u64>>,
+    pub thinks: Option<Vec<u64>>,
+}
+
+impl Sections {
+    /// The tape's bytes; of the header, counts and places are filled in.
+    pub(crate) fn assemble(self, mut header: Header) -> Vec<u8> {
+        let mut tape = Assembly::new();
+        header.key_count = self.lengths.len() as u64;
+        header.op_count = self.ops.len() as u64;
+        header.run_count = self.runs.len() as u64;
+        header.pool_bytes = self.pool.len() as u64;
+        header.key_bytes = self.key_bytes.len() as u64;
+        header.key_offsets_at = tape.add(self.key_offsets.iter().flat_map(|at| at.to_le_bytes()));
+        header.key_bytes_at = tape.add(self.key_bytes);
+        header.lengths_at = tape.add(self.lengths.iter().flat_map(|length| length.to_le_bytes()));
+        header.pool_at = tape.add(self.pool);
+        header.ops_at = tape.add(self.ops.into_iter().flat_map(Op::to_bytes));
+        header.runs_at = tape.add(self.runs.iter().flat_map(|key| key.to_le_bytes()));
+        let mut add = |times: Vec<u64>| tape.add(times.into_iter().flat_map(u64::to_le_bytes));
+        header.times_at = self.times.map_or(0, &mut add);
+        header.thinks_at = self.thinks.map_or(0, &mut add);
+        tape.finish(header)
+    }
+}
+
+/// Sections one after the other, each at a multiple of eight bytes.
+struct Assembly {
+    bytes: Vec<u8>,
+}
+
+impl Assembly {
+    fn new() -> Assembly {
+        Assembly { bytes: vec![0; HEADER_BYTES] }
+    }
+
+    fn add(&mut self, section: impl IntoIterator<Item = u8>) -> u64 {
+        let at = self.bytes.len().next_multiple_of(8);
+        self.bytes.resize(at, 0);
+        self.bytes.extend(section);
+        at as u64
+    }
+
+    fn finish(mut self, mut header: Header) -> Vec<u8> {
+        header.file_bytes = self.bytes.len() as u64;
+        self.bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+        self.bytes
+    }
+}
+
+/// The pool for values of at most `most` bytes: random bytes, with the leading part of each block
+/// constant to make it compressible.
+pub(crate) fn write_pool(most: u32, compressibility: f64, seed: u64) -> Vec<u8> {
+    let bytes = POOL_BYTES_LEAST.next_multiple_of(8) + u64::from(most);
+    let mut pool = vec![0; bytes as usize];
+    stream(seed, Stream::Pool).fill_bytes(&mut pool);
+    let constant = (POOL_BLOCK_BYTES as f64 * compressibility).round() as usize;
+    for block in pool.chunks_mut(POOL_BLOCK_BYTES) {
+        let end = constant.min(block.len());
+        block[..end].fill(b'c');
+    }
+    pool
+}

@@ -1,0 +1,40 @@
+//! Random numbers: streams that are drawn from one after the other, and hashes of a number.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Each purpose has a stream of its own, so that a change of one leaves the others as they were.
+#[derive(Clone, Copy)]
+pub enum Stream {
+    Pool = 1,
+    Ranks,
+    Draws,
+    Times,
+}
+
+pub fn stream(seed: u64, purpose: Stream) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(purpose as u64);
+    rng
+}
+
+/// A 64-bit mix (the finaliser of SplitMix64): a bijection that leaves no visible pattern.
+pub fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// A bijection on the numbers of `bits` bits: odd multiplications and xor-shifts, each reversible.
+pub fn scramble(index: u64, seed: u64, bits: u32) -> u64 {
+    let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    let half = (bits / 2).max(1);
+    let mut x = index & mask;
+    for round in 0..3 {
+        x = x.wrapping_mul(mix(seed ^ round) | 1) & mask;
+        x ^= x >> half;
+        x = x.wrapping_add(mix(seed.wrapping_add(round))) & mask;
+    }
+    x
+}

@@ -1,0 +1,19 @@
+//! Why a workload cannot be made.
+
+use std::fmt;
+
+/// A workload that cannot be made, with the remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadError(pub String);
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WorkloadError {}
+
+pub(crate) fn bad<T>(text: impl Into<String>) -> Result<T, WorkloadError> {
+    Err(WorkloadError(text.into()))
+}

@@ -1,0 +1,250 @@
+//! Which keys are asked for, and how often: the laws of popularity, and drawing from them.
+
+use std::str::FromStr;
+
+use rand::Rng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, StandardNormal, Zipf};
+
+use super::error::{WorkloadError, bad};
+use crate::random::{Stream, stream};
+
+/// How keys are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    Sequential,
+    Uniform,
+    Constant,
+    /// True Zipf over ranks 1..=keys with this exponent.
+    Zipf(f64),
+    /// What YCSB calls zipfian: its ScrambledZipfianGenerator, whose hottest key has 3.78 % of the
+    /// operations whatever the number of keys.
+    YcsbZipfian,
+    /// This part of the keys has that part of the operations; alike within each.
+    Hotspot {
+        keys: f64,
+        operations: f64,
+    },
+    /// Zipf over the age of keys: the newest is the likeliest, and writes make new ones.
+    Latest(f64),
+    /// Normal round the middle key, cut at the ends; the deviation is this part of the keys.
+    Gaussian(f64),
+}
+
+/// What is wider is flat, and nearly every draw of it would be thrown away.
+const DEVIATION_MOST: f64 = 100.0;
+
+const FORMS: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
+                     hotspot:KEYS:OPERATIONS, latest:EXPONENT or gaussian:DEVIATION";
+
+impl FromStr for Distribution {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, WorkloadError> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let numbers: Option<Vec<f64>> = if rest.is_empty() {
+            Some(Vec::new())
+        } else {
+            rest.split(':').map(|n| n.parse().ok().filter(|x: &f64| x.is_finite())).collect()
+        };
+        let share = |part: f64| part > 0.0 && part < 1.0;
+        match (name, numbers.as_deref()) {
+            ("sequential", Some([])) => Ok(Distribution::Sequential),
+            ("uniform", Some([])) => Ok(Distribution::Uniform),
+            ("constant", Some([])) => Ok(Distribution::Constant),
+            ("ycsb-zipfian", Some([])) => Ok(Distribution::YcsbZipfian),
+            ("zipf", Some([s])) if *s >= 0.0 => Ok(Distribution::Zipf(*s)),
+            ("zipf", _) => bad(format!("{text}: write an exponent of 0 or more: zipf:0.99")),
+            ("hotspot", Some([keys, operations])) if share(*keys) && share(*operations) => {
+                Ok(Distribution::Hotspot { keys: *keys, operations: *operations })
+            }
+            ("hotspot", _) => bad(format!(
+                "{text}: write the hot part of the keys and its part of the operations: \
+                 hotspot:0.2:0.8"
+            )),
+            ("latest", Some([])) => Ok(Distribution::Latest(0.99)),
+            ("latest", Some([s])) if *s >= 0.0 => Ok(Distribution::Latest(*s)),
+            ("gaussian", Some([])) => Ok(Distribution::Gaussian(1.0 / 6.0)),
+            ("gaussian", Some([sd])) if *sd > 0.0 && *sd <= DEVIATION_MOST => {
+                Ok(Distribution::Gaussian(*sd))
+            }
+            ("gaussian", Some([_])) => {
+                bad(format!("{text}: a deviation above 0 and at most {DEVIATION_MOST}"))
+            }
+            _ => bad(format!("no key distribution {text:?}: {FORMS}")),
+        }
+    }
+}
+
+/// Draws keys 0..count.
+pub enum Picker {
+    Sequential {
+        next: u32,
+        count: u32,
+    },
+    Constant,
+    Uniform {
+        count: u32,
+    },
+    /// Rank 1 is the likeliest; ranks are scattered over the keys.
+    Zipf {
+        law: Zipf<f64>,
+        key_of_rank: Vec<u32>,
+    },
+    YcsbZipfian {
+        count: u32,
+    },
+    Hotspot {
+        hot: u32,
+        operations: f64,
+        key_of_rank: Vec<u32>,
+    },
+    /// A ring of keys: the newest of those that exist, which writes move on.
+    Latest {
+        exponent: f64,
+        newest: u32,
+        exist: u32,
+        count: u32,
+    },
+    Gaussian {
+        deviation: f64,
+        count: u32,
+    },
+}
+
+impl Picker {
+    /// A picker of `count` keys, of which the first `stored` are there from the start.
+    pub fn new(
+        distribution: Distribution,
+        count: u32,
+        stored: u32,
+        seed: u64,
+    ) -> Result<Picker, WorkloadError> {
+        Ok(match distribution {
+            Distribution::Sequential => Picker::Sequential { next: 0, count },
+            Distribution::Constant => Picker::Constant,
+            Distribution::Uniform => Picker::Uniform { count },
+            Distribution::Zipf(exponent) => {
+                let Ok(law) = Zipf::new(f64::from(count), exponent) else {
+                    return bad(format!("zipf:{exponent} cannot be drawn from"));
+                };
+                Picker::Zipf { law, key_of_rank: scattered(count, seed) }
+            }
+            Distribution::YcsbZipfian => Picker::YcsbZipfian { count },
+            Distribution::Hotspot { keys, operations } => {
+                let hot = ((f64::from(count) * keys).round() as u32).clamp(1, count);
+                // With no cold key left, all are hot.
+                let operations = if hot == count { 1.0 } else { operations };
+                Picker::Hotspot { hot, operations, key_of_rank: scattered(count, seed) }
+            }
+            Distribution::Latest(exponent) => {
+                let exist = stored.min(count);
+                let newest = if exist == 0 { count - 1 } else { exist - 1 };
+                Picker::Latest { exponent, newest, exist, count }
+            }
+            Distribution::Gaussian(deviation) => {
+                Picker::Gaussian { deviation: deviation * f64::from(count), count }
+            }
+        })
+    }
+
+    /// A key to read; `writes`: a key to store.
+    pub fn key(&mut self, writes: bool, rng: &mut ChaCha8Rng) -> u32 {
+        match self {
+            Picker::Constant => 0,
+            Picker::Uniform { count } => rng.random_range(0..*count),
+            Picker::Sequential { next, count } => {
+                let key = *next;
+                *next = if key + 1 == *count { 0 } else { key + 1 };
+                key
+            }
+            Picker::Zipf { law, key_of_rank } => {
+                let rank = law.sample(rng) as usize;
+                key_of_rank[rank.clamp(1, key_of_rank.len()) - 1]
+            }
+            Picker::YcsbZipfian { count } => {
+                (fnv1a(ycsb_zipfian(rng.random::<f64>())) % u64::from(*count)) as u32
+            }
+            Picker::Hotspot { hot, operations, key_of_rank } => {
+                let count = key_of_rank.len() as u32;
+                let ranks = if rng.random_bool(*operations) { 0..*hot } else { *hot..count };
+                key_of_rank[rng.random_range(ranks) as usize]
+            }
+            Picker::Latest { newest, exist, count, .. } if writes => {
+                *newest = if *newest + 1 == *count { 0 } else { *newest + 1 };
+                *exist = (*exist + 1).min(*count);
+                *newest
+            }
+            Picker::Latest { exponent, newest, exist, count } => {
+                let law = Zipf::new(f64::from((*exist).max(1)), *exponent)
+                    .expect("an exponent of 0 or more over at least one rank");
+                let age = (law.sample(rng) as u32).clamp(1, (*exist).max(1)) - 1;
+                (*newest + (*count - age)) % *count
+            }
+            Picker::Gaussian { deviation, count } => gaussian(*deviation, *count, rng),
+        }
+    }
+
+    /// The key of a rank, likeliest first; where all are alike, the table's order.
+    pub fn of_rank(&self, rank: u32) -> u32 {
+        match self {
+            Picker::Zipf { key_of_rank, .. } | Picker::Hotspot { key_of_rank, .. } => {
+                key_of_rank[rank as usize]
+            }
+            Picker::Latest { newest, count, .. } => (newest + (count - rank)) % count,
+            Picker::Gaussian { count, .. } => {
+                // Outwards from the middle, both sides in turn.
+                let middle = (count - 1) / 2;
+                let step = rank.div_ceil(2);
+                if rank % 2 == 1 { middle + step } else { middle - step }
+            }
+            _ => rank,
+        }
+    }
+}
+
+fn scattered(count: u32, seed: u64) -> Vec<u32> {
+    let mut key_of_rank: Vec<u32> = (0..count).collect();
+    key_of_rank.shuffle(&mut stream(seed, Stream::Ranks));
+    key_of_rank
+}
+
+/// Normal round the middle of 0..count, drawn again while it is outside.
+fn gaussian(deviation: f64, count: u32, rng: &mut ChaCha8Rng) -> u32 {
+    let middle = f64::from(count - 1) / 2.0;
+    loop {
+        let z: f64 = StandardNormal.sample(rng);
+        let key = (middle + deviation * z).round();
+        if key >= 0.0 && key < f64::from(count) {
+            return key as u32;
+        }
+    }
+}
+
+/// YCSB's zipfian number for a uniform one: exponent 0.99 over its fixed 10¹⁰ items, by the
+/// approximation of Gray et al., SIGMOD 1994, and with the constants of YCSB's own source.
+fn ycsb_zipfian(u: f64) -> u64 {
+    const ITEMS: f64 = 10_000_000_000.0;
+    const THETA: f64 = 0.99;
+    const ZETA: f64 = 26.469_028_201_783_02;
+    let two = 1.0 + 0.5_f64.powf(THETA);
+    let eta = (1.0 - (2.0 / ITEMS).powf(1.0 - THETA)) / (1.0 - two / ZETA);
+    let scaled = u * ZETA;
+    if scaled < 1.0 {
+        0
+    } else if scaled < two {
+        1
+    } else {
+        (ITEMS * (eta * u - eta + 1.0).powf(1.0 / (1.0 - THETA))) as u64
+    }
+}
+
+/// The 64-bit FNV-1a hash of a number's bytes, lowest first: what scatters YCSB's items.
+fn fnv1a(number: u64) -> u64 {
+    let hash = number.to_le_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // YCSB takes the absolute value of the signed number.
+    (hash as i64).unsigned_abs()
+}

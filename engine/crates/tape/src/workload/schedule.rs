@@ -1,0 +1,308 @@
+//! When operations are due: the schedules of open loops, and the time that callers of a closed
+//! one think.
+
+use std::str::FromStr;
+
+use cachemark_planted::{Bug, planted};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Exp1};
+
+use super::error::{WorkloadError, bad};
+use crate::random::{Stream, stream};
+
+/// When operations are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Schedule {
+    /// As soon as the one before is done, and thought about; so many records.
+    Closed { ops: u64, think: Think },
+    /// Open loop: `rate` per second on average, whatever the replies do.
+    Open { arrivals: Arrivals, rate: f64, duration_ns: u64 },
+}
+
+/// How the arrivals of an open loop are spaced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrivals {
+    /// At equal gaps.
+    Uniform,
+    /// Exponential gaps.
+    Poisson,
+    /// Generalised Pareto gaps from 0 on with this shape, 0 ≤ shape < 1: heavier than exponential.
+    Gpareto { shape: f64 },
+    /// Poisson with two rates (a two-state MMPP): bursts of `factor` times the mean rate take
+    /// `share` of the time and last `burst_ns` on average; both sojourns are exponential.
+    Bursts { factor: f64, share: f64, burst_ns: f64 },
+}
+
+/// How long a caller of a closed loop waits between a reply and its next operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Think {
+    #[default]
+    None,
+    Fixed {
+        ns: u64,
+    },
+    Exponential {
+        mean_ns: f64,
+    },
+}
+
+/// More records than any tape has room for.
+const OPS_MAX: f64 = 4e9;
+/// More bursts than anybody waits to see drawn.
+const BURSTS_MAX: f64 = 1e7;
+
+impl Schedule {
+    /// A closed loop of so many records, without time to think.
+    pub fn closed(ops: u64) -> Schedule {
+        Schedule::Closed { ops, think: Think::None }
+    }
+
+    pub fn check(&self) -> Result<(), WorkloadError> {
+        match *self {
+            Schedule::Closed { ops, .. } => {
+                if ops == 0 || ops as f64 > OPS_MAX {
+                    return bad(format!("--ops {ops}: 1 to {OPS_MAX:e}"));
+                }
+            }
+            Schedule::Open { arrivals, rate, duration_ns } => {
+                if !(rate.is_finite() && rate > 0.0) {
+                    return bad(format!("--rate {rate}: it must be above 0"));
+                }
+                let ops = rate * duration_ns as f64 / 1e9;
+                if !(1.0..=OPS_MAX).contains(&ops) {
+                    return bad(format!("--rate × --duration makes {ops} operations: 1 to 4e9"));
+                }
+                arrivals.check()?;
+                arrivals.check_bursts(duration_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The intended starts in ns, the period, and the number of records.
+    pub(crate) fn times(&self, seed: u64) -> (Option<Vec<u64>>, u64, u64) {
+        match *self {
+            Schedule::Closed { ops, .. } => (None, 0, ops),
+            Schedule::Open { arrivals: Arrivals::Uniform, rate, duration_ns } => {
+                // The product is exact for whole rates and seconds; a quotient of gaps would not be.
+                let count = (rate * duration_ns as f64 / 1e9).floor() as u64;
+                let due = |j: u64| (j as f64 * 1e9 / rate).round() as u64;
+                let times: Vec<u64> = (0..count).map(due).collect();
+                let last = times.last().copied().unwrap_or(0);
+                (Some(times), duration_ns.max(last + 1), count)
+            }
+            Schedule::Open { arrivals, rate, duration_ns } => {
+                let times = random(arrivals, rate, duration_ns, seed);
+                let count = times.len() as u64;
+                (Some(times), duration_ns, count)
+            }
+        }
+    }
+
+    /// The time to think before each of so many records in ns; `None` where there is none.
+    pub(crate) fn thinks(&self, count: u64, seed: u64) -> Option<Vec<u64>> {
+        let Schedule::Closed { think, .. } = self else { return None };
+        let mut rng = stream(seed, Stream::Times);
+        let mut draw = || match *think {
+            Think::None => 0,
+            Think::Fixed { ns } => ns,
+            Think::Exponential { mean_ns } => {
+                let gap: f64 = Exp1.sample(&mut rng);
+                (gap * mean_ns).round() as u64
+            }
+        };
+        (*think != Think::None).then(|| (0..count).map(|_| draw()).collect())
+    }
+}
+
+impl Arrivals {
+    fn check(&self) -> Result<(), WorkloadError> {
+        match *self {
+            Arrivals::Gpareto { shape } if !(0.0..1.0).contains(&shape) => {
+                bad(format!("gpareto:{shape}: a shape from 0 to below 1 has a mean gap"))
+            }
+            Arrivals::Bursts { factor, share, burst_ns } => {
+                let proper = factor > 1.0 && share > 0.0 && share < 1.0 && burst_ns >= 1.0;
+                if !proper {
+                    return bad(format!(
+                        "bursts:{factor}:{share}:…: a factor above 1, a share of the time between \
+                         0 and 1, and how long a burst lasts: bursts:5:0.1:100ms"
+                    ));
+                }
+                if factor * share > 1.0 {
+                    return bad(format!(
+                        "bursts:{factor}:{share}: {factor} times the rate in {share} of the time \
+                         is more than the rate: the product is at most 1"
+                    ));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Arrivals {
+    /// Each burst is drawn, whether or not there are arrivals in it.
+    fn check_bursts(&self, duration_ns: u64) -> Result<(), WorkloadError> {
+        let Arrivals::Bursts { share, burst_ns, .. } = *self else { return Ok(()) };
+        let bursts = duration_ns as f64 * share / burst_ns;
+        if bursts > BURSTS_MAX {
+            return bad(format!(
+                "--schedule bursts: {bursts:e} of them in --duration: at most {BURSTS_MAX:e}; \
+                 make them longer"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Arrivals {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Arrivals, WorkloadError> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let number = |text: &str| text.parse::<f64>().ok().filter(|x| x.is_finite());
+        let arrivals = match parts[..] {
+            ["uniform"] => Some(Arrivals::Uniform),
+            ["poisson"] => Some(Arrivals::Poisson),
+            // The shape of the gaps of Facebook's ETC pool.
+            ["gpareto"] => Some(Arrivals::Gpareto { shape: 0.154_971 }),
+            ["gpareto", shape] => number(shape).map(|shape| Arrivals::Gpareto { shape }),
+            ["bursts", factor, share, length] => {
+                let numbers = (number(factor), number(share), nanoseconds(length));
+                let (Some(factor), Some(share), Some(burst_ns)) = numbers else {
+                    return bad(format!("{text:?}: write bursts:5:0.1:100ms"));
+                };
+                Some(Arrivals::Bursts { factor, share, burst_ns })
+            }
+            _ => None,
+        };
+        let Some(arrivals) = arrivals else {
+            return bad(format!(
+                "no schedule {text:?}: closed, uniform, poisson, gpareto:SHAPE or \
+                 bursts:FACTOR:SHARE:LENGTH, such as bursts:5:0.1:100ms"
+            ));
+        };
+        arrivals.check().map(|()| arrivals)
+    }
+}
+
+impl FromStr for Think {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Think, WorkloadError> {
+        let (exponential, length) = match text.strip_prefix("exp:") {
+            Some(length) => (true, length),
+            None => (false, text),
+        };
+        match nanoseconds(length) {
+            Some(0.0) => Ok(Think::None),
+            Some(mean_ns) if exponential => Ok(Think::Exponential { mean_ns }),
+            Some(ns) => Ok(Think::Fixed { ns: ns as u64 }),
+            None => bad(format!("think time {text:?}: write 1ms, or exp:1ms for exponential ones")),
+        }
+    }
+}
+
+/// A length of time, at most a day.
+fn nanoseconds(text: &str) -> Option<f64> {
+    let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let (number, factor) =
+        units.iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)))?;
+    let ns = number.trim().parse::<f64>().ok()? * factor;
+    (0.0..=86_400e9).contains(&ns).then_some(ns)
+}
+
+/// Random arrivals in [0, duration), at least one of them.
+fn random(arrivals: Arrivals, rate: f64, duration_ns: u64, seed: u64) -> Vec<u64> {
+    let mut rng = stream(seed, Stream::Times);
+    let mut times = Vec::with_capacity((rate * duration_ns as f64 / 1e9) as usize + 16);
+    let mut gaps = Gaps::new(arrivals, rate, &mut rng);
+    let mut now_ns = 0.0;
+    loop {
+        now_ns += gaps.next_ns(&mut rng);
+        let due = now_ns as u64;
+        if due < duration_ns {
+            times.push(due);
+        } else if times.is_empty() {
+            now_ns = 0.0;
+        } else {
+            return times;
+        }
+    }
+}
+
+/// The gaps between arrivals, one after the other.
+struct Gaps {
+    arrivals: Arrivals,
+    rate: f64,
+    mean_ns: f64,
+    /// Of bursts: whether one is on, and how long the state still lasts.
+    bursting: bool,
+    left_ns: f64,
+}
+
+impl Gaps {
+    fn new(arrivals: Arrivals, rate: f64, rng: &mut ChaCha8Rng) -> Gaps {
+        let mut gaps = Gaps { arrivals, rate, mean_ns: 1e9 / rate, bursting: false, left_ns: 0.0 };
+        if let Arrivals::Bursts { share, .. } = arrivals {
+            // In equilibrium from the first instant on.
+            gaps.bursting = rng.random_bool(share);
+            gaps.left_ns = gaps.sojourn_ns(rng);
+        }
+        gaps
+    }
+
+    fn next_ns(&mut self, rng: &mut ChaCha8Rng) -> f64 {
+        match self.arrivals {
+            Arrivals::Uniform => self.mean_ns,
+            Arrivals::Poisson if planted(Bug::UniformForPoisson) => self.mean_ns,
+            Arrivals::Poisson => exponential(rng) * 1e9 / self.rate,
+            Arrivals::Gpareto { shape } => {
+                // exp(shape · E) is (1 − u)^−shape; the mean of the law is scale / (1 − shape).
+                let gap = exponential(rng);
+                let scale = self.mean_ns * (1.0 - shape);
+                if shape == 0.0 { gap * scale } else { (shape * gap).exp_m1() / shape * scale }
+            }
+            Arrivals::Bursts { .. } => self.next_of_bursts_ns(rng),
+        }
+    }
+
+    /// An arrival of the rate that is on; a state that ends first takes its time, and the
+    /// exponential law begins anew in the next.
+    fn next_of_bursts_ns(&mut self, rng: &mut ChaCha8Rng) -> f64 {
+        let mut passed_ns = 0.0;
+        loop {
+            // A state without arrivals is infinitely far from its next.
+            let gap_ns = exponential(rng) * self.mean_ns / self.intensity();
+            if gap_ns < self.left_ns {
+                self.left_ns -= gap_ns;
+                return passed_ns + gap_ns;
+            }
+            passed_ns += self.left_ns;
+            self.bursting = !self.bursting;
+            self.left_ns = self.sojourn_ns(rng);
+        }
+    }
+
+    /// The rate that is on, as a multiple of the mean rate.
+    fn intensity(&self) -> f64 {
+        match self.arrivals {
+            Arrivals::Bursts { factor, .. } if self.bursting => factor,
+            Arrivals::Bursts { factor, share, .. } => (1.0 - factor * share) / (1.0 - share),
+            _ => 1.0,
+        }
+    }
+
+    fn sojourn_ns(&self, rng: &mut ChaCha8Rng) -> f64 {
+        let Arrivals::Bursts { share, burst_ns, .. } = self.arrivals else { return 0.0 };
+        let mean_ns = if self.bursting { burst_ns } else { burst_ns * (1.0 - share) / share };
+        exponential(rng) * mean_ns
+    }
+}
+
+fn exponential(rng: &mut ChaCha8Rng) -> f64 {
+    Exp1.sample(rng)
+}
