@@ -10,7 +10,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done, Operation
-from cachemark.report.exports.series import Source, source
+from cachemark.report.series import Source, source
 from tests.builders.outcomes import experiment, header, measured, missing
 
 WORKLOAD = Workload(name="session", sequence=["set@0", "get@0", "get@0"])

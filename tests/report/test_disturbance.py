@@ -14,8 +14,8 @@ from cachemark.model.plan import AGAIN, plan
 from cachemark.report import markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.compare.selection import by_cell
-from cachemark.report.exports.series import source
 from cachemark.report.html.render import render
+from cachemark.report.series import source
 from cachemark.report.tables import itself
 from tests.builders.outcomes import experiment, header, measured, missing
 

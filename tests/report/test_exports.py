@@ -22,8 +22,8 @@ from cachemark.model.protocol import Operation, Sections
 from cachemark.report import forms
 from cachemark.report.exports.jmh_results import percentile, results
 from cachemark.report.exports.registry import EXPORTS
-from cachemark.report.exports.series import Source, responses, source, whole
 from cachemark.report.originals.quickcached import ops_per_txn
+from cachemark.report.series import Source, responses, source, whole
 from tests.builders import exported_run
 from tests.builders.outcomes import header
 from tests.conftest import ROOT

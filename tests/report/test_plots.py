@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cachemark.analysis import number_format
 from cachemark.analysis.statistics import Interval
-from cachemark.model import number_format
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Sample
 from cachemark.report import answers

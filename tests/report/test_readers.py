@@ -16,7 +16,7 @@ from cachemark.report.exports.hgrm import table
 from cachemark.report.exports.jmh_results import results
 from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.exports.ruby_bench import row
-from cachemark.report.exports.series import Source, responses
+from cachemark.report.series import Source, responses
 from tests.builders import exported_run
 from tests.report.reader_programs import GOOGLE_COMPARE, benchstat, java, need
 

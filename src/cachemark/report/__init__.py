@@ -10,7 +10,7 @@ from cachemark.report import csv_file, json_file, markdown, terminal
 from cachemark.report.answers import sentence
 from cachemark.report.build import build
 from cachemark.report.exports.registry import EXPORTS
-from cachemark.report.exports.series import source
+from cachemark.report.series import source
 from cachemark.report.value import Report
 from cachemark.runs.calibrate.calibration_store import kept
 from cachemark.runs.store import Run

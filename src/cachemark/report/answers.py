@@ -6,8 +6,8 @@ from collections import Counter
 
 import msgspec
 
+from cachemark.analysis.number_format import interval, number, time
 from cachemark.analysis.statistics import Interval, Metric
-from cachemark.model.number_format import interval, number, time
 from cachemark.report.plots.ranking import figure, leader
 from cachemark.report.value import Group, Report
 

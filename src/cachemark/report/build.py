@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cachemark.analysis.number_format import interval, number, time
 from cachemark.analysis.statistics import (
     PERCENTILES,
     CellSummary,
@@ -17,7 +18,6 @@ from cachemark.analysis.statistics import (
 )
 from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment
-from cachemark.model.number_format import interval, number, time
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import is_again, plan
 from cachemark.report import audit as audited

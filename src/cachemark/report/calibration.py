@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from cachemark.analysis.number_format import number, time
 from cachemark.model.experiment import Experiment
-from cachemark.model.number_format import number, time
 from cachemark.report.value import Section
 from cachemark.runs.calibrate.calibration_store import latest
 from cachemark.runs.calibrate.value import HEADROOM, Calibration, headroom

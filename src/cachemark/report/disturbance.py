@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.model.number_format import interval
+from cachemark.analysis.number_format import interval
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.report.value import Group
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from cachemark.analysis.number_format import counted, interval, number, percentile, spread
 from cachemark.analysis.statistics import Interval, KindSummary, Metric
-from cachemark.model.number_format import counted, interval, number, percentile, spread
 from cachemark.report.value import Group, Row
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cachemark.analysis.number_format import spread, time_spread
 from cachemark.analysis.statistics import PERCENTILES, CellSummary, Within, least_section
-from cachemark.model.number_format import spread, time_spread
 from cachemark.report.value import Section
 
 

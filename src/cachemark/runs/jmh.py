@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from cachemark.analysis import number_format
 from cachemark.analysis.statistics import least_sample
 from cachemark.endpoints.clients import ClientSpec, workers_folder
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.host import process
-from cachemark.model import number_format
 from cachemark.model.errors import UNREADABLE, TrialError, UsageError
 from cachemark.model.plan import NO_SERVER
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from cachemark.analysis.number_format import percentile
 from cachemark.analysis.statistics import FIGURES, figures_of, response_ns, summarise
 from cachemark.analysis.statistics.figures import censored_from_ns
 from cachemark.model import histogram
-from cachemark.model.number_format import percentile
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation
 from cachemark.report import markdown

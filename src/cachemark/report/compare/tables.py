@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cachemark.analysis.number_format import interval, size_spread, spread, time_spread
 from cachemark.analysis.statistics import FIGURES, Contrast, Figure, Interval, Outlook
-from cachemark.model.number_format import interval, size_spread, spread, time_spread
 from cachemark.report.compare.selection import FIELDS
 from cachemark.report.compare.value import Compared, Row
 from cachemark.report.tables import Table

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.analysis.statistics import Interval
-from cachemark.report.exports.series import Part, Series, Source
+from cachemark.report.series import Part, Series, Source
 
 
 def render(source: Source) -> dict[str, str]:

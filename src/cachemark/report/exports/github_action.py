@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.analysis.statistics import Interval
-from cachemark.report.exports.series import ALL, Part, Series, Source, title
+from cachemark.report.series import ALL, Part, Series, Source, title
 
 Entry = dict[str, object]
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from cachemark.analysis.statistics import ok, rate, response_ns
 from cachemark.model.protocol import Operation
-from cachemark.report.exports.series import ALL, Part, Series, Source, cpu_ns
+from cachemark.report.series import ALL, Part, Series, Source, cpu_ns
 
 _UNITS = {
     "ops/s": "higher",

@@ -12,7 +12,7 @@ import msgspec
 from cachemark.analysis.statistics import ok, rate, response_ns
 from cachemark.host import HostFacts
 from cachemark.model.protocol import Done
-from cachemark.report.exports.series import ALL, Part, Series, Source, cpu_ns
+from cachemark.report.series import ALL, Part, Series, Source, cpu_ns
 
 _PERCENTILES = {"p50_ns": 50.0, "p99_ns": 99.0, "p99.9_ns": 99.9}
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cachemark.model.histogram import HIGHEST_NS, Histogram, highest, index_of, lowest
-from cachemark.report.exports.series import Source, responses, slug, whole
+from cachemark.report.series import Source, responses, slug, whole
 
 _NS_PER_UNIT = 1000.0
 _TICKS_PER_HALF_DISTANCE = 5

@@ -14,7 +14,7 @@ import datetime
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Sections
-from cachemark.report.exports.series import Series, Source, responses, slug
+from cachemark.report.series import Series, Source, responses, slug
 
 _NS_PER_MS = 1e6
 

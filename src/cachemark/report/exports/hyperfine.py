@@ -12,7 +12,7 @@ import statistics
 import msgspec
 
 from cachemark.analysis.statistics import ok
-from cachemark.report.exports.series import Series, Source, cpu_ns, title
+from cachemark.report.series import Series, Source, cpu_ns, title
 
 
 def render(source: Source) -> dict[str, str]:

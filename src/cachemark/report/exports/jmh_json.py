@@ -18,7 +18,7 @@ from cachemark.report.exports.jmh_results import (
     percentile,
     results,
 )
-from cachemark.report.exports.series import Source
+from cachemark.report.series import Source
 
 _NA = "n/a"
 _NAN = "NaN"

@@ -14,7 +14,7 @@ import msgspec
 
 from cachemark.analysis.statistics import least_sample, mean_error, rate
 from cachemark.model.histogram import Histogram
-from cachemark.report.exports.series import Part, Series, Source, responses, whole
+from cachemark.report.series import Part, Series, Source, responses, whole
 
 CONFIDENCE = 0.999
 PERCENTILES = (0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 100.0)

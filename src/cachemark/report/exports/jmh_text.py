@@ -19,7 +19,7 @@ from cachemark.report.exports.jmh_results import (
     percentile,
     results,
 )
-from cachemark.report.exports.series import Source
+from cachemark.report.series import Source
 
 _LEAST_BINS = 10
 _ULP = 0.001

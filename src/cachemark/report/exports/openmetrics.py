@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from cachemark.model import histogram
-from cachemark.report.exports.series import Part, Series, Source, cpu_ns, responses, services, whole
+from cachemark.report.series import Part, Series, Source, cpu_ns, responses, services, whole
 
 _CELL = ("client", "server", "workload", "load")
 # From 1 µs to beyond 60 s; the last bucket of all has no bound.

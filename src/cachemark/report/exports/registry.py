@@ -21,8 +21,8 @@ from cachemark.report.exports import (
     openmetrics,
     ruby_bench,
 )
-from cachemark.report.exports.series import Source
 from cachemark.report.originals import constcache, pyemc, quickcached
+from cachemark.report.series import Source
 
 # File name → text; more than one where the form wants a file for each histogram, or direction.
 EXPORTS: dict[str, Callable[[Source], dict[str, str]]] = {

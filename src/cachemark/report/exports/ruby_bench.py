@@ -10,7 +10,7 @@ row but a line that says so.
 from __future__ import annotations
 
 from cachemark.analysis.statistics import ok
-from cachemark.report.exports.series import Series, Source, cpu_ns
+from cachemark.report.series import Series, Source, cpu_ns
 
 _OPS = 100_000
 _CAPTION = "      user     system      total        real"

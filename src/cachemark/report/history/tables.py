@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cachemark.analysis.number_format import interval
 from cachemark.analysis.statistics import FIGURES
-from cachemark.model.number_format import interval
 from cachemark.report.compare.tables import ANSWERS, value
 from cachemark.report.history.value import Entry, History, Line, RunLine
 from cachemark.report.tables import Table

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cachemark.analysis.number_format import counted, size
 from cachemark.model.experiment import Load, Placement, Workload
-from cachemark.model.number_format import counted, size
 from cachemark.report.value import Report
 
 

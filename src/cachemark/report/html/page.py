@@ -7,7 +7,7 @@ from collections import Counter
 
 import msgspec
 
-from cachemark.model.number_format import number, size
+from cachemark.analysis.number_format import number, size
 from cachemark.report import csv_file
 from cachemark.report.answers import AnswerRow, headline
 from cachemark.report.answers import rows as answer_rows

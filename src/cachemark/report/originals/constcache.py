@@ -15,7 +15,7 @@ from __future__ import annotations
 import statistics
 
 from cachemark.analysis.statistics import ok
-from cachemark.report.exports.series import Series, Source
+from cachemark.report.series import Series, Source
 
 _OPS_EACH = 10_000
 _TIME, _MEMORY = ("Time-consuming", "(s)"), ("Memory", "(M)")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from cachemark.analysis.number_format import part
 from cachemark.model.footprint import Footprint, mean
-from cachemark.model.number_format import part
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.suites import published_figures

@@ -11,9 +11,9 @@ from itertools import combinations
 
 import msgspec
 
+from cachemark.analysis.number_format import number
 from cachemark.analysis.statistics import CellSummary
 from cachemark.model.experiment import Workload
-from cachemark.model.number_format import number
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.model.protocol import Done

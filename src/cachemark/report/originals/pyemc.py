@@ -15,8 +15,8 @@ from statistics import fmean
 
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
-from cachemark.report.exports.series import Series, Source
 from cachemark.report.markdown import draw
+from cachemark.report.series import Series, Source
 from cachemark.report.tables import Table
 
 _MB = 2**20

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from cachemark.analysis.statistics import ok
 from cachemark.model.experiment import Workload
-from cachemark.report.exports.series import Series, Source
+from cachemark.report.series import Series, Source
 
 _COLUMNS = ("Threads", "No. of Txn", "Timeout", "Client", "Avg Time (ms)")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.model.number_format import number
+from cachemark.analysis.number_format import number
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cachemark.analysis.number_format import number, time
 from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
-from cachemark.model.number_format import number, time
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug

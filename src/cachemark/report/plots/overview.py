@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from cachemark.analysis.number_format import size, size_spread
 from cachemark.analysis.statistics import Interval, Metric
-from cachemark.model.number_format import size, size_spread
 from cachemark.report.plots.bars import BarItem, bars, cut_off
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, Role

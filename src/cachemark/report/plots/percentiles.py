@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cachemark.model.number_format import percentile, time
+from cachemark.analysis.number_format import percentile, time
 from cachemark.report.plots.layout import is_wide
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import msgspec
 
-from cachemark.model.number_format import number, time
+from cachemark.analysis.number_format import number, time
 from cachemark.report.plots.bars import BarItem, cut_off, end
 from cachemark.report.plots.drawing import Drawing
 from cachemark.report.plots.layout import fit, text_width

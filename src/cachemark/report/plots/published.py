@@ -6,7 +6,7 @@ different machines have no common scale; the figures themselves stand beside the
 
 from __future__ import annotations
 
-from cachemark.model.number_format import number
+from cachemark.analysis.number_format import number
 from cachemark.report.plots.bars import BarItem, bars
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cachemark.analysis.number_format import number, spread, time, time_spread
 from cachemark.analysis.statistics import Interval, Metric
 from cachemark.endpoints.clients import NATIVE
-from cachemark.model.number_format import number, spread, time, time_spread
 from cachemark.report.plots.bars import BarItem, bars, cut_off
 from cachemark.report.plots.layout import SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import Role

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cachemark.analysis.number_format import interval, micros, size
 from cachemark.analysis.statistics import Interval
-from cachemark.model.number_format import interval, micros, size
 from cachemark.report.plots.bars import BarItem, bars, cut_off
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.value import Plot, slug

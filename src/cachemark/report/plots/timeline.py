@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from cachemark.model.number_format import number, size
+from cachemark.analysis.number_format import number, size
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL
 from cachemark.report.plots.lines import MOST, Line, Mark, lines
 from cachemark.report.plots.value import Plot, Spec, slug
