@@ -12,7 +12,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-client bench-server bench-store fuzz test test-rust test-python check format docs setup workers servers debian clean
+.PHONY: help bench bench-client bench-server bench-store fuzz test test-rust test-python check format ratchets docs setup workers servers debian clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,17 +50,22 @@ test-rust: ## The engine's tests
 test-python: setup ## The orchestrator's and the workers' tests, end to end
 	$(RUN) pytest -n 4 --dist loadgroup
 
-check: setup ## Formatters, linters, types, and docs that are printed from code
+check: setup ## Formatters, linters, types, directions of imports, sizes, and docs that are printed from code
 	cd engine && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 	$(RUN) pyright
+	$(RUN) lint-imports --no-cache --no-logo
+	$(RUN) python tools/ratchets.py
 	$(RUN) python -m cachemark.model.protocol_docs --check
 
 format: setup ## Format everything
 	cd engine && cargo fmt
 	$(RUN) ruff format .
 	$(RUN) ruff check --fix .
+
+ratchets: setup ## Lower the limits on sizes to those of today
+	$(RUN) python tools/ratchets.py --lower
 
 docs: setup ## Print PROTOCOL.md and the JSON Schema from the code
 	$(RUN) python -m cachemark.model.protocol_docs

@@ -1,0 +1,36 @@
+"""The ratchets on file and function sizes: what is too large is named, and limits only go down."""
+
+from __future__ import annotations
+
+from tools import ratchets
+from tools.ratchets import Largest
+
+FIGURES = {"python": {"file_lines": Largest(400, "src/long.py")}}
+
+
+def test_a_file_above_the_limit_is_named() -> None:
+    (line,) = ratchets.complaints(FIGURES, {"python": {"file_lines": 399}})
+    assert line.startswith("src/long.py: file_lines 400 is above 399")
+
+
+def test_a_limit_above_the_largest_is_to_be_lowered() -> None:
+    (line,) = ratchets.complaints(FIGURES, {"python": {"file_lines": 401}})
+    assert "make ratchets" in line
+    assert ratchets.complaints(FIGURES, {"python": {"file_lines": 400}}) == []
+
+
+def test_lowering_never_raises_a_limit() -> None:
+    text = ratchets.lowered(FIGURES, {"python": {"file_lines": 300}})
+    assert "file_lines = 300" in text
+
+
+def test_a_language_without_limits_is_refused() -> None:
+    (line,) = ratchets.complaints(FIGURES, {})
+    assert "no limit" in line
+
+
+def test_the_largest_of_each_kind_is_found() -> None:
+    path = ratchets.ROOT / "tools" / "ratchets.py"
+    figures = ratchets.measure([path])["python"]
+    assert figures["file_lines"].value == path.read_text("utf-8").count("\n")
+    assert "tools/ratchets.py" in figures["complexity"].where

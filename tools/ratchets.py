@@ -1,0 +1,118 @@
+"""Ratchets: the largest file, function and complexity of each language may only get smaller.
+
+    python tools/ratchets.py          fail if a figure is above its limit, or a limit too generous
+    python tools/ratchets.py --lower  write the figures of today as the new limits, where lower
+
+The limits are in tools/ratchets.toml. Rust's functions are clippy's job (engine/clippy.toml).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lizard
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "tools" / "ratchets.toml"
+LANGUAGES = {
+    ".py": "python", ".rs": "rust", ".go": "go", ".java": "java", ".mjs": "javascript",
+    ".php": "php", ".rb": "ruby", ".pm": "perl", ".pl": "perl", ".c": "c", ".h": "c",
+}  # fmt: skip
+# lizard takes Rust's lifetimes for strings.
+NO_FUNCTIONS = frozenset({"rust"})
+# lizard chooses its reader by the ending, and knows no .mjs.
+ALIASES = {".mjs": ".js", ".pm": ".pl"}
+
+
+class Largest(NamedTuple):
+    """The largest figure of a kind, and where it is."""
+
+    value: int
+    where: str
+
+
+Figures = dict[str, dict[str, Largest]]
+
+
+def sources() -> list[Path]:
+    """Every source file that git tracks."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    paths = (ROOT / name for name in listed.stdout.split("\0") if name)
+    return [path for path in paths if path.suffix in LANGUAGES and path.is_file()]
+
+
+def measure(paths: Iterable[Path]) -> Figures:
+    """The largest file (lines), function (lines of code) and complexity (McCabe) by language."""
+    found: Figures = {}
+    for path in paths:
+        language = LANGUAGES[path.suffix]
+        figures = found.setdefault(language, {})
+        text = path.read_text(encoding="utf-8")
+        name = str(path.relative_to(ROOT))
+        _keep(figures, "file_lines", text.count("\n"), name)
+        if language in NO_FUNCTIONS:
+            continue
+        known_as = str(path.with_suffix(ALIASES.get(path.suffix, path.suffix)))
+        for function in lizard.analyze_file.analyze_source_code(known_as, text).function_list:
+            where = f"{name}:{function.start_line} {function.name}"
+            _keep(figures, "function_lines", function.nloc, where)
+            _keep(figures, "complexity", function.cyclomatic_complexity, where)
+    return found
+
+
+def _keep(figures: dict[str, Largest], kind: str, value: int, where: str) -> None:
+    if kind not in figures or value > figures[kind].value:
+        figures[kind] = Largest(value, where)
+
+
+def complaints(figures: Figures, limits: dict[str, dict[str, int]]) -> list[str]:
+    """A line for each figure above its limit, and for each limit above its figure."""
+    lines: list[str] = []
+    for language, kinds in sorted(figures.items()):
+        for kind, largest in sorted(kinds.items()):
+            limit = limits.get(language, {}).get(kind)
+            if limit is None:
+                lines.append(f"{language}: no limit for {kind}: add one to tools/ratchets.toml")
+            elif largest.value > limit:
+                lines.append(f"{largest.where}: {kind} {largest.value} is above {limit}: split it")
+            elif largest.value < limit:
+                lines.append(
+                    f"{language}: {kind} is {largest.value} at most now, its limit {limit}:"
+                    " run `make ratchets`"
+                )
+    return lines
+
+
+def lowered(figures: Figures, limits: dict[str, dict[str, int]]) -> str:
+    """The table of limits, each no higher than it was."""
+    text = "# The largest figures of each language. They only go down: `make ratchets`.\n"
+    for language, kinds in sorted(figures.items()):
+        text += f"\n[{language}]\n"
+        for kind, largest in sorted(kinds.items()):
+            limit = limits.get(language, {}).get(kind, largest.value)
+            text += f"{kind} = {min(limit, largest.value)}\n"
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Check or lower the limits; 1 where something is to be done."""
+    limits: dict[str, Any] = tomllib.loads(TABLE.read_text("utf-8")) if TABLE.exists() else {}
+    figures = measure(sources())
+    if "--lower" in arguments:
+        TABLE.write_text(lowered(figures, limits), encoding="utf-8")
+        limits = tomllib.loads(TABLE.read_text("utf-8"))
+    lines = complaints(figures, limits)
+    for line in lines:
+        print(line, file=sys.stderr)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
