@@ -60,8 +60,8 @@ def test_the_comparison_may_go_into_a_file(runs: Path, inside: Inside, tmp_path:
     ("arguments", "text"),
     [
         (["old"], "compare what?"),
-        (["old", "old"], "against itself"),
-        (["old", "slower", "z-same"], "two at a time"),
+        (["old", "old"], "cannot be compared with itself"),
+        (["old", "slower", "z-same"], "compare takes two"),
         (["old", "gone"], "no run 'gone'"),
         (["old", "slower", "--margin", "-1"], "not a percentage"),
         (["old", "slower", "--figure", "speed"], "speed"),

@@ -66,8 +66,8 @@ def test_only_some_loads_are_played() -> None:
     ("overrides", "says"),
     [
         (Overrides(load=("none",)), "--load none: no such load in e"),
-        (Overrides(load=("text",), workload=("deep",)), "no workload is played under it"),
-        (Overrides(depth=4), "'text' and 'text-deep' differ in nothing but their names"),
+        (Overrides(load=("text",), workload=("deep",)), "no workload uses it"),
+        (Overrides(depth=4), "'text' and 'text-deep' differ only in their names"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(overrides: Overrides, says: str) -> None:

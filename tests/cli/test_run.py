@@ -116,7 +116,7 @@ def test_reports_in_every_form(cli: Cli, tmp_path: Path) -> None:
     assert json.loads(cli("report", "--format", "json").stdout)["groups"]
     unknown = cli("report", "--format", "pdf")
     assert unknown.returncode == 2
-    assert "forms: table" in unknown.stderr
+    assert "formats: table" in unknown.stderr
 
 
 def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:

@@ -303,7 +303,7 @@ def test_from_the_command_line(run: Run, inside: Inside, tmp_path: Path) -> None
     taken = inside("import", "out.zip", "--runs", "there")
     assert taken.returncode == 0, taken.stderr
     assert run.id in inside("history", "--runs", "there").stdout
-    assert "is there already" in inside("import", "out.zip", "--runs", "there").stdout
+    assert "already exists" in inside("import", "out.zip", "--runs", "there").stdout
     (tmp_path / "text.zip").write_bytes(b"no zip at all")
     bad = inside("import", "text.zip", "--runs", "there")
     assert (bad.returncode, bad.stdout) == (2, "")

@@ -1,4 +1,4 @@
-"""The command line: one verb = one file. Imported late, so that `--help` stays quick."""
+"""The command line: one file for each verb. Verbs are imported late, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 app = cyclopts.App(
     name="cachemark",
-    help="Measures memcached clients and servers, every language under one definition of the work.",
+    help="Measures memcached clients and servers of all languages with the same work.",
     version=__version__,
     version_flags=["--version"],
     help_format="plaintext",
 )
 _VERBS = {
     "run": "Run a suite or an experiment file, and print its table",
-    "report": "Print the report of a run that is kept",
+    "report": "Print the report of a stored run",
     "compare": "Compare two runs, or two clients, servers or loads of one",
     "history": "List the runs, or show cells over time, machines and versions",
-    "export": "Write a run into one file",
-    "import": "Take an exported run into the store",
+    "export": "Write a run to one file",
+    "import": "Import a run that was exported elsewhere",
     "suites": "List the suites",
-    "clients": "List the clients, and what each needs to run here",
+    "clients": "List the clients, and what each needs to run on this machine",
     "servers": "List the kinds of servers",
-    "probe": "Look whether servers are fit to be timed",
-    "memory": "Fill servers until they evict: what does an item cost?",
-    "calibrate": "Measure what clients cost by themselves, and how fast they are on time",
-    "doctor": "Look whether this machine is fit to measure on",
+    "probe": "Check whether servers behave like memcached",
+    "memory": "Fill servers and report how much memory an item takes",
+    "calibrate": "Measure the clients' own cost, and the highest rate at which they are on time",
+    "doctor": "Check whether this machine is suitable for measurements",
     "setup": "Build the workers of every language",
     "jmh": "Run Java clients under JMH",
     "conform": "Run the conformance cases on a client's worker",
-    "fidelity": "Hold what clients say against a scripted server and analytic answers",
-    "protocol": "Print the worker protocol, for people who write a worker",
+    "fidelity": "Compare what clients report with a scripted server's log and known answers",
+    "protocol": "Print the worker protocol, for authors of workers",
 }
 for _verb, _help in _VERBS.items():
     # No module can be called `import`.
@@ -62,7 +62,7 @@ def _status(arguments: list[str]) -> int:
         )
     except cyclopts.CycloptsError as error:
         errors.print(f"cachemark: {error}", markup=False)
-        errors.print("  `cachemark --help` and `cachemark VERB --help` list what there is")
+        errors.print("  see `cachemark --help` and `cachemark VERB --help`")
         return USAGE
     except UsageError as error:
         errors.print(f"cachemark: {error}", markup=False)

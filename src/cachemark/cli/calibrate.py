@@ -28,28 +28,35 @@ _Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 
 
 def calibrate(
-    *clients: Annotated[str, Parameter(help="clients, as `cachemark clients` lists them")],
+    *clients: Annotated[str, Parameter(help="clients; `cachemark clients` lists them")],
     threads: _Count = 1,
-    connections: Annotated[_Count | None, Parameter(help="by default one for each thread")] = None,
+    connections: Annotated[
+        _Count | None, Parameter(help="total number; default: one for each thread")
+    ] = None,
     depth: _Count = 1,
-    window_ms: Annotated[_Count, Parameter(help="length of each measured window")] = 1000,
-    budget_us: Annotated[_Count, Parameter(help="how late it may be at p99.9")] = 100,
+    window_ms: Annotated[_Count, Parameter(help="length of each measured window, in ms")] = 1000,
+    budget_us: Annotated[
+        _Count, Parameter(help="limit of the client's own delay at p99.9, in µs")
+    ] = 100,
     runs: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
         "results"
     ),
-    json: Annotated[bool, Parameter(negative="", help="print them as JSON")] = False,
+    json: Annotated[bool, Parameter(negative="", help="print the results as JSON")] = False,
 ) -> int:
-    """Measure what clients cost by themselves, and how fast they are on time.
+    """Measure the clients' own cost, and the highest rate at which they are on time.
 
-    Each is played against a responder that answers without looking: its floor, then rising rates
-    until its send lag at p99.9 exceeds the budget. Kept beside the runs, and shown in reports.
-    The exit status is 1 when one could not be measured.
+    Each client plays against a responder that answers every request with the same bytes. First a
+    closed loop gives the client's floor. Then open loops with rising rates run until the send lag
+    at p99.9 exceeds the budget. The results are stored beside the runs, and reports show them.
+    The exit status is 1 if a client could not be measured.
     """
     known = registry(process.binary_path())
     asked = [parse_client(text, known) for text in clients or (NATIVE,)]
     inside = [spec.text for spec in asked if spec.client.in_process]
     if inside:
-        raise UsageError(f"{inside[0]} has no server to be measured against", "leave it out")
+        raise UsageError(
+            f"{inside[0]} is a cache inside the process: it uses no server", "leave it out"
+        )
     usable = host.usable_cpus()
     server_cpus, worker_cpus = host.placement(Placement(), usable, host.cores(usable))
     shape = Shape(

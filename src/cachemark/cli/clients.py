@@ -21,9 +21,9 @@ _COLUMNS = ("client", "library", "version", "released", "protocols", "api", "cal
 
 def clients(
     *,
-    notes: Annotated[bool, Parameter(negative="", help="what one should know of each")] = False,
+    notes: Annotated[bool, Parameter(negative="", help="show a note on each client")] = False,
 ) -> None:
-    """List the clients: library and version as the worker itself tells them, or how to get it."""
+    """List the clients: library and version as the worker reports them, or how to install them."""
     table = Table(box=None, pad_edge=False)
     for column in (*_COLUMNS, "note")[: len(_COLUMNS) + notes]:
         table.add_column(column, overflow="fold", no_wrap=column not in ("state", "note"))

@@ -15,7 +15,7 @@ from cachemark.runs.store import Run, latest, open_run
 
 Form = Literal["table", "markdown", "csv", "json"]
 Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
-_ONLY = "only these; of one run, the first against the others (repeat it)"
+_ONLY = "only these (may be repeated); within one run, the first is the baseline of the others"
 
 
 @dataclass(frozen=True)
@@ -30,27 +30,31 @@ class Cells:
 
 def compare(
     *runs: Annotated[
-        str, Parameter(help="baseline and other; one, or the latest, with --client A --client B")
+        str,
+        Parameter(help="baseline and other run; or one run (default: the latest) "
+                  "with --client A --client B"),
     ],
     cells: Annotated[Cells | None, Parameter(name="*")] = None,
     figure: Annotated[
         tuple[Figure, ...],
-        Parameter(negative="", help="instead of rate and p99 (open loop: p50 and p99)"),
+        Parameter(negative="", help="figures to compare (may be repeated), instead of rate and "
+                  "p99 (open loop: p50 and p99)"),
     ] = (),
     margin: Annotated[
-        float | None, Parameter(help="percent that matter; the first run's own if none")
+        float | None,
+        Parameter(help="smallest relevant difference in percent; default: the first run's margin"),
     ] = None,
     fail_on_regression: Annotated[
-        bool, Parameter(negative="", help="exit with 1 when something is worse, or lost")
+        bool, Parameter(negative="", help="exit with status 1 if a figure is worse or missing")
     ] = False,
     form: Annotated[Form, Parameter(name="--format")] = "table",
-    out: Annotated[Path | None, Parameter(help="write into this file")] = None,
+    out: Annotated[Path | None, Parameter(help="write to this file")] = None,
     folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
 ) -> int:  # fmt: skip
     """Compare two runs, or two clients, servers or loads of one run: ratios with their intervals.
 
-    Better and worse need a 95 % interval without 1, a ratio beyond the margin, and p < 0.05 after
-    Holm's correction; equivalent needs the whole interval within the margin.
+    *Better* and *worse* need a 95 % interval that excludes 1, a ratio beyond the margin, and
+    p < 0.05 after Holm's correction. *Equivalent* needs the whole interval within the margin.
     """
     if margin is not None and not 0 <= margin < 100:
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
@@ -71,9 +75,11 @@ def _compare(
     if len(found) == 1:
         return within(first.header, first.outcomes(), wanted, figures, percent)
     if len(found) > 2:
-        raise UsageError(f"{len(found)} runs: two at a time", "name a baseline and another")
+        raise UsageError(
+            f"{len(found)} runs were given: compare takes two", "name a baseline and one other run"
+        )
     second = found[1]
     if first.folder.resolve() == second.folder.resolve():
-        raise UsageError(f"{first.id}: against itself", "name two runs that differ")
+        raise UsageError(f"{first.id}: cannot be compared with itself", "name two different runs")
     trials = first.outcomes(), second.outcomes()
     return across((first.header, second.header), trials, wanted, figures, percent)

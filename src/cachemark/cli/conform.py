@@ -21,15 +21,17 @@ _COLOURS = {"passed": "green", "failed": "red", "known": "yellow", "not applicab
 
 def conform(
     *clients: str,
-    case: Annotated[tuple[str, ...], Parameter(negative="", help="only these (repeat it)")] = (),
-    verbose: Annotated[bool, Parameter(negative="", help="show what passed too")] = False,
+    case: Annotated[
+        tuple[str, ...], Parameter(negative="", help="only these cases (may be repeated)")
+    ] = (),
+    verbose: Annotated[bool, Parameter(negative="", help="also show cases that passed")] = False,
 ) -> int:
     """Run the conformance cases on clients: `python/pymemcache`, or `command:PROGRAM ARGS`.
 
-    Needs memcached. The exit status is 1 when a case failed.
+    This needs memcached. The exit status is 1 if a case failed.
     """
     if not clients:
-        raise UsageError("conform which client?", "`cachemark clients` lists them")
+        raise UsageError("no client was named", "`cachemark clients` lists them")
     chosen = checks()
     for name in case:
         if name not in chosen:

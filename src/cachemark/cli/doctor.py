@@ -19,15 +19,16 @@ _STYLES: dict[Judgement, str] = {"ok": "green", "warn": "yellow", "fail": "bold 
 
 def doctor(
     *,
-    limits: Annotated[bool, Parameter(negative="", help="show what each is judged by")] = False,
+    limits: Annotated[bool, Parameter(negative="", help="show the limits of each check")] = False,
     json: Annotated[bool, Parameter(negative="", help="print the checks as JSON")] = False,
     target: Annotated[
-        tuple[str, ...], Parameter(help="HOST:PORT of a server elsewhere: how far is it?")
+        tuple[str, ...],
+        Parameter(help="HOST:PORT of a remote server: also measure the round trip to it"),
     ] = (),
 ) -> int:
-    """Look whether this machine is fit to measure on.
+    """Check whether this machine is suitable for measurements.
 
-    The exit status is 1 when a check fails.
+    The exit status is 1 if a check fails.
     """
     checks = examine(targets=target)
     if json:
@@ -39,7 +40,7 @@ def doctor(
 
 def _print(checks: list[Check], *, limits: bool) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in ("check", "", "value", *(["judged by"] if limits else []), "remedy"):
+    for column in ("check", "", "value", *(["limits"] if limits else []), "remedy"):
         table.add_column(column, overflow="fold")
     for check in checks:
         style = _STYLES[check.judgement]
@@ -49,4 +50,4 @@ def _print(checks: list[Check], *, limits: bool) -> None:
     say = console().print
     say(table)
     counts = {word: sum(c.judgement == word for c in checks) for word in ("fail", "warn")}
-    say(f"{counts['fail']} failed, {counts['warn']} to watch")
+    say(f"{counts['fail']} failed, {counts['warn']} warnings")

@@ -13,12 +13,12 @@ from cachemark.runs.store import open_run
 
 def export(
     run: Annotated[str, Parameter(help="a run's id or folder")],
-    file: Annotated[Path, Parameter(help="the file, which must not be there; or a folder")],
+    file: Annotated[Path, Parameter(help="a folder, or a file that does not exist yet")],
     /,
     *,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
-    """Write a run into one file, with checksums, for `cachemark import` elsewhere."""
+    """Write a run to one file, with checksums, for `cachemark import` on another machine."""
     found = open_run(run, runs)
     written = export_run(found, file)
     print(f"{found.id}: {len(found.outcomes())} trials in {written}")

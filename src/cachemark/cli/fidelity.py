@@ -34,25 +34,32 @@ _ALL = "all"
 
 def fidelity(
     *clients: str,
-    case: Annotated[tuple[str, ...], Parameter(negative="", help="only these (repeat it)")] = (),
-    quick: Annotated[bool, Parameter(negative="", help="only the cases that are quick")] = False,
+    case: Annotated[
+        tuple[str, ...], Parameter(negative="", help="only these cases (may be repeated)")
+    ] = (),
+    quick: Annotated[bool, Parameter(negative="", help="only the quick cases")] = False,
     tries: Annotated[
-        int, Parameter(help="how often a case is tried that the host is too noisy for")
+        int, Parameter(help="number of attempts for a case if the host is too noisy")
     ] = 3,
     tool: Annotated[
         tuple[str, ...],
-        Parameter(negative="", help="a foreign tool on PATH too, or `all` of them (repeat it)"),
+        Parameter(
+            negative="",
+            help="also another load generator on PATH, or `all` of them (may be repeated)",
+        ),
     ] = (),
     awake: Annotated[
-        bool, Parameter(help="keep idle CPUs from sleep meanwhile, so that more can be judged")
+        bool,
+        Parameter(help="keep idle CPUs awake during the cases, so that more of them can be judged"),
     ] = True,
     json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
 ) -> int:
-    """Hold what clients say against a scripted server's own log and against analytic answers.
+    """Compare what clients report with a scripted server's own log and with analytic answers.
 
-    CLIENT is `native` by default; `all` is every client that is set up here. The exit status is 1
-    when a case failed; one that the host is too noisy for is `not judged`, which is no pass.
-    What a foreign tool says wrong is shown, and does not fail this.
+    CLIENT is `native` by default; `all` means every client that is set up on this machine. The
+    exit status is 1 if a case failed. If the host is too noisy for a case, the case is `not
+    judged`; this does not mean that it passed. Errors of other load generators are shown, but do
+    not change the exit status.
     """
     wanted = _wanted(case, quick=quick)
     if tries < 1:
@@ -89,7 +96,7 @@ def _awake(to: Console) -> Generator[None]:
         except UsageError as error:
             to.print(f"{escape(error.text)}; times may be late", soft_wrap=True)
         else:
-            to.print("idle CPUs are kept awake (--no-awake leaves them alone)", soft_wrap=True)
+            to.print("idle CPUs are kept awake (use --no-awake to let them sleep)", soft_wrap=True)
         yield
 
 
@@ -139,11 +146,11 @@ def _progress(console: Console, finding: Finding) -> None:
 
 
 def _table(wanted: list[Case], found: list[Finding]) -> Table:
-    """Cases in groups, a row for each client: the error of each percentile."""
+    """The cases in groups, with a row for each client: the error of each percentile."""
     table = Table(
         box=None, pad_edge=False, title="measured minus injected, ms", title_justify="left"
     )
-    for column in ("case", "client", "so", "error of each percentile", "may be"):
+    for column in ("case", "client", "result", "error of each percentile", "tolerance"):
         table.add_column(column, overflow="fold")
     for case in wanted:
         for number, finding in enumerate(one for one in found if one.case == case.name):
@@ -165,7 +172,11 @@ def _table(wanted: list[Case], found: list[Finding]) -> Table:
 
 def _provenance(console: Console, tools: list[Tool]) -> None:
     for tool in tools:
-        tried = f"tried with {tool.tried}" if tool.tried else "made from its documents, never run"
+        tried = (
+            f"tested with {tool.tried}"
+            if tool.tried
+            else "written from the tool's documents and never run"
+        )
         note = f"; {tool.note}" if tool.note else ""
         console.print(f"{tool.name}: the adapter was {tried}{note}", soft_wrap=True)
 

@@ -14,12 +14,12 @@ from cachemark.report.history import RENDERERS, Asked, Index, look_up
 
 Form = Literal["table", "markdown", "csv", "json"]
 Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
-_ONLY = "only of these (repeat it; * stands for anything)"
+_ONLY = "only these (may be repeated; * matches anything)"
 
 
 @dataclass(frozen=True)
 class Where:
-    """Which cells of the clients, and which machines."""
+    """The cells and the machines to show."""
 
     server: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
     workload: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
@@ -29,26 +29,30 @@ class Where:
 
 def history(
     *names: Annotated[
-        str, Parameter(help="a client, or a cell as reports print it; none: a list of all runs")
+        str, Parameter(help="a client, or a cell as reports print it; default: list all runs")
     ],
     where: Annotated[Where | None, Parameter(name="*")] = None,
     figure: Annotated[
         tuple[Figure, ...],
-        Parameter(negative="", help="instead of rate and p99 (open loop: p50 and p99); "
-                  "the first is compared with the run before"),
+        Parameter(negative="", help="figures (may be repeated), instead of rate and p99 (open "
+                  "loop: p50 and p99); the first is compared with the previous run"),
     ] = (),
-    last: Annotated[int | None, Parameter(help="only so many runs of each cell")] = None,
+    last: Annotated[int | None, Parameter(help="only this number of runs of each cell")] = None,
     margin: Annotated[
-        float | None, Parameter(help="percent that matter; the latest run's own if none")
+        float | None,
+        Parameter(help="smallest relevant difference in percent; default: the latest run's margin"),
     ] = None,
     rebuild: Annotated[
-        bool, Parameter(negative="", help="read every run again, not only what is new")
+        bool, Parameter(negative="", help="read all runs again, not only new ones")
     ] = False,
     form: Annotated[Form, Parameter(name="--format")] = "table",
-    out: Annotated[Path | None, Parameter(help="write into this file")] = None,
+    out: Annotated[Path | None, Parameter(help="write to this file")] = None,
     folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
 ) -> None:  # fmt: skip
-    """List all runs, or show cells over time: each run against the one before on its machine."""
+    """List all runs, or show cells over time: each run is compared with the previous one.
+
+    Only runs of the same machine are compared.
+    """
     if last is not None and last < 1:
         raise UsageError(f"--last {last}: at least 1", "such as --last 10")
     if margin is not None and not 0 <= margin < 100:

@@ -11,12 +11,12 @@ from cachemark.runs.archive import import_run
 
 
 def import_(
-    file: Annotated[Path, Parameter(help="what `cachemark export` wrote")],
+    file: Annotated[Path, Parameter(help="a file that `cachemark export` wrote")],
     /,
     *,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
-    """Take an exported run into the store, once all of it has been checked."""
+    """Import an exported run, after its checksums and contents were checked."""
     run, new = import_run(file, runs)
     trials = f"{len(run.outcomes())} trials in {run.folder}"
-    print(f"{run.id}: {trials}" if new else f"{run.id}: is there already, {trials}")
+    print(f"{run.id}: {trials}" if new else f"{run.id}: already exists, {trials}")

@@ -23,10 +23,11 @@ from cachemark.runs.jmh import COLUMNS, Measured, Mode, Operation, Settings, jar
 
 _ONE = Number(gte=1)
 _NOTES = (
-    "JMH's means; ± is half of its 99.9 % interval over the iterations, which are not independent "
-    "of each other.",
-    "One call at a time in each thread; times are of the calls that JMH sampled, in a closed loop.",
-    "`cachemark run` counts failures and holds the server's own counters against the client; JMH "
+    "The means are JMH's. ± is half of its 99.9 % interval over the iterations, which are not "
+    "independent of each other.",
+    "Each thread makes one call at a time (closed loop). The times are those of the calls that JMH "
+    "sampled.",
+    "`cachemark run` counts failures and compares the client with the server's own counters; JMH "
     "does not.",
 )
 
@@ -42,17 +43,29 @@ class Cell:
         "throughput",
         "latency",
     )
-    wire: Annotated[Literal["text", "binary"], Parameter(help="of the network clients")] = "text"
+    wire: Annotated[
+        Literal["text", "binary"], Parameter(help="wire protocol of the network clients")
+    ] = "text"
     value_size: Annotated[
-        tuple[int, ...], Parameter(negative="", help="bytes (repeat it)", validator=Number(gte=0))
+        tuple[int, ...],
+        Parameter(
+            negative="",
+            help="size of the values in bytes (may be repeated)",
+            validator=Number(gte=0),
+        ),
     ] = (100,)
-    keys: Annotated[int, Parameter(help="each stored before", validator=_ONE)] = 1000
-    batch: Annotated[int, Parameter(help="keys that an mget names", validator=_ONE)] = 10
+    keys: Annotated[
+        int, Parameter(help="number of keys; all are stored before", validator=_ONE)
+    ] = 1000
+    batch: Annotated[int, Parameter(help="number of keys in an mget", validator=_ONE)] = 10
     threads: Annotated[int, Parameter(help="JMH's -t", validator=_ONE)] = 1
     connection: Annotated[
-        Literal["shared", "own"], Parameter(help="one client for all threads, or one for each")
+        Literal["shared", "own"],
+        Parameter(help="one client for all threads, instead of one for each"),
     ] = "shared"
-    timeout_ms: Annotated[int, Parameter(help="of one operation", validator=_ONE)] = 1000
+    timeout_ms: Annotated[
+        int, Parameter(help="time-out of one operation, in ms", validator=_ONE)
+    ] = 1000
 
 
 @dataclass(frozen=True)
@@ -67,21 +80,25 @@ class Times:
 
 def jmh(
     *clients: str,
-    server: Annotated[str, Parameter(help="as `cachemark servers` lists them")] = "memcached",
+    server: Annotated[
+        str, Parameter(help="the server; `cachemark servers` lists them")
+    ] = "memcached",
     cell: Annotated[Cell | None, Parameter(name="*")] = None,
     times: Annotated[Times | None, Parameter(name="*")] = None,
-    json: Annotated[Path | None, Parameter(help="write JMH's JSON to this file")] = None,
+    json: Annotated[
+        Path | None, Parameter(help="write JMH's results to this file, as JSON")
+    ] = None,
     server_cpus: Annotated[str, Parameter(help="such as 0-1; auto; none")] = "auto",
     jvm_cpus: Annotated[str, Parameter(help="such as 2,3; auto; none")] = "auto",
     verbose: Annotated[bool, Parameter(negative="", help="show JMH's own output")] = False,
 ) -> int:
-    """Run Java clients under JMH against a fresh server for each, and print a table.
+    """Run Java clients under JMH, each with a fresh server, and print a table.
 
-    The exit status is 1 when a benchmark has no figure. The jar runs by itself too:
+    The exit status is 1 if a benchmark has no figure. The jar also runs without cachemark:
     `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
     """
     if not clients:
-        raise UsageError("JMH with which client?", "such as java/folsom, java/xmemcached@defaults")
+        raise UsageError("no client was named", "such as java/folsom, java/xmemcached@defaults")
     known = registry(process.binary_path())
     specs = [parse_client(client, known) for client in clients]
     for spec in specs:

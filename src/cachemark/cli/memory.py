@@ -20,15 +20,17 @@ _LARGEST_BYTES = 1 << 20
 
 
 def memory(
-    server: Annotated[str, Parameter(help="a server, as `cachemark servers` lists them")],
+    server: Annotated[str, Parameter(help="a server; `cachemark servers` lists them")],
     /,
     *more: str,
-    sizes: Annotated[str, Parameter(help="of values, in bytes")] = "100,1000,10000",
+    sizes: Annotated[
+        str, Parameter(help="sizes of the values in bytes, such as 100,1000")
+    ] = "100,1000,10000",
     json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
 ) -> int:
-    """Fill servers until they evict, and hold the users' bytes against what they take.
+    """Fill servers until they evict, and compare the stored bytes with the memory used.
 
-    The exit status is 1 when one could not be filled.
+    The exit status is 1 if a server could not be filled.
     """
     specs = [parse_spec(text) for text in (server, *more)]
     found = fills(specs, _sizes(sizes))
@@ -50,9 +52,9 @@ def _sizes(text: str) -> list[int]:
 def _print(found: list[Fill]) -> None:
     say = console().print
     say(
-        f"Filled until the first item had to leave; keys of {KEY_BYTES} bytes. Efficiency is what "
-        "users stored, keys and values, of the server's resident memory, of what that grew by, "
-        "and of its own `bytes`."
+        f"Each server was filled until it evicted the first item; keys have {KEY_BYTES} bytes. "
+        "Efficiency is the stored bytes (keys and values) divided by the server's resident memory, "
+        "by the growth of that memory, and by the server's own `bytes`."
     )
     table = Table(box=None, pad_edge=False)
     for column in ("server", "value", "items", "stored", "RSS", "of RSS", "of growth", "of own"):

@@ -17,49 +17,64 @@ from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload, 
 
 @dataclass(frozen=True)
 class Overrides:
-    """Options that take the place of what the experiment says."""
+    """Options that replace settings of the experiment."""
 
     client: Annotated[
-        tuple[str, ...], Parameter(negative="", help="instead of the experiment's (repeat it)")
+        tuple[str, ...],
+        Parameter(negative="", help="use this client instead (may be repeated)"),
     ] = ()
     server: Annotated[
-        tuple[str, ...], Parameter(negative="", help="instead of the experiment's (repeat it)")
+        tuple[str, ...],
+        Parameter(negative="", help="use this server instead (may be repeated)"),
     ] = ()
     workload: Annotated[
-        tuple[str, ...], Parameter(negative="", help="only these of the experiment's")
+        tuple[str, ...],
+        Parameter(negative="", help="only this workload of the experiment (may be repeated)"),
     ] = ()
     load: Annotated[
-        tuple[str, ...], Parameter(negative="", help="only these of the experiment's")
+        tuple[str, ...],
+        Parameter(negative="", help="only this load of the experiment (may be repeated)"),
     ] = ()
-    blocks: Annotated[int | None, Parameter(help="repetitions of the whole grid")] = None
-    seed: Annotated[int | None, Parameter(help="of the plan and the tapes")] = None
-    warmup_ms: Annotated[int | None, Parameter(help="warm-up of each trial")] = None
-    measure_ms: Annotated[int | None, Parameter(help="measured window of each trial")] = None
-    timeout_ms: Annotated[int | None, Parameter(help="of one operation")] = None
+    blocks: Annotated[
+        int | None, Parameter(help="number of blocks: repetitions of the whole grid")
+    ] = None
+    seed: Annotated[int | None, Parameter(help="seed of the plan and the tapes")] = None
+    warmup_ms: Annotated[
+        int | None, Parameter(help="length of the warm-up of each trial, in ms")
+    ] = None
+    measure_ms: Annotated[
+        int | None, Parameter(help="length of the measured window of each trial, in ms")
+    ] = None
+    timeout_ms: Annotated[int | None, Parameter(help="time-out of one operation, in ms")] = None
     threads: Annotated[
-        tuple[int, ...], Parameter(negative="", help="one load for each count (repeat it)")
+        tuple[int, ...],
+        Parameter(negative="", help="number of callers; may be repeated, one load for each"),
     ] = ()
-    connections: Annotated[int | None, Parameter(help="per worker process")] = None
-    depth: Annotated[int | None, Parameter(help="outstanding per connection")] = None
-    processes: Annotated[int | None, Parameter(help="worker processes")] = None
+    connections: Annotated[int | None, Parameter(help="connections of each worker process")] = None
+    depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
+    processes: Annotated[int | None, Parameter(help="number of worker processes")] = None
     wire: Literal["own", "text", "binary", "meta"] | None = None
     schedule: Annotated[
         str | None, Parameter(help="closed, uniform, poisson, gpareto:…, bursts:…")
     ] = None
     think: Annotated[
-        str | None, Parameter(help="closed loop: how long a caller thinks, 1ms or exp:1ms")
+        str | None, Parameter(help="closed loop: think time of a caller, such as 1ms or exp:1ms")
     ] = None
-    rate: Annotated[float | None, Parameter(help="operations per second, open loop")] = None
+    rate: Annotated[float | None, Parameter(help="open loop: operations per second")] = None
     server_cpus: Annotated[str | None, Parameter(help="such as 0-1; auto; none")] = None
     worker_cpus: Annotated[str | None, Parameter(help="such as 2,3; auto; none")] = None
     noise: Annotated[
-        NoisePolicy | None, Parameter(help="whether trials on a noisy machine count")
+        NoisePolicy | None,
+        Parameter(help="auto, or whether noise makes a trial invalid (refuse) or not (note)"),
     ] = None
     twice: Annotated[
-        str | None, Parameter(help="a client to play twice in each block: does it equal itself?")
+        str | None, Parameter(help="A/A test: a client to play twice in each block")
     ] = None
     awake: Annotated[
-        bool, Parameter(negative="", help="keep idle CPUs from sleep, with threads that give way")
+        bool,
+        Parameter(
+            negative="", help="keep idle CPUs awake, with threads that give way to all others"
+        ),
     ] = False
     quick: Annotated[bool, Parameter(negative="", help="the suite's small grid")] = False
 
@@ -107,7 +122,7 @@ def apply(
     if not changed["workloads"]:
         under = sorted({name for workload in workloads for name in workload.loads or ()})
         raise UsageError(
-            f"--load {overrides.load[0]}: no workload is played under it",
+            f"--load {overrides.load[0]}: no workload uses it",
             f"{', '.join(workload.name for workload in workloads)}: {', '.join(under)}",
         )
     result = _replace(experiment, **changed)
@@ -133,7 +148,7 @@ def _check_apart(pairs: list[tuple[Load, Load]]) -> None:
     for (old, new), (other_old, other) in combinations(pairs, 2):
         told, same = new.name == other.name, _unnamed(new) == _unnamed(other)
         if told != same and _unnamed(old) != _unnamed(other_old):
-            how = "differ in nothing but their names" if same else f"are both {new.name!r}"
+            how = "differ only in their names" if same else f"are both {new.name!r}"
             raise UsageError(
                 f"with these options loads {old.name!r} and {other_old.name!r} {how}",
                 "choose one of them with --load",

@@ -19,17 +19,17 @@ _WORDS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[
 
 
 def probe(
-    server: Annotated[str, Parameter(help="a server, as `cachemark servers` lists them")],
+    server: Annotated[str, Parameter(help="a server; `cachemark servers` lists them")],
     /,
     *more: str,
     whole: Annotated[
-        bool, Parameter(name="--all", negative="", help="show what is as it should be too")
+        bool, Parameter(name="--all", negative="", help="also show checks that passed")
     ] = False,
     json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
 ) -> int:
-    """Look whether servers are fit to be timed, each on an instance of its own.
+    """Check whether servers behave like memcached, each with a fresh instance.
 
-    The exit status is 1 when one cannot be timed at all.
+    The exit status is 1 if a server cannot be measured at all.
     """
     specs = [parse_spec(text) for text in (server, *more)]
     found: dict[str, list[Finding]] = {}
@@ -50,7 +50,7 @@ def probe(
 def _print(text: str, findings: list[Finding], *, whole: bool) -> None:
     say = console().print
     fit = sum(finding.fit is True for finding in findings)
-    say(f"{escape(text)}: {fit} of {len(findings)} checks are as with memcached")
+    say(f"{escape(text)}: {fit} of {len(findings)} checks give the same result as memcached")
     table = Table(box=None, pad_edge=False)
     for column in ("check", "", "seen", "so"):
         table.add_column(column, overflow="fold")
@@ -61,4 +61,4 @@ def _print(text: str, findings: list[Finding], *, whole: bool) -> None:
     if table.row_count:
         say(table)
     cannot = sorted(excluded(findings))
-    say(f"not to be timed: {', '.join(cannot)}\n" if cannot else "")
+    say(f"cannot be measured: {', '.join(cannot)}\n" if cannot else "")

@@ -13,8 +13,8 @@ from cachemark.model.protocol_docs import document, schema
 def protocol(
     *,
     json_schema: Annotated[
-        bool, Parameter(name="--schema", negative="", help="the JSON Schema instead")
+        bool, Parameter(name="--schema", negative="", help="print the JSON Schema instead")
     ] = False,
 ) -> None:
-    """Print PROTOCOL.md, for people who write a worker."""
+    """Print PROTOCOL.md, for authors of workers."""
     sys.stdout.write(schema() if json_schema else document())

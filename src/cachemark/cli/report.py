@@ -17,18 +17,18 @@ _FORMS = ", ".join(forms())
 
 
 def report(
-    run: Annotated[str | None, Parameter(help="a run's id or folder; the latest if none")] = None,
+    run: Annotated[str | None, Parameter(help="a run's id or folder; default: the latest")] = None,
     *,
     form: Annotated[str, Parameter(name="--format", help=_FORMS)] = "table",
     out: Annotated[
         Path | None,
-        Parameter(help="write into this file; a folder where a form is several files, as svg is"),
+        Parameter(help="write to this file; a folder if the format has several files, such as svg"),
     ] = None,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
-    """Print the report of a run, or write it for other programs, or draw its plots."""
+    """Print the report of a run, export it for other programs, or draw its plots."""
     if form not in forms():
-        raise UsageError(f"--format {form}: no such form", f"forms: {_FORMS}")
+        raise UsageError(f"--format {form}: no such format", f"formats: {_FORMS}")
     found = open_run(run, runs) if run else latest(runs)
     if form in PICTURES:
         _draw(form, found, out)
@@ -38,7 +38,7 @@ def report(
         return
     made = files(form, found, columns() if out is None else None)
     if not made:
-        raise UsageError(f"{found.id} has nothing for --format {form}: no trial counts")
+        raise UsageError(f"{found.id} has nothing for --format {form}: no trial is valid")
     if out is None:
         _print(form, made)
     else:
@@ -47,14 +47,16 @@ def report(
 
 def _draw(form: str, run: Run, out: Path | None) -> None:
     if out is None:
-        raise UsageError(f"--format {form}: a file for each plot", "say where: --out FOLDER")
+        raise UsageError(
+            f"--format {form} writes one file for each plot", "name a folder: --out FOLDER"
+        )
     written = draw(form, run, out)
-    print(f"{len(written)} plots in {out}" if written else "nothing was measured, so no plot")
+    print(f"{len(written)} plots in {out}" if written else "no plot: nothing was measured")
 
 
 def _picture(run: Run, out: Path | None) -> None:
     if out is None:
-        raise UsageError(f"--format {PICTURE}: a PNG", "say where: --out FILE.png")
+        raise UsageError(f"--format {PICTURE} writes a PNG file", "name the file: --out FILE.png")
     content = sum_up(run)
     if not content:
         raise UsageError(f"{run.id} has nothing for --format {PICTURE}: nothing was measured")
@@ -68,7 +70,7 @@ def _picture(run: Run, out: Path | None) -> None:
 
 def _print(form: str, made: dict[str, str]) -> None:
     if len(made) > 1:
-        raise UsageError(f"--format {form}: {len(made)} files", "say where: --out FOLDER")
+        raise UsageError(f"--format {form} writes {len(made)} files", "name a folder: --out FOLDER")
     (text,) = made.values()
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 

@@ -40,28 +40,31 @@ class Kept:
         "results"
     )
     resume: Annotated[
-        bool, Parameter(negative="", help="go on with a run (its id, or the latest)")
+        bool, Parameter(negative="", help="continue a stopped run (its id; default: the latest)")
     ] = False
 
 
 def run(
-    experiment: Annotated[str | None, Parameter(help="a suite's name, or a TOML file")] = None,
+    experiment: Annotated[str | None, Parameter(help="the name of a suite, or a TOML file")] = None,
     *,
     overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
     kept: Annotated[Kept | None, Parameter(name="*")] = None,
-    dry_run: Annotated[bool, Parameter(negative="", help="print the plan and stop")] = False,
+    dry_run: Annotated[bool, Parameter(negative="", help="only print the plan")] = False,
 ) -> int:
     """Run a suite or an experiment file, and print its table.
 
-    The exit status is 1 when a trial failed, nothing was measured, or all that was measured of a
-    cell is INVALID; OVERLOAD and NON_STATIONARY are answers, too.
+    The exit status is 1 if a trial failed, if nothing was measured, or if all measured trials of a
+    cell are INVALID. OVERLOAD and NON_STATIONARY are results, so they do not change it.
     """
     kept = kept or Kept()
     overrides = overrides or Overrides()
     if kept.resume:
         return _resume(experiment, kept, overrides)
     if experiment is None:
-        raise UsageError("run what?", "name a suite or a TOML file; `cachemark suites` lists them")
+        raise UsageError(
+            "no experiment was named",
+            "name a suite or a TOML file; `cachemark suites` lists the suites",
+        )
     known = registry(process.binary_path())
     planned = apply(
         expand(suites.find(experiment, quick=overrides.quick), process.binary_path()),
@@ -83,7 +86,8 @@ def run(
 def _resume(name: str | None, kept: Kept, overrides: Overrides) -> int:
     if overrides != Overrides():
         raise UsageError(
-            "--resume goes on with a run as it was planned", "leave the other options out"
+            "--resume continues a run with the options that it was started with",
+            "leave the other options out",
         )
     found = open_run(name, kept.out) if name else latest(kept.out)
     planned = found.header.experiment
@@ -120,7 +124,7 @@ def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
     except KeyboardInterrupt:
         console.print(
             f"interrupted: {len(run_.done())} of {total} trials are kept; "
-            f"go on with: cachemark run --resume {shlex.quote(str(run_.folder))}",
+            f"continue with: cachemark run --resume {shlex.quote(str(run_.folder))}",
             highlight=False,
             soft_wrap=True,
         )

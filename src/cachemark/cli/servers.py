@@ -17,7 +17,7 @@ from cachemark.model.errors import TrialError, UsageError
 
 def servers(
     *,
-    setup: Annotated[str | None, Parameter(help="set up a server that is built on demand")] = None,
+    setup: Annotated[str | None, Parameter(help="build this server (only some need it)")] = None,
 ) -> None:
     """List the kinds of servers, or set one up."""
     if setup is not None:
@@ -45,7 +45,7 @@ def _set_up(name: str) -> None:
     known = {kind.name: kind.setup for kind in kinds() if kind.setup}
     if name not in known:
         raise UsageError(
-            f"--setup {name}: nothing is to be set up", f"servers that are: {', '.join(known)}"
+            f"--setup {name}: this server needs no set-up", f"servers that do: {', '.join(known)}"
         )
     program = FOLDER / known[name]
     if subprocess.run(["sh", str(program)], check=False).returncode:

@@ -18,15 +18,13 @@ def setup(
     *languages: str,
     install: Annotated[
         bool,
-        Parameter(
-            negative="", help="install the Debian packages of what is missing (sudo apt-get)"
-        ),
+        Parameter(negative="", help="first install missing Debian packages (with sudo apt-get)"),
     ] = False,
 ) -> int:
     """Build the workers of all languages, or of some, each inside its own folder.
 
-    Where a toolchain is missing it says how to get it, and goes on. The exit status is 1 when a
-    build failed, or a language that was named is missing.
+    If a toolchain is missing, it prints how to install it, and continues with the next language.
+    The exit status is 1 if a build failed, or if a named language is missing.
     """
     console = plain_console(soft_wrap=True)
     states = []
@@ -45,4 +43,4 @@ def _tell(console: Console, shop: Workshop, built: Built) -> None:
     console.print(f"[{_COLOURS[built.state]}]{built.state:8}[/] {built.name:10} ", end="")
     console.print(built.text, markup=False)
     if built.state == "missing" and shop.declared.packages:
-        console.print(f"{'':19} `cachemark setup --install {shop.name}` gets Debian's packages")
+        console.print(f"{'':19} `cachemark setup --install {shop.name}` installs Debian's packages")

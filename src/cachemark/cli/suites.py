@@ -1,4 +1,4 @@
-"""`cachemark suites`: the experiments that are shipped, and the question each answers."""
+"""`cachemark suites`: the experiments that cachemark ships with, and the question of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cachemark.model.plan import cells
 
 
 def suites() -> None:
-    """List the suites."""
+    """List the suites, and the question that each one answers."""
     table = Table(box=None, pad_edge=False)
     for column in ("suite", "question", "cells", "blocks"):
         table.add_column(column, justify="right" if column in ("cells", "blocks") else "left")

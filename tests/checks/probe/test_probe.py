@@ -237,9 +237,9 @@ def test_the_verb(cli: Cli) -> None:
     with deviant("no_gat") as address:
         told = cli("probe", f"remote:{address}")
     assert told.returncode == 0
-    assert "checks are as with memcached" in told.stdout
+    assert "checks give the same result as memcached" in told.stdout
     assert "gat: answered ERROR" in told.stdout
-    assert "not to be timed: binary, gat, meta" in told.stdout
+    assert "cannot be measured: binary, gat, meta" in told.stdout
     whole = cli("probe", "embedded:memory=16m", "--all")
     assert "get of several keys" in whole.stdout
     as_json = cli("probe", "embedded:memory=16m", "--json")
@@ -250,4 +250,4 @@ def test_the_verb_fails_for_a_server_that_cannot_be_timed(cli: Cli) -> None:
     with deviant("no_set") as address:
         told = cli("probe", f"remote:{address}")
     assert told.returncode == 1
-    assert "not to be timed: everything" in told.stdout
+    assert "cannot be measured: everything" in told.stdout
