@@ -73,9 +73,9 @@ impl Findings {
     }
 
     fn conserve(&mut self) {
-        let Played { session, truth, open_loop, thinks, .. } = self.played();
+        let Played { result, truth, open_loop, thinks, .. } = self.played();
         let gets = self.played().gets();
-        let tally = &session.tally;
+        let metrics = &result.metrics;
         let lags_ns = match (open_loop, thinks) {
             (true, _) => truth.lags_ns(),
             // Who has thought sends at once: the world lets no time pass between the two.
@@ -90,7 +90,7 @@ impl Findings {
             ("lost with a connection", truth.count(End::Lost), gets.errors[1]),
             ("responses misplaced", 0, misplaced(&gets.response, &truth.responses_ns())),
             ("services misplaced", 0, misplaced(&gets.service, &truth.services_ns())),
-            ("lags misplaced", 0, misplaced(&tally.lag, &lags_ns)),
+            ("lags misplaced", 0, misplaced(&metrics.send_lag, &lags_ns)),
             ("parts misplaced", 0, parts_misplaced(self.played())),
         ];
         let checks = figures.map(|(name, expected, measured)| exact(name, expected, measured));
@@ -144,14 +144,14 @@ impl Findings {
     /// Percentiles of the send lag.
     pub fn lags(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> Findings {
         self.percentiles("lag", slack_ns, expected_ns, |played, percent| {
-            percentile_ns(&played.session.tally.lag, percent)
+            percentile_ns(&played.result.metrics.send_lag, percent)
         })
     }
 
     /// Percentiles of the client's own part of the lag.
     pub fn own_lags(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> Findings {
         self.percentiles("own lag", slack_ns, expected_ns, |played, percent| {
-            percentile_ns(&played.session.tally.late, percent)
+            percentile_ns(&played.result.metrics.generator_lag, percent)
         })
     }
 
@@ -195,7 +195,7 @@ impl Findings {
 
 /// How many response times are in another part of the window, or bucket of it, than they were.
 fn parts_misplaced(played: &Played) -> u64 {
-    let Some(sections) = &played.session.sections else { return played.truth.requests() };
+    let Some(sections) = &played.result.sections else { return played.truth.requests() };
     let exact_ns = played.truth.responses_by(sections.length_ns, sections.each.len());
     let parts = sections.each.iter().zip(&exact_ns);
     parts.map(|(part, exact_ns)| misplaced(&part.response, exact_ns)).sum()

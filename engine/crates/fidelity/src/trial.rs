@@ -1,8 +1,8 @@
 //! One virtual trial: a tape, a load, a scripted server; what the client recorded, and the truth.
 
 use cachemark_load::{
-    Clock, EventLoop, KindTally, Links, Player, SECTIONS, Session, Share, Shared, Window,
-    percentile_ns,
+    Clock, EventLoop, KindMetrics, Player, RunResult, SECTIONS, SharedState, ThreadConnections,
+    Window, WorkSlice, percentile_ns,
 };
 use cachemark_tape::{
     Arrivals, Distribution, KeyShape, Lane, Schedule, Span, Tape, Think, Workload, generate,
@@ -35,7 +35,7 @@ pub struct Trial {
 
 /// What came of it.
 pub struct Played {
-    pub session: Session,
+    pub result: RunResult,
     pub truth: Truth,
     pub open_loop: bool,
     pub thinks: bool,
@@ -152,7 +152,7 @@ impl Trial {
             truth.add(of_lane);
         }
         Played {
-            session: Session::of(&players, &tape),
+            result: RunResult::of(&players, &tape),
             truth,
             open_loop: tape.is_open_loop(),
             thinks: tape.has_thinks(),
@@ -169,8 +169,8 @@ impl Trial {
         let world = World::new(tape, self.connections, script, self.freeze, self.timeout_ns)
             .with_calls_of(self.call_ns);
         let clock = world.clock();
-        let mut links = Links::new(world);
-        let share = Share::Lane { lane, ops: self.ops };
+        let mut links = ThreadConnections::new(world);
+        let share = WorkSlice::Lane { lane, ops: self.ops };
         let mut play = |length_ns: u64| {
             let start_ns = clock.now_ns();
             links.network_mut().begin_window(start_ns);
@@ -179,7 +179,7 @@ impl Trial {
             let window = Window { start_ns, end_ns, timeout_ns: self.timeout_ns, section_ns };
             let player = Player::new(tape, share, window, self.connections, self.depth);
             let drain_end_ns = end_ns + 2 * self.timeout_ns;
-            EventLoop::new(player, clock.clone(), &mut links, &Shared::default(), drain_end_ns)
+            EventLoop::new(player, clock.clone(), &mut links, &SharedState::default(), drain_end_ns)
                 .run()
                 .expect("a virtual network does not fail")
         };
@@ -193,8 +193,8 @@ impl Trial {
 
 impl Played {
     /// The one kind of operation there is.
-    pub fn gets(&self) -> &KindTally {
-        self.session.tally.kinds().next().expect("gets").1
+    pub fn gets(&self) -> &KindMetrics {
+        self.result.metrics.kinds().next().expect("gets").1
     }
 
     /// A percentile of the response time, as the client prints it.
@@ -215,6 +215,6 @@ mod tests {
         let overload = Trial::uniform(1_000.0, 1).over(1, 1).timeout(SECOND);
         let played = overload.play(after(900 * MS));
         assert_eq!(played.gets().errors, [0; 5]);
-        assert_eq!((played.gets().ok, played.session.tally.unsent), (3, 997));
+        assert_eq!((played.gets().ok, played.result.metrics.unsent), (3, 997));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::rc::Rc;
 
-use cachemark_load::{Clock, Nap, Network, Ready};
+use cachemark_load::{Clock, Network, Ready, WaitLimit};
 use cachemark_protocol::text::command::Command;
 use cachemark_protocol::text::request::{Parsed, parse};
 use cachemark_tape::Tape;
@@ -262,7 +262,7 @@ impl Network for World<'_> {
         read
     }
 
-    fn watch_writes(&mut self, _: usize, _: bool) -> io::Result<()> {
+    fn watch_writable(&mut self, _: usize, _: bool) -> io::Result<()> {
         Ok(()) // everything is always written whole
     }
 
@@ -274,19 +274,19 @@ impl Network for World<'_> {
         *line = Line { epoch: line.epoch + 1, ..Line::default() };
     }
 
-    fn begin(&mut self, c: usize) -> io::Result<()> {
+    fn start_connect(&mut self, c: usize) -> io::Result<()> {
         self.opening.push(c);
         Ok(())
     }
 
-    fn begun(&mut self, _: usize) -> io::Result<()> {
+    fn finish_connect(&mut self, _: usize) -> io::Result<()> {
         Ok(())
     }
 
-    fn wait(&mut self, nap: Nap) -> io::Result<usize> {
+    fn wait(&mut self, nap: WaitLimit) -> io::Result<usize> {
         let now_ns = self.clock.now_ns();
         self.ready.retain(|ready| !self.lines[ready.connection].arrived.is_empty());
-        let nap_ns = nap.due_in_ns.into_iter().fold(nap.longest_ns, u64::min);
+        let nap_ns = nap.due_in_ns.into_iter().fold(nap.max_ns, u64::min);
         let coming = self.coming.peek().map(|Reverse(part)| part.at_ns);
         let busy = !self.ready.is_empty() || !self.opening.is_empty();
         let wake_ns =

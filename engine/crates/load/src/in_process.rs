@@ -9,14 +9,16 @@ use std::time::Duration;
 use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
 use cachemark_tape::{Op, Tape, Verb};
 
-use crate::client::{Control, Limits, PrepareError, Session, cpu_times, share_of, window_of};
-use crate::connection::verification::take_value;
-use crate::event_loop::Shared;
+use crate::client::{
+    PhaseLimits, PrepareError, RunControl, RunResult, cpu_times, window_of, work_slice_of,
+};
+use crate::connection::verification::verify_value;
+use crate::event_loop::SharedState;
 use crate::io_traits::Clock;
 use crate::operation::{Failure, Pending};
-use crate::player::Share;
-use crate::record::{Ledger, Sections, Tally, Window};
-use crate::routing::Book;
+use crate::player::WorkSlice;
+use crate::record::{Metrics, Recorder, Sections, Window};
+use crate::routing::TapeView;
 use crate::transport::{Monotonic, wait_until};
 
 /// Progress is told, and the stop flag heeded, each time so many operations are done.
@@ -55,15 +57,16 @@ impl InProcess {
     }
 
     /// Play one phase on all threads; blocks until it is over.
-    pub fn run(&mut self, limits: Limits, control: &Control) -> Session {
+    pub fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> RunResult {
         let window = window_of(limits, Duration::ZERO, self.threads);
         let before = cpu_times();
         let shared = &*control.shared;
         let (store, tape) = (&*self.store, &*self.tape);
         let callers = thread::scope(|scope| {
-            let share = |number| share_of(limits, (self.threads, self.segment), number, tape);
+            let work_slice =
+                |number| work_slice_of(limits, (self.threads, self.segment), number, tape);
             let start = |number| {
-                let caller = Caller::new(store, tape, share(number), window);
+                let caller = Caller::new(store, tape, work_slice(number), window);
                 scope.spawn(move || caller.play(shared))
             };
             let threads: Vec<_> = (0..self.threads).map(start).collect();
@@ -73,20 +76,20 @@ impl InProcess {
             threads.into_iter().map(join).collect::<Vec<Caller<'_>>>()
         });
         let after = cpu_times();
-        let mut session = Session {
-            tally: Tally::new(tape, window.start_ns),
+        let mut result = RunResult {
+            metrics: Metrics::new(tape, window.start_ns),
             elapsed_ns: 0,
             send_elapsed_ns: 0,
             cpu_user_ns: after.0 - before.0,
             cpu_system_ns: after.1 - before.1,
-            sections: Sections::of(callers.iter().map(|caller| &caller.ledger.tally)),
+            sections: Sections::of(callers.iter().map(|caller| &caller.recorder.metrics)),
         };
         for caller in callers {
-            session.tally.add(&caller.ledger.tally);
-            session.elapsed_ns = session.elapsed_ns.max(caller.last_ns - window.start_ns);
-            session.send_elapsed_ns = session.send_elapsed_ns.max(caller.sent_ns - window.start_ns);
+            result.metrics.add(&caller.recorder.metrics);
+            result.elapsed_ns = result.elapsed_ns.max(caller.last_ns - window.start_ns);
+            result.send_elapsed_ns = result.send_elapsed_ns.max(caller.sent_ns - window.start_ns);
         }
-        session
+        result
     }
 }
 
@@ -94,10 +97,10 @@ impl InProcess {
 struct Caller<'a> {
     store: &'a Store,
     tape: &'a Tape,
-    book: Book<'a>,
-    share: Share,
+    view: TapeView<'a>,
+    work_slice: WorkSlice,
     window: Window,
-    ledger: Ledger,
+    recorder: Recorder,
     /// One instant on the store's clock and on the loop's.
     epoch: (u64, u64),
     sent_ns: u64,
@@ -105,28 +108,28 @@ struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    fn new(store: &'a Store, tape: &'a Tape, share: Share, window: Window) -> Caller<'a> {
+    fn new(store: &'a Store, tape: &'a Tape, work_slice: WorkSlice, window: Window) -> Caller<'a> {
         Caller {
             store,
             tape,
-            book: Book::new(tape, None),
-            share,
+            view: TapeView::new(tape, None),
+            work_slice,
             window,
-            ledger: Ledger::new(Tally::of_window(tape, &window)),
+            recorder: Recorder::new(Metrics::of_window(tape, &window)),
             epoch: (unix_ns(), Monotonic.now_ns()),
             sent_ns: window.start_ns,
             last_ns: window.start_ns,
         }
     }
 
-    fn play(mut self, shared: &Shared) -> Caller<'a> {
+    fn play(mut self, shared: &SharedState) -> Caller<'a> {
         wait_until(self.window.start_ns);
-        self.ledger.tally.max_in_flight = 1;
-        let (mut done, mut told) = (0_u64, (0, 0));
+        self.recorder.metrics.max_in_flight = 1;
+        let (mut done, mut reported) = (0_u64, (0, 0));
         loop {
             let now_ns = Monotonic.now_ns();
             if done.is_multiple_of(STRIDE) {
-                told = self.tell(shared, told);
+                reported = self.tell(shared, reported);
                 if shared.stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -134,16 +137,16 @@ impl<'a> Caller<'a> {
             if now_ns >= self.window.end_ns {
                 break;
             }
-            let Some((op, _)) = self.share.take(self.tape) else { break };
-            let mut pending = Pending::closed(op);
-            self.ledger.sent(&mut pending, now_ns);
+            let Some((op, _)) = self.work_slice.take(self.tape) else { break };
+            let mut pending = Pending::closed_loop(op);
+            self.recorder.sent(&mut pending, now_ns);
             self.sent_ns = now_ns;
             self.call(&mut pending, self.second(now_ns));
             self.last_ns = Monotonic.now_ns();
-            self.ledger.answered(&pending, self.last_ns, self.book);
+            self.recorder.answered(&pending, self.last_ns, self.view);
             done += 1;
         }
-        self.tell(shared, told);
+        self.tell(shared, reported);
         self
     }
 
@@ -151,10 +154,10 @@ impl<'a> Caller<'a> {
         ((self.epoch.0 + now_ns.saturating_sub(self.epoch.1)) / 1_000_000_000) as u32
     }
 
-    fn tell(&self, shared: &Shared, told: (u64, u64)) -> (u64, u64) {
-        let now = (self.ledger.tally.ok(), self.ledger.tally.failed());
-        shared.ok.fetch_add(now.0 - told.0, Ordering::Relaxed);
-        shared.failed.fetch_add(now.1 - told.1, Ordering::Relaxed);
+    fn tell(&self, shared: &SharedState, reported: (u64, u64)) -> (u64, u64) {
+        let now = (self.recorder.metrics.ok(), self.recorder.metrics.failed());
+        shared.ok.fetch_add(now.0 - reported.0, Ordering::Relaxed);
+        shared.failed.fetch_add(now.1 - reported.1, Ordering::Relaxed);
         now
     }
 
@@ -164,7 +167,7 @@ impl<'a> Caller<'a> {
             Verb::Get | Verb::Gets | Verb::Mget => self.read(pending, None, now_s),
             Verb::Fetch => {
                 self.read(pending, None, now_s);
-                if pending.figures.misses > 0 {
+                if pending.counts.misses > 0 {
                     self.write(pending, Mode::Set, op.key, op.length, now_s);
                 }
             }
@@ -176,7 +179,7 @@ impl<'a> Caller<'a> {
             Verb::Prepend => self.write(pending, Mode::Prepend, op.key, 0, now_s),
             Verb::Flush => self.store.flush(0, now_s),
             Verb::Mset => {
-                for k in self.book.keys(&op) {
+                for k in self.view.keys(&op) {
                     self.write(pending, Mode::Set, k, self.tape.value_length(k), now_s);
                 }
             }
@@ -195,12 +198,12 @@ impl<'a> Caller<'a> {
     #[inline]
     fn read(&self, pending: &mut Pending, exptime: Option<i64>, now_s: u32) {
         let op: Op = pending.op;
-        for k in self.book.keys(&op) {
+        for k in self.view.keys(&op) {
             self.store.get(self.tape.key(k), exptime, now_s, |item| {
-                take_value(pending, k, item.flags, item.value, self.book);
+                verify_value(pending, k, item.flags, item.value, self.view);
             });
         }
-        pending.figures.misses = u32::from(op.run) - pending.figures.hits;
+        pending.counts.misses = u32::from(op.run) - pending.counts.hits;
     }
 
     #[inline]
@@ -209,7 +212,7 @@ impl<'a> Caller<'a> {
         let exptime = i64::from(pending.op.exptime_s);
         match self.store.store(mode, self.tape.key(k), 0, exptime, value, now_s) {
             Some(Outcome::Stored) => {}
-            Some(Outcome::NotStored | Outcome::Exists) => pending.figures.not_stored = 1,
+            Some(Outcome::NotStored | Outcome::Exists) => pending.counts.not_stored = 1,
             Some(Outcome::NotFound) => found(pending, false),
             None => pending.failure = Some(Failure::Server),
         }
@@ -218,15 +221,15 @@ impl<'a> Caller<'a> {
     fn swap(&self, pending: &mut Pending, now_s: u32) {
         let op = pending.op;
         let read = self.store.get(self.tape.key(op.key), None, now_s, |item| {
-            take_value(pending, op.key, item.flags, item.value, self.book);
+            verify_value(pending, op.key, item.flags, item.value, self.view);
             item.cas
         });
         match read {
-            None => pending.figures.misses = 1,
+            None => pending.counts.misses = 1,
             Some(cas) => {
                 self.write(pending, Mode::Cas(cas), op.key, op.length, now_s);
                 // Gone between the two.
-                pending.figures.hits -= pending.figures.misses;
+                pending.counts.hits -= pending.counts.misses;
             }
         }
     }
@@ -251,6 +254,6 @@ fn unix_ns() -> u64 {
 }
 
 fn found(pending: &mut Pending, found: bool) {
-    pending.figures.hits += u32::from(found);
-    pending.figures.misses += u32::from(!found);
+    pending.counts.hits += u32::from(found);
+    pending.counts.misses += u32::from(!found);
 }

@@ -1,7 +1,7 @@
 //! What the event loop takes from outside: a clock, and connections that never block.
 //!
 //! Both are type parameters, so the measured path pays nothing for them. The native client runs on
-//! `Monotonic` and `Sockets`; the fidelity cases run the same loop on a clock and a server that
+//! `Monotonic` and `EpollSockets`; the fidelity cases run the same loop on a clock and a server that
 //! are scripts, and need no time.
 
 use std::io::{self, IoSlice};
@@ -19,16 +19,16 @@ pub trait Clock {
 
 /// How long a wait may last when nothing is ready.
 #[derive(Clone, Copy, Debug)]
-pub struct Nap {
+pub struct WaitLimit {
     /// The next operation is due in so long: an instant to be met as exactly as the world allows.
     pub due_in_ns: Option<u64>,
     /// Whatever else time brings comes in so long.
-    pub longest_ns: u64,
+    pub max_ns: u64,
 }
 
-impl Nap {
+impl WaitLimit {
     /// Look at what is ready, and go on.
-    pub const NONE: Nap = Nap { due_in_ns: None, longest_ns: 0 };
+    pub const NONE: WaitLimit = WaitLimit { due_in_ns: None, max_ns: 0 };
 }
 
 /// Something that a connection waited for.
@@ -44,38 +44,38 @@ pub trait Network {
     fn connections(&self) -> usize;
 
     /// The calling thread is going to use them.
-    fn enter(&mut self) -> io::Result<()> {
+    fn attach_thread(&mut self) -> io::Result<()> {
         Ok(())
     }
 
     /// It has done with them.
-    fn leave(&mut self) -> io::Result<()> {
+    fn detach_thread(&mut self) -> io::Result<()> {
         Ok(())
     }
 
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize>;
 
     /// Write pieces that follow each other; at least a part of the first.
-    fn write_pieces(&mut self, c: usize, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.write(c, &pieces[0])
+    fn write_vectored(&mut self, c: usize, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.write(c, &slices[0])
     }
 
     /// 0 bytes: the other side has closed.
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize>;
 
     /// Whether `wait` is to tell that more can be written.
-    fn watch_writes(&mut self, c: usize, watch: bool) -> io::Result<()>;
+    fn watch_writable(&mut self, c: usize, watch: bool) -> io::Result<()>;
 
     fn close(&mut self, c: usize);
 
     /// Begin to open a closed connection; it is ready once it is open or has failed.
-    fn begin(&mut self, c: usize) -> io::Result<()>;
+    fn start_connect(&mut self, c: usize) -> io::Result<()>;
 
     /// How that ended. An open connection tells from then on what there is to read.
-    fn begun(&mut self, c: usize) -> io::Result<()>;
+    fn finish_connect(&mut self, c: usize) -> io::Result<()>;
 
     /// Wait until a connection is ready or the nap is over: how many are ready.
-    fn wait(&mut self, nap: Nap) -> io::Result<usize>;
+    fn wait(&mut self, nap: WaitLimit) -> io::Result<usize>;
 
     /// The n-th that was ready after the last wait.
     fn ready(&self, n: usize) -> Ready;

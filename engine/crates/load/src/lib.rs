@@ -2,7 +2,7 @@
 //!
 //! `player` decides (when, what, on which connection; `player/issuing` is its sending half), `connection` turns operations into bytes and
 //! bytes into completions in a protocol (`wire`), `judge` says whether a reply is right, `ledger` and
-//! `tally` record. `event_loop` drives them on a clock and connections that are given to it (`outside`): on real ones by
+//! `metrics` record. `event_loop` drives them on a clock and connections that are given to it (`outside`): on real ones by
 //! `client`, which has the threads, and on scripted ones by the fidelity cases.
 
 mod client;
@@ -17,19 +17,21 @@ mod record;
 mod routing;
 mod transport;
 
-pub use client::{Client, Control, Limits, PrepareError, Session, cpu_times, stay_on};
+pub use client::{Client, PhaseLimits, PrepareError, RunControl, RunResult, cpu_times, pin_to_cpu};
 pub use connection::{Binary, Meta, Text, Wire};
-pub use event_loop::{EventLoop, Links, Shared};
+pub use event_loop::{EventLoop, SharedState, ThreadConnections};
 pub use in_process::InProcess;
-pub use io_traits::{Clock, Nap, Network, Ready};
-pub use operation::{Failure, Figures};
+pub use io_traits::{Clock, Network, Ready, WaitLimit};
+pub use operation::{Failure, OperationCounts};
 #[cfg(feature = "tls")]
-pub use options::Tls;
-pub use options::{Address, Configuration, Credentials, Hashing, Io, Way, WireName};
-pub use player::{Player, Share};
-pub use record::{
-    Course, Interval, Intervals, KindTally, SECTIONS, Section, Sections, Slice, Tally, Window,
-    encode_histogram, percentile_ns,
+pub use options::TlsTrust;
+pub use options::{
+    Address, ClientOptions, ConnectionOptions, Credentials, Hashing, IoBackend, WireName,
 };
-pub use routing::Spread;
+pub use player::{Player, WorkSlice};
+pub use record::{
+    Interval, Intervals, KindMetrics, Metrics, SECTIONS, Section, Sections, Timeline,
+    TimelineSlice, Window, encode_histogram, percentile_ns,
+};
+pub use routing::KeyRouting;
 pub use transport::Stream;

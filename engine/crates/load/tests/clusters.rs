@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cachemark_load::{
-    Address, Client, Configuration, Control, Hashing, Io, Limits, PrepareError, Session, Way,
-    WireName,
+    Address, Client, ClientOptions, ConnectionOptions, Hashing, IoBackend, PhaseLimits,
+    PrepareError, RunControl, RunResult, WireName,
 };
 use cachemark_tape::Tape;
 use common::{figures, server, tape};
@@ -26,7 +26,7 @@ struct Play {
     servers: usize,
     hashing: Hashing,
     wire: WireName,
-    io: Io,
+    io: IoBackend,
     replicas: bool,
     connections: usize,
     depth: usize,
@@ -36,20 +36,25 @@ const PLAIN: Play = Play {
     servers: 1,
     hashing: Hashing::Modulo,
     wire: WireName::Text,
-    io: Io::Epoll,
+    io: IoBackend::Epoll,
     replicas: false,
     connections: 1,
     depth: 1,
 };
 
 /// The tape's prefill and one pass of it, and how many items each server then holds.
-fn play(tape: &Arc<Tape>, how: Play) -> Result<(Session, Vec<u64>), PrepareError> {
+fn play(tape: &Arc<Tape>, how: Play) -> Result<(RunResult, Vec<u64>), PrepareError> {
     let mut servers: Vec<_> = (0..how.servers).map(|_| server()).collect();
     let addresses = servers.iter().map(|(server, _)| Address::parse(&server.addresses[0]));
-    let configuration = Configuration {
+    let configuration = ClientOptions {
         addresses: addresses.collect::<Result<_, _>>().expect("addresses"),
         hashing: how.hashing,
-        way: Way { wire: how.wire, io: how.io, replicas: how.replicas, ..Way::default() },
+        connection_options: ConnectionOptions {
+            wire: how.wire,
+            io: how.io,
+            replicas: how.replicas,
+            ..ConnectionOptions::default()
+        },
         threads: 1,
         connections: how.connections,
         depth: how.depth,
@@ -57,21 +62,21 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(Session, Vec<u64>), PrepareError
         timeout: Duration::from_secs(20),
     };
     let mut client = Client::prepare(configuration, Arc::clone(tape))?;
-    let control = Control::default();
-    client.run(Limits::Prefill, &control).expect("a prefill");
-    let limits = Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
-    let session = client.run(limits, &control).expect("a window");
+    let control = RunControl::default();
+    client.run(PhaseLimits::Prefill, &control).expect("a prefill");
+    let limits = PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
+    let result = client.run(limits, &control).expect("a window");
     drop(client);
     let items = servers.iter().map(|(_, state)| state.store.usage(0).items).collect();
     servers.iter_mut().for_each(|(server, _)| server.stop());
-    Ok((session, items))
+    Ok((result, items))
 }
 
 #[test]
 fn every_way_comes_to_the_same() {
     let tape = tape(EVERY_KIND, OPS, 300);
-    let (session, items) = play(&tape, PLAIN).expect("a client");
-    let (expected, held) = (figures(&session), items[0]);
+    let (result, items) = play(&tape, PLAIN).expect("a client");
+    let (expected, held) = (figures(&result), items[0]);
     assert_eq!(expected.len(), 22, "every kind was played");
     assert!(expected["mget"][2] > 0 && expected["mget"][3] > 0, "hits and misses");
     assert!(expected["cas"][2] > 0 && expected["incr"][3] > 0);
@@ -80,9 +85,9 @@ fn every_way_comes_to_the_same() {
             let spread = Play { servers: 3, hashing, wire, io, ..PLAIN };
             for how in [Play { wire, io, ..PLAIN }, spread, Play { replicas: true, ..spread }] {
                 let label = format!("{io:?} {wire:?} {hashing:?} {} {}", how.servers, how.replicas);
-                let (session, items) = play(&tape, how).expect("a client");
-                assert_eq!(figures(&session), expected, "{label}");
-                assert_eq!(session.tally.max_in_flight, 1, "{label}");
+                let (result, items) = play(&tape, how).expect("a client");
+                assert_eq!(figures(&result), expected, "{label}");
+                assert_eq!(result.metrics.max_in_flight, 1, "{label}");
                 if how.replicas {
                     assert_eq!(items, [held; 3], "{label}");
                 } else {
@@ -96,15 +101,15 @@ fn every_way_comes_to_the_same() {
 #[test]
 fn a_fetch_fills_what_it_misses() {
     let tape = tape("fetch=8,delete=2", OPS, 300);
-    let (session, items) = play(&tape, PLAIN).expect("a client");
-    let (expected, held) = (figures(&session), items[0]);
+    let (result, items) = play(&tape, PLAIN).expect("a client");
+    let (expected, held) = (figures(&result), items[0]);
     let fetch = expected["fetch"];
     assert_eq!((fetch[0], fetch[0]), (fetch[1], fetch[2] + fetch[3]), "hits and misses are all");
     assert!(fetch[2] > 0 && fetch[3] > 30, "each key is missed once at least: {fetch:?}");
     for wire in WireName::ALL {
         for servers in [1, 3] {
-            let (session, items) = play(&tape, Play { wire, servers, ..PLAIN }).expect("a client");
-            assert_eq!(figures(&session), expected, "{wire:?} {servers}");
+            let (result, items) = play(&tape, Play { wire, servers, ..PLAIN }).expect("a client");
+            assert_eq!(figures(&result), expected, "{wire:?} {servers}");
             assert_eq!(items.iter().sum::<u64>(), held, "{wire:?} {servers}");
         }
     }
@@ -121,13 +126,13 @@ fn replicas_are_on_several_servers() {
 #[test]
 fn a_flush_empties_the_one_server_there_is() {
     let tape = tape("get=20,set=5,flush,flush_noreply", OPS, 300);
-    let (session, items) = play(&tape, PLAIN).expect("a client");
-    let (expected, held) = (figures(&session), items[0]);
+    let (result, items) = play(&tape, PLAIN).expect("a client");
+    let (expected, held) = (figures(&result), items[0]);
     assert_eq!(expected.len(), 4, "every kind was played");
     assert!(expected["get"][2] > 0 && expected["get"][3] > expected["get"][2], "mostly misses");
     for wire in WireName::ALL {
-        let (session, items) = play(&tape, Play { wire, ..PLAIN }).expect("a client");
-        assert_eq!((figures(&session), items[0]), (expected.clone(), held), "{wire:?}");
+        let (result, items) = play(&tape, Play { wire, ..PLAIN }).expect("a client");
+        assert_eq!((figures(&result), items[0]), (expected.clone(), held), "{wire:?}");
     }
     let several = play(&tape, Play { servers: 3, ..PLAIN });
     assert!(matches!(several, Err(PrepareError::Unsupported(_))));
@@ -138,10 +143,10 @@ fn depth_is_that_of_the_set() {
     let tape = tape("get=2,mget=2,set=1,mset=1,cas=1,set_noreply=1", OPS, 300);
     for wire in WireName::ALL {
         let how = Play { servers: 3, wire, connections: 2, depth: 8, ..PLAIN };
-        let (session, _) = play(&tape, how).expect("a client");
-        let attempts: u64 = figures(&session).values().map(|figures| figures[0]).sum();
+        let (result, _) = play(&tape, how).expect("a client");
+        let attempts: u64 = figures(&result).values().map(|figures| figures[0]).sum();
         assert_eq!(attempts, OPS);
-        assert!((9..=16).contains(&session.tally.max_in_flight), "{wire:?}");
+        assert!((9..=16).contains(&result.metrics.max_in_flight), "{wire:?}");
     }
 }
 
@@ -151,8 +156,8 @@ fn what_a_protocol_lacks_is_told_before_anything_is_sent() {
     for (wire, fits) in [(WireName::Text, true), (WireName::Meta, true), (WireName::Binary, false)]
     {
         match play(&tape, Play { wire, ..PLAIN }) {
-            Ok((session, _)) => {
-                figures(&session);
+            Ok((result, _)) => {
+                figures(&result);
                 assert!(fits);
             }
             Err(PrepareError::Unsupported(text)) => {

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use cachemark_load::{
-    Address, Client, Configuration, Control, Failure, Hashing, Io, Limits, PrepareError, Way,
-    WireName,
+    Address, Client, ClientOptions, ConnectionOptions, Failure, Hashing, IoBackend, PhaseLimits,
+    PrepareError, RunControl, WireName,
 };
 use cachemark_tape::{KeyShape, Law, Schedule, Tape, Workload, generate, parse_mix};
 
@@ -69,13 +69,13 @@ fn send(socket: &UdpSocket, to: SocketAddr, id: [u8; 2], reply: &[u8]) {
 fn client(
     address: SocketAddr,
     tape: &Arc<Tape>,
-    (way, depth): (Way, usize),
+    (connection_options, depth): (ConnectionOptions, usize),
     timeout: Duration,
 ) -> Result<Client, PrepareError> {
-    let configuration = Configuration {
+    let configuration = ClientOptions {
         addresses: vec![Address::Udp(address)],
         hashing: Hashing::default(),
-        way,
+        connection_options,
         threads: 1,
         connections: 2,
         depth,
@@ -86,15 +86,16 @@ fn client(
 }
 
 fn figures(address: SocketAddr, tape: &Arc<Tape>, timeout: Duration) -> (u64, u64, u64, u64) {
-    let mut client = client(address, tape, (Way::default(), 1), timeout).expect("a client");
+    let mut client =
+        client(address, tape, (ConnectionOptions::default(), 1), timeout).expect("a client");
     let limits =
-        Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: Some(120_000_000_000) };
-    let session = client.run(limits, &Control::default()).expect("a window");
-    let (_, gets) = session.tally.kinds().next().expect("gets");
+        PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: Some(120_000_000_000) };
+    let result = client.run(limits, &RunControl::default()).expect("a window");
+    let (_, gets) = result.metrics.kinds().next().expect("gets");
     assert_eq!(gets.attempts, gets.ok + gets.errors.iter().sum::<u64>());
     assert_eq!((gets.hits, gets.wrong_values), (gets.ok, 0));
     let timeouts = gets.errors[Failure::Timeout as usize];
-    (gets.attempts, gets.ok, timeouts, session.tally.reconnects)
+    (gets.attempts, gets.ok, timeouts, result.metrics.reconnects)
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn what_is_lost_is_a_timeout() {
 fn what_is_no_datagram_is_refused() {
     let (gets, sets, runs) = (tape("get"), tape("set"), tape("mget"));
     let address = server(&gets, |_| false);
-    let plain = (Way::default(), 1);
+    let plain = (ConnectionOptions::default(), 1);
     let long = Duration::from_secs(60);
     let refused = |tape, how| match client(address, tape, how, long) {
         Err(PrepareError::Unsupported(reason)) => reason,
@@ -127,11 +128,18 @@ fn what_is_no_datagram_is_refused() {
     };
     assert!(refused(&sets, plain.clone()).contains("1400"), "a value too long");
     assert!(refused(&runs, plain.clone()).contains("one key"));
-    assert!(refused(&gets, (Way::default(), 2)).contains("depth"));
-    let wire = Way { wire: WireName::Binary, ..Way::default() };
+    assert!(refused(&gets, (ConnectionOptions::default(), 2)).contains("depth"));
+    let wire = ConnectionOptions { wire: WireName::Binary, ..ConnectionOptions::default() };
     assert!(refused(&gets, (wire, 1)).contains("text"));
-    assert!(refused(&gets, (Way { io: Io::Uring, ..Way::default() }, 1)).contains("epoll"));
+    assert!(
+        refused(
+            &gets,
+            (ConnectionOptions { io: IoBackend::Uring, ..ConnectionOptions::default() }, 1)
+        )
+        .contains("epoll")
+    );
     let mut client = client(address, &gets, plain, long).expect("a client");
-    let error = client.run(Limits::Prefill, &Control::default()).err().expect("too long to store");
+    let error =
+        client.run(PhaseLimits::Prefill, &RunControl::default()).err().expect("too long to store");
     assert!(error.to_string().contains("TCP"), "{error}");
 }

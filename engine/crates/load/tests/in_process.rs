@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cachemark_load::{
-    Address, Client, Configuration, Control, Hashing, InProcess, Limits, PrepareError, Way,
+    Address, Client, ClientOptions, ConnectionOptions, Hashing, InProcess, PhaseLimits,
+    PrepareError, RunControl,
 };
 use cachemark_storage::Store;
 use cachemark_tape::Tape;
@@ -17,14 +18,14 @@ const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat
                           append,prepend,cas=2,incr=2,decr,fetch,flush=0.01";
 const OPS: u64 = 3000;
 
-const ONCE: Limits = Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
+const ONCE: PhaseLimits = PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
 
 fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<&'static str, [u64; 8]> {
     let (server, _state) = server();
-    let configuration = Configuration {
+    let configuration = ClientOptions {
         addresses: vec![Address::parse(&server.addresses[0]).expect("an address")],
         hashing: Hashing::default(),
-        way: Way::default(),
+        connection_options: ConnectionOptions::default(),
         threads: 1,
         connections: 1,
         depth: 1,
@@ -32,8 +33,8 @@ fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<&'static str, [u64; 8]> {
         timeout: Duration::from_secs(30),
     };
     let mut client = Client::prepare(configuration, Arc::clone(tape)).expect("a client");
-    client.run(Limits::Prefill, &Control::default()).expect("a prefill");
-    figures(&client.run(ONCE, &Control::default()).expect("a run"))
+    client.run(PhaseLimits::Prefill, &RunControl::default()).expect("a prefill");
+    figures(&client.run(ONCE, &RunControl::default()).expect("a run"))
 }
 
 #[test]
@@ -45,11 +46,11 @@ fn a_tape_comes_to_the_same_without_a_network() {
     for store in [Store::new(MEMORY_BYTES), shared.expect("a store")] {
         let callers = InProcess::prepare(Arc::new(store), Arc::clone(&tape), 1, (0, 1));
         let mut callers = callers.expect("callers");
-        callers.run(Limits::Prefill, &Control::default());
-        let session = callers.run(ONCE, &Control::default());
-        assert_eq!(session.tally.failed(), 0);
-        assert!(session.elapsed_ns > 0 && session.tally.ok() == OPS);
-        assert_eq!(figures(&session), expected);
+        callers.run(PhaseLimits::Prefill, &RunControl::default());
+        let result = callers.run(ONCE, &RunControl::default());
+        assert_eq!(result.metrics.failed(), 0);
+        assert!(result.elapsed_ns > 0 && result.metrics.ok() == OPS);
+        assert_eq!(figures(&result), expected);
     }
 }
 
@@ -61,9 +62,9 @@ fn threads_and_segments_share_a_tape() {
     for segment in 0..2 {
         let callers = InProcess::prepare(Arc::clone(&store), Arc::clone(&tape), 3, (segment, 2));
         let mut callers = callers.expect("callers");
-        callers.run(Limits::Prefill, &Control::default());
-        let limits = Limits::Play { start_in_ns: 0, ops: Some(OPS / 2), duration_ns: None };
-        ok += callers.run(limits, &Control::default()).tally.ok();
+        callers.run(PhaseLimits::Prefill, &RunControl::default());
+        let limits = PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS / 2), duration_ns: None };
+        ok += callers.run(limits, &RunControl::default()).metrics.ok();
     }
     assert_eq!(ok, OPS);
     let usage = store.usage(1);

@@ -8,7 +8,9 @@ mod ways;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Way};
+use cachemark_load::{
+    Address, Client, ClientOptions, ConnectionOptions, Hashing, PhaseLimits, RunControl,
+};
 use common::{figures, server, tape};
 use ways::ways_of_io;
 
@@ -22,10 +24,10 @@ fn what_is_stored_is_what_is_read() {
     for (io, wire) in ways_of_io() {
         for depth in [1, 16] {
             let (mut server, _state) = server();
-            let configuration = Configuration {
+            let configuration = ClientOptions {
                 addresses: vec![Address::parse(&server.addresses[0]).expect("an address")],
                 hashing: Hashing::Modulo,
-                way: Way { wire, io, ..Way::default() },
+                connection_options: ConnectionOptions { wire, io, ..ConnectionOptions::default() },
                 threads: 1,
                 connections: 2,
                 depth,
@@ -33,12 +35,12 @@ fn what_is_stored_is_what_is_read() {
                 timeout: Duration::from_secs(60),
             };
             let mut client = Client::prepare(configuration, Arc::clone(&tape)).expect("a client");
-            let control = Control::default();
-            client.run(Limits::Prefill, &control).expect("a prefill");
-            let limits = Limits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
-            let session = client.run(limits, &control).expect("a window");
+            let control = RunControl::default();
+            client.run(PhaseLimits::Prefill, &control).expect("a prefill");
+            let limits = PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
+            let result = client.run(limits, &control).expect("a window");
             // None failed, and no value was wrong.
-            let told = figures(&session);
+            let told = figures(&result);
             assert!(told["get"][2] > 0, "{io:?} {wire:?} {depth}: hits");
             assert_eq!(
                 told.values().map(|counts| counts[1]).sum::<u64>(),

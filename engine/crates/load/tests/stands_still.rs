@@ -5,7 +5,8 @@ use std::io;
 use std::rc::Rc;
 
 use cachemark_load::{
-    Clock, EventLoop, Failure, Links, Nap, Network, Player, Ready, Session, Share, Shared, Window,
+    Clock, EventLoop, Failure, Network, Player, Ready, RunResult, SharedState, ThreadConnections,
+    WaitLimit, Window, WorkSlice,
 };
 use cachemark_tape::{Distribution, KeyShape, Lane, Schedule, Tape, Workload, generate, parse_mix};
 
@@ -48,22 +49,22 @@ impl Network for Shy {
         Ok(5)
     }
 
-    fn watch_writes(&mut self, _: usize, _: bool) -> io::Result<()> {
+    fn watch_writable(&mut self, _: usize, _: bool) -> io::Result<()> {
         Ok(())
     }
 
     fn close(&mut self, _: usize) {}
 
-    fn begin(&mut self, _: usize) -> io::Result<()> {
+    fn start_connect(&mut self, _: usize) -> io::Result<()> {
         Err(io::ErrorKind::ConnectionRefused.into())
     }
 
-    fn begun(&mut self, _: usize) -> io::Result<()> {
+    fn finish_connect(&mut self, _: usize) -> io::Result<()> {
         Ok(())
     }
 
-    fn wait(&mut self, nap: Nap) -> io::Result<usize> {
-        let length_ns = if self.slept { nap.longest_ns } else { 60 * SECOND };
+    fn wait(&mut self, nap: WaitLimit) -> io::Result<usize> {
+        let length_ns = if self.slept { nap.max_ns } else { 60 * SECOND };
         if !self.slept || self.unread.is_empty() {
             self.watch.0.set(self.watch.now_ns() + length_ns);
         }
@@ -98,13 +99,13 @@ fn play(answered: usize, window_ns: u64) -> (u64, u64) {
     let end_ns = SECOND + window_ns;
     let window = Window { start_ns: SECOND, end_ns, timeout_ns: SECOND, section_ns: None };
     let lane = Lane::new(0, 1, tape.op_count(), tape.group());
-    let share = Share::Lane { lane, ops: LINES as u64 };
+    let share = WorkSlice::Lane { lane, ops: LINES as u64 };
     let player = Player::<cachemark_load::Text>::new(&tape, share, window, LINES, 1);
-    let (mut links, shared) = (Links::new(shy), Shared::default());
+    let (mut links, shared) = (ThreadConnections::new(shy), SharedState::default());
     let drained_ns = end_ns + 2 * SECOND;
     let played = EventLoop::new(player, watch, &mut links, &shared, drained_ns).run();
-    let session = Session::of(&[played.expect("no error")], &tape);
-    let (_, gets) = session.tally.kinds().next().expect("gets");
+    let result = RunResult::of(&[played.expect("no error")], &tape);
+    let (_, gets) = result.metrics.kinds().next().expect("gets");
     assert_eq!(gets.ok + gets.errors.iter().sum::<u64>(), LINES as u64, "{:?}", gets.errors);
     assert!(gets.response.min() >= 60 * SECOND - SECOND / 10, "the sleep is in the times");
     (gets.misses, gets.errors[Failure::Timeout as usize])

@@ -12,8 +12,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use cachemark_load::{
-    Address, Client, Configuration, Control, Failure, Hashing, Io, KindTally, Limits, Session, Way,
-    WireName,
+    Address, Client, ClientOptions, ConnectionOptions, Failure, Hashing, IoBackend, KindMetrics,
+    PhaseLimits, RunControl, RunResult, WireName,
 };
 use cachemark_tape::{Distribution, KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
 use ways::ways_of_io;
@@ -106,8 +106,8 @@ fn serve(mut line: TcpStream, fault: Fault, tape: &Tape, wire: WireName) {
     // At depth 1 what is read is one request. Whoever hangs up first ends it.
     while let Ok(bytes @ 1..) = line.read(&mut request) {
         let Some(reply) = answer(fault, tape, wire, &request[..bytes]) else { continue };
-        let pieces = reply.chunks(if fault == Fault::Dribbles { 1 } else { 1 << 16 });
-        let sent = pieces.map(|piece| line.write_all(piece)).all(|written| written.is_ok());
+        let slices = reply.chunks(if fault == Fault::Dribbles { 1 } else { 1 << 16 });
+        let sent = slices.map(|piece| line.write_all(piece)).all(|written| written.is_ok());
         if !sent || matches!(fault, Fault::Closes | Fault::Truncates) {
             return;
         }
@@ -152,12 +152,12 @@ impl Drop for Hostile {
     }
 }
 
-fn play(fault: Fault, (io, wire): (Io, WireName), timeout_ms: u64) -> Session {
+fn play(fault: Fault, (io, wire): (IoBackend, WireName), timeout_ms: u64) -> RunResult {
     let hostile = Hostile::start(fault, wire);
-    let configuration = Configuration {
+    let configuration = ClientOptions {
         addresses: vec![Address::Tcp(hostile.address)],
         hashing: Hashing::default(),
-        way: Way { wire, io, ..Way::default() },
+        connection_options: ConnectionOptions { wire, io, ..ConnectionOptions::default() },
         threads: 1,
         connections: 2,
         depth: 1,
@@ -165,19 +165,20 @@ fn play(fault: Fault, (io, wire): (Io, WireName), timeout_ms: u64) -> Session {
         timeout: Duration::from_millis(timeout_ms),
     };
     let mut client = Client::prepare(configuration, tape()).expect("connections");
-    let limits = Limits::Play { start_in_ns: 0, ops: Some(6), duration_ns: Some(60_000_000_000) };
-    client.run(limits, &Control::default()).expect("a window")
+    let limits =
+        PhaseLimits::Play { start_in_ns: 0, ops: Some(6), duration_ns: Some(60_000_000_000) };
+    client.run(limits, &RunControl::default()).expect("a window")
 }
 
-fn gets(session: &Session) -> &KindTally {
-    let (_, gets) = session.tally.kinds().next().expect("gets");
+fn gets(result: &RunResult) -> &KindMetrics {
+    let (_, gets) = result.metrics.kinds().next().expect("gets");
     let failed: u64 = gets.errors.iter().sum();
     assert_eq!(gets.attempts, gets.ok + failed + gets.wrong_values);
     gets
 }
 
-fn failures(session: &Session, failure: Failure) -> u64 {
-    gets(session).errors[failure as usize]
+fn failures(result: &RunResult, failure: Failure) -> u64 {
+    gets(result).errors[failure as usize]
 }
 
 #[test]
@@ -189,20 +190,20 @@ fn each_fault_is_counted_by_its_kind() {
             (Fault::Garbage, Failure::Protocol),
             (Fault::Refuses, Failure::Server),
         ] {
-            let session = play(fault, (io, wire), 20_000);
-            let told = gets(&session);
+            let result = play(fault, (io, wire), 20_000);
+            let told = gets(&result);
             assert_eq!(
                 (told.attempts, told.ok, told.misses),
                 (6, 0, 0),
                 "{io:?} {wire:?} {fault:?}"
             );
             assert_eq!(
-                failures(&session, failure),
+                failures(&result, failure),
                 6,
                 "{io:?} {wire:?} {fault:?} {:?}",
                 told.errors
             );
-            let again = session.tally.reconnects;
+            let again = result.metrics.reconnects;
             let kept = fault == Fault::Refuses;
             assert_eq!(again == 0, kept, "{io:?} {wire:?} {fault:?}: {again} reconnects");
         }
@@ -212,10 +213,10 @@ fn each_fault_is_counted_by_its_kind() {
 #[test]
 fn a_frozen_server_is_a_timeout() {
     for (io, wire) in ways_of_io() {
-        let session = play(Fault::Freezes, (io, wire), 50);
-        let told = gets(&session);
+        let result = play(Fault::Freezes, (io, wire), 50);
+        let told = gets(&result);
         assert_eq!((told.ok, told.misses), (0, 0), "{io:?} {wire:?}");
-        assert!(failures(&session, Failure::Timeout) > 0, "{io:?} {wire:?} {:?}", told.errors);
+        assert!(failures(&result, Failure::Timeout) > 0, "{io:?} {wire:?} {:?}", told.errors);
         assert!(told.response.min() >= 49_000_000, "a timeout counts as long as it lasted");
     }
 }
@@ -248,6 +249,6 @@ fn slowness_is_no_fault() {
     for (io, wire) in ways_of_io() {
         let told = play(Fault::Dribbles, (io, wire), 20_000);
         assert_eq!((gets(&told).ok, gets(&told).hits), (6, 6), "{io:?} {wire:?}");
-        assert_eq!(told.tally.reconnects, 0);
+        assert_eq!(told.metrics.reconnects, 0);
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Address, Client, Configuration, Control, Hashing, Limits, Way};
+use cachemark_load::{
+    Address, Client, ClientOptions, ConnectionOptions, Hashing, PhaseLimits, RunControl,
+};
 use cachemark_null::{Counting, Plan, Responder, play};
 use cachemark_tape::{KeyShape, Schedule, Tape, Workload, generate, parse_mix};
 
@@ -58,10 +60,10 @@ fn replies_are_counted_at_any_depth() {
 fn one_key_makes_the_reply_a_hit_for_the_native_client() {
     let tape = Arc::new(tape(1, "get=1"));
     with_responder(&hit(&tape), |address| {
-        let configuration = Configuration {
+        let configuration = ClientOptions {
             addresses: vec![address.clone()],
             hashing: Hashing::default(),
-            way: Way::default(),
+            connection_options: ConnectionOptions::default(),
             threads: 1,
             connections: 4,
             depth: 4,
@@ -69,9 +71,9 @@ fn one_key_makes_the_reply_a_hit_for_the_native_client() {
             timeout: Duration::from_secs(10),
         };
         let mut client = Client::prepare(configuration, Arc::clone(&tape)).expect("connections");
-        let limits = Limits::Play { start_in_ns: 0, ops: Some(1000), duration_ns: None };
-        let session = client.run(limits, &Control::default()).expect("a window");
-        let (_, gets) = session.tally.kinds().next().expect("gets");
+        let limits = PhaseLimits::Play { start_in_ns: 0, ops: Some(1000), duration_ns: None };
+        let result = client.run(limits, &RunControl::default()).expect("a window");
+        let (_, gets) = result.metrics.kinds().next().expect("gets");
         assert_eq!((gets.ok, gets.hits, gets.failed()), (1000, 1000, 0));
     });
 }

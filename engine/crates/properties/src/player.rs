@@ -8,8 +8,8 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use cachemark_load::{
-    Binary, Clock, EventLoop, Links, Meta, Nap, Network, Player, Ready, Share, Shared, Text,
-    Window, Wire,
+    Binary, Clock, EventLoop, Meta, Network, Player, Ready, SharedState, Text, ThreadConnections,
+    WaitLimit, Window, Wire, WorkSlice,
 };
 use cachemark_server::{Session, State};
 use cachemark_tape::{
@@ -128,7 +128,7 @@ impl Network for World<'_> {
         io::Read::read(&mut line.arrived, into)
     }
 
-    fn watch_writes(&mut self, _: usize, _: bool) -> io::Result<()> {
+    fn watch_writable(&mut self, _: usize, _: bool) -> io::Result<()> {
         Ok(())
     }
 
@@ -136,20 +136,20 @@ impl Network for World<'_> {
         self.lines[c] = Line::default();
     }
 
-    fn begin(&mut self, c: usize) -> io::Result<()> {
+    fn start_connect(&mut self, c: usize) -> io::Result<()> {
         self.opening.push(c);
         Ok(())
     }
 
-    fn begun(&mut self, c: usize) -> io::Result<()> {
+    fn finish_connect(&mut self, c: usize) -> io::Result<()> {
         self.lines[c].open = true;
         Ok(())
     }
 
-    fn wait(&mut self, nap: Nap) -> io::Result<usize> {
+    fn wait(&mut self, nap: WaitLimit) -> io::Result<usize> {
         self.look();
         if self.ready.is_empty() {
-            let nap_ns = nap.due_in_ns.into_iter().fold(nap.longest_ns, u64::min);
+            let nap_ns = nap.due_in_ns.into_iter().fold(nap.max_ns, u64::min);
             let passed_ns = if self.deliver() { PIECE_NS } else { nap_ns.max(1) };
             self.clock.0.set(self.clock.now_ns() + passed_ns);
             self.look();
@@ -177,18 +177,18 @@ fn play<W: Wire>(coming: Vec<Piece<'_>>, server: Option<State>) -> Said {
         said: Vec::new(),
     };
     let tape = tape();
-    let share = Share::Lane { lane: Lane::new(0, 1, tape.op_count(), tape.group()), ops: OPS };
+    let share = WorkSlice::Lane { lane: Lane::new(0, 1, tape.op_count(), tape.group()), ops: OPS };
     let end_ns = START_NS + WINDOW_NS;
     let window = Window { start_ns: START_NS, end_ns, timeout_ns: TIMEOUT_NS, section_ns: None };
     let player: Player<'_, W> = Player::new(tape, share, window, CONNECTIONS, DEPTH);
-    let mut links = Links::new(world);
+    let mut links = ThreadConnections::new(world);
     let drain_end_ns = end_ns + 2 * TIMEOUT_NS;
-    let shared = Shared::default();
+    let shared = SharedState::default();
     let played = EventLoop::new(player, clock.clone(), &mut links, &shared, drain_end_ns).run();
     let played = played.expect("no network fails here");
     assert!(clock.now_ns() <= drain_end_ns + 100 * MS, "it went on until {}", clock.now_ns());
     let (mut attempts, mut hits, mut keys) = (0, 0, 0);
-    for (name, kind) in played.tally().kinds() {
+    for (name, kind) in played.metrics().kinds() {
         assert_eq!(kind.attempts, kind.ok + kind.failed(), "{name}: {kind:?}");
         attempts += kind.attempts;
         hits += kind.hits + kind.misses;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use cachemark_load::stay_on;
+use cachemark_load::pin_to_cpu;
 
 /// The kernel counts the time of nicer threads apart, so that it is not taken for anybody's work.
 const NICEST: i32 = 19;
@@ -49,7 +49,7 @@ fn spin(cpu: usize, told: &Sender<Result<(), String>>, stop: &AtomicBool) {
 
 /// Have the calling thread run on that CPU alone, and only when nothing else does.
 fn settle(cpu: usize) -> Result<(), String> {
-    stay_on(cpu).map_err(|error| {
+    pin_to_cpu(cpu).map_err(|error| {
         format!("CPU {cpu}: the kernel lets no thread of ours run there: {error}")
     })?;
     give_way().map_err(|error| format!("CPU {cpu}: the kernel refuses SCHED_IDLE: {error}"))

@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use cachemark_load::stay_on;
+use cachemark_load::pin_to_cpu;
 use cachemark_storage::{Item, Mode, Store};
 use comfy_table::Table;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
@@ -198,7 +198,7 @@ fn fill_peer(peer: &mut Peer) -> Result<(), String> {
 /// The wall-clock time of a get over the network, this thread on a CPU of its own.
 fn round_trip_ns(peer: &mut Peer, cpu: usize) -> Result<f64, String> {
     let before = sched_getaffinity(None).map_err(|error| error.to_string())?;
-    stay_on(cpu).map_err(|error| error.to_string())?;
+    pin_to_cpu(cpu).map_err(|error| error.to_string())?;
     let mut draws = Draws::new(5);
     let began = Instant::now();
     for _ in 0..NETWORK_READS {

@@ -8,7 +8,7 @@ use clap::Parser;
 
 use crate::drive::errors::Errors;
 use crate::drive::search::Objective;
-use crate::options::connection_options::WayArguments;
+use crate::options::connection_options::ConnectionArguments;
 use crate::options::units;
 use crate::options::workload::WorkloadArguments;
 
@@ -33,7 +33,7 @@ pub struct Arguments {
     #[arg(long)]
     pub server: String,
     #[command(flatten)]
-    pub way: WayArguments,
+    pub connection: ConnectionArguments,
     #[command(flatten)]
     pub workload: WorkloadArguments,
     /// Play this tape instead of making one; it has the workload and the schedule in it
@@ -114,7 +114,7 @@ impl Arguments {
     }
     /// Refuse what would have no effect.
     pub fn check(&self) -> Result<(), String> {
-        self.way.check(self.server.split(',').count())?;
+        self.connection.check(self.server.split(',').count())?;
         self.workload.check_run()?;
         self.search.map_or(Ok(()), |_| self.workload.check_search())
     }

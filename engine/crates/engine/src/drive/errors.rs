@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cachemark_load::{Failure, KindTally, Tally};
+use cachemark_load::{Failure, KindMetrics, Metrics};
 
 use crate::options::units;
 
@@ -46,13 +46,13 @@ impl Errors {
     }
 
     /// Why a window did not go well, in words; `None` of one that did.
-    pub fn complaint(self, tally: &Tally) -> Option<String> {
-        let (ok, failed) = (tally.ok(), tally.failed());
+    pub fn complaint(self, metrics: &Metrics) -> Option<String> {
+        let (ok, failed) = (metrics.ok(), metrics.failed());
         let all = ok + failed;
         if all == 0 {
             return Some("no operation began in the window".to_owned());
         }
-        let kinds = by_kind(tally.kinds().map(|(_, kind)| kind));
+        let kinds = by_kind(metrics.kinds().map(|(_, kind)| kind));
         if ok == 0 {
             return Some(format!("no operation succeeded: {failed} failed ({kinds})"));
         }
@@ -63,12 +63,13 @@ impl Errors {
 }
 
 /// What is said of keys that could not be stored before the window; `None` if all could.
-pub fn unstored(tally: &Tally) -> Option<String> {
-    let failed = tally.failed();
+pub fn unstored(metrics: &Metrics) -> Option<String> {
+    let failed = metrics.failed();
     if failed == 0 {
         return None;
     }
-    let some = |failure: Failure| tally.kinds().any(|(_, kind)| kind.errors[failure as usize] > 0);
+    let some =
+        |failure: Failure| metrics.kinds().any(|(_, kind)| kind.errors[failure as usize] > 0);
     let remedy = if some(Failure::Server) || some(Failure::Client) {
         "the server refuses: look at its item size limit and its memory, and whether it wants --auth"
     } else if some(Failure::Connection) || some(Failure::Protocol) {
@@ -76,7 +77,7 @@ pub fn unstored(tally: &Tally) -> Option<String> {
     } else {
         "the server does not answer in time: give it a longer --timeout, or --depth 1"
     };
-    let kinds = by_kind(tally.kinds().map(|(_, kind)| kind));
+    let kinds = by_kind(metrics.kinds().map(|(_, kind)| kind));
     Some(format!(
         "{failed} keys could not be stored before the window ({kinds}); {remedy} \
          (--no-prefill stores none)"
@@ -84,7 +85,7 @@ pub fn unstored(tally: &Tally) -> Option<String> {
 }
 
 /// Failures by their kinds, as in "3 timeout, 1 wrong value"; "0" of none.
-pub fn by_kind<'a>(kinds: impl Iterator<Item = &'a KindTally>) -> String {
+pub fn by_kind<'a>(kinds: impl Iterator<Item = &'a KindMetrics>) -> String {
     let (mut counts, mut wrong) = ([0; Failure::ALL.len()], 0);
     for kind in kinds {
         counts.iter_mut().zip(kind.errors).for_each(|(sum, count)| *sum += count);

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use cachemark_load::{Interval, Tally, encode_histogram};
+use cachemark_load::{Interval, Metrics, encode_histogram};
 use hdrhistogram::Histogram;
 
 /// Steps in each half of the way that is left to 100 %, as HdrHistogram's own printers have.
@@ -23,9 +23,9 @@ pub fn check_hgrm(path: &Path) -> Result<(), String> {
 }
 
 /// Write one table for each kind of operation: response times in ms.
-pub fn write_hgrm(path: &Path, tally: &Tally) -> Result<(), String> {
+pub fn write_hgrm(path: &Path, metrics: &Metrics) -> Result<(), String> {
     let mut text = String::new();
-    for (name, kind) in tally.kinds().filter(|(_, kind)| !kind.response.is_empty()) {
+    for (name, kind) in metrics.kinds().filter(|(_, kind)| !kind.response.is_empty()) {
         let _ = write!(text, "#[{name}: response times in ms]\n{}", hgrm(&kind.response));
     }
     std::fs::write(path, text).map_err(|error| place("--hgrm", path, &error))
@@ -83,7 +83,7 @@ impl Log {
     pub fn add(&mut self, interval: &Interval) -> Result<(), String> {
         let start = (self.begun + self.passed).as_secs_f64();
         let length = interval.length.as_secs_f64();
-        for (name, kind) in interval.tally.kinds() {
+        for (name, kind) in interval.metrics.kinds() {
             let Some(encoded) = encode_histogram(&kind.response) else { continue };
             let max = kind.response.max() as f64 / NS_PER_MS;
             writeln!(self.out, "Tag={name},{start:.3},{length:.3},{max:.3},{encoded}")

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use cachemark_load::{Control, Interval, cpu_times, percentile_ns};
+use cachemark_load::{Interval, RunControl, cpu_times, percentile_ns};
 use cachemark_tape::Tape;
 
 use crate::drive::files::Log;
@@ -28,7 +28,7 @@ const TAKEN_BACK: &str =
 /// Watch until `ended` is dropped. The log's last interval is added then.
 pub fn watch(
     live: &Live<'_>,
-    control: &Control,
+    control: &RunControl,
     ended: &Receiver<()>,
     mut log: Option<&mut Log>,
 ) -> Result<(), String> {
@@ -73,24 +73,24 @@ fn line(
     (interval, why): (Option<&Interval>, &str),
 ) -> String {
     let mut line = format!("{name} {second} s: ");
-    let Some(Interval { tally, rate, .. }) = interval else {
+    let Some(Interval { metrics, rate, .. }) = interval else {
         line += &format!("{rate:.0} ops/s, {failed} errors, CPU {:.0} %", cpus * 100.0);
         return line + why;
     };
     line += &format!("{rate:.0} ops/s");
-    let times = responses(tally);
+    let times = responses(metrics);
     for (percent, name) in [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")] {
         if !times.is_empty() {
             line += &format!(", {name} {}", time(percentile_ns(&times, percent)));
         }
     }
-    let (hits, misses) = hits(tally);
+    let (hits, misses) = hits(metrics);
     if hits + misses > 0 {
         line += &format!(", hits {:.1} %", 100.0 * hits as f64 / (hits + misses) as f64);
     }
     line += &format!(", {failed} errors");
-    if !tally.lag.is_empty() {
-        line += &format!(", lag p99 {}", time(percentile_ns(&tally.lag, 99.0)));
+    if !metrics.send_lag.is_empty() {
+        line += &format!(", lag p99 {}", time(percentile_ns(&metrics.send_lag, 99.0)));
     }
     line + &format!(", CPU {:.0} %", cpus * 100.0)
 }

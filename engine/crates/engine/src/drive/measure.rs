@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cachemark_load::Control;
+use cachemark_load::RunControl;
 use serde::Serialize;
 
 use crate::drive::arguments::Arguments;
@@ -33,7 +33,7 @@ struct Document<'a> {
 pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
     let tape = Arc::new(tape(arguments)?);
     arguments.hgrm.as_deref().map_or(Ok(()), check_hgrm)?;
-    if arguments.hlog.is_some() && !Control::can_tell_intervals(&tape) {
+    if arguments.hlog.is_some() && !RunControl::supports_intervals(&tape) {
         return Err(
             "--hlog: an error may take back what has no reply, seconds later, so that there \
                     are no intervals of it; --hgrm has the whole window"
@@ -47,10 +47,10 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
     warm_up(&mut client, arguments, &tape)?;
     let mut log = arguments.hlog.as_deref().map(Log::begin).transpose()?;
     let window = ("measure", arguments.duration);
-    let session = play(&mut client, arguments, &tape, window, log.as_mut())?;
+    let result = play(&mut client, arguments, &tape, window, log.as_mut())?;
     log.map_or(Ok(()), Log::end)?;
     if let Some(path) = &arguments.hgrm {
-        write_hgrm(path, &session.tally)?;
+        write_hgrm(path, &result.metrics)?;
     }
     let meant = Meant {
         open_loop: tape.is_open_loop(),
@@ -59,7 +59,7 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
         length_ns: (!tape.is_open_loop() && !tape.has_thinks())
             .then_some(arguments.duration.as_nanos() as u64),
     };
-    let warnings = warnings(&session, &meant);
+    let warnings = warnings(&result, &meant);
     if arguments.json {
         print_json_document(&Document {
             server: &arguments.server,
@@ -67,18 +67,18 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
             connections: arguments.connections(),
             depth: arguments.depth,
             io: client.io().name(),
-            io_reason: arguments.way.io_reason(),
+            io_reason: arguments.connection.io_reason(),
             open_loop: tape.is_open_loop(),
             seed: tape.seed(),
             duration_ms: arguments.duration.as_millis() as u64,
             timeout_ms: arguments.timeout.as_millis() as u64,
             warnings,
-            measure: Done::new(Phase::Measure, &session),
+            measure: Done::new(Phase::Measure, &result),
         });
     } else {
-        let io = format!("{} ({})", client.io().name(), arguments.way.io_reason());
-        print!("{}", table::render(&session, tape.is_open_loop(), &io));
+        let io = format!("{} ({})", client.io().name(), arguments.connection.io_reason());
+        print!("{}", table::render(&result, tape.is_open_loop(), &io));
         warnings.iter().for_each(|warning| println!("warning: {warning}"));
     }
-    Ok(arguments.max_errors.complaint(&session.tally))
+    Ok(arguments.max_errors.complaint(&result.metrics))
 }

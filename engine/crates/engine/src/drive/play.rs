@@ -5,7 +5,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use cachemark_load::{Client, Configuration, Control, Limits, PrepareError, Session, Way};
+use cachemark_load::{
+    Client, ClientOptions, ConnectionOptions, PhaseLimits, PrepareError, RunControl, RunResult,
+};
 use cachemark_tape::Tape;
 
 use crate::drive::arguments::Arguments;
@@ -15,11 +17,14 @@ use crate::drive::{errors, live};
 use crate::options::{connection_options, cpus, tape_file};
 
 pub fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> {
-    let configuration = Configuration {
+    let configuration = ClientOptions {
         addresses: connection_options::addresses(&arguments.server)
             .map_err(|text| format!("--server {text}"))?,
-        hashing: arguments.way.hashing(),
-        way: Way { cpus: cpus(arguments)?, ..arguments.way.way()? },
+        hashing: arguments.connection.hashing(),
+        connection_options: ConnectionOptions {
+            cpus: cpus(arguments)?,
+            ..arguments.connection.options()?
+        },
         threads: arguments.threads as usize,
         connections: arguments.connections() as usize,
         depth: arguments.depth as usize,
@@ -41,8 +46,8 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
     let live = Live { name: "prefill", tape, quiet: arguments.quiet };
-    let session = watched(client, Limits::Prefill, arguments, &live, None)?;
-    errors::unstored(&session.tally).map_or(Ok(()), Err)
+    let result = watched(client, PhaseLimits::Prefill, arguments, &live, None)?;
+    errors::unstored(&result.metrics).map_or(Ok(()), Err)
 }
 
 /// What is not counted; each rate of a search has its own.
@@ -59,9 +64,12 @@ pub fn play(
     tape: &Tape,
     (name, duration): (&str, Duration),
     log: Option<&mut Log>,
-) -> Result<Session, String> {
-    let limits =
-        Limits::Play { start_in_ns: 0, ops: None, duration_ns: Some(duration.as_nanos() as u64) };
+) -> Result<RunResult, String> {
+    let limits = PhaseLimits::Play {
+        start_in_ns: 0,
+        ops: None,
+        duration_ns: Some(duration.as_nanos() as u64),
+    };
     let live = Live { name, tape, quiet: arguments.quiet };
     watched(client, limits, arguments, &live, log)
 }
@@ -69,25 +77,25 @@ pub fn play(
 /// Run a phase with a line per second on stderr.
 fn watched(
     client: &mut Client,
-    limits: Limits,
+    limits: PhaseLimits,
     arguments: &Arguments,
     live: &Live<'_>,
     log: Option<&mut Log>,
-) -> Result<Session, String> {
+) -> Result<RunResult, String> {
     let threads = arguments.threads as usize;
     // Nobody looks at a second of a window that is neither told nor logged.
     let control = match live.quiet && log.is_none() {
-        true => Control::default(),
-        false => Control::with_intervals(live.tape, threads, Duration::from_secs(1)),
+        true => RunControl::default(),
+        false => RunControl::with_intervals(live.tape, threads, Duration::from_secs(1)),
     };
     thread::scope(|scope| {
         let (ending, ended) = channel::<()>();
         let handle = control.clone();
         let watching = scope.spawn(move || live::watch(live, &handle, &ended, log));
-        let session = client.run(limits, &control);
+        let result = client.run(limits, &control);
         drop(ending);
         watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        session.map_err(|error| format!("the client failed: {error}"))
+        result.map_err(|error| format!("the client failed: {error}"))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use cachemark_load::{Session, percentile_ns};
+use cachemark_load::{RunResult, percentile_ns};
 use serde::Serialize;
 
 use crate::drive::format::time;
@@ -56,15 +56,15 @@ const STEPS_MOST: usize = 10;
 /// What an open loop at a rate came to.
 pub fn point(
     wanted: f64,
-    session: &Session,
+    result: &RunResult,
     objective: Objective,
     may_fail: impl Fn(u64, u64) -> bool,
 ) -> Point {
-    let times = responses(&session.tally);
+    let times = responses(&result.metrics);
     let at = |percent| percentile_ns(&times, percent);
-    let (ok, errors) = (session.tally.ok(), session.tally.failed());
+    let (ok, errors) = (result.metrics.ok(), result.metrics.failed());
     let objective_ns = at(objective.percent);
-    let done = done_part(ok, errors + session.tally.unsent);
+    let done = done_part(ok, errors + result.metrics.unsent);
     let misses_by = if done < LEAST_DONE {
         format!("{:.1} % of it done", 100.0 * done)
     } else if !may_fail(errors, ok + errors) {
@@ -74,10 +74,10 @@ pub fn point(
     } else {
         String::new()
     };
-    let late_ns = percentile_ns(&session.tally.late, 99.9);
+    let late_ns = percentile_ns(&result.metrics.generator_lag, 99.9);
     Point {
         wanted,
-        done: ok as f64 * 1e9 / session.elapsed_ns.max(1) as f64,
+        done: ok as f64 * 1e9 / result.elapsed_ns.max(1) as f64,
         p50_ns: at(50.0),
         p99_ns: at(99.0),
         p999_ns: at(99.9),

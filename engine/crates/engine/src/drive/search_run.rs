@@ -31,7 +31,7 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
     warm_up(&mut client, arguments, &tape)?;
     // No open loop over these connections does more than a closed one.
     let most = play(&mut client, arguments, &tape, ("closed loop", arguments.duration), None)?;
-    let most = most.tally.ok() as f64 * 1e9 / most.elapsed_ns.max(1) as f64;
+    let most = most.metrics.ok() as f64 * 1e9 / most.elapsed_ns.max(1) as f64;
     if most < 1.0 {
         return Err(format!("--server {}: nothing was answered", arguments.server));
     }
@@ -43,9 +43,9 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
         let name = format!("{rate:.0}/s");
         warm_up(&mut client, arguments, &tape)?;
         let window = (name.as_str(), arguments.duration);
-        let session = play(&mut client, arguments, &tape, window, None)?;
+        let result = play(&mut client, arguments, &tape, window, None)?;
         let allow = |failed, of| arguments.max_errors.allow(failed, of);
-        Ok(search::point(rate, &session, objective, allow))
+        Ok(search::point(rate, &result, objective, allow))
     })?;
     let best = search::best(&points);
     let text = format!("p{}<{:?}", objective.percent, objective.below);

@@ -5,7 +5,7 @@ use std::iter;
 use crate::drive::errors::by_kind;
 use crate::drive::format::time;
 use crate::drive::search::{Point, best};
-use cachemark_load::{KindTally, Session, percentile_ns};
+use cachemark_load::{KindMetrics, RunResult, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
 /// The percentiles shown, and the least sample whose two-sided 95 % interval is finite:
@@ -41,18 +41,18 @@ pub fn curve(points: &[Point], objective: &str) -> String {
 }
 
 /// The session as text, ending with a line end.
-pub fn render(session: &Session, open_loop: bool, io: &str) -> String {
-    let seconds = session.elapsed_ns as f64 / 1e9;
+pub fn render(result: &RunResult, open_loop: bool, io: &str) -> String {
+    let seconds = result.elapsed_ns as f64 / 1e9;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     // Of add, replace, append, prepend and cas: they are ok, and changed nothing.
-    let refused = session.tally.kinds().any(|(_, kind)| kind.not_stored > 0);
+    let refused = result.metrics.kinds().any(|(_, kind)| kind.not_stored > 0);
     let mut header = vec!["operation", "ok", "ops/s", "hits", "misses"];
     header.extend(refused.then_some("not stored"));
     header.extend(["errors", "response p50", "p90", "p99", "p99.9"]);
     header.extend(["max", "service p50", "p90", "p99", "p99.9", "max"]);
     table.set_header(&header);
-    for (name, kind) in session.tally.kinds() {
+    for (name, kind) in result.metrics.kinds() {
         table.add_row(row(name, kind, seconds, refused));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
@@ -62,11 +62,11 @@ pub fn render(session: &Session, open_loop: bool, io: &str) -> String {
     }
     let mut text = table.trim_fmt();
     text.push('\n');
-    text.push_str(&notes(session, open_loop, io));
+    text.push_str(&notes(result, open_loop, io));
     text
 }
 
-fn row(name: &str, kind: &KindTally, seconds: f64, refused: bool) -> Vec<String> {
+fn row(name: &str, kind: &KindMetrics, seconds: f64, refused: bool) -> Vec<String> {
     let mut row = vec![
         name.to_owned(),
         kind.ok.to_string(),
@@ -90,11 +90,11 @@ fn row(name: &str, kind: &KindTally, seconds: f64, refused: bool) -> Vec<String>
     row
 }
 
-fn notes(session: &Session, open_loop: bool, io: &str) -> String {
-    let tally = &session.tally;
+fn notes(result: &RunResult, open_loop: bool, io: &str) -> String {
+    let metrics = &result.metrics;
     let mut text = String::new();
     if open_loop {
-        let lag = |percent| time(percentile_ns(&tally.lag, percent));
+        let lag = |percent| time(percentile_ns(&metrics.send_lag, percent));
         text += &format!(
             "open loop: response from the intended start; send lag p50 {}, p99 {}, p99.9 {}\n",
             lag(50.0),
@@ -104,15 +104,15 @@ fn notes(session: &Session, open_loop: bool, io: &str) -> String {
     } else {
         text += "closed loop: response times exclude waiting to send\n";
     }
-    if tally.beyond > 0 {
-        text += &format!("{} times were above 100 s, the highest that is told\n", tally.beyond);
+    if metrics.overflow > 0 {
+        text += &format!("{} times were above 100 s, the highest that is told\n", metrics.overflow);
     }
-    if tally.reconnects > 0 {
-        text += &format!("{} reconnects\n", tally.reconnects);
+    if metrics.reconnects > 0 {
+        text += &format!("{} reconnects\n", metrics.reconnects);
     }
-    let done = tally.ok();
+    let done = metrics.ok();
     if done > 0 {
-        let cpu_us = (session.cpu_user_ns + session.cpu_system_ns) as f64 / 1e3 / done as f64;
+        let cpu_us = (result.cpu_user_ns + result.cpu_system_ns) as f64 / 1e3 / done as f64;
         text += &format!("generator: {cpu_us:.2} µs of CPU per operation, by {io}\n");
     }
     text

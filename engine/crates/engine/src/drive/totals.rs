@@ -1,11 +1,11 @@
 //! Sums over all kinds of operations of a tally.
 
-use cachemark_load::Tally;
+use cachemark_load::Metrics;
 use hdrhistogram::Histogram;
 
 /// All kinds' response times together.
-pub fn responses(tally: &Tally) -> Histogram<u64> {
-    let mut kinds = tally.kinds().map(|(_, kind)| &kind.response);
+pub fn responses(metrics: &Metrics) -> Histogram<u64> {
+    let mut kinds = metrics.kinds().map(|(_, kind)| &kind.response);
     let mut sum = kinds.next().map_or_else(empty, Clone::clone);
     kinds.for_each(|times| sum.add(times).expect("same bounds"));
     sum
@@ -16,6 +16,8 @@ fn empty() -> Histogram<u64> {
 }
 
 /// Keys that were found, and that were not.
-pub fn hits(tally: &Tally) -> (u64, u64) {
-    tally.kinds().fold((0, 0), |(hits, misses), (_, kind)| (hits + kind.hits, misses + kind.misses))
+pub fn hits(metrics: &Metrics) -> (u64, u64) {
+    metrics
+        .kinds()
+        .fold((0, 0), |(hits, misses), (_, kind)| (hits + kind.hits, misses + kind.misses))
 }

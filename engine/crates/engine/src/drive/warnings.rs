@@ -1,7 +1,7 @@
 //! What kept a run from showing the server, in words: the generator itself, its connections, its
 //! sockets.
 
-use cachemark_load::{Session, percentile_ns};
+use cachemark_load::{RunResult, percentile_ns};
 
 use crate::drive::format::time;
 use crate::drive::totals::{hits, responses};
@@ -25,13 +25,13 @@ pub struct Meant {
 }
 
 /// Warnings, a sentence each.
-pub fn warnings(session: &Session, meant: &Meant) -> Vec<String> {
+pub fn warnings(result: &RunResult, meant: &Meant) -> Vec<String> {
     let Meant { open_loop, threads, hit_ratio, length_ns } = *meant;
-    let tally = &session.tally;
-    let attempts: u64 = tally.kinds().map(|(_, kind)| kind.attempts).sum();
+    let metrics = &result.metrics;
+    let attempts: u64 = metrics.kinds().map(|(_, kind)| kind.attempts).sum();
     let mut warnings = Vec::new();
-    let busy = (session.cpu_user_ns + session.cpu_system_ns) as f64
-        / (session.elapsed_ns.max(1) * threads) as f64;
+    let busy = (result.cpu_user_ns + result.cpu_system_ns) as f64
+        / (result.elapsed_ns.max(1) * threads) as f64;
     // In an open loop a thread spins the last stretch before an operation is due: there its own
     // lateness tells.
     if !open_loop && busy > BUSY {
@@ -40,41 +40,41 @@ pub fn warnings(session: &Session, meant: &Meant) -> Vec<String> {
             busy * 100.0
         ));
     }
-    let late_ns = percentile_ns(&tally.late, 99.9);
-    let reported_ns = percentile_ns(&responses(tally), 99.9);
+    let late_ns = percentile_ns(&metrics.generator_lag, 99.9);
+    let reported_ns = percentile_ns(&responses(metrics), 99.9);
     if open_loop && late_ns > (reported_ns / 20).max(100_000) {
         warnings.push(format!(
             "the generator was late by itself, p99.9 {}: use more --threads or CPUs, or a lower rate",
             time(late_ns)
         ));
     }
-    if tally.bound > 0 {
+    if metrics.queued > 0 {
         warnings.push(format!(
             "{:.1} % of the operations were due and waited for a connection with room: use more \
              --connections or a higher --depth, if the server is what is measured",
-            100.0 * tally.bound as f64 / (attempts + tally.unsent).max(1) as f64
+            100.0 * metrics.queued as f64 / (attempts + metrics.unsent).max(1) as f64
         ));
     }
-    if tally.kinds().any(|(_, kind)| kind.wrong_values > 0) {
+    if metrics.kinds().any(|(_, kind)| kind.wrong_values > 0) {
         warnings.push(
             "wrong values: a run with other sizes may have left them under the same keys; empty the \
              server first (flush_all), or name other keys with --key-pattern"
                 .to_owned(),
         );
     }
-    if let Some(text) = hit_ratio.and_then(|ratio| other_ratio(ratio, hits(tally))) {
+    if let Some(text) = hit_ratio.and_then(|ratio| other_ratio(ratio, hits(metrics))) {
         warnings.push(text);
     }
-    if let Some(text) = length_ns.and_then(|ns| cut_short(session.elapsed_ns, ns)) {
+    if let Some(text) = length_ns.and_then(|ns| cut_short(result.elapsed_ns, ns)) {
         warnings.push(text);
     }
-    if tally.unsent > 0 {
-        warnings.push(format!("{} operations were due and never sent", tally.unsent));
+    if metrics.unsent > 0 {
+        warnings.push(format!("{} operations were due and never sent", metrics.unsent));
     }
-    if tally.blocked > 0 {
+    if metrics.blocked > 0 {
         warnings.push(format!(
             "{} writes found the socket's buffer full: the server did not read as fast as was sent",
-            tally.blocked
+            metrics.blocked
         ));
     }
     warnings

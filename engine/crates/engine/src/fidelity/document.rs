@@ -57,6 +57,6 @@ pub fn document<'a>(case: &'a Case, findings: &'a Findings) -> Document<'a> {
         open_loop: played.is_some_and(|played| played.open_loop),
         window_ns: played.map_or(0, |played| played.window_ns),
         server_gets: played.map_or(0, |played| played.truth.requests()),
-        measure: played.map(|played| Done::new(Phase::Measure, &played.session)),
+        measure: played.map(|played| Done::new(Phase::Measure, &played.result)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cachemark_load::{Address, Credentials, Hashing, Io, Way, WireName};
+use cachemark_load::{Address, ConnectionOptions, Credentials, Hashing, IoBackend, WireName};
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -24,13 +24,13 @@ impl HashingName {
 
 /// How servers are spoken to.
 #[derive(clap::Args, Debug)]
-pub struct WayArguments {
+pub struct ConnectionArguments {
     /// text, binary or meta
     #[arg(long, default_value = "text")]
     wire: WireName,
     /// How threads wait for their sockets: auto, epoll or uring
     #[arg(long, default_value = "auto")]
-    io: Io,
+    io: IoBackend,
     /// Which of several servers a key is on
     /// [default: modulo]
     #[arg(long, value_enum)]
@@ -46,7 +46,7 @@ pub struct WayArguments {
     tls: Option<String>,
 }
 
-impl WayArguments {
+impl ConnectionArguments {
     pub fn hashing(&self) -> Hashing {
         self.hashing.map_or_else(Hashing::default, HashingName::hashing)
     }
@@ -70,10 +70,16 @@ impl WayArguments {
     }
 
     /// What they come to; a file that cannot be read is named.
-    pub fn way(&self) -> Result<Way, String> {
-        let way = Way { wire: self.wire, io: self.io, replicas: self.replicas, ..Way::default() };
-        let way = with_auth(way, self.auth.as_deref()).map_err(|text| format!("--auth: {text}"))?;
-        with_tls(way, self.tls.as_deref()).map_err(|text| format!("--tls: {text}"))
+    pub fn options(&self) -> Result<ConnectionOptions, String> {
+        let connection_options = ConnectionOptions {
+            wire: self.wire,
+            io: self.io,
+            replicas: self.replicas,
+            ..ConnectionOptions::default()
+        };
+        let connection_options = with_auth(connection_options, self.auth.as_deref())
+            .map_err(|text| format!("--auth: {text}"))?;
+        with_tls(connection_options, self.tls.as_deref()).map_err(|text| format!("--tls: {text}"))
     }
 }
 
@@ -94,9 +100,10 @@ pub enum Refusal {
 pub fn of_options(
     wire: &str,
     options: &BTreeMap<String, String>,
-) -> Result<(Hashing, Way), Refusal> {
+) -> Result<(Hashing, ConnectionOptions), Refusal> {
     let wire = wire.parse().map_err(|text| Refusal::Unknown(text, "use one of them"))?;
-    let (mut hashing, mut way) = (Hashing::default(), Way { wire, ..Way::default() });
+    let (mut hashing, mut connection_options) =
+        (Hashing::default(), ConnectionOptions { wire, ..ConnectionOptions::default() });
     for (name, value) in options {
         match (name.as_str(), value.as_str()) {
             ("hashing", "default") => hashing = Hashing::Modulo,
@@ -106,15 +113,22 @@ pub fn of_options(
                 return Err(Refusal::Unknown(reason, "hashing is default or ketama"));
             }
             ("io", _) => {
-                way.io = value.parse().map_err(|text| Refusal::Unknown(text, "use one of them"))?;
+                connection_options.io =
+                    value.parse().map_err(|text| Refusal::Unknown(text, "use one of them"))?;
             }
-            ("replicas", "on" | "off") => way.replicas = value == "on",
+            ("replicas", "on" | "off") => connection_options.replicas = value == "on",
             ("replicas", _) => {
                 let reason = format!("no replicas {value:?}");
                 return Err(Refusal::Unknown(reason, "replicas is on or off"));
             }
-            ("auth", _) => way = with_auth(way, Some(value)).map_err(Refusal::Failed)?,
-            ("tls", _) => way = with_tls(way, Some(value)).map_err(Refusal::Failed)?,
+            ("auth", _) => {
+                connection_options =
+                    with_auth(connection_options, Some(value)).map_err(Refusal::Failed)?
+            }
+            ("tls", _) => {
+                connection_options =
+                    with_tls(connection_options, Some(value)).map_err(Refusal::Failed)?
+            }
             _ => {
                 let reason = format!("no option {name:?}");
                 return Err(Refusal::Unknown(
@@ -124,37 +138,46 @@ pub fn of_options(
             }
         }
     }
-    Ok((hashing, way))
+    Ok((hashing, connection_options))
 }
 
-fn with_auth(way: Way, text: Option<&str>) -> Result<Way, String> {
-    Ok(Way { auth: text.map(Credentials::read).transpose()?, ..way })
+fn with_auth(
+    connection_options: ConnectionOptions,
+    text: Option<&str>,
+) -> Result<ConnectionOptions, String> {
+    Ok(ConnectionOptions { auth: text.map(Credentials::read).transpose()?, ..connection_options })
 }
 
 #[cfg(feature = "tls")]
-fn with_tls(way: Way, text: Option<&str>) -> Result<Way, String> {
+fn with_tls(
+    connection_options: ConnectionOptions,
+    text: Option<&str>,
+) -> Result<ConnectionOptions, String> {
     use std::path::Path;
 
-    use cachemark_load::Tls;
+    use cachemark_load::TlsTrust;
     let tls = match text {
         None => None,
-        Some("unverified") => Some(Tls::unverified()?),
-        Some(file) => Some(Tls::trusting(Path::new(file))?),
+        Some("unverified") => Some(TlsTrust::unverified()?),
+        Some(file) => Some(TlsTrust::trusting(Path::new(file))?),
     };
-    Ok(Way { tls, ..way })
+    Ok(ConnectionOptions { tls, ..connection_options })
 }
 
 #[cfg(not(feature = "tls"))]
-fn with_tls(way: Way, text: Option<&str>) -> Result<Way, String> {
+fn with_tls(
+    connection_options: ConnectionOptions,
+    text: Option<&str>,
+) -> Result<ConnectionOptions, String> {
     let missing = "this build has no TLS: build it with the feature `tls`".to_owned();
-    if text.is_some() { Err(missing) } else { Ok(way) }
+    if text.is_some() { Err(missing) } else { Ok(connection_options) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn options(pairs: &[(&str, &str)]) -> Result<(Hashing, Way), String> {
+    fn options(pairs: &[(&str, &str)]) -> Result<(Hashing, ConnectionOptions), String> {
         let pairs = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
         of_options("meta", &pairs.collect()).map_err(|refusal| match refusal {
             Refusal::Unknown(text, _) | Refusal::Failed(text) => text,
@@ -163,13 +186,16 @@ mod tests {
 
     #[test]
     fn options_are_known_or_refused_by_name() {
-        let (hashing, way) = options(&[("hashing", "ketama")]).expect("known");
-        assert_eq!((way.io, way.replicas), (Io::Auto, false));
+        let (hashing, connection_options) = options(&[("hashing", "ketama")]).expect("known");
+        assert_eq!((connection_options.io, connection_options.replicas), (IoBackend::Auto, false));
         let (_, other) = options(&[("io", "uring"), ("replicas", "on")]).expect("known");
-        assert_eq!((other.io, other.replicas), (Io::Uring, true));
+        assert_eq!((other.io, other.replicas), (IoBackend::Uring, true));
         assert!(options(&[("io", "fast")]).expect_err("none").contains("fast"));
         assert!(options(&[("replicas", "2")]).expect_err("none").contains('2'));
-        assert_eq!((hashing, way.wire, way.auth), (Hashing::Ketama, WireName::Meta, None));
+        assert_eq!(
+            (hashing, connection_options.wire, connection_options.auth),
+            (Hashing::Ketama, WireName::Meta, None)
+        );
         assert!(options(&[("hashing", "random")]).expect_err("none").contains("random"));
         assert!(options(&[("colour", "red")]).expect_err("none").contains("colour"));
         assert!(options(&[("auth", "ann:/nowhere/at/all")]).expect_err("none").contains("nowhere"));

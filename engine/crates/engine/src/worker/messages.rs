@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cachemark_load::{self as load, Failure, KindTally, Session, encode_histogram};
+use cachemark_load::{self as load, Failure, KindMetrics, RunResult, encode_histogram};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -133,25 +133,25 @@ pub struct Operation {
 
 impl Done {
     /// The message that says what a phase came to.
-    pub fn new(phase: Phase, session: &Session) -> Done {
-        let tally = &session.tally;
+    pub fn new(phase: Phase, result: &RunResult) -> Done {
+        let metrics = &result.metrics;
         Done {
             phase,
-            elapsed_ns: session.elapsed_ns,
-            send_elapsed_ns: session.send_elapsed_ns,
-            operations: tally.kinds().map(|(name, kind)| (name, Operation::new(kind))).collect(),
-            lag: encode_histogram(&tally.lag),
-            late: encode_histogram(&tally.late),
-            max_in_flight: tally.max_in_flight,
-            bound: tally.bound,
-            unsent: tally.unsent,
-            reconnects: tally.reconnects,
-            cpu_user_ns: session.cpu_user_ns,
-            cpu_system_ns: session.cpu_system_ns,
-            barriers: tally.barriers,
-            beyond: tally.beyond,
-            course: Course::new(&tally.course),
-            sections: session.sections.as_ref().map(Sections::new),
+            elapsed_ns: result.elapsed_ns,
+            send_elapsed_ns: result.send_elapsed_ns,
+            operations: metrics.kinds().map(|(name, kind)| (name, Operation::new(kind))).collect(),
+            lag: encode_histogram(&metrics.send_lag),
+            late: encode_histogram(&metrics.generator_lag),
+            max_in_flight: metrics.max_in_flight,
+            bound: metrics.queued,
+            unsent: metrics.unsent,
+            reconnects: metrics.reconnects,
+            cpu_user_ns: result.cpu_user_ns,
+            cpu_system_ns: result.cpu_system_ns,
+            barriers: metrics.barriers,
+            beyond: metrics.overflow,
+            course: Course::new(&metrics.timeline),
+            sections: result.sections.as_ref().map(Sections::new),
         }
     }
 }
@@ -168,7 +168,7 @@ impl Sections {
 }
 
 impl Course {
-    fn new(course: &load::Course) -> Course {
+    fn new(course: &load::Timeline) -> Course {
         let slices = course.slices();
         Course {
             slice_ns: course.slice_ns(),
@@ -179,7 +179,7 @@ impl Course {
 }
 
 impl Operation {
-    fn new(kind: &KindTally) -> Operation {
+    fn new(kind: &KindMetrics) -> Operation {
         let counted = Failure::ALL.into_iter().zip(kind.errors);
         Operation {
             attempts: kind.attempts,

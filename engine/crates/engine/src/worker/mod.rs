@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use cachemark_load::{Client, Control, InProcess, Limits, PrepareError, Session};
+use cachemark_load::{Client, InProcess, PhaseLimits, PrepareError, RunControl, RunResult};
 use cachemark_tape::Tape;
 
 use crate::options::connection_options::Refusal;
@@ -66,7 +66,7 @@ enum Prepared {
 }
 
 impl Prepared {
-    fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
+    fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> io::Result<RunResult> {
         match self {
             Prepared::Network(client) => client.run(limits, control),
             Prepared::InProcess(callers) => Ok(callers.run(limits, control)),
@@ -137,22 +137,22 @@ impl Worker {
         let Some(client) = self.client.as_mut() else {
             return Some(failure("protocol", "run before prepare".to_owned(), true));
         };
-        let control = Control::default();
+        let control = RunControl::default();
         let requests = &self.requests;
         thread::scope(|scope| {
             let (ended, end) = channel();
             let handle = control.clone();
             let playing = scope.spawn(move || {
-                let session = client.run(limits(run), &handle);
+                let result = client.run(limits(run), &handle);
                 // The receiver is gone only when the caller is, and then nobody needs it.
                 let _ = ended.send(());
-                session
+                result
             });
             let left = attend(requests, &end, &control);
-            let session = playing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            match session {
+            let result = playing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            match result {
                 _ if left => None,
-                Ok(session) => Some(Answer::Done(Box::new(Done::new(run.phase, &session)))),
+                Ok(result) => Some(Answer::Done(Box::new(Done::new(run.phase, &result)))),
                 Err(error) => Some(failure("internal", error.to_string(), false)),
             }
         })
@@ -160,7 +160,7 @@ impl Worker {
 }
 
 /// Tell progress and heed `stop` until the run has ended; true when the caller left.
-fn attend(requests: &Receiver<Incoming>, end: &Receiver<()>, control: &Control) -> bool {
+fn attend(requests: &Receiver<Incoming>, end: &Receiver<()>, control: &RunControl) -> bool {
     let mut waited = Duration::ZERO;
     let step = Duration::from_millis(10);
     loop {
@@ -191,12 +191,12 @@ fn unsupported(reason: String, remedy: &str) -> Answer {
     Answer::Unsupported { reason, remedy: remedy.to_owned() }
 }
 
-fn limits(run: &Run) -> Limits {
+fn limits(run: &Run) -> PhaseLimits {
     if run.phase == Phase::Prefill {
-        return Limits::Prefill;
+        return PhaseLimits::Prefill;
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Limits::Play {
+    PhaseLimits::Play {
         start_in_ns: run.start_unix_ns.saturating_sub(now.as_nanos() as u64),
         ops: run.ops,
         duration_ns: run.duration_ms.map(|ms| ms * 1_000_000),

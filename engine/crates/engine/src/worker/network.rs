@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cachemark_load::{Address, Configuration, WireName};
+use cachemark_load::{Address, ClientOptions, WireName};
 use cachemark_tape::Verb;
 
 use crate::options::connection_options::{Refusal, of_options};
@@ -28,16 +28,16 @@ pub fn hello() -> Ready {
 }
 
 /// What a `prepare` asks for.
-pub fn configuration(prepare: &Prepare) -> Result<Configuration, Refusal> {
-    let (hashing, way) = of_options(&prepare.wire, &prepare.options)?;
+pub fn configuration(prepare: &Prepare) -> Result<ClientOptions, Refusal> {
+    let (hashing, connection_options) = of_options(&prepare.wire, &prepare.options)?;
     if prepare.servers.is_empty() {
         return Err(Refusal::Unknown("no server".to_owned(), "name one, or several"));
     }
     let addresses = prepare.servers.iter().map(|server| Address::parse(server));
-    Ok(Configuration {
+    Ok(ClientOptions {
         addresses: addresses.collect::<Result<_, _>>().map_err(Refusal::Failed)?,
         hashing,
-        way,
+        connection_options,
         threads: prepare.threads,
         connections: prepare.connections,
         depth: prepare.depth,

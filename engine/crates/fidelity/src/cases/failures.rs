@@ -28,7 +28,7 @@ pub fn timeouts() -> Findings {
         .exactly("other errors", 0, |played| played.gets().errors[1..].iter().sum())
         .exactly("done", 99_000, |played| played.gets().ok)
         // The last of them is due to time out when the window is over.
-        .exactly("reconnects", 999, |played| played.session.tally.reconnects)
+        .exactly("reconnects", 999, |played| played.result.metrics.reconnects)
         .responses(0, &[(98.9, MS), (99.5, 250 * MS), (100.0, 250 * MS)])
 }
 
@@ -42,7 +42,7 @@ pub fn frozen() -> Findings {
 /// must not be taken for the server's.
 pub fn frozen_without_room() -> Findings {
     frozen_over(64, 1).near("waited for a connection", Unit::Count, 20.0 * 936.0, 0.02, |played| {
-        played.session.tally.bound as f64
+        played.result.metrics.queued as f64
     })
 }
 

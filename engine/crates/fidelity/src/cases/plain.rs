@@ -53,9 +53,9 @@ pub fn exponential() -> Findings {
             (99.0, exponential_ns(0.99, MS), 0.0071),
             (99.9, exponential_ns(0.999, MS), 0.015),
         ])
-        .exactly("waited for a connection", 0, |played| played.session.tally.bound)
+        .exactly("waited for a connection", 0, |played| played.result.metrics.queued)
         .near("mean in flight", Unit::Ratio, 10.0, 0.01, |played| {
-            played.gets().busy_ns as f64 / played.session.elapsed_ns as f64
+            played.gets().busy_ns as f64 / played.result.elapsed_ns as f64
         })
 }
 
@@ -77,8 +77,8 @@ pub fn wall_clock() -> Findings {
     let played = Trial::uniform(1_000.0, 12).timeout(500 * MS).play(after(MS));
     Findings::of(played)
         .exactly("operations", 12_000, |played| played.gets().ok)
-        .exactly("unsent", 0, |played| played.session.tally.unsent)
-        .exactly("elapsed", 12_000 * MS, |played| played.session.elapsed_ns)
+        .exactly("unsent", 0, |played| played.result.metrics.unsent)
+        .exactly("elapsed", 12_000 * MS, |played| played.result.elapsed_ns)
         .responses(0, &[0.0, 50.0, 99.0, 100.0].map(|percent| (percent, MS)))
         .services(0, &[(0.0, MS), (100.0, MS)])
         .lags(1, &[(100.0, 0)])

@@ -68,7 +68,7 @@ pub fn overload() -> Findings {
             (100.0, 1111.2 * ms, 0.005),
         ])
         .near("served", Unit::PerSecond, 9_000.0, 0.005, |played| {
-            played.gets().ok as f64 / played.session.elapsed_ns as f64 * 1e9
+            played.gets().ok as f64 / played.result.elapsed_ns as f64 * 1e9
         })
         .verdict(Verdict::Overload)
 }
@@ -104,14 +104,14 @@ pub fn closed_loop() -> Findings {
     let played = Trial::closed(10).over(16, 1).play(queue(|_| 100 * US));
     Findings::of(played)
         .near("rate", Unit::PerSecond, 10_000.0, 0.001, |played| {
-            played.gets().ok as f64 / played.session.elapsed_ns as f64 * 1e9
+            played.gets().ok as f64 / played.result.elapsed_ns as f64 * 1e9
         })
         .responses(0, &[(50.0, 1600 * US), (99.9, 1600 * US)])
         .near("X · R", Unit::Ratio, 16.0, 0.002, |played| {
-            let seconds = played.session.elapsed_ns as f64;
+            let seconds = played.result.elapsed_ns as f64;
             played.gets().ok as f64 / seconds * played.gets().response.mean()
         })
-        .exactly("most in flight", 16, |played| played.session.tally.max_in_flight)
+        .exactly("most in flight", 16, |played| played.result.metrics.max_in_flight)
 }
 
 /// The interactive response time law: N callers make N / (R + Z) operations per second, and each
@@ -122,5 +122,5 @@ pub fn thinking() -> Findings {
         .responses(0, &[(0.0, MS), (50.0, MS), (100.0, MS)])
         .lags(0, &[(100.0, 1)])
         .exactly("operations", 16_000, |played| played.gets().ok)
-        .exactly("most in flight", 16, |played| played.session.tally.max_in_flight)
+        .exactly("most in flight", 16, |played| played.result.metrics.max_in_flight)
 }

@@ -42,7 +42,7 @@ pub fn sweep() -> Findings {
 fn printed(delay_ns: u64) -> (u64, u64) {
     let trial = Trial::closed(10_000).ops(10).over(1, 1).timeout(1000 * SECOND);
     let played = trial.play(after(delay_ns));
-    (percentile_ns(&played.gets().response, 50.0), played.session.tally.beyond)
+    (percentile_ns(&played.gets().response, 50.0), played.result.metrics.overflow)
 }
 
 /// 50,000 of 1 ms and 50,000 of 10 ms: p50 = 1, p99 = 10; averaged percentiles would say 5.5.

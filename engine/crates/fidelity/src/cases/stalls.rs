@@ -61,7 +61,7 @@ pub fn in_a_closed_loop() -> Findings {
     Findings::of(played)
         .responses(0, &[(50.0, C_NS), (99.0, C_NS)])
         .exactly("said to be an open loop", 0, |played| u64::from(played.open_loop))
-        .exactly("times of send lag", 0, |played| played.session.tally.lag.len())
+        .exactly("times of send lag", 0, |played| played.result.metrics.send_lag.len())
 }
 
 /// The operations that find no room wait in the client: their wait is in the response time, and it
@@ -73,9 +73,9 @@ pub fn with_little_room() -> Findings {
     let waited_least = 20 * (1000 - 64);
     Findings::of(played)
         .responses(2 * MS, &[(99.0, 90 * MS)])
-        .exactly("most in flight", 64, |played| played.session.tally.max_in_flight)
+        .exactly("most in flight", 64, |played| played.result.metrics.max_in_flight)
         .near("waited for a connection", Unit::Count, waited_least as f64, 0.01, |played| {
-            played.session.tally.bound as f64
+            played.result.metrics.queued as f64
         })
         .services(0, &[(90.0, C_NS)])
         // None of the wait is the client's own: it is ready at each intended start.
@@ -89,7 +89,7 @@ pub fn at_once() -> Findings {
     let trial = Trial::uniform(20_000.0, 10).calls(call_ns);
     let played = trial.play(stalls(2 * MS, 10 * MS, C_NS));
     Findings::of(played)
-        .exactly("waited for a connection", 0, |played| played.session.tally.bound)
+        .exactly("waited for a connection", 0, |played| played.result.metrics.queued)
         .own_lags(call_ns, &[(100.0, 20 * US)])
         .lags(call_ns, &[(100.0, 20 * US)])
 }
@@ -119,7 +119,7 @@ pub fn half_of_the_time() -> Findings {
     Findings::of(trial.play(script))
         .responses(0, &[(25.0, MS), (50.0, MS)])
         .responses(10 * MS + MS, &[(75.0, 50 * SECOND), (99.0, 98 * SECOND), (99.99, 99_980 * MS)])
-        .exactly("times above 100 s", 1, |played| played.session.tally.beyond)
+        .exactly("times above 100 s", 1, |played| played.result.metrics.overflow)
 }
 
 /// Slow operations that hold nobody up: p98.5 is 1 ms, and a histogram "corrected" for an interval
@@ -130,6 +130,6 @@ pub fn independent() -> Findings {
     Findings::of(played).responses(0, &[(95.0, MS), (98.5, MS), (99.5, 100 * MS)]).exactly(
         "waited for a connection",
         0,
-        |played| played.session.tally.bound,
+        |played| played.result.metrics.queued,
     )
 }

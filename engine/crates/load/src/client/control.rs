@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use cachemark_tape::Tape;
 
-use crate::event_loop::Shared;
+use crate::event_loop::SharedState;
 use crate::record::{Interval, Intervals};
 
 /// A handle to a run that is going on.
 #[derive(Clone, Default)]
-pub struct Control {
-    pub(crate) shared: Arc<Shared>,
+pub struct RunControl {
+    pub(crate) shared: Arc<SharedState>,
 }
 
-impl Control {
+impl RunControl {
     /// A handle that also tells what is recorded, about every so often.
-    pub fn with_intervals(tape: &Tape, threads: usize, every: Duration) -> Control {
+    pub fn with_intervals(tape: &Tape, threads: usize, every: Duration) -> RunControl {
         let intervals = Intervals::new(tape, threads, every);
-        Control { shared: Arc::new(Shared { intervals, ..Shared::default() }) }
+        RunControl { shared: Arc::new(SharedState { intervals, ..SharedState::default() }) }
     }
 
     /// Whether intervals can be told of a tape: not of one with operations without a reply.
-    pub fn can_tell_intervals(tape: &Tape) -> bool {
-        Intervals::can_tell(tape)
+    pub fn supports_intervals(tape: &Tape) -> bool {
+        Intervals::supports(tape)
     }
 
     /// Whether it tells what is recorded.

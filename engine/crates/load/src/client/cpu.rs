@@ -17,7 +17,7 @@ pub fn cpu_times() -> (u64, u64) {
 }
 
 /// The calling thread runs on that CPU alone from now on.
-pub fn stay_on(cpu: usize) -> io::Result<()> {
+pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(cpu);
     Ok(sched_setaffinity(None, &only)?)

@@ -12,33 +12,33 @@ use std::io;
 use std::sync::Arc;
 
 use cachemark_tape::Tape;
-pub use control::Control;
-pub use cpu::{cpu_times, stay_on};
+pub use control::RunControl;
+pub use cpu::{cpu_times, pin_to_cpu};
 pub use error::PrepareError;
-pub use phase::Limits;
-pub(crate) use phase::{share_of, window_of};
-pub use run_result::Session;
-use threads::{Lanes, Phase};
+pub use phase::PhaseLimits;
+pub(crate) use phase::{window_of, work_slice_of};
+pub use run_result::RunResult;
+use threads::{ClientThreads, PhaseContext};
 
-use crate::options::{Configuration, Io};
-use crate::routing::Spread;
+use crate::options::{ClientOptions, IoBackend};
+use crate::routing::KeyRouting;
 
 /// A client with its connections open.
 pub struct Client {
-    configuration: Configuration,
+    configuration: ClientOptions,
     tape: Arc<Tape>,
     /// Where there are several servers.
-    spread: Option<Arc<Spread>>,
-    lanes: Box<dyn Lanes>,
+    routing: Option<Arc<KeyRouting>>,
+    lanes: Box<dyn ClientThreads>,
 }
 
 impl Client {
     /// Open all connections.
     pub fn prepare(
-        mut configuration: Configuration,
+        mut configuration: ClientOptions,
         tape: Arc<Tape>,
     ) -> Result<Client, PrepareError> {
-        let Configuration { threads, connections, depth, segment, .. } = configuration;
+        let ClientOptions { threads, connections, depth, segment, .. } = configuration;
         let usage = |text: String| Err(PrepareError::Usage(text));
         if threads == 0 || connections == 0 || depth == 0 {
             return usage("threads, connections and depth must be at least 1".to_owned());
@@ -54,7 +54,7 @@ impl Client {
         if configuration.addresses.is_empty() {
             return usage("no server".to_owned());
         }
-        if configuration.way.replicas && configuration.addresses.len() == 1 {
+        if configuration.connection_options.replicas && configuration.addresses.len() == 1 {
             let reason = "replicas: every key is on the one server".to_owned();
             return Err(PrepareError::Unsupported(reason));
         }
@@ -62,22 +62,23 @@ impl Client {
         if let Some(reason) = supported::udp_refusal(&configuration, &tape) {
             return Err(PrepareError::Unsupported(reason));
         }
-        configuration.way.io = supported::io_backend(&configuration)?;
-        let Configuration { addresses, hashing, way, .. } = &configuration;
-        let spread = (addresses.len() > 1)
-            .then(|| Arc::new(Spread::new(&tape, addresses, *hashing, way.replicas)));
+        configuration.connection_options.io = supported::io_backend(&configuration)?;
+        let ClientOptions { addresses, hashing, connection_options, .. } = &configuration;
+        let routing = (addresses.len() > 1).then(|| {
+            Arc::new(KeyRouting::new(&tape, addresses, *hashing, connection_options.replicas))
+        });
         let lanes = threads::open(&configuration)
             .map_err(|(address, error)| PrepareError::Connect(address, error))?;
-        Ok(Client { configuration, tape, spread, lanes })
+        Ok(Client { configuration, tape, routing, lanes })
     }
 
     /// How its threads wait for their sockets.
-    pub fn io(&self) -> Io {
-        self.configuration.way.io
+    pub fn io(&self) -> IoBackend {
+        self.configuration.connection_options.io
     }
 
     /// Play one phase on all threads; blocks until it is over and drained.
-    pub fn run(&mut self, limits: Limits, control: &Control) -> io::Result<Session> {
+    pub fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> io::Result<RunResult> {
         if let Some(reason) = supported::udp_phase_refusal(limits, &self.configuration, &self.tape)
         {
             return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
@@ -87,23 +88,23 @@ impl Client {
             window.section_ns = None; // a tally that is handed over has no parts
         }
         let before = cpu_times();
-        let phase = Phase {
+        let phase = PhaseContext {
             configuration: &self.configuration,
             tape: &self.tape,
-            spread: self.spread.as_deref(),
+            routing: self.routing.as_deref(),
             limits,
             window,
             shared: &control.shared,
         };
-        let mut session = self.lanes.play(&phase)?;
+        let mut result = self.lanes.play(&phase)?;
         if let Some(intervals) = &control.shared.intervals {
-            intervals.complete(&mut session.tally);
+            intervals.complete(&mut result.metrics);
         }
         let after = cpu_times();
-        Ok(Session {
+        Ok(RunResult {
             cpu_user_ns: after.0 - before.0,
             cpu_system_ns: after.1 - before.1,
-            ..session
+            ..result
         })
     }
 }

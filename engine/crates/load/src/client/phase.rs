@@ -5,13 +5,13 @@ use std::time::Duration;
 use cachemark_tape::{Lane, Tape};
 
 use crate::io_traits::Clock;
-use crate::player::Share;
+use crate::player::WorkSlice;
 use crate::record::{SECTIONS, Window};
 use crate::transport::Monotonic;
 
 /// What one phase plays, and how long.
 #[derive(Clone, Copy, Debug)]
-pub enum Limits {
+pub enum PhaseLimits {
     Prefill,
     Play { start_in_ns: u64, ops: Option<u64>, duration_ns: Option<u64> },
 }
@@ -24,11 +24,13 @@ const START_AHEAD_THREAD_NS: u64 = 5_000_000;
 const FAR_NS: u64 = u64::MAX / 4;
 
 /// When a phase begins and ends.
-pub(crate) fn window_of(limits: Limits, timeout: Duration, threads: usize) -> Window {
+pub(crate) fn window_of(limits: PhaseLimits, timeout: Duration, threads: usize) -> Window {
     let ahead_ns = START_AHEAD_NS + START_AHEAD_THREAD_NS * threads as u64;
     let (start_in_ns, duration_ns) = match limits {
-        Limits::Prefill => (0, None),
-        Limits::Play { start_in_ns, duration_ns, .. } => (start_in_ns.max(ahead_ns), duration_ns),
+        PhaseLimits::Prefill => (0, None),
+        PhaseLimits::Play { start_in_ns, duration_ns, .. } => {
+            (start_in_ns.max(ahead_ns), duration_ns)
+        }
     };
     let start_ns = Monotonic.now_ns() + start_in_ns;
     Window {
@@ -42,18 +44,18 @@ pub(crate) fn window_of(limits: Limits, timeout: Duration, threads: usize) -> Wi
 }
 
 /// Which records thread `number` plays: one rule for threads and for whole clients.
-pub fn share_of(
-    limits: Limits,
+pub fn work_slice_of(
+    limits: PhaseLimits,
     (threads, (segment, segments)): (usize, (u64, u64)),
     number: usize,
     tape: &Tape,
-) -> Share {
+) -> WorkSlice {
     let threads = threads as u64;
     let lane = segment * threads + number as u64;
     let lanes = segments * threads;
     match limits {
-        Limits::Prefill => Share::Prefill { first: lane, stride: lanes },
-        Limits::Play { ops, .. } => Share::Lane {
+        PhaseLimits::Prefill => WorkSlice::Prefill { first: lane, stride: lanes },
+        PhaseLimits::Play { ops, .. } => WorkSlice::Lane {
             lane: Lane::new(lane, lanes, tape.op_count(), tape.group()),
             ops: ops
                 .map_or(u64::MAX, |ops| ops / threads + u64::from((number as u64) < ops % threads)),

@@ -4,11 +4,11 @@ use cachemark_tape::Tape;
 
 use crate::connection::Wire;
 use crate::player::Player;
-use crate::record::{Sections, Tally};
+use crate::record::{Metrics, Sections};
 
 /// What a phase came to.
-pub struct Session {
-    pub tally: Tally,
+pub struct RunResult {
+    pub metrics: Metrics,
     pub elapsed_ns: u64,
     pub send_elapsed_ns: u64,
     pub cpu_user_ns: u64,
@@ -17,18 +17,25 @@ pub struct Session {
     pub sections: Option<Sections>,
 }
 
-impl Session {
+impl RunResult {
     /// What several players of one tape came to together.
-    pub fn of<W: Wire>(players: &[Player<'_, W>], tape: &Tape) -> Session {
-        let mut tally = Tally::new(tape, 0);
+    pub fn of<W: Wire>(players: &[Player<'_, W>], tape: &Tape) -> RunResult {
+        let mut metrics = Metrics::new(tape, 0);
         let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);
         for player in players {
-            tally.add(player.tally());
+            metrics.add(player.metrics());
             let (elapsed, sent) = player.elapsed_ns();
             elapsed_ns = elapsed_ns.max(elapsed);
             send_elapsed_ns = send_elapsed_ns.max(sent);
         }
-        let sections = Sections::of(players.iter().map(Player::tally));
-        Session { tally, elapsed_ns, send_elapsed_ns, cpu_user_ns: 0, cpu_system_ns: 0, sections }
+        let sections = Sections::of(players.iter().map(Player::metrics));
+        RunResult {
+            metrics,
+            elapsed_ns,
+            send_elapsed_ns,
+            cpu_user_ns: 0,
+            cpu_system_ns: 0,
+            sections,
+        }
     }
 }

@@ -3,16 +3,16 @@
 use cachemark_tape::{Op, Tape, Verb};
 
 use super::error::PrepareError;
-use super::phase::Limits;
-use crate::options::{Address, Configuration, Io, Way, WireName};
+use super::phase::PhaseLimits;
+use crate::options::{Address, ClientOptions, ConnectionOptions, IoBackend, WireName};
 use crate::transport::{DATAGRAM_BYTES, HEADER_BYTES};
 
 /// A command's words and numbers, beside its keys and its value.
 const WORDS_BYTES: usize = 64;
 
 /// Whether every kind of operation on a tape can be asked for.
-pub fn check_kinds(tape: &Tape, configuration: &Configuration) -> Result<(), PrepareError> {
-    let Way { wire, replicas, .. } = configuration.way;
+pub fn check_kinds(tape: &Tape, configuration: &ClientOptions) -> Result<(), PrepareError> {
+    let ConnectionOptions { wire, replicas, .. } = configuration.connection_options;
     let several = configuration.addresses.len() > 1;
     let can = |op: &Op| match op.verb {
         Verb::Fetch if replicas => false,
@@ -35,10 +35,10 @@ pub fn check_kinds(tape: &Tape, configuration: &Configuration) -> Result<(), Pre
 }
 
 /// How the threads of a client wait that is set up so: never `Auto`.
-pub(crate) fn io_backend(configuration: &Configuration) -> Result<Io, PrepareError> {
-    let Configuration { way, addresses, .. } = configuration;
-    if way.io != Io::Uring {
-        return Ok(Io::Epoll);
+pub(crate) fn io_backend(configuration: &ClientOptions) -> Result<IoBackend, PrepareError> {
+    let ClientOptions { connection_options, addresses, .. } = configuration;
+    if connection_options.io != IoBackend::Uring {
+        return Ok(IoBackend::Epoll);
     }
     let none = |what| {
         let reason =
@@ -49,24 +49,27 @@ pub(crate) fn io_backend(configuration: &Configuration) -> Result<Io, PrepareErr
         return none("UDP");
     }
     #[cfg(feature = "tls")]
-    if way.tls.is_some() {
+    if connection_options.tls.is_some() {
         return none("TLS");
     }
-    way.io.refusal().map_or(Ok(Io::Uring), |why| Err(PrepareError::Unsupported(why)))
+    connection_options
+        .io
+        .refusal()
+        .map_or(Ok(IoBackend::Uring), |why| Err(PrepareError::Unsupported(why)))
 }
 
 /// Why a client cannot play a tape over datagrams, if it cannot: a request is one of them, and is
 /// answered.
-pub fn udp_refusal(configuration: &Configuration, tape: &Tape) -> Option<String> {
-    let Configuration { addresses, way, depth, .. } = configuration;
+pub fn udp_refusal(configuration: &ClientOptions, tape: &Tape) -> Option<String> {
+    let ClientOptions { addresses, connection_options, depth, .. } = configuration;
     let datagrams = addresses.iter().filter(|one| matches!(one, Address::Udp(_))).count();
     let mut ops = (0..tape.op_count()).map(|j| tape.op(j));
     let why = match datagrams {
         0 => return None,
         _ if datagrams < addresses.len() => "UDP is for all servers or for none",
         _ if *depth > 1 => "UDP has one request under way on each connection: use depth 1",
-        _ if way.wire != WireName::Text => "UDP is spoken in text",
-        _ if is_encrypted(way) => "there is no TLS over UDP",
+        _ if connection_options.wire != WireName::Text => "UDP is spoken in text",
+        _ if is_encrypted(connection_options) => "there is no TLS over UDP",
         _ if ops.any(|op| op.noreply || !fits(&op, tape)) => {
             "a request over UDP is of one key, a datagram of 1400 bytes at most, and has a reply"
         }
@@ -77,11 +80,11 @@ pub fn udp_refusal(configuration: &Configuration, tape: &Tape) -> Option<String>
 
 /// The same of a phase: only the keys that are stored first are not on the tape's list.
 pub fn udp_phase_refusal(
-    limits: Limits,
-    configuration: &Configuration,
+    limits: PhaseLimits,
+    configuration: &ClientOptions,
     tape: &Tape,
 ) -> Option<String> {
-    let Limits::Prefill = limits else { return None };
+    let PhaseLimits::Prefill = limits else { return None };
     let Address::Udp(_) = configuration.addresses[0] else { return None };
     let bytes = |k: u32| tape.key(k).len() + tape.value_length(k) as usize;
     let longest = (0..tape.prefill_count()).map(bytes).max()?;
@@ -93,12 +96,12 @@ pub fn udp_phase_refusal(
 }
 
 #[cfg(feature = "tls")]
-fn is_encrypted(way: &Way) -> bool {
-    way.tls.is_some()
+fn is_encrypted(connection_options: &ConnectionOptions) -> bool {
+    connection_options.tls.is_some()
 }
 
 #[cfg(not(feature = "tls"))]
-fn is_encrypted(_: &Way) -> bool {
+fn is_encrypted(_: &ConnectionOptions) -> bool {
     false
 }
 

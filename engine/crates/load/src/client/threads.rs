@@ -8,99 +8,104 @@ use std::time::Duration;
 
 use cachemark_tape::Tape;
 
-use super::cpu::stay_on;
-use super::phase::{Limits, share_of};
-use super::run_result::Session;
+use super::cpu::pin_to_cpu;
+use super::phase::{PhaseLimits, work_slice_of};
+use super::run_result::RunResult;
 use crate::connection::{Binary, Meta, Text, Wire};
-use crate::event_loop::{EventLoop, Links, Shared};
+use crate::event_loop::{EventLoop, SharedState, ThreadConnections};
 use crate::io_traits::Network;
-use crate::options::{Address, Configuration, Io, Way, WireName};
+use crate::options::{Address, ClientOptions, ConnectionOptions, IoBackend, WireName};
 use crate::player::Player;
 use crate::record::Window;
-use crate::routing::Spread;
+use crate::routing::KeyRouting;
 #[cfg(feature = "tls")]
 use crate::transport::TlsStream;
-use crate::transport::{Monotonic, Ring, Sockets, Stream, UdpStream, wait_until};
+use crate::transport::{EpollSockets, Monotonic, Ring, Stream, UdpStream, wait_until};
 
 /// One phase of a client.
-pub struct Phase<'run> {
-    pub configuration: &'run Configuration,
+pub struct PhaseContext<'run> {
+    pub configuration: &'run ClientOptions,
     pub tape: &'run Tape,
-    pub spread: Option<&'run Spread>,
-    pub limits: Limits,
+    pub routing: Option<&'run KeyRouting>,
+    pub limits: PhaseLimits,
     pub window: Window,
-    pub shared: &'run Shared,
+    pub shared: &'run SharedState,
 }
 
 /// Threads that play; they keep their connections from phase to phase.
-pub trait Lanes: Send {
-    fn play(&mut self, phase: &Phase<'_>) -> io::Result<Session>;
+pub trait ClientThreads: Send {
+    fn play(&mut self, phase: &PhaseContext<'_>) -> io::Result<RunResult>;
 }
 
 /// Open all connections. An error comes with the address that could not be had.
-pub fn open(configuration: &Configuration) -> Result<Box<dyn Lanes>, (Address, io::Error)> {
+pub fn open(configuration: &ClientOptions) -> Result<Box<dyn ClientThreads>, (Address, io::Error)> {
     #[cfg(feature = "tls")]
-    if configuration.way.tls.is_some() {
-        return over(configuration, Sockets::<TlsStream>::connect);
+    if configuration.connection_options.tls.is_some() {
+        return over(configuration, EpollSockets::<TlsStream>::connect);
     }
-    match configuration.way.io {
-        Io::Uring => over(configuration, Ring::connect),
-        Io::Auto | Io::Epoll => match configuration.addresses[0] {
-            Address::Udp(_) => over(configuration, Sockets::<UdpStream>::connect),
-            Address::Tcp(_) | Address::Unix(_) => over(configuration, Sockets::<Stream>::connect),
+    match configuration.connection_options.io {
+        IoBackend::Uring => over(configuration, Ring::connect),
+        IoBackend::Auto | IoBackend::Epoll => match configuration.addresses[0] {
+            Address::Udp(_) => over(configuration, EpollSockets::<UdpStream>::connect),
+            Address::Tcp(_) | Address::Unix(_) => {
+                over(configuration, EpollSockets::<Stream>::connect)
+            }
         },
     }
 }
 
 /// How a thread's connections are opened: to which servers, how, so many sets of them, waiting at most
 /// so long for each.
-type Connect<N> = fn(&[Address], &Way, usize, Duration) -> Result<N, (Address, io::Error)>;
+type Connect<N> =
+    fn(&[Address], &ConnectionOptions, usize, Duration) -> Result<N, (Address, io::Error)>;
 
 fn over<N: Network + Send + 'static>(
-    configuration: &Configuration,
+    configuration: &ClientOptions,
     connect: Connect<N>,
-) -> Result<Box<dyn Lanes>, (Address, io::Error)> {
-    let Configuration { addresses, way, threads, connections, timeout, .. } = configuration;
+) -> Result<Box<dyn ClientThreads>, (Address, io::Error)> {
+    let ClientOptions { addresses, connection_options, threads, connections, timeout, .. } =
+        configuration;
     let sets = connections / threads;
-    let open = |_| connect(addresses, way, sets, *timeout).map(Links::new);
-    let links = (0..*threads).map(open).collect::<Result<Vec<_>, _>>()?;
-    Ok(match way.wire {
-        WireName::Text => Box::new(Threads { links, wire: PhantomData::<Text> }),
-        WireName::Binary => Box::new(Threads { links, wire: PhantomData::<Binary> }),
-        WireName::Meta => Box::new(Threads { links, wire: PhantomData::<Meta> }),
+    let open =
+        |_| connect(addresses, connection_options, sets, *timeout).map(ThreadConnections::new);
+    let connections = (0..*threads).map(open).collect::<Result<Vec<_>, _>>()?;
+    Ok(match connection_options.wire {
+        WireName::Text => Box::new(TypedThreads { connections, wire: PhantomData::<Text> }),
+        WireName::Binary => Box::new(TypedThreads { connections, wire: PhantomData::<Binary> }),
+        WireName::Meta => Box::new(TypedThreads { connections, wire: PhantomData::<Meta> }),
     })
 }
 
-struct Threads<W, N> {
-    links: Vec<Links<N>>,
+struct TypedThreads<W, N> {
+    connections: Vec<ThreadConnections<N>>,
     wire: PhantomData<W>,
 }
 
-impl<W: Wire, N: Network + Send> Lanes for Threads<W, N> {
-    fn play(&mut self, phase: &Phase<'_>) -> io::Result<Session> {
-        let Phase { configuration, tape, spread, limits, window, shared } = *phase;
+impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
+    fn play(&mut self, phase: &PhaseContext<'_>) -> io::Result<RunResult> {
+        let PhaseContext { configuration, tape, routing, limits, window, shared } = *phase;
         // Everything outstanding at the window's end is answered or timed out by then.
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
         let players = thread::scope(|scope| {
             let threads: Vec<_> = self
-                .links
+                .connections
                 .iter_mut()
                 .enumerate()
-                .map(|(number, links)| {
-                    let Configuration { threads, segment, .. } = *configuration;
-                    let share = share_of(limits, (threads, segment), number, tape);
-                    let cpu = configuration.way.cpus.get(number).copied();
+                .map(|(number, connections)| {
+                    let ClientOptions { threads, segment, .. } = *configuration;
+                    let work_slice = work_slice_of(limits, (threads, segment), number, tape);
+                    let cpu = configuration.connection_options.cpus.get(number).copied();
                     scope.spawn(move || {
-                        cpu.map_or(Ok(()), stay_on)?;
+                        cpu.map_or(Ok(()), pin_to_cpu)?;
                         let count = configuration.connections / configuration.threads;
                         let player =
-                            Player::<W>::new(tape, share, window, count, configuration.depth);
-                        let player = match spread {
-                            Some(spread) => player.over(spread),
+                            Player::<W>::new(tape, work_slice, window, count, configuration.depth);
+                        let player = match routing {
+                            Some(routing) => player.with_routing(routing),
                             None => player,
                         };
                         wait_until(window.start_ns);
-                        EventLoop::new(player, Monotonic, links, shared, drain_end_ns).run()
+                        EventLoop::new(player, Monotonic, connections, shared, drain_end_ns).run()
                     })
                 })
                 .collect();
@@ -109,6 +114,6 @@ impl<W: Wire, N: Network + Send> Lanes for Threads<W, N> {
             };
             threads.into_iter().map(join).collect::<io::Result<Vec<_>>>()
         })?;
-        Ok(Session::of(&players, tape))
+        Ok(RunResult::of(&players, tape))
     }
 }

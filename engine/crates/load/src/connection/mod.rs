@@ -10,14 +10,14 @@ use std::marker::PhantomData;
 use cachemark_protocol::reply_errors::Violation;
 use cachemark_protocol::sink::Sink;
 
-pub(crate) use outgoing::Batch;
-use outgoing::Outgoing;
-use wire::By;
+use outgoing::OutputBuffer;
+pub(crate) use outgoing::WriteBatch;
+use wire::ReplyTo;
 pub use wire::{Binary, Meta, Text, Wire};
 
 use crate::operation::{Failure, Pending};
-use crate::record::Ledger;
-use crate::routing::Book;
+use crate::record::Recorder;
+use crate::routing::TapeView;
 
 /// The state of one connection.
 pub struct Connection<'tape, W> {
@@ -27,12 +27,12 @@ pub struct Connection<'tape, W> {
     quiet: Vec<Pending>,
     /// How many of `waiting`, counted from the back, are not stamped as sent yet.
     unstamped: usize,
-    out: Outgoing<'tape>,
+    out: OutputBuffer<'tape>,
     /// The beginning of a reply that is not whole: so many bytes of the buffer.
     unread: Vec<u8>,
     filled: usize,
     /// Operations without a reply were written since the last command that had one.
-    unanswered: bool,
+    barrier_needed: bool,
     /// Commands are numbered as they are written.
     next_tag: u32,
     wire: PhantomData<W>,
@@ -48,10 +48,10 @@ impl<'tape, W: Wire> Connection<'tape, W> {
             waiting: VecDeque::with_capacity(depth + 1),
             quiet: Vec::with_capacity(depth),
             unstamped: 0,
-            out: Outgoing::new(READ_BYTES),
+            out: OutputBuffer::new(READ_BYTES),
             unread: vec![0; READ_BYTES],
             filled: 0,
-            unanswered: false,
+            barrier_needed: false,
             next_tag: 0,
             wire: PhantomData,
         }
@@ -64,15 +64,15 @@ impl<'tape, W: Wire> Connection<'tape, W> {
     }
 
     /// Whether a barrier is owed before the window may end.
-    pub fn owes_barrier(&self) -> bool {
-        self.unanswered && self.waiting.is_empty() && self.quiet.is_empty()
+    pub fn needs_barrier(&self) -> bool {
+        self.barrier_needed && self.waiting.is_empty() && self.quiet.is_empty()
     }
 
     /// Append an operation's bytes. They count as sent when `stamp` is called.
     #[inline]
-    pub fn send(&mut self, mut pending: Pending, book: Book<'tape>) {
-        self.number(&mut pending);
-        W::write(&mut self.out, &pending, book);
+    pub fn send(&mut self, mut pending: Pending, view: TapeView<'tape>) {
+        self.assign_tag(&mut pending);
+        W::write(&mut self.out, &pending, view);
         if pending.op.noreply {
             self.quiet.push(pending);
         } else {
@@ -84,16 +84,16 @@ impl<'tape, W: Wire> Connection<'tape, W> {
     /// Append the command that ends operations without a reply.
     pub fn send_barrier(&mut self) {
         let mut pending = Pending::barrier();
-        self.number(&mut pending);
+        self.assign_tag(&mut pending);
         W::write_barrier(self.out.bytes(), pending.tag);
         self.waiting.push_back(pending);
         self.unstamped += 1;
-        self.unanswered = false;
+        self.barrier_needed = false;
     }
 
     /// An operation has a command for each key, and one that ends them, at most.
     #[inline]
-    fn number(&mut self, pending: &mut Pending) {
+    fn assign_tag(&mut self, pending: &mut Pending) {
         pending.tag = self.next_tag;
         self.next_tag = self.next_tag.wrapping_add(u32::from(pending.op.run) + 1);
     }
@@ -101,25 +101,25 @@ impl<'tape, W: Wire> Connection<'tape, W> {
     /// Note the instant at which the bytes that were appended go out: just before the write.
     /// One stamp for a batch is right, as the batch leaves in one system call.
     #[inline]
-    pub fn stamp(&mut self, now_ns: u64, ledger: &mut Ledger) {
+    pub fn mark_sent(&mut self, now_ns: u64, recorder: &mut Recorder) {
         let first = self.waiting.len() - self.unstamped;
         for pending in self.waiting.range_mut(first..) {
-            ledger.sent(pending, now_ns);
+            recorder.sent(pending, now_ns);
         }
         self.unstamped = 0;
         for pending in self.quiet.iter_mut().filter(|pending| pending.sent_ns == 0) {
-            ledger.sent(pending, now_ns);
+            recorder.sent(pending, now_ns);
         }
     }
 
     /// The bytes to write.
     #[inline]
-    pub fn outgoing(&self) -> Batch<'_> {
+    pub fn output(&self) -> WriteBatch<'_> {
         self.out.batch()
     }
 
     #[inline]
-    pub fn has_outgoing(&self) -> bool {
+    pub fn has_output(&self) -> bool {
         !self.out.is_empty()
     }
 
@@ -135,22 +135,22 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         &mut self,
         bytes: usize,
         now_ns: u64,
-        book: Book<'_>,
-        ledger: &mut Ledger,
+        view: TapeView<'_>,
+        recorder: &mut Recorder,
     ) -> usize {
         self.out.wrote(bytes);
-        if self.has_outgoing() || self.quiet.is_empty() {
+        if self.has_output() || self.quiet.is_empty() {
             return 0;
         }
-        self.unanswered = true;
-        let ended = self.quiet.drain(..).filter(|pending| ledger.answered(pending, now_ns, book));
+        self.barrier_needed = true;
+        let ended = self.quiet.drain(..).filter(|pending| recorder.answered(pending, now_ns, view));
         ended.count()
     }
 
     /// Where to read to: behind what is there of a reply, else to `shared`, so that connections do
     /// not take turns in the caches.
     #[inline]
-    pub fn incoming<'a>(&'a mut self, shared: &'a mut [u8]) -> &'a mut [u8] {
+    pub fn read_buffer<'a>(&'a mut self, shared: &'a mut [u8]) -> &'a mut [u8] {
         if self.filled == 0 {
             return shared;
         }
@@ -170,11 +170,11 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         shared: &[u8],
         bytes: usize,
         now_ns: u64,
-        book: Book<'tape>,
-        ledger: &mut Ledger,
+        view: TapeView<'tape>,
+        recorder: &mut Recorder,
     ) -> (usize, Result<(), Violation>) {
         if self.filled == 0 {
-            let (used, ended, read) = self.digest(&shared[..bytes], now_ns, book, ledger);
+            let (used, ended, read) = self.parse_replies(&shared[..bytes], now_ns, view, recorder);
             let rest = &shared[used..bytes];
             self.unread[..rest.len()].copy_from_slice(rest);
             self.filled = rest.len();
@@ -182,7 +182,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         }
         let filled = self.filled + bytes;
         let mut unread = std::mem::take(&mut self.unread);
-        let (used, ended, read) = self.digest(&unread[..filled], now_ns, book, ledger);
+        let (used, ended, read) = self.parse_replies(&unread[..filled], now_ns, view, recorder);
         unread.copy_within(used..filled, 0);
         self.unread = unread;
         self.filled = filled - used;
@@ -191,12 +191,12 @@ impl<'tape, W: Wire> Connection<'tape, W> {
 
     /// Complete what is answered: how many bytes that took, and how many operations it was.
     #[inline]
-    fn digest(
+    fn parse_replies(
         &mut self,
         bytes: &[u8],
         now_ns: u64,
-        book: Book<'tape>,
-        ledger: &mut Ledger,
+        view: TapeView<'tape>,
+        recorder: &mut Recorder,
     ) -> (usize, usize, Result<(), Violation>) {
         let (mut begin, mut ended) = (0, 0);
         let read = loop {
@@ -204,20 +204,22 @@ impl<'tape, W: Wire> Connection<'tape, W> {
                 break Ok(());
             }
             let front = self.waiting.front_mut();
-            let taken = match W::take(&bytes[begin..], front, book) {
-                Ok(Some(taken)) => taken,
+            let parsed = match W::parse_reply(&bytes[begin..], front, view) {
+                Ok(Some(parsed)) => parsed,
                 Ok(None) => break Ok(()),
                 Err(violation) => break Err(violation),
             };
-            begin += taken.bytes;
-            match taken.by {
-                By::Front { whole: false } => {}
-                By::Front { whole: true } => match self.answered(now_ns, book, ledger) {
+            begin += parsed.bytes;
+            match parsed.reply_to {
+                ReplyTo::Oldest { whole: false } => {}
+                ReplyTo::Oldest { whole: true } => match self.answered(now_ns, view, recorder) {
                     Ok(ends) => ended += usize::from(ends),
                     Err(violation) => break Err(violation),
                 },
-                By::Quiet(None) => {}
-                By::Quiet(Some((verb, failure))) => ledger.tally.retract(verb, failure),
+                ReplyTo::Quiet(None) => {}
+                ReplyTo::Quiet(Some((verb, failure))) => {
+                    recorder.metrics.retract_noreply(verb, failure)
+                }
             }
         };
         (begin, ended, read)
@@ -228,28 +230,28 @@ impl<'tape, W: Wire> Connection<'tape, W> {
     fn answered(
         &mut self,
         now_ns: u64,
-        book: Book<'tape>,
-        ledger: &mut Ledger,
+        view: TapeView<'tape>,
+        recorder: &mut Recorder,
     ) -> Result<bool, Violation> {
         let done = self.waiting.pop_front().expect("what was answered");
-        if W::NAMELESS_ERRORS && self.unanswered && done.failure.is_some() {
+        if W::ERRORS_ARE_ANONYMOUS && self.barrier_needed && done.failure.is_some() {
             self.waiting.push_front(done);
             return Err(Violation);
         }
-        if done.has_to_swap() {
-            self.swap(done, book);
+        if done.needs_second_command() {
+            self.send_second_command(done, view);
             return Ok(false);
         }
-        Ok(ledger.answered(&done, now_ns, book))
+        Ok(recorder.answered(&done, now_ns, view))
     }
 
     /// The second command of a cas or fetch, behind whatever was sent since its first.
-    fn swap(&mut self, mut pending: Pending, book: Book<'tape>) {
-        pending.swapping = true;
-        self.number(&mut pending);
+    fn send_second_command(&mut self, mut pending: Pending, view: TapeView<'tape>) {
+        pending.in_second_command = true;
+        self.assign_tag(&mut pending);
         match pending.token {
-            Some(token) => W::write_swap(&mut self.out, &pending, token, book),
-            None => W::write(&mut self.out, &pending, book),
+            Some(token) => W::write_cas_store(&mut self.out, &pending, token, view),
+            None => W::write(&mut self.out, &pending, view),
         }
         self.waiting.push_back(pending);
         if self.unstamped > 0 {
@@ -273,22 +275,22 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         first: Failure,
         before_ns: u64,
         now_ns: u64,
-        book: Book<'_>,
-        ledger: &mut Ledger,
+        view: TapeView<'_>,
+        recorder: &mut Recorder,
     ) -> usize {
         let mut ended = 0;
         for mut pending in self.waiting.drain(..).chain(self.quiet.drain(..)) {
             if pending.sent_ns == 0 && !pending.barrier {
-                ledger.sent(&mut pending, now_ns);
+                recorder.sent(&mut pending, now_ns);
             }
             let late = pending.sent_ns <= before_ns;
             let failure = if late { first } else { Failure::Connection };
-            ended += usize::from(ledger.failed(pending, failure, now_ns, book));
+            ended += usize::from(recorder.failed(pending, failure, now_ns, view));
         }
         self.unstamped = 0;
         self.out.clear();
         self.filled = 0;
-        self.unanswered = false;
+        self.barrier_needed = false;
         ended
     }
 }

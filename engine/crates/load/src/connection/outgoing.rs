@@ -14,7 +14,7 @@ const SHARED_BYTES: usize = 8192;
 const PIECES: usize = 32;
 
 /// Bytes on their way to a socket, in order.
-pub struct Outgoing<'tape> {
+pub struct OutputBuffer<'tape> {
     bytes: Vec<u8>,
     /// Values that lie between them, each behind so many of `bytes`.
     values: VecDeque<(usize, &'tape [u8])>,
@@ -25,34 +25,34 @@ pub struct Outgoing<'tape> {
 
 /// The next bytes to write, in one system call. It goes no further than to that.
 #[allow(clippy::large_enum_variant)]
-pub enum Batch<'a> {
+pub enum WriteBatch<'a> {
     Bytes(&'a [u8]),
-    Pieces(Pieces<'a>),
+    IoSlices(IoSlices<'a>),
 }
 
 /// Pieces of memory that follow each other.
-pub struct Pieces<'a> {
-    pieces: [IoSlice<'a>; PIECES],
+pub struct IoSlices<'a> {
+    slices: [IoSlice<'a>; PIECES],
     count: usize,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> IoSlices<'a> {
     pub fn as_slices(&self) -> &[IoSlice<'a>] {
-        &self.pieces[..self.count]
+        &self.slices[..self.count]
     }
 
     fn push(&mut self, piece: &'a [u8]) {
         if !piece.is_empty() && self.count < PIECES {
-            self.pieces[self.count] = IoSlice::new(piece);
+            self.slices[self.count] = IoSlice::new(piece);
             self.count += 1;
         }
     }
 }
 
-impl<'tape> Outgoing<'tape> {
+impl<'tape> OutputBuffer<'tape> {
     /// Nothing, and room for so many bytes of commands.
-    pub fn new(capacity: usize) -> Outgoing<'tape> {
-        Outgoing {
+    pub fn new(capacity: usize) -> OutputBuffer<'tape> {
+        OutputBuffer {
             bytes: Vec::with_capacity(capacity),
             values: VecDeque::new(),
             written: 0,
@@ -67,23 +67,23 @@ impl<'tape> Outgoing<'tape> {
 
     /// What is not written yet, or the first of it.
     #[inline]
-    pub fn batch(&self) -> Batch<'_> {
+    pub fn batch(&self) -> WriteBatch<'_> {
         if self.values.is_empty() {
-            return Batch::Bytes(&self.bytes[self.written..]);
+            return WriteBatch::Bytes(&self.bytes[self.written..]);
         }
-        Batch::Pieces(self.pieces())
+        WriteBatch::IoSlices(self.slices())
     }
 
-    fn pieces(&self) -> Pieces<'_> {
-        let mut pieces = Pieces { pieces: [IoSlice::new(&[]); PIECES], count: 0 };
+    fn slices(&self) -> IoSlices<'_> {
+        let mut slices = IoSlices { slices: [IoSlice::new(&[]); PIECES], count: 0 };
         let (mut at, mut skip) = (self.written, self.value_written);
         for (behind, value) in &self.values {
-            pieces.push(&self.bytes[at..*behind]);
-            pieces.push(&value[skip..]);
+            slices.push(&self.bytes[at..*behind]);
+            slices.push(&value[skip..]);
             (at, skip) = (*behind, 0);
         }
-        pieces.push(&self.bytes[at..]);
-        pieces
+        slices.push(&self.bytes[at..]);
+        slices
     }
 
     /// So many bytes were written.
@@ -117,7 +117,7 @@ impl<'tape> Outgoing<'tape> {
     }
 }
 
-impl<'tape> Sink<'tape> for Outgoing<'tape> {
+impl<'tape> Sink<'tape> for OutputBuffer<'tape> {
     #[inline]
     fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -138,14 +138,14 @@ mod tests {
     use super::*;
 
     /// Everything, written so many bytes at a time.
-    fn drained(outgoing: &mut Outgoing<'_>, step: usize) -> Vec<u8> {
+    fn drained(outgoing: &mut OutputBuffer<'_>, step: usize) -> Vec<u8> {
         let mut all = Vec::new();
         while !outgoing.is_empty() {
             let before = all.len();
             match outgoing.batch() {
-                Batch::Bytes(bytes) => all.extend(bytes.iter().take(step)),
-                Batch::Pieces(pieces) => {
-                    let bytes = pieces.as_slices().iter().flat_map(|piece| piece.iter());
+                WriteBatch::Bytes(bytes) => all.extend(bytes.iter().take(step)),
+                WriteBatch::IoSlices(slices) => {
+                    let bytes = slices.as_slices().iter().flat_map(|piece| piece.iter());
                     all.extend(bytes.take(step));
                 }
             }
@@ -160,7 +160,7 @@ mod tests {
         let large: Vec<u8> = (0..2 * SHARED_BYTES).map(|n| n as u8).collect();
         let values = [&large[..], &large[..10], &large[3..SHARED_BYTES + 3], b"", &large[..7]];
         for step in [7, 1000, SHARED_BYTES, usize::MAX] {
-            let mut outgoing = Outgoing::new(16);
+            let mut outgoing = OutputBuffer::new(16);
             let mut expected = Vec::new();
             for (number, value) in values.iter().cycle().take(40).enumerate() {
                 let head = format!("set {number}\r\n");
@@ -176,17 +176,17 @@ mod tests {
     #[test]
     fn a_large_value_is_not_copied() {
         let large = vec![7; SHARED_BYTES];
-        let mut outgoing = Outgoing::new(16);
+        let mut outgoing = OutputBuffer::new(16);
         outgoing.bytes().push(b'a');
         outgoing.value(&large);
-        let Batch::Pieces(pieces) = outgoing.batch() else { panic!("one piece") };
-        assert_eq!(pieces.as_slices()[1].as_ptr(), large.as_ptr());
+        let WriteBatch::IoSlices(slices) = outgoing.batch() else { panic!("one piece") };
+        assert_eq!(slices.as_slices()[1].as_ptr(), large.as_ptr());
     }
 
     #[test]
     fn what_is_cleared_is_not_written() {
         let large = vec![7; SHARED_BYTES];
-        let mut outgoing = Outgoing::new(16);
+        let mut outgoing = OutputBuffer::new(16);
         outgoing.value(&large);
         outgoing.wrote(5);
         outgoing.clear();

@@ -4,7 +4,7 @@ use cachemark_planted::{Bug, planted};
 use cachemark_protocol::reply_errors::ErrorKind;
 
 use crate::operation::{Failure, Pending};
-use crate::routing::Book;
+use crate::routing::TapeView;
 
 pub(crate) fn failure_of(kind: ErrorKind) -> Failure {
     match kind {
@@ -15,44 +15,50 @@ pub(crate) fn failure_of(kind: ErrorKind) -> Failure {
 
 /// A value that comes with its key: that must be the next one of the run that was found.
 #[inline]
-pub(crate) fn take_named(
+pub(crate) fn verify_keyed_value(
     pending: &mut Pending,
     key: &[u8],
     flags: u32,
     data: &[u8],
-    book: Book<'_>,
+    view: TapeView<'_>,
 ) {
     let op = pending.op;
     if !op.verb.has_run() {
-        pending.wrong |= pending.passed > 0 || book.key(op.key) != key;
+        pending.wrong |= pending.keys_answered > 0 || view.key(op.key) != key;
         if !pending.wrong {
-            pending.passed = 1;
-            take_value(pending, op.key, flags, data, book);
+            pending.keys_answered = 1;
+            verify_value(pending, op.key, flags, data, view);
         }
         return;
     }
-    let found = (pending.passed..op.run).find(|at| book.key(book.key_at(&op, *at)) == key);
+    let found = (pending.keys_answered..op.run).find(|at| view.key(view.key_at(&op, *at)) == key);
     let Some(at) = found else {
         pending.wrong = true;
         return;
     };
-    pending.passed = at + 1;
-    take_value(pending, book.key_at(&op, at), flags, data, book);
+    pending.keys_answered = at + 1;
+    verify_value(pending, view.key_at(&op, at), flags, data, view);
 }
 
 /// A value of a key: it must be the tape's, byte by byte.
 #[inline]
-pub(crate) fn take_value(pending: &mut Pending, k: u32, flags: u32, data: &[u8], book: Book<'_>) {
-    pending.figures.hits += 1;
-    pending.figures.value_bytes += data.len() as u64;
-    if book.verifies() && !planted(Bug::UnverifiedValues) {
-        let holds = book.holds_length(data.len() as u64);
-        let right = holds && flags == 0 && book.value(k, data.len() as u32) == data;
+pub(crate) fn verify_value(
+    pending: &mut Pending,
+    k: u32,
+    flags: u32,
+    data: &[u8],
+    view: TapeView<'_>,
+) {
+    pending.counts.hits += 1;
+    pending.counts.value_bytes += data.len() as u64;
+    if view.verifies() && !planted(Bug::UnverifiedValues) {
+        let holds = view.holds_length(data.len() as u64);
+        let right = holds && flags == 0 && view.value(k, data.len() as u32) == data;
         pending.wrong |= !right;
     }
 }
 
 /// What a cas has read, to be named when it writes.
-pub(crate) fn take_token(pending: &mut Pending, token: u64) {
+pub(crate) fn keep_cas_token(pending: &mut Pending, token: u64) {
     pending.token = Some(token);
 }

@@ -3,47 +3,47 @@
 use crate::io_traits::Network;
 
 /// A lost connection is opened again at once; where that fails after this, twice … as long.
-const RECONNECT_FIRST_NS: u64 = 10_000_000;
-pub(crate) const RECONNECT_LONGEST_NS: u64 = 500_000_000;
+const RECONNECT_MIN_NS: u64 = 10_000_000;
+pub(crate) const RECONNECT_MAX_NS: u64 = 500_000_000;
 
 #[derive(Clone, Copy)]
-pub(crate) enum Link {
+pub(crate) enum ConnectionState {
     Open,
     Connecting,
     /// To be opened again at this instant, then after that long.
     Closed {
-        again_ns: u64,
-        wait_ns: u64,
+        retry_at_ns: u64,
+        delay_ns: u64,
     },
 }
 
 /// The connections of one thread and the state that each is in; they outlive a run.
-pub struct Links<N> {
+pub struct ThreadConnections<N> {
     pub(crate) network: N,
-    pub(crate) links: Vec<Link>,
+    pub(crate) states: Vec<ConnectionState>,
     pub(crate) blocked: Vec<bool>,
     /// How long to wait should a connection be lost that has had no reply yet; 0 for one that has.
-    pub(crate) fruitless_ns: Vec<u64>,
+    pub(crate) reconnect_delay_ns: Vec<u64>,
 }
 
-impl<N: Network> Links<N> {
+impl<N: Network> ThreadConnections<N> {
     /// Over connections that are all open.
-    pub fn new(network: N) -> Links<N> {
+    pub fn new(network: N) -> ThreadConnections<N> {
         let count = network.connections();
-        Links {
+        ThreadConnections {
             network,
-            links: vec![Link::Open; count],
+            states: vec![ConnectionState::Open; count],
             blocked: vec![false; count],
-            fruitless_ns: vec![0; count],
+            reconnect_delay_ns: vec![0; count],
         }
     }
 
     pub fn len(&self) -> usize {
-        self.links.len()
+        self.states.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.links.is_empty()
+        self.states.is_empty()
     }
 
     pub fn network_mut(&mut self) -> &mut N {
@@ -58,14 +58,15 @@ impl<N: Network> Links<N> {
     pub(crate) fn close(&mut self, c: usize, now_ns: u64) {
         self.network.close(c);
         self.blocked[c] = false;
-        self.links[c] = Link::Closed { again_ns: now_ns, wait_ns: RECONNECT_FIRST_NS };
+        self.states[c] =
+            ConnectionState::Closed { retry_at_ns: now_ns, delay_ns: RECONNECT_MIN_NS };
     }
 
     /// Close a connection that the server has ended or spoilt: one that does so to each before it
     /// has answered anything is not asked again at once.
-    pub(crate) fn close_spoilt(&mut self, c: usize, now_ns: u64) {
-        let wait_ns = self.fruitless_ns[c];
-        self.fruitless_ns[c] = (wait_ns * 2).clamp(RECONNECT_FIRST_NS, RECONNECT_LONGEST_NS);
-        self.close(c, now_ns + wait_ns);
+    pub(crate) fn close_failed(&mut self, c: usize, now_ns: u64) {
+        let delay_ns = self.reconnect_delay_ns[c];
+        self.reconnect_delay_ns[c] = (delay_ns * 2).clamp(RECONNECT_MIN_NS, RECONNECT_MAX_NS);
+        self.close(c, now_ns + delay_ns);
     }
 }

@@ -10,40 +10,40 @@ use std::sync::atomic::Ordering;
 
 use cachemark_planted::{Bug, planted};
 
-use connections::Link;
-pub use connections::Links;
-pub use shared::Shared;
+use connections::ConnectionState;
+pub use connections::ThreadConnections;
+pub use shared::SharedState;
 
-use crate::connection::{Batch, Text, Wire};
-use crate::io_traits::{Clock, Nap, Network, Ready};
+use crate::connection::{Text, Wire, WriteBatch};
+use crate::io_traits::{Clock, Network, Ready, WaitLimit};
 use crate::operation::Failure;
 use crate::player::Player;
 
 /// The stop flag is looked at this often even when nothing happens.
-const LONGEST_SLEEP_NS: u64 = 20_000_000;
+const MAX_SLEEP_NS: u64 = 20_000_000;
 /// Nothing is asked for while what has come is read, so that ends, unless a server sends for ever.
-const LOOKS: usize = 4096;
+const MAX_DRAIN_POLLS: usize = 4096;
 /// Replies that have come are read first unless something is due for longer. With less they are read so
 /// much later that the p99 of the response time rises (by a tenth, in virtual trials at half of the rate).
 const OVERDUE_NS: u64 = 20_000;
 /// So many writes may follow each other before the connections are looked at.
-const BUSY_ROUNDS: u64 = 64;
+const MAX_ROUNDS_WITHOUT_WAIT: u64 = 64;
 
 /// Plays one window on one thread.
 pub struct EventLoop<'run, 'tape, C, N, W = Text> {
     player: Player<'tape, W>,
     clock: C,
-    links: &'run mut Links<N>,
-    shared: &'run Shared,
+    connections: &'run mut ThreadConnections<N>,
+    shared: &'run SharedState,
     drain_end_ns: u64,
     /// Whether operations are due at instants.
-    timed: bool,
-    room: bool,
-    rounds: u64,
-    up_ns: u64,
-    keep_ns: u64,
-    told_ns: u64,
-    told: (u64, u64),
+    is_timed: bool,
+    wrote_noreply: bool,
+    rounds_without_wait: u64,
+    last_up_ns: u64,
+    next_timer_ns: u64,
+    reported_at_ns: u64,
+    reported: (u64, u64),
     /// When the current interval began.
     interval_ns: u64,
 }
@@ -53,39 +53,39 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     pub fn new(
         player: Player<'tape, W>,
         clock: C,
-        links: &'run mut Links<N>,
-        shared: &'run Shared,
+        connections: &'run mut ThreadConnections<N>,
+        shared: &'run SharedState,
         drain_end_ns: u64,
     ) -> EventLoop<'run, 'tape, C, N, W> {
-        let up_ns = clock.now_ns();
+        let last_up_ns = clock.now_ns();
         EventLoop {
-            timed: player.is_timed(),
+            is_timed: player.is_timed(),
             player,
             clock,
-            links,
+            connections,
             shared,
             drain_end_ns,
-            room: false,
-            rounds: 0,
-            up_ns,
-            keep_ns: 0,
-            told_ns: 0,
-            told: (0, 0),
-            interval_ns: up_ns,
+            wrote_noreply: false,
+            rounds_without_wait: 0,
+            last_up_ns,
+            next_timer_ns: 0,
+            reported_at_ns: 0,
+            reported: (0, 0),
+            interval_ns: last_up_ns,
         }
     }
 
     /// Play until the window is over and drained.
     pub fn run(mut self) -> io::Result<Player<'tape, W>> {
-        let played = self.links.network.enter().and_then(|()| self.play());
-        self.links.network.leave()?;
+        let played = self.connections.network.attach_thread().and_then(|()| self.play());
+        self.connections.network.detach_thread()?;
         played.map(|()| self.player)
     }
 
     fn play(&mut self) -> io::Result<()> {
-        for c in 0..self.links.len() {
-            if !matches!(self.links.links[c], Link::Open) {
-                self.player.lost(c, Failure::Connection, self.now());
+        for c in 0..self.connections.len() {
+            if !matches!(self.connections.states[c], ConnectionState::Open) {
+                self.player.connection_lost(c, Failure::Connection, self.now());
             }
         }
         loop {
@@ -94,7 +94,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
                 self.player.stop();
             }
             self.player.issue(now);
-            self.player.close_quiet(now);
+            self.player.send_barriers(now);
             self.flush(now)?;
             if planted(Bug::DroppedInFlight) && self.player.closing(now) {
                 return Ok(());
@@ -102,19 +102,19 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             if self.player.finished(now) || now >= self.drain_end_ns {
                 break;
             }
-            if self.busy() {
+            if self.continue_without_wait() {
                 continue;
             }
             self.wait(now)?;
-            self.keep_up()?;
+            self.run_timers()?;
         }
         if self.player.next_timeout_ns().is_some() {
-            self.look_again()?;
+            self.read_everything()?;
         }
         let now = self.now();
-        self.player.abandon(now);
-        self.give_up(now);
-        self.tell(now);
+        self.player.abandon_queue(now);
+        self.fail_outstanding(now);
+        self.report_progress(now);
         self.end_interval(now, true);
         Ok(())
     }
@@ -127,17 +127,19 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
 
     /// Whether to go on at once: a write made room, as operations without a reply are complete
     /// when they are written. Every so often the sockets and the clock have their turn all the same.
-    fn busy(&mut self) -> bool {
-        self.rounds = if std::mem::take(&mut self.room) { self.rounds + 1 } else { 0 };
-        self.rounds > 0 && !self.rounds.is_multiple_of(BUSY_ROUNDS)
+    fn continue_without_wait(&mut self) -> bool {
+        self.rounds_without_wait =
+            if std::mem::take(&mut self.wrote_noreply) { self.rounds_without_wait + 1 } else { 0 };
+        self.rounds_without_wait > 0
+            && !self.rounds_without_wait.is_multiple_of(MAX_ROUNDS_WITHOUT_WAIT)
     }
 
     /// Read what has come before anything is said to have no reply. A thread that stood still finds
     /// replies that came long ago, and one look at the sockets does not tell of all. They are answers;
     /// how late they are read is in their times.
-    fn look_again(&mut self) -> io::Result<()> {
-        for _ in 0..LOOKS {
-            if !self.attend(Nap::NONE)? {
+    fn read_everything(&mut self) -> io::Result<()> {
+        for _ in 0..MAX_DRAIN_POLLS {
+            if !self.wait_and_handle(WaitLimit::NONE)? {
                 break;
             }
         }
@@ -145,11 +147,11 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     }
 
     /// At the end of the drain nothing may stay outstanding.
-    fn give_up(&mut self, now: u64) {
-        for c in 0..self.links.len() {
+    fn fail_outstanding(&mut self, now: u64) {
+        for c in 0..self.connections.len() {
             if self.player.is_up(c) && !self.player.is_idle(c) {
-                self.player.lost(c, Failure::Timeout, now);
-                self.links.close(c, now);
+                self.player.connection_lost(c, Failure::Timeout, now);
+                self.connections.close(c, now);
             }
         }
     }
@@ -169,57 +171,57 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     }
 
     fn write(&mut self, c: usize, now: u64) -> io::Result<()> {
-        while self.player.has_outgoing(c) && !self.links.blocked[c] {
-            if !matches!(self.links.links[c], Link::Open) {
+        while self.player.has_output(c) && !self.connections.blocked[c] {
+            if !matches!(self.connections.states[c], ConnectionState::Open) {
                 break;
             }
-            let network = &mut self.links.network;
-            let written = match self.player.outgoing(c, now) {
-                Batch::Bytes(bytes) => network.write(c, bytes),
-                Batch::Pieces(pieces) => network.write_pieces(c, pieces.as_slices()),
+            let network = &mut self.connections.network;
+            let written = match self.player.output(c, now) {
+                WriteBatch::Bytes(bytes) => network.write(c, bytes),
+                WriteBatch::IoSlices(slices) => network.write_vectored(c, slices.as_slices()),
             };
             match written {
                 Ok(bytes) => {
                     let now = if self.player.has_quiet(c) { self.now() } else { now };
-                    self.room |= self.player.wrote(c, bytes, now);
+                    self.wrote_noreply |= self.player.wrote(c, bytes, now);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.block(c)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.block_writes(c)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => self.lose(c, Failure::Connection),
+                Err(_) => self.lose_connection(c, Failure::Connection),
             }
         }
         Ok(())
     }
 
-    fn block(&mut self, c: usize) -> io::Result<()> {
+    fn block_writes(&mut self, c: usize) -> io::Result<()> {
         self.player.blocked();
-        self.links.blocked[c] = true;
-        self.links.network.watch_writes(c, true)
+        self.connections.blocked[c] = true;
+        self.connections.network.watch_writable(c, true)
     }
 
-    fn lose(&mut self, c: usize, failure: Failure) {
+    fn lose_connection(&mut self, c: usize, failure: Failure) {
         let now = self.now();
-        self.player.lost(c, failure, now);
-        self.close_spoilt(c, now);
+        self.player.connection_lost(c, failure, now);
+        self.close_failed(c, now);
     }
 
-    fn close_spoilt(&mut self, c: usize, now: u64) {
-        self.links.close_spoilt(c, now);
-        (self.up_ns, self.keep_ns) = (now, 0);
+    fn close_failed(&mut self, c: usize, now: u64) {
+        self.connections.close_failed(c, now);
+        (self.last_up_ns, self.next_timer_ns) = (now, 0);
     }
 
     fn wait(&mut self, now: u64) -> io::Result<()> {
-        let nap = self.nap(now);
-        self.attend(nap).map(|_| ())
+        let limit = self.wait_limit(now);
+        self.wait_and_handle(limit).map(|_| ())
     }
 
     /// Wait, and see to what is ready: whether anything was.
-    fn attend(&mut self, nap: Nap) -> io::Result<bool> {
-        let count = self.links.network.wait(nap)?;
+    fn wait_and_handle(&mut self, limit: WaitLimit) -> io::Result<bool> {
+        let count = self.connections.network.wait(limit)?;
         for n in 0..count {
-            self.ready(self.links.network.ready(n))?;
-            if self.timed && !planted(Bug::RepliesFirst) {
-                self.keep_pace()?;
+            self.ready(self.connections.network.ready(n))?;
+            if self.is_timed && !planted(Bug::RepliesFirst) {
+                self.issue_overdue()?;
             }
         }
         Ok(count > 0)
@@ -227,7 +229,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
 
     /// Many replies may have come at once: what has become due meanwhile does not wait for all of them.
     #[inline]
-    fn keep_pace(&mut self) -> io::Result<()> {
+    fn issue_overdue(&mut self) -> io::Result<()> {
         let now = self.now();
         if self.player.is_due(now.saturating_sub(OVERDUE_NS)) {
             self.player.issue(now);
@@ -237,50 +239,50 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
     }
 
     /// Until the next thing that time brings.
-    fn nap(&self, now: u64) -> Nap {
-        if self.rounds > 0 {
-            return Nap::NONE;
+    fn wait_limit(&self, now: u64) -> WaitLimit {
+        if self.rounds_without_wait > 0 {
+            return WaitLimit::NONE;
         }
-        Nap {
+        WaitLimit {
             due_in_ns: self.player.next_due_ns().map(|due| due.saturating_sub(now)),
-            longest_ns: LONGEST_SLEEP_NS.min(self.keep_ns.saturating_sub(now)),
+            max_ns: MAX_SLEEP_NS.min(self.next_timer_ns.saturating_sub(now)),
         }
     }
 
     fn ready(&mut self, ready: Ready) -> io::Result<()> {
         let c = ready.connection;
-        match self.links.links[c] {
-            Link::Open if ready.writable => {
-                self.links.blocked[c] = false;
-                self.links.network.watch_writes(c, false)?;
+        match self.connections.states[c] {
+            ConnectionState::Open if ready.writable => {
+                self.connections.blocked[c] = false;
+                self.connections.network.watch_writable(c, false)?;
                 self.write(c, self.now())
             }
-            Link::Open => {
+            ConnectionState::Open => {
                 self.read(c);
                 Ok(())
             }
-            Link::Connecting => self.connected(c),
-            Link::Closed { .. } => Ok(()),
+            ConnectionState::Connecting => self.connected(c),
+            ConnectionState::Closed { .. } => Ok(()),
         }
     }
 
     #[inline]
     fn read(&mut self, c: usize) {
-        match self.links.network.read(c, self.player.incoming(c)) {
-            Ok(0) => self.lose(c, Failure::Connection),
+        match self.connections.network.read(c, self.player.read_buffer(c)) {
+            Ok(0) => self.lose_connection(c, Failure::Connection),
             Ok(bytes) => {
                 if self.player.read(c, bytes, self.now()).is_err() {
-                    self.close_spoilt(c, self.now());
+                    self.close_failed(c, self.now());
                 } else {
-                    self.links.fruitless_ns[c] = 0;
+                    self.connections.reconnect_delay_ns[c] = 0;
                 }
             }
-            Err(error) if is_passing(&error) => {}
-            Err(_) => self.lose(c, Failure::Connection),
+            Err(error) if is_transient(&error) => {}
+            Err(_) => self.lose_connection(c, Failure::Connection),
         }
     }
 }
 
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -6,7 +6,7 @@ use crate::record::Intervals;
 
 /// What the threads of a run share.
 #[derive(Default)]
-pub struct Shared {
+pub struct SharedState {
     pub stop: AtomicBool,
     pub ok: AtomicU64,
     pub failed: AtomicU64,

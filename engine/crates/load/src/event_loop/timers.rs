@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use super::EventLoop;
-use super::connections::{Link, RECONNECT_LONGEST_NS};
+use super::connections::{ConnectionState, RECONNECT_MAX_NS};
 use crate::connection::Wire;
 use crate::io_traits::{Clock, Network};
 
@@ -15,52 +15,53 @@ const DOWN_TIMEOUTS: u64 = 3;
 
 impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
     pub(super) fn connected(&mut self, c: usize) -> io::Result<()> {
-        if self.links.network.begun(c).is_err() {
-            self.links.network.close(c);
-            self.put_off(c, RECONNECT_LONGEST_NS);
+        if self.connections.network.finish_connect(c).is_err() {
+            self.connections.network.close(c);
+            self.retry_later(c, RECONNECT_MAX_NS);
             return Ok(());
         }
-        self.links.network.watch_writes(c, false)?;
-        self.links.links[c] = Link::Open;
-        self.player.restored(c);
+        self.connections.network.watch_writable(c, false)?;
+        self.connections.states[c] = ConnectionState::Open;
+        self.player.connection_restored(c);
         Ok(())
     }
 
-    fn put_off(&mut self, c: usize, wait_ns: u64) {
-        let again_ns = self.now() + wait_ns;
-        let wait_ns = (wait_ns * 2).min(RECONNECT_LONGEST_NS);
-        self.links.links[c] = Link::Closed { again_ns, wait_ns };
-        self.keep_ns = 0;
+    fn retry_later(&mut self, c: usize, delay_ns: u64) {
+        let retry_at_ns = self.now() + delay_ns;
+        let delay_ns = (delay_ns * 2).min(RECONNECT_MAX_NS);
+        self.connections.states[c] = ConnectionState::Closed { retry_at_ns, delay_ns };
+        self.next_timer_ns = 0;
     }
 
     /// What time brings: timeouts, reconnects, progress. It is looked for only when it may be there,
     /// as that takes a look at every connection.
-    pub(super) fn keep_up(&mut self) -> io::Result<()> {
+    pub(super) fn run_timers(&mut self) -> io::Result<()> {
         let now = self.now();
-        if now < self.keep_ns {
+        if now < self.next_timer_ns {
             return Ok(());
         }
         if self.player.any_up() {
-            self.up_ns = now;
+            self.last_up_ns = now;
         }
         self.expire(now)?;
         if now >= self.last_sends_ns() {
-            self.player.abandon(now);
+            self.player.abandon_queue(now);
         }
-        for c in 0..self.links.len() {
-            if let Link::Closed { again_ns, wait_ns } = self.links.links[c]
-                && again_ns <= now
+        for c in 0..self.connections.len() {
+            if let ConnectionState::Closed { retry_at_ns, delay_ns } = self.connections.states[c]
+                && retry_at_ns <= now
             {
-                self.reopen(c, wait_ns);
+                self.reconnect(c, delay_ns);
             }
         }
-        if now - self.told_ns >= PROGRESS_EVERY_NS {
-            self.tell(now);
+        if now - self.reported_at_ns >= PROGRESS_EVERY_NS {
+            self.report_progress(now);
         }
-        if !self.player.any_up() && now - self.up_ns > DOWN_TIMEOUTS * self.player.timeout_ns() {
+        if !self.player.any_up() && now - self.last_up_ns > DOWN_TIMEOUTS * self.player.timeout_ns()
+        {
             self.player.stop();
         }
-        self.keep_ns = self.next_keep_ns(now);
+        self.next_timer_ns = self.next_timer_ns(now);
         Ok(())
     }
 
@@ -69,9 +70,9 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         if self.player.next_timeout_ns().is_none_or(|at_ns| at_ns > now) {
             return Ok(());
         }
-        self.look_again()?;
-        let links = &mut *self.links;
-        self.player.expire(now, |c| links.close(c, now));
+        self.read_everything()?;
+        let connections = &mut *self.connections;
+        self.player.expire(now, |c| connections.close(c, now));
         Ok(())
     }
 
@@ -82,30 +83,30 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
 
     /// Nothing is to be done for time's sake before this instant, unless a connection is lost: what
     /// is sent from now on times out later.
-    fn next_keep_ns(&self, now: u64) -> u64 {
+    fn next_timer_ns(&self, now: u64) -> u64 {
         let timeout = self.player.next_timeout_ns().unwrap_or(now + self.player.timeout_ns());
-        let reconnects = self.links.links.iter().filter_map(|link| match link {
-            Link::Closed { again_ns, .. } => Some(*again_ns),
+        let reconnects = self.connections.states.iter().filter_map(|link| match link {
+            ConnectionState::Closed { retry_at_ns, .. } => Some(*retry_at_ns),
             _ => None,
         });
         let last_sends_ns = Some(self.last_sends_ns()).filter(|at_ns| *at_ns > now);
         let others = reconnects.chain(last_sends_ns);
-        others.fold(timeout.min(self.told_ns + PROGRESS_EVERY_NS), u64::min)
+        others.fold(timeout.min(self.reported_at_ns + PROGRESS_EVERY_NS), u64::min)
     }
 
-    fn reopen(&mut self, c: usize, wait_ns: u64) {
-        match self.links.network.begin(c) {
-            Ok(()) => self.links.links[c] = Link::Connecting,
-            Err(_) => self.put_off(c, wait_ns),
+    fn reconnect(&mut self, c: usize, delay_ns: u64) {
+        match self.connections.network.start_connect(c) {
+            Ok(()) => self.connections.states[c] = ConnectionState::Connecting,
+            Err(_) => self.retry_later(c, delay_ns),
         }
     }
 
-    pub(super) fn tell(&mut self, now: u64) {
+    pub(super) fn report_progress(&mut self, now: u64) {
         let (ok, failed) = self.player.progress();
-        self.shared.ok.fetch_add(ok - self.told.0, Ordering::Relaxed);
-        self.shared.failed.fetch_add(failed - self.told.1, Ordering::Relaxed);
-        self.told = (ok, failed);
-        self.told_ns = now;
+        self.shared.ok.fetch_add(ok - self.reported.0, Ordering::Relaxed);
+        self.shared.failed.fetch_add(failed - self.reported.1, Ordering::Relaxed);
+        self.reported = (ok, failed);
+        self.reported_at_ns = now;
         self.end_interval(now, false);
     }
 
@@ -114,9 +115,9 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         let Some(intervals) = &self.shared.intervals else { return };
         let length_ns = now - self.interval_ns;
         let due = length_ns + PROGRESS_EVERY_NS / 2 >= intervals.every_ns;
-        if (due || last) && self.player.hand_over(intervals, length_ns) {
+        if (due || last) && self.player.hand_over_metrics(intervals, length_ns) {
             self.interval_ns = now;
-            self.told = (0, 0);
+            self.reported = (0, 0);
         }
     }
 }

@@ -4,5 +4,5 @@ mod pending;
 mod result;
 
 pub use pending::Pending;
-pub(crate) use result::Stamps;
-pub use result::{Failure, Figures};
+pub(crate) use result::Timestamps;
+pub use result::{Failure, OperationCounts};

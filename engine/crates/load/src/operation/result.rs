@@ -34,7 +34,7 @@ impl Failure {
 
 /// What one completed operation came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct OperationCounts {
     pub hits: u32,
     pub misses: u32,
     pub not_stored: u32,
@@ -45,7 +45,7 @@ pub struct Figures {
 
 /// Whose times these are, and what they were.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamps {
+pub(crate) struct Timestamps {
     pub verb: Verb,
     pub noreply: bool,
     pub due_ns: u64,

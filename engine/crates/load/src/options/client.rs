@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::address::Address;
-use super::connection::Way;
+use super::connection::ConnectionOptions;
 use super::hashing::Hashing;
 
 /// How the client is set up.
 #[derive(Clone, Debug)]
-pub struct Configuration {
+pub struct ClientOptions {
     /// Several: keys are spread over them, see `hashing`.
     pub addresses: Vec<Address>,
     pub hashing: Hashing,
-    pub way: Way,
+    pub connection_options: ConnectionOptions,
     pub threads: usize,
     /// In all, to each server; a multiple of `threads`.
     pub connections: usize,

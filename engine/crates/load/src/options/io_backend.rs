@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// What is asked for, and what it comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Io {
+pub enum IoBackend {
     /// What is quicker by our measurements: epoll.
     #[default]
     Auto,
@@ -12,36 +12,36 @@ pub enum Io {
     Uring,
 }
 
-impl Io {
-    pub const ALL: [Io; 3] = [Io::Auto, Io::Epoll, Io::Uring];
+impl IoBackend {
+    pub const ALL: [IoBackend; 3] = [IoBackend::Auto, IoBackend::Epoll, IoBackend::Uring];
 
     pub fn name(self) -> &'static str {
         match self {
-            Io::Auto => "auto",
-            Io::Epoll => "epoll",
-            Io::Uring => "uring",
+            IoBackend::Auto => "auto",
+            IoBackend::Epoll => "epoll",
+            IoBackend::Uring => "uring",
         }
     }
 
     /// Why a client that was asked for this takes what it takes.
     pub fn reason(self) -> &'static str {
         match self {
-            Io::Auto => "auto: where both were measured, io_uring took as much CPU time",
-            Io::Epoll | Io::Uring => "asked for",
+            IoBackend::Auto => "auto: where both were measured, io_uring took as much CPU time",
+            IoBackend::Epoll | IoBackend::Uring => "asked for",
         }
     }
 
     /// Why this machine has none of it, if so.
     pub fn refusal(self) -> Option<String> {
-        if self == Io::Uring { cachemark_uring::refusal() } else { None }
+        if self == IoBackend::Uring { cachemark_uring::refusal() } else { None }
     }
 }
 
-impl FromStr for Io {
+impl FromStr for IoBackend {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Io, String> {
-        let found = Io::ALL.into_iter().find(|io| io.name() == text);
+    fn from_str(text: &str) -> Result<IoBackend, String> {
+        let found = IoBackend::ALL.into_iter().find(|io| io.name() == text);
         found.ok_or_else(|| format!("no I/O {text:?}: there are auto, epoll and uring"))
     }
 }

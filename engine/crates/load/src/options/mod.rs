@@ -11,11 +11,11 @@ mod tls_trust;
 mod wire_name;
 
 pub use address::Address;
-pub use client::Configuration;
-pub use connection::Way;
+pub use client::ClientOptions;
+pub use connection::ConnectionOptions;
 pub use credentials::Credentials;
 pub use hashing::Hashing;
-pub use io_backend::Io;
+pub use io_backend::IoBackend;
 #[cfg(feature = "tls")]
-pub use tls_trust::Tls;
+pub use tls_trust::TlsTrust;
 pub use wire_name::WireName;

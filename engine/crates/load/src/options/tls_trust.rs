@@ -12,19 +12,19 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 
 /// Whom to trust.
 #[derive(Clone)]
-pub struct Tls {
+pub struct TlsTrust {
     pub(crate) config: Arc<ClientConfig>,
 }
 
-impl fmt::Debug for Tls {
+impl fmt::Debug for TlsTrust {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Tls")
     }
 }
 
-impl Tls {
+impl TlsTrust {
     /// Trust what the certificates of this PEM file have signed, for the address that is used.
-    pub fn trusting(file: &Path) -> Result<Tls, String> {
+    pub fn trusting(file: &Path) -> Result<TlsTrust, String> {
         let named =
             |error: &dyn fmt::Display| format!("certificates of {}: {error}", file.display());
         let mut roots = RootCertStore::empty();
@@ -36,15 +36,15 @@ impl Tls {
             return Err(named(&"there are none"));
         }
         let config = builder()?.with_root_certificates(roots).with_no_client_auth();
-        Ok(Tls { config: Arc::new(config) })
+        Ok(TlsTrust { config: Arc::new(config) })
     }
 
     /// Trust whoever answers: for servers on one's own machine.
-    pub fn unverified() -> Result<Tls, String> {
+    pub fn unverified() -> Result<TlsTrust, String> {
         let verifier = Arc::new(Anybody(Arc::new(ring::default_provider())));
         let config =
             builder()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
-        Ok(Tls { config: Arc::new(config) })
+        Ok(TlsTrust { config: Arc::new(config) })
     }
 }
 

@@ -2,83 +2,83 @@
 //! a set of them, one to each server, side by side; its depth is that of the set.
 
 /// The connections of a player and what is under way on them.
-pub(crate) struct Sets {
+pub(crate) struct Channels {
     servers: usize,
     depth: usize,
     /// By connection.
     up: Vec<bool>,
     /// By set: operations under way.
-    busy: Vec<usize>,
+    in_flight: Vec<usize>,
     /// Sets that may have got room since they were last looked at, each once.
-    fresh: Vec<usize>,
-    is_fresh: Vec<bool>,
+    candidates: Vec<usize>,
+    is_candidate: Vec<bool>,
 }
 
-impl Sets {
+impl Channels {
     /// So many sets, all of them up and with room.
-    pub(crate) fn new(sets: usize, servers: usize, depth: usize) -> Sets {
-        Sets {
+    pub(crate) fn new(channels: usize, servers: usize, depth: usize) -> Channels {
+        Channels {
             servers,
             depth,
-            up: vec![true; sets * servers],
-            busy: vec![0; sets],
+            up: vec![true; channels * servers],
+            in_flight: vec![0; channels],
             // The last is taken first.
-            fresh: (0..sets).rev().collect(),
-            is_fresh: vec![true; sets],
+            candidates: (0..channels).rev().collect(),
+            is_candidate: vec![true; channels],
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.busy.len()
+        self.in_flight.len()
     }
 
     /// The first connection of a set.
     #[inline]
-    pub(crate) fn first(&self, set: usize) -> usize {
-        set * self.servers
+    pub(crate) fn first_connection(&self, channel: usize) -> usize {
+        channel * self.servers
     }
 
-    /// Whether a set is up, all of it, and may have another operation under way; `thinking` take the
+    /// Whether a set is up, all of it, and may have another operation under way; `think_queue` take the
     /// room of one each.
     #[inline]
-    pub(crate) fn has_room(&self, set: usize, thinking: usize) -> bool {
-        let first = self.first(set);
-        self.busy[set] + thinking < self.depth
+    pub(crate) fn has_room(&self, channel: usize, think_queue: usize) -> bool {
+        let first = self.first_connection(channel);
+        self.in_flight[channel] + think_queue < self.depth
             && self.up[first..first + self.servers].iter().all(|up| *up)
     }
 
     /// A set that may have got room since it was last taken from here.
     #[inline]
-    pub(crate) fn next_fresh(&mut self) -> Option<usize> {
-        let set = self.fresh.pop()?;
-        self.is_fresh[set] = false;
-        Some(set)
+    pub(crate) fn next_candidate(&mut self) -> Option<usize> {
+        let channel = self.candidates.pop()?;
+        self.is_candidate[channel] = false;
+        Some(channel)
     }
 
     #[inline]
-    fn freshen(&mut self, set: usize) {
-        if !std::mem::replace(&mut self.is_fresh[set], true) {
-            self.fresh.push(set);
+    fn add_candidate(&mut self, channel: usize) {
+        if !std::mem::replace(&mut self.is_candidate[channel], true) {
+            self.candidates.push(channel);
         }
     }
 
     #[inline]
-    pub(crate) fn began(&mut self, set: usize) {
-        self.busy[set] += 1;
+    pub(crate) fn operation_began(&mut self, channel: usize) {
+        self.in_flight[channel] += 1;
     }
 
     /// A connection took an operation that nobody asked for.
-    pub(crate) fn began_on(&mut self, c: usize) {
-        self.began(c / self.servers);
+    pub(crate) fn operation_began_on(&mut self, c: usize) {
+        self.operation_began(c / self.servers);
     }
 
     /// So many operations of a connection's set are over.
     #[inline]
-    pub(crate) fn ended(&mut self, c: usize, operations: usize) {
-        let set = if self.servers == 1 { c } else { c / self.servers };
-        self.busy[set] -= operations;
+    pub(crate) fn operations_ended(&mut self, c: usize, operations: usize) {
+        let channel = if self.servers == 1 { c } else { c / self.servers };
+        self.in_flight[channel] -= operations;
         if operations > 0 {
-            self.freshen(set);
+            self.add_candidate(channel);
         }
     }
 
@@ -86,17 +86,17 @@ impl Sets {
         self.up[c]
     }
 
-    pub(crate) fn lost(&mut self, c: usize) {
+    pub(crate) fn connection_lost(&mut self, c: usize) {
         self.up[c] = false;
     }
 
-    pub(crate) fn restored(&mut self, c: usize) {
+    pub(crate) fn connection_restored(&mut self, c: usize) {
         self.up[c] = true;
-        self.freshen(c / self.servers);
+        self.add_candidate(c / self.servers);
     }
 
     /// Whether some set could be used.
     pub(crate) fn any_up(&self) -> bool {
-        self.up.chunks(self.servers).any(|set| set.iter().all(|up| *up))
+        self.up.chunks(self.servers).any(|channel| channel.iter().all(|up| *up))
     }
 }

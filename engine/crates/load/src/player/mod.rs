@@ -10,26 +10,26 @@ use std::collections::VecDeque;
 use cachemark_protocol::reply_errors::Violation;
 use cachemark_tape::{Op, Tape};
 
-use channels::Sets;
-use think_time::Thinking;
-pub use work_slice::Share;
+use channels::Channels;
+use think_time::ThinkQueue;
+pub use work_slice::WorkSlice;
 
-use crate::connection::{Batch, Connection, READ_BYTES, Text, Wire};
+use crate::connection::{Connection, READ_BYTES, Text, Wire, WriteBatch};
 use crate::operation::Failure;
-use crate::record::{Intervals, Ledger, Tally, Window};
-use crate::routing::{Book, Spread};
+use crate::record::{Intervals, Metrics, Recorder, Window};
+use crate::routing::{KeyRouting, TapeView};
 
 /// A player: a share of the tape, its connections and what it records.
 pub struct Player<'tape, W = Text> {
     tape: &'tape Tape,
-    book: Book<'tape>,
-    share: Share,
+    view: TapeView<'tape>,
+    work_slice: WorkSlice,
     window: Window,
     depth: usize,
     /// Where several servers are used: which key is whose.
-    spread: Option<&'tape Spread>,
+    routing: Option<&'tape KeyRouting>,
     connections: Vec<Connection<'tape, W>>,
-    sets: Sets,
+    channels: Channels,
     /// Connections with bytes to write that nobody has looked at.
     unsent: VecDeque<usize>,
     /// Where connections read to.
@@ -37,71 +37,71 @@ pub struct Player<'tape, W = Text> {
     /// Open loop: operations that are due and wait for a connection with room.
     queue: VecDeque<(Op, u64)>,
     /// Closed loop with time to think: operations whose callers still do.
-    thinking: Thinking,
-    next_set: usize,
+    think_queue: ThinkQueue,
+    next_channel: usize,
     in_flight: u64,
     stopped: bool,
     /// The instant of the last reply, and of the last send.
     last_reply_ns: u64,
     last_send_ns: u64,
-    ledger: Ledger,
+    recorder: Recorder,
 }
 
 impl<'tape, W: Wire> Player<'tape, W> {
     /// A player with fresh connections, all of them up.
     pub fn new(
         tape: &'tape Tape,
-        share: Share,
+        work_slice: WorkSlice,
         window: Window,
         connections: usize,
         depth: usize,
     ) -> Player<'tape, W> {
         Player {
             tape,
-            book: Book::new(tape, None),
-            share,
+            view: TapeView::new(tape, None),
+            work_slice,
             window,
             depth,
-            spread: None,
+            routing: None,
             connections: (0..connections).map(|_| Connection::new(depth)).collect(),
-            sets: Sets::new(connections, 1, depth),
+            channels: Channels::new(connections, 1, depth),
             unsent: VecDeque::with_capacity(connections),
             shared: vec![0; READ_BYTES],
             queue: VecDeque::with_capacity(1024),
-            thinking: Thinking::new(connections, depth),
-            next_set: 0,
+            think_queue: ThinkQueue::new(connections, depth),
+            next_channel: 0,
             in_flight: 0,
             stopped: false,
             last_reply_ns: window.start_ns,
             last_send_ns: window.start_ns,
-            ledger: Ledger::new(Tally::of_window(tape, &window)),
+            recorder: Recorder::new(Metrics::of_window(tape, &window)),
         }
     }
 
     /// The same over several servers: so many connections to each of them.
-    pub fn over(mut self, spread: &'tape Spread) -> Player<'tape, W> {
-        let (sets, servers) = (self.connections.len(), spread.servers());
-        self.connections = (0..sets * servers).map(|_| Connection::new(self.depth)).collect();
-        self.sets = Sets::new(sets, servers, self.depth);
+    pub fn with_routing(mut self, routing: &'tape KeyRouting) -> Player<'tape, W> {
+        let (channels, servers) = (self.connections.len(), routing.servers());
+        self.connections = (0..channels * servers).map(|_| Connection::new(self.depth)).collect();
+        self.channels = Channels::new(channels, servers, self.depth);
         self.unsent = VecDeque::with_capacity(self.connections.len());
-        self.spread = Some(spread);
-        self.book = Book::new(self.tape, Some(spread));
+        self.routing = Some(routing);
+        self.view = TapeView::new(self.tape, Some(routing));
         self
     }
 
     /// What was recorded.
-    pub fn tally(&self) -> &Tally {
-        &self.ledger.tally
+    pub fn metrics(&self) -> &Metrics {
+        &self.recorder.metrics
     }
 
     /// Hand over what was recorded so far; false where that cannot be done at once.
-    pub fn hand_over(&mut self, intervals: &Intervals, length_ns: u64) -> bool {
-        intervals.exchange(&mut self.ledger.tally, length_ns)
+    pub fn hand_over_metrics(&mut self, intervals: &Intervals, length_ns: u64) -> bool {
+        intervals.swap(&mut self.recorder.metrics, length_ns)
     }
 
     /// A write found the socket's buffer full.
     pub fn blocked(&mut self) {
-        self.ledger.tally.blocked += 1;
+        self.recorder.metrics.blocked += 1;
     }
 
     pub fn timeout_ns(&self) -> u64 {
@@ -121,46 +121,49 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     /// Whether some set could be used.
     pub fn any_up(&self) -> bool {
-        self.sets.any_up()
+        self.channels.any_up()
     }
 
     /// Whether the window is over: nothing more begins, nothing is outstanding.
     pub fn finished(&self, now_ns: u64) -> bool {
-        self.closing(now_ns) && self.in_flight == 0 && self.queue.is_empty() && !self.owes_barrier()
+        self.closing(now_ns)
+            && self.in_flight == 0
+            && self.queue.is_empty()
+            && !self.needs_barrier()
     }
 
     /// Whether nothing more begins.
     pub fn closing(&self, now_ns: u64) -> bool {
         self.stopped
             || now_ns >= self.window.end_ns
-            || (self.exhausted() && self.thinking.is_empty())
+            || (self.exhausted() && self.think_queue.is_empty())
     }
 
-    fn owes_barrier(&self) -> bool {
+    fn needs_barrier(&self) -> bool {
         let mut each = self.connections.iter().enumerate();
-        each.any(|(c, connection)| self.sets.is_up(c) && connection.owes_barrier())
+        each.any(|(c, connection)| self.channels.is_up(c) && connection.needs_barrier())
     }
 
     /// At the end of the window, ask each connection for the reply that ends its quiet operations.
-    pub fn close_quiet(&mut self, now_ns: u64) {
+    pub fn send_barriers(&mut self, now_ns: u64) {
         if !self.closing(now_ns) {
             return;
         }
         for c in 0..self.connections.len() {
-            if self.sets.is_up(c) && self.connections[c].owes_barrier() {
-                self.will_send(c);
+            if self.channels.is_up(c) && self.connections[c].needs_barrier() {
+                self.mark_unsent(c);
                 self.connections[c].send_barrier();
                 self.in_flight += 1;
-                self.sets.began_on(c);
+                self.channels.operation_began_on(c);
             }
         }
     }
 
     /// So many operations of a connection's set are over.
     #[inline]
-    fn ended(&mut self, c: usize, operations: usize) {
+    fn operations_ended(&mut self, c: usize, operations: usize) {
         self.in_flight -= operations as u64;
-        self.sets.ended(c, operations);
+        self.channels.operations_ended(c, operations);
     }
 
     /// A connection that has bytes to write since it had none.
@@ -171,15 +174,15 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     /// Bytes to write on a connection, stamped as sent now.
     #[inline]
-    pub fn outgoing(&mut self, c: usize, now_ns: u64) -> Batch<'_> {
+    pub fn output(&mut self, c: usize, now_ns: u64) -> WriteBatch<'_> {
         let connection = &mut self.connections[c];
-        connection.stamp(now_ns, &mut self.ledger);
-        connection.outgoing()
+        connection.mark_sent(now_ns, &mut self.recorder);
+        connection.output()
     }
 
     #[inline]
-    pub fn has_outgoing(&self, c: usize) -> bool {
-        self.connections[c].has_outgoing()
+    pub fn has_output(&self, c: usize) -> bool {
+        self.connections[c].has_output()
     }
 
     /// Whether writing what a connection has may complete operations.
@@ -191,52 +194,52 @@ impl<'tape, W: Wire> Player<'tape, W> {
     /// So many bytes were written; true when that completed operations that have no reply.
     #[inline]
     pub fn wrote(&mut self, c: usize, bytes: usize, now_ns: u64) -> bool {
-        let ended = self.connections[c].wrote(bytes, now_ns, self.book, &mut self.ledger);
-        self.ended(c, ended);
+        let ended = self.connections[c].wrote(bytes, now_ns, self.view, &mut self.recorder);
+        self.operations_ended(c, ended);
         self.last_send_ns = now_ns;
         ended > 0
     }
 
     #[inline]
-    pub fn incoming(&mut self, c: usize) -> &mut [u8] {
-        self.connections[c].incoming(&mut self.shared)
+    pub fn read_buffer(&mut self, c: usize) -> &mut [u8] {
+        self.connections[c].read_buffer(&mut self.shared)
     }
 
     /// So many bytes were read. After a violation the connection is down.
     #[inline]
     pub fn read(&mut self, c: usize, bytes: usize, now_ns: u64) -> Result<(), Violation> {
         let connection = &mut self.connections[c];
-        let had_outgoing = connection.has_outgoing();
+        let had_outgoing = connection.has_output();
         let (ended, read) =
-            connection.read(&self.shared, bytes, now_ns, self.book, &mut self.ledger);
-        if connection.has_outgoing() && !had_outgoing {
+            connection.read(&self.shared, bytes, now_ns, self.view, &mut self.recorder);
+        if connection.has_output() && !had_outgoing {
             self.unsent.push_back(c);
         }
-        self.ended(c, ended);
+        self.operations_ended(c, ended);
         self.last_reply_ns = now_ns;
         if read.is_err() {
-            self.lost(c, Failure::Protocol, now_ns);
+            self.connection_lost(c, Failure::Protocol, now_ns);
         }
         read
     }
 
     /// The connection is gone; what was on it failed.
-    pub fn lost(&mut self, c: usize, failure: Failure, now_ns: u64) {
-        self.down(c, failure, u64::MAX, now_ns);
+    pub fn connection_lost(&mut self, c: usize, failure: Failure, now_ns: u64) {
+        self.fail_connection(c, failure, u64::MAX, now_ns);
     }
 
-    fn down(&mut self, c: usize, failure: Failure, before_ns: u64, now_ns: u64) {
+    fn fail_connection(&mut self, c: usize, failure: Failure, before_ns: u64, now_ns: u64) {
         let connection = &mut self.connections[c];
-        let ended = connection.fail(failure, before_ns, now_ns, self.book, &mut self.ledger);
-        self.ended(c, ended);
-        self.sets.lost(c);
+        let ended = connection.fail(failure, before_ns, now_ns, self.view, &mut self.recorder);
+        self.operations_ended(c, ended);
+        self.channels.connection_lost(c);
         self.last_reply_ns = self.last_reply_ns.max(now_ns);
     }
 
     /// The connection is there again.
-    pub fn restored(&mut self, c: usize) {
-        self.sets.restored(c);
-        self.ledger.tally.reconnects += 1;
+    pub fn connection_restored(&mut self, c: usize) {
+        self.channels.connection_restored(c);
+        self.recorder.metrics.reconnects += 1;
     }
 
     pub fn is_idle(&self, c: usize) -> bool {
@@ -244,7 +247,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
     }
 
     pub fn is_up(&self, c: usize) -> bool {
-        self.sets.is_up(c)
+        self.channels.is_up(c)
     }
 
     /// When the next operation times out.
@@ -261,20 +264,20 @@ impl<'tape, W: Wire> Player<'tape, W> {
         };
         for c in 0..self.connections.len() {
             if self.connections[c].oldest_sent_ns().is_some_and(|sent| sent <= before_ns) {
-                self.down(c, Failure::Timeout, before_ns, now_ns);
+                self.fail_connection(c, Failure::Timeout, before_ns, now_ns);
                 timed_out(c);
             }
         }
     }
 
     /// Give up what was due and could not be sent: it waited at least this long.
-    pub fn abandon(&mut self, now_ns: u64) {
+    pub fn abandon_queue(&mut self, now_ns: u64) {
         while let Some((op, due_ns)) = self.queue.pop_front() {
-            self.ledger.tally.never_sent(op.verb, op.noreply, now_ns - due_ns);
+            self.recorder.metrics.never_sent(op.verb, op.noreply, now_ns - due_ns);
         }
     }
 
     pub fn progress(&self) -> (u64, u64) {
-        (self.ledger.tally.ok(), self.ledger.tally.failed())
+        (self.recorder.metrics.ok(), self.recorder.metrics.failed())
     }
 }

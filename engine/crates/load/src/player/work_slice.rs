@@ -4,19 +4,19 @@ use cachemark_tape::{Lane, Op, Tape, Verb};
 
 /// What of the tape a player plays.
 #[derive(Clone, Copy, Debug)]
-pub enum Share {
+pub enum WorkSlice {
     /// Each of its keys once, stored with a reply.
     Prefill { first: u64, stride: u64 },
     /// The records of a lane, at most so many of them.
     Lane { lane: Option<Lane>, ops: u64 },
 }
 
-impl Share {
+impl WorkSlice {
     /// The next operation, and its record's number where it is one of the tape's.
     #[inline]
     pub(crate) fn take(&mut self, tape: &Tape) -> Option<(Op, Option<u64>)> {
         match self {
-            Share::Prefill { first, stride } => {
+            WorkSlice::Prefill { first, stride } => {
                 let k = *first;
                 if k >= u64::from(tape.prefill_count()) {
                     return None;
@@ -32,7 +32,7 @@ impl Share {
                 };
                 Some((op, None))
             }
-            Share::Lane { lane, ops } => {
+            WorkSlice::Lane { lane, ops } => {
                 let lane = lane.as_mut().filter(|_| *ops > 0)?;
                 *ops -= 1;
                 let record = lane.step().0;

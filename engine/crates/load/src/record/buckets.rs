@@ -28,13 +28,13 @@ const fn lowest(place: usize) -> u64 {
 }
 
 #[derive(Clone, Debug)]
-pub struct Times {
+pub struct LatencyBuckets {
     counts: Box<[u64]>,
 }
 
-impl Times {
-    pub fn new() -> Times {
-        Times { counts: vec![0; COUNTS].into_boxed_slice() }
+impl LatencyBuckets {
+    pub fn new() -> LatencyBuckets {
+        LatencyBuckets { counts: vec![0; COUNTS].into_boxed_slice() }
     }
 
     /// Count one; `ns` is within the bounds.
@@ -48,7 +48,7 @@ impl Times {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.counts.chunks(GROUP).all(is_void)
+        self.counts.chunks(GROUP).all(all_zero)
     }
 
     /// The histogram that they are.
@@ -61,7 +61,7 @@ impl Times {
     /// Add them to a histogram of the same bounds. Most buckets are empty, and are passed by the group.
     pub fn add_to(&self, sum: &mut Histogram<u64>) {
         for (group, counts) in self.counts.chunks(GROUP).enumerate() {
-            if is_void(counts) {
+            if all_zero(counts) {
                 continue;
             }
             for (n, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -71,7 +71,7 @@ impl Times {
     }
 }
 
-fn is_void(counts: &[u64]) -> bool {
+fn all_zero(counts: &[u64]) -> bool {
     counts.iter().fold(0, |any, count| any | count) == 0
 }
 
@@ -86,7 +86,7 @@ mod tests {
         let powers = (0..37).flat_map(|bit| around(1 << bit).into_iter().chain(around(3 << bit)));
         let values = powers.chain((1..200).map(|n| n * n * n * 12_499)).chain([HIGHEST_NS]);
         for ns in values.map(|ns| ns.clamp(1, HIGHEST_NS)) {
-            let mut times = Times::new();
+            let mut times = LatencyBuckets::new();
             times.record(ns);
             let mut expected = histogram();
             expected.record(ns).expect("inside the bounds");
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn many_are_counted_and_forgotten() {
-        let (mut times, mut expected) = (Times::new(), histogram());
+        let (mut times, mut expected) = (LatencyBuckets::new(), histogram());
         for ns in (1..100_000).step_by(37) {
             times.record(ns);
             expected.record(ns).expect("inside the bounds");

@@ -3,12 +3,12 @@
 use cachemark_planted::{Bug, planted};
 use hdrhistogram::Histogram;
 
-use super::buckets::Times;
+use super::buckets::LatencyBuckets;
 use super::histogram::{HIGHEST_NS, histogram, merge};
 
 /// Counts and histograms of one kind of operation.
 #[derive(Clone, Debug)]
-pub struct KindTally {
+pub struct KindMetrics {
     pub attempts: u64,
     pub ok: u64,
     pub hits: u64,
@@ -24,13 +24,13 @@ pub struct KindTally {
     pub response: Histogram<u64>,
     pub service: Histogram<u64>,
     /// Of the operations that were recorded here, until it is added to another.
-    pub(crate) responses: Times,
-    services: Times,
+    pub(crate) responses: LatencyBuckets,
+    services: LatencyBuckets,
 }
 
 /// A value outside the bounds is recorded as the bound that it is beyond.
 #[inline]
-pub(crate) fn record(times: &mut Times, ns: u64) {
+pub(crate) fn record(times: &mut LatencyBuckets, ns: u64) {
     let lowest_ns = if planted(Bug::TenMicrosecondFloor) { 10_000 } else { 1 };
     let ns = ns.clamp(lowest_ns, HIGHEST_NS);
     times.record(ns);
@@ -40,16 +40,16 @@ pub(crate) fn record(times: &mut Times, ns: u64) {
     }
 }
 
-fn gather(sum: &mut Histogram<u64>, times: &Times) {
+fn add_buckets(sum: &mut Histogram<u64>, times: &LatencyBuckets) {
     match planted(Bug::AveragedPercentiles) {
         true => merge(sum, &times.histogram()),
         false => times.add_to(sum),
     }
 }
 
-impl KindTally {
-    pub(crate) fn new() -> KindTally {
-        KindTally {
+impl KindMetrics {
+    pub(crate) fn new() -> KindMetrics {
+        KindMetrics {
             attempts: 0,
             ok: 0,
             hits: 0,
@@ -63,8 +63,8 @@ impl KindTally {
             busy_ns: 0,
             response: histogram(),
             service: histogram(),
-            responses: Times::new(),
-            services: Times::new(),
+            responses: LatencyBuckets::new(),
+            services: LatencyBuckets::new(),
         }
     }
 
@@ -100,14 +100,14 @@ impl KindTally {
 
     /// Record both times of an operation; true when the longer is beyond what is told apart.
     #[inline]
-    pub(crate) fn times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) -> bool {
+    pub(crate) fn record_times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) -> bool {
         let response_ns = now_ns.saturating_sub(due_ns);
         record(&mut self.responses, response_ns);
         record(&mut self.services, now_ns.saturating_sub(sent_ns));
         response_ns > HIGHEST_NS && !planted(Bug::SilentOverflow)
     }
 
-    pub(crate) fn add(&mut self, other: &KindTally) {
+    pub(crate) fn add(&mut self, other: &KindMetrics) {
         self.attempts += other.attempts;
         self.ok += other.ok;
         self.hits += other.hits;
@@ -123,7 +123,7 @@ impl KindTally {
         self.busy_ns += other.busy_ns;
         merge(&mut self.response, &other.response);
         merge(&mut self.service, &other.service);
-        gather(&mut self.response, &other.responses);
-        gather(&mut self.service, &other.services);
+        add_buckets(&mut self.response, &other.responses);
+        add_buckets(&mut self.service, &other.services);
     }
 }

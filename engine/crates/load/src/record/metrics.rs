@@ -5,85 +5,86 @@ use cachemark_tape::{Tape, Verb};
 use hdrhistogram::Histogram;
 
 use super::histogram::{HIGHEST_NS, histogram, merge};
-use super::kind::{KindTally, record};
-use super::section_buckets::Cuts;
-use super::timeline::Course;
+use super::kind::{KindMetrics, record};
+use super::section_buckets::SectionBuckets;
+use super::timeline::Timeline;
 use super::window::Window;
-use crate::operation::{Failure, Figures, Stamps};
+use crate::operation::{Failure, OperationCounts, Timestamps};
 
 /// Everything that one player recorded.
 #[derive(Clone, Debug)]
-pub struct Tally {
-    kinds: [Option<Box<KindTally>>; Tally::KINDS],
+pub struct Metrics {
+    kinds: [Option<Box<KindMetrics>>; Metrics::KINDS],
     /// Open loop: send − intended start, and the player's own part of it, without the wait for a
     /// connection with room.
-    pub lag: Histogram<u64>,
-    pub late: Histogram<u64>,
+    pub send_lag: Histogram<u64>,
+    pub generator_lag: Histogram<u64>,
     pub max_in_flight: u64,
-    pub bound: u64,
+    pub queued: u64,
     pub unsent: u64,
     pub reconnects: u64,
     pub barriers: u64,
     /// Writes that found the socket's buffer full.
     pub blocked: u64,
     /// Times above the highest that a histogram holds, recorded as that.
-    pub beyond: u64,
+    pub overflow: u64,
     /// Of the operations that were answered rightly, whatever their kind.
-    pub course: Course,
+    pub timeline: Timeline,
     /// Where the window is cut into parts: a kind's response times are then those of the last.
-    pub(crate) cuts: Option<Box<Cuts>>,
+    pub(crate) section_buckets: Option<Box<SectionBuckets>>,
     /// When a slice of the course or a part of the window ends next.
-    pub(crate) turn_ns: u64,
+    pub(crate) next_boundary_ns: u64,
 }
 
-impl Tally {
+impl Metrics {
     // Verbs are numbered with gaps; an index is twice the number.
     const KINDS: usize = 2 * (Verb::Fetch as usize + 1);
 
     /// Nothing, and no room for any kind: what others are added up in.
-    pub fn empty(start_ns: u64) -> Tally {
-        Tally {
-            kinds: [const { None }; Tally::KINDS],
-            lag: histogram(),
-            late: histogram(),
+    pub fn empty(start_ns: u64) -> Metrics {
+        Metrics {
+            kinds: [const { None }; Metrics::KINDS],
+            send_lag: histogram(),
+            generator_lag: histogram(),
             max_in_flight: 0,
-            bound: 0,
+            queued: 0,
             unsent: 0,
             reconnects: 0,
             barriers: 0,
             blocked: 0,
-            beyond: 0,
-            course: Course::new(start_ns),
-            cuts: None,
-            turn_ns: start_ns,
+            overflow: 0,
+            timeline: Timeline::new(start_ns),
+            section_buckets: None,
+            next_boundary_ns: start_ns,
         }
     }
 
     /// A tally with room for each kind on the tape, so that recording never allocates.
     /// `start_ns` is when the window begins.
-    pub fn new(tape: &Tape, start_ns: u64) -> Tally {
-        let mut tally = Tally::empty(start_ns);
-        tally.kind_mut(Verb::Set, false);
+    pub fn new(tape: &Tape, start_ns: u64) -> Metrics {
+        let mut metrics = Metrics::empty(start_ns);
+        metrics.kind_mut(Verb::Set, false);
         for j in 0..tape.op_count() {
             let op = tape.op(j);
-            tally.kind_mut(op.verb, op.noreply);
+            metrics.kind_mut(op.verb, op.noreply);
         }
-        tally
+        metrics
     }
 
     /// A tally of one player's window, which may be in parts.
-    pub(crate) fn of_window(tape: &Tape, window: &Window) -> Tally {
-        let mut tally = Tally::new(tape, window.start_ns);
+    pub(crate) fn of_window(tape: &Tape, window: &Window) -> Metrics {
+        let mut metrics = Metrics::new(tape, window.start_ns);
         if let Some(length_ns) = window.section_ns {
-            let kinds = (0..Tally::KINDS).filter(|index| tally.kinds[*index].is_some());
-            let cuts = Cuts::new(window.start_ns, length_ns, &kinds.collect::<Vec<_>>());
-            tally.cuts = Some(Box::new(cuts));
+            let kinds = (0..Metrics::KINDS).filter(|index| metrics.kinds[*index].is_some());
+            let section_buckets =
+                SectionBuckets::new(window.start_ns, length_ns, &kinds.collect::<Vec<_>>());
+            metrics.section_buckets = Some(Box::new(section_buckets));
         }
-        tally
+        metrics
     }
 
     /// The kinds that were attempted, by name.
-    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &KindTally)> {
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &KindMetrics)> {
         let named = Verb::ALL.into_iter().flat_map(|verb| [(verb, false), (verb, true)]);
         named
             .filter_map(|(verb, noreply)| {
@@ -104,12 +105,15 @@ impl Tally {
     /// Forget everything that was recorded here, and keep the room for it.
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().flatten().filter(|kind| kind.is_used()).for_each(|kind| kind.clear());
-        for lags in [&mut self.lag, &mut self.late].into_iter().filter(|lags| !lags.is_empty()) {
+        for lags in [&mut self.send_lag, &mut self.generator_lag]
+            .into_iter()
+            .filter(|lags| !lags.is_empty())
+        {
             lags.reset();
         }
-        self.beyond = 0;
+        self.overflow = 0;
         self.max_in_flight = 0;
-        self.bound = 0;
+        self.queued = 0;
         self.unsent = 0;
         self.reconnects = 0;
         self.barriers = 0;
@@ -117,22 +121,24 @@ impl Tally {
     }
 
     /// Add another player's figures.
-    pub fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &Metrics) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             if let Some(theirs) = theirs.as_ref().filter(|kind| kind.is_used()) {
-                mine.get_or_insert_with(|| Box::new(KindTally::new())).add(theirs);
+                mine.get_or_insert_with(|| Box::new(KindMetrics::new())).add(theirs);
             }
         }
-        merge(&mut self.lag, &other.lag);
-        merge(&mut self.late, &other.late);
-        self.beyond += other.beyond;
-        self.course.add(&other.course);
-        for (index, part) in other.cuts.iter().flat_map(|cuts| cuts.past()) {
-            let kind = self.kinds[*index].get_or_insert_with(|| Box::new(KindTally::new()));
+        merge(&mut self.send_lag, &other.send_lag);
+        merge(&mut self.generator_lag, &other.generator_lag);
+        self.overflow += other.overflow;
+        self.timeline.add(&other.timeline);
+        for (index, part) in
+            other.section_buckets.iter().flat_map(|section_buckets| section_buckets.past())
+        {
+            let kind = self.kinds[*index].get_or_insert_with(|| Box::new(KindMetrics::new()));
             merge(&mut kind.response, &part.histogram());
         }
         self.max_in_flight += other.max_in_flight;
-        self.bound += other.bound;
+        self.queued += other.queued;
         self.unsent += other.unsent;
         self.reconnects += other.reconnects;
         self.barriers += other.barriers;
@@ -140,73 +146,79 @@ impl Tally {
     }
 
     #[inline]
-    pub(crate) fn begun(&mut self, verb: Verb, noreply: bool) {
+    pub(crate) fn attempted(&mut self, verb: Verb, noreply: bool) {
         self.kind_mut(verb, noreply).attempts += 1;
     }
 
     /// An operation was answered rightly.
     #[inline]
-    pub(crate) fn completed(&mut self, at: &Stamps, figures: &Figures) {
-        if at.now_ns >= self.turn_ns {
-            self.turn(at.now_ns);
+    pub(crate) fn completed(&mut self, at: &Timestamps, counts: &OperationCounts) {
+        if at.now_ns >= self.next_boundary_ns {
+            self.pass_boundary(at.now_ns);
         }
         let kind = self.kind_mut(at.verb, at.noreply);
         kind.ok += 1;
-        kind.hits += u64::from(figures.hits);
-        kind.misses += u64::from(figures.misses);
-        kind.not_stored += u64::from(figures.not_stored);
-        kind.keys += u64::from(figures.keys);
-        kind.value_bytes += figures.value_bytes;
-        kind.key_bytes += figures.key_bytes;
+        kind.hits += u64::from(counts.hits);
+        kind.misses += u64::from(counts.misses);
+        kind.not_stored += u64::from(counts.not_stored);
+        kind.keys += u64::from(counts.keys);
+        kind.value_bytes += counts.value_bytes;
+        kind.key_bytes += counts.key_bytes;
         kind.busy_ns += at.now_ns.saturating_sub(at.sent_ns);
-        self.beyond += u64::from(kind.times(at.due_ns, at.sent_ns, at.now_ns));
-        self.course.note(at.now_ns.saturating_sub(at.due_ns));
+        self.overflow += u64::from(kind.record_times(at.due_ns, at.sent_ns, at.now_ns));
+        self.timeline.record_completion(at.now_ns.saturating_sub(at.due_ns));
     }
 
     /// A slice of the course has ended, or a part of the window.
     #[cold]
-    fn turn(&mut self, now_ns: u64) {
-        self.cut(now_ns);
-        let slice_end_ns = self.course.reach(now_ns);
-        self.turn_ns =
-            self.cuts.as_ref().map_or(slice_end_ns, |cuts| cuts.end_ns.min(slice_end_ns));
+    fn pass_boundary(&mut self, now_ns: u64) {
+        self.pass_section_ends(now_ns);
+        let slice_end_ns = self.timeline.advance_to(now_ns);
+        self.next_boundary_ns = self
+            .section_buckets
+            .as_ref()
+            .map_or(slice_end_ns, |section_buckets| section_buckets.end_ns.min(slice_end_ns));
     }
 
     /// Begin the part of the window that an instant is in.
-    fn cut(&mut self, now_ns: u64) {
-        if self.cuts.as_ref().is_none_or(|cuts| now_ns < cuts.end_ns) {
+    fn pass_section_ends(&mut self, now_ns: u64) {
+        if self
+            .section_buckets
+            .as_ref()
+            .is_none_or(|section_buckets| now_ns < section_buckets.end_ns)
+        {
             return;
         }
         let ok = self.ok();
-        let Some(cuts) = &mut self.cuts else { return };
-        while now_ns >= cuts.end_ns {
-            for (index, kept) in cuts.next(ok) {
+        let Some(section_buckets) = &mut self.section_buckets else { return };
+        while now_ns >= section_buckets.end_ns {
+            for (index, section_times) in section_buckets.next(ok) {
                 if let Some(kind) = &mut self.kinds[*index] {
-                    std::mem::swap(&mut kind.responses, kept);
+                    std::mem::swap(&mut kind.responses, section_times);
                 }
             }
         }
     }
 
     /// An operation was answered with a wrong value: it is neither an operation nor a time.
-    pub(crate) fn wrong(&mut self, verb: Verb, noreply: bool) {
+    pub(crate) fn wrong_value(&mut self, verb: Verb, noreply: bool) {
         self.kind_mut(verb, noreply).wrong_values += 1;
     }
 
     /// An operation failed. A timeout's time is recorded as long as it lasted: it is at least that
     /// long, and leaving it out would flatter the tail.
-    pub(crate) fn failure(&mut self, at: &Stamps, failure: Failure) {
-        self.cut(at.now_ns);
+    pub(crate) fn fail(&mut self, at: &Timestamps, failure: Failure) {
+        self.pass_section_ends(at.now_ns);
         let kind = self.kind_mut(at.verb, at.noreply);
         kind.errors[failure as usize] += 1;
         if failure == Failure::Timeout && !planted(Bug::DroppedTimeouts) {
-            self.beyond += u64::from(kind.times(at.due_ns, at.sent_ns, at.now_ns));
+            self.overflow += u64::from(kind.record_times(at.due_ns, at.sent_ns, at.now_ns));
         }
     }
 
     /// An operation without a reply, which was taken for done when it was written, could not be done.
     /// The time that its writing took stays among the others.
-    pub(crate) fn retract(&mut self, verb: Verb, failure: Failure) {
+    pub(crate) fn retract_noreply(&mut self, verb: Verb, failure: Failure) {
         let sent = [index(verb, true), index(Verb::Mset, true)];
         let found = sent.into_iter().find(|index| {
             let kind = self.kinds[*index].as_deref();
@@ -222,12 +234,12 @@ impl Tally {
     /// An operation that was due and never sent.
     pub(crate) fn never_sent(&mut self, verb: Verb, noreply: bool, waited_ns: u64) {
         self.unsent += 1;
-        self.beyond += u64::from(waited_ns > HIGHEST_NS);
+        self.overflow += u64::from(waited_ns > HIGHEST_NS);
         record(&mut self.kind_mut(verb, noreply).responses, waited_ns);
     }
 
-    fn kind_mut(&mut self, verb: Verb, noreply: bool) -> &mut KindTally {
-        self.kinds[index(verb, noreply)].get_or_insert_with(|| Box::new(KindTally::new()))
+    fn kind_mut(&mut self, verb: Verb, noreply: bool) -> &mut KindMetrics {
+        self.kinds[index(verb, noreply)].get_or_insert_with(|| Box::new(KindMetrics::new()))
     }
 }
 

@@ -13,10 +13,10 @@ mod window;
 
 pub use histogram::{encode_histogram, percentile_ns};
 pub use intervals::{Interval, Intervals};
-pub use kind::KindTally;
-pub use metrics::Tally;
-pub(crate) use recorder::Ledger;
+pub use kind::KindMetrics;
+pub use metrics::Metrics;
+pub(crate) use recorder::Recorder;
 pub use section_buckets::SECTIONS;
 pub use sections::{Section, Sections};
-pub use timeline::{Course, Slice};
+pub use timeline::{Timeline, TimelineSlice};
 pub use window::Window;

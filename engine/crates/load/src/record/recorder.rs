@@ -3,40 +3,40 @@
 
 use cachemark_tape::{Op, Verb};
 
-use super::metrics::Tally;
-use crate::operation::{Failure, Figures, Pending};
-use crate::routing::Book;
+use super::metrics::Metrics;
+use crate::operation::{Failure, OperationCounts, Pending};
+use crate::routing::TapeView;
 
 /// A player's figures, and what they wait for.
-pub struct Ledger {
-    pub tally: Tally,
-    joints: Vec<Joint>,
+pub struct Recorder {
+    pub metrics: Metrics,
+    splits: Vec<SplitOperation>,
     free: Vec<u32>,
 }
 
 /// An operation in parts.
-struct Joint {
+struct SplitOperation {
     /// The operation as a whole, with what its parts came to so far.
     whole: Pending,
     left: u16,
 }
 
-impl Ledger {
-    pub fn new(tally: Tally) -> Ledger {
-        Ledger { tally, joints: Vec::new(), free: Vec::new() }
+impl Recorder {
+    pub fn new(metrics: Metrics) -> Recorder {
+        Recorder { metrics, splits: Vec::new(), free: Vec::new() }
     }
 
     /// An operation that is going to be sent in so many parts: the number that they bear.
-    pub fn join(&mut self, whole: Pending, parts: u16) -> u32 {
-        let joint = Joint { whole, left: parts };
+    pub fn split(&mut self, whole: Pending, parts: u16) -> u32 {
+        let split_operation = SplitOperation { whole, left: parts };
         match self.free.pop() {
             Some(number) => {
-                self.joints[number as usize] = joint;
+                self.splits[number as usize] = split_operation;
                 number
             }
             None => {
-                self.joints.push(joint);
-                self.joints.len() as u32 - 1
+                self.splits.push(split_operation);
+                self.splits.len() as u32 - 1
             }
         }
     }
@@ -48,13 +48,13 @@ impl Ledger {
             return; // a second command: the operation began with its first
         }
         pending.sent_ns = now_ns;
-        match pending.joint {
-            None => begin(pending, now_ns, &mut self.tally),
+        match pending.split_id {
+            None => record_start(pending, now_ns, &mut self.metrics),
             Some(number) => {
-                let whole = &mut self.joints[number as usize].whole;
+                let whole = &mut self.splits[number as usize].whole;
                 if whole.sent_ns == 0 {
                     whole.sent_ns = now_ns;
-                    begin(whole, now_ns, &mut self.tally);
+                    record_start(whole, now_ns, &mut self.metrics);
                 }
             }
         }
@@ -62,14 +62,14 @@ impl Ledger {
 
     /// Note that it was answered; true when an operation ended with it.
     #[inline]
-    pub fn answered(&mut self, pending: &Pending, now_ns: u64, book: Book<'_>) -> bool {
-        match pending.joint {
+    pub fn answered(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) -> bool {
+        match pending.split_id {
             _ if pending.barrier => true,
             None => {
-                record(pending, now_ns, book, &mut self.tally);
+                record_end(pending, now_ns, view, &mut self.metrics);
                 true
             }
-            Some(number) => self.part_ended(number, pending, now_ns, book),
+            Some(number) => self.part_ended(number, pending, now_ns, view),
         }
     }
 
@@ -79,83 +79,83 @@ impl Ledger {
         mut pending: Pending,
         failure: Failure,
         now_ns: u64,
-        book: Book<'_>,
+        view: TapeView<'_>,
     ) -> bool {
         pending.failure = Some(failure);
-        self.answered(&pending, now_ns, book)
+        self.answered(&pending, now_ns, view)
     }
 
-    fn part_ended(&mut self, number: u32, part: &Pending, now_ns: u64, book: Book<'_>) -> bool {
-        let joint = &mut self.joints[number as usize];
-        let whole = &mut joint.whole;
+    fn part_ended(&mut self, number: u32, part: &Pending, now_ns: u64, view: TapeView<'_>) -> bool {
+        let split_operation = &mut self.splits[number as usize];
+        let whole = &mut split_operation.whole;
         whole.failure = whole.failure.or(part.failure);
         whole.wrong |= part.wrong;
-        if !part.copies {
-            whole.figures.hits += part.figures.hits;
-            whole.figures.misses += part.figures.misses;
-            whole.figures.not_stored += part.figures.not_stored;
-            whole.figures.value_bytes += part.figures.value_bytes;
+        if !part.is_replica {
+            whole.counts.hits += part.counts.hits;
+            whole.counts.misses += part.counts.misses;
+            whole.counts.not_stored += part.counts.not_stored;
+            whole.counts.value_bytes += part.counts.value_bytes;
         }
-        joint.left -= 1;
-        if joint.left > 0 {
+        split_operation.left -= 1;
+        if split_operation.left > 0 {
             return false;
         }
-        record(whole, now_ns, book, &mut self.tally);
+        record_end(whole, now_ns, view, &mut self.metrics);
         self.free.push(number);
         true
     }
 }
 
 #[inline]
-fn begin(pending: &Pending, now_ns: u64, tally: &mut Tally) {
+fn record_start(pending: &Pending, now_ns: u64, metrics: &mut Metrics) {
     if pending.barrier {
-        tally.barriers += 1;
+        metrics.barriers += 1;
         return;
     }
-    tally.begun(pending.op.verb, pending.op.noreply);
+    metrics.attempted(pending.op.verb, pending.op.noreply);
     if pending.open_loop {
-        tally.lag.saturating_record(now_ns.saturating_sub(pending.due_ns).max(1));
+        metrics.send_lag.saturating_record(now_ns.saturating_sub(pending.due_ns).max(1));
     }
 }
 
 /// Enter an operation that is answered.
-fn record(pending: &Pending, now_ns: u64, book: Book<'_>, tally: &mut Tally) {
+fn record_end(pending: &Pending, now_ns: u64, view: TapeView<'_>, metrics: &mut Metrics) {
     if let Some(failure) = pending.failure {
-        tally.failure(&pending.stamps(now_ns), failure);
+        metrics.fail(&pending.timestamps(now_ns), failure);
     } else if pending.wrong {
-        tally.wrong(pending.op.verb, pending.op.noreply);
+        metrics.wrong_value(pending.op.verb, pending.op.noreply);
     } else {
-        let mut figures = write_figures(&pending.op, book);
-        figures.hits = pending.figures.hits;
-        figures.misses = pending.figures.misses;
-        figures.not_stored = pending.figures.not_stored;
+        let mut counts = counts_before_reply(&pending.op, view);
+        counts.hits = pending.counts.hits;
+        counts.misses = pending.counts.misses;
+        counts.not_stored = pending.counts.not_stored;
         match pending.op.verb {
-            Verb::Cas if figures.hits == 0 => figures.value_bytes = 0,
+            Verb::Cas if counts.hits == 0 => counts.value_bytes = 0,
             Verb::Cas => {}
-            Verb::Fetch if figures.hits > 0 => figures.value_bytes = pending.figures.value_bytes,
+            Verb::Fetch if counts.hits > 0 => counts.value_bytes = pending.counts.value_bytes,
             Verb::Fetch => {}
-            _ => figures.value_bytes += pending.figures.value_bytes,
+            _ => counts.value_bytes += pending.counts.value_bytes,
         }
-        tally.completed(&pending.stamps(now_ns), &figures);
+        metrics.completed(&pending.timestamps(now_ns), &counts);
     }
 }
 
 /// What an operation names and writes, known before any reply.
 #[inline]
-fn write_figures(op: &Op, book: Book<'_>) -> Figures {
-    let mut figures = Figures { keys: u32::from(op.run), ..Figures::default() };
+fn counts_before_reply(op: &Op, view: TapeView<'_>) -> OperationCounts {
+    let mut counts = OperationCounts { keys: u32::from(op.run), ..OperationCounts::default() };
     if op.run == 1 && !op.verb.has_run() {
-        figures.key_bytes = book.key(op.key).len() as u64;
-        figures.value_bytes = if op.verb.writes() { u64::from(op.length) } else { 0 };
-        return figures;
+        counts.key_bytes = view.key(op.key).len() as u64;
+        counts.value_bytes = if op.verb.writes() { u64::from(op.length) } else { 0 };
+        return counts;
     }
-    for k in book.keys(op) {
-        figures.key_bytes += book.key(k).len() as u64;
-        figures.value_bytes += match op.verb {
-            Verb::Mset => u64::from(book.value_length(k)),
+    for k in view.keys(op) {
+        counts.key_bytes += view.key(k).len() as u64;
+        counts.value_bytes += match op.verb {
+            Verb::Mset => u64::from(view.value_length(k)),
             verb if verb.writes() => u64::from(op.length),
             _ => 0,
         };
     }
-    figures
+    counts
 }

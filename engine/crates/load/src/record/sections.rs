@@ -5,8 +5,8 @@
 use hdrhistogram::Histogram;
 
 use super::histogram::{histogram, merge};
-use super::metrics::Tally;
-use super::section_buckets::{Cuts, SECTIONS};
+use super::metrics::Metrics;
+use super::section_buckets::{SECTIONS, SectionBuckets};
 
 /// What ended in one part, all kinds of operations together.
 #[derive(Clone, Debug)]
@@ -24,31 +24,32 @@ pub struct Sections {
 
 impl Sections {
     /// Of several players of one window; `None` where one has no parts.
-    pub fn of<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Option<Sections> {
+    pub fn of<'a>(all_metrics: impl Iterator<Item = &'a Metrics>) -> Option<Sections> {
         let mut sum: Option<Sections> = None;
-        for tally in tallies {
-            let cuts = tally.cuts.as_deref()?;
+        for metrics in all_metrics {
+            let section_buckets = metrics.section_buckets.as_deref()?;
             let sections = sum.get_or_insert_with(|| Sections {
-                length_ns: cuts.length_ns,
+                length_ns: section_buckets.length_ns,
                 each: vec![Section { ok: 0, response: histogram() }; SECTIONS],
             });
-            sections.add(tally, cuts);
+            sections.add(metrics, section_buckets);
         }
         sum
     }
 
-    fn add(&mut self, tally: &Tally, cuts: &Cuts) {
+    fn add(&mut self, metrics: &Metrics, section_buckets: &SectionBuckets) {
         let mut before = 0;
-        for (number, section) in self.each.iter_mut().enumerate().take(cuts.current + 1) {
-            let going_on = number == cuts.current;
-            let by_then = if going_on { tally.ok() } else { cuts.ok[number] };
+        for (number, section) in self.each.iter_mut().enumerate().take(section_buckets.current + 1)
+        {
+            let going_on = number == section_buckets.current;
+            let by_then = if going_on { metrics.ok() } else { section_buckets.ok[number] };
             section.ok += by_then.saturating_sub(before);
             before = by_then;
             if going_on {
-                let kinds = tally.kinds().map(|(_, kind)| kind.responses.histogram());
+                let kinds = metrics.kinds().map(|(_, kind)| kind.responses.histogram());
                 kinds.for_each(|part| merge(&mut section.response, &part));
             } else {
-                let parts = cuts.kept[number].iter();
+                let parts = section_buckets.section_times[number].iter();
                 parts.for_each(|(_, part)| merge(&mut section.response, &part.histogram()));
             }
         }
@@ -60,7 +61,7 @@ mod tests {
     use cachemark_tape::{Schedule, Tape, Verb, Workload, generate};
 
     use super::*;
-    use crate::operation::{Failure, Figures, Stamps};
+    use crate::operation::{Failure, OperationCounts, Timestamps};
     use crate::record::window::Window;
 
     const MS: u64 = 1_000_000;
@@ -71,19 +72,19 @@ mod tests {
     }
 
     /// A player's tally of a window of ten parts of 1 ms that begins at 7 ns.
-    fn tally() -> Tally {
+    fn metrics() -> Metrics {
         let window =
             Window { start_ns: 7, end_ns: 7 + 10 * MS, timeout_ns: 1, section_ns: Some(MS) };
-        Tally::of_window(&tape(), &window)
+        Metrics::of_window(&tape(), &window)
     }
 
-    fn get(due_ns: u64, now_ns: u64) -> Stamps {
-        Stamps { verb: Verb::Get, noreply: false, due_ns, sent_ns: due_ns, now_ns }
+    fn get(due_ns: u64, now_ns: u64) -> Timestamps {
+        Timestamps { verb: Verb::Get, noreply: false, due_ns, sent_ns: due_ns, now_ns }
     }
 
-    fn play(tally: &mut Tally, at: Stamps) {
-        tally.begun(Verb::Get, false);
-        tally.completed(&at, &Figures::default());
+    fn play(metrics: &mut Metrics, at: Timestamps) {
+        metrics.attempted(Verb::Get, false);
+        metrics.completed(&at, &OperationCounts::default());
     }
 
     fn counts(sections: &Sections) -> Vec<(u64, u64)> {
@@ -92,12 +93,12 @@ mod tests {
 
     #[test]
     fn an_operation_is_of_the_part_that_it_ends_in() {
-        let mut tally = tally();
+        let mut metrics = metrics();
         for part in 0..10 {
-            play(&mut tally, get(7, 7 + part * MS)); // its first instant
-            play(&mut tally, get(7, 6 + (part + 1) * MS)); // and its last
+            play(&mut metrics, get(7, 7 + part * MS)); // its first instant
+            play(&mut metrics, get(7, 6 + (part + 1) * MS)); // and its last
         }
-        let sections = Sections::of([&tally].into_iter()).expect("parts");
+        let sections = Sections::of([&metrics].into_iter()).expect("parts");
         assert_eq!(counts(&sections), [(2, 2); 10]);
         assert_eq!(
             sections.each[3].response.max(),
@@ -107,8 +108,8 @@ mod tests {
 
     #[test]
     fn the_whole_has_what_the_parts_have() {
-        let mut one = tally();
-        let mut other = tally();
+        let mut one = metrics();
+        let mut other = metrics();
         (0..100).for_each(|i| play(&mut one, get(7, 7 + i * MS / 10)));
         // A player that paused for most of the window, and ended beyond it.
         play(&mut other, get(7, 8));
@@ -117,7 +118,7 @@ mod tests {
         assert_eq!(counts(&sections)[0], (11, 11));
         assert_eq!(counts(&sections)[5], (10, 10));
         assert_eq!(counts(&sections)[9], (11, 11));
-        let mut whole = Tally::new(&tape(), 0);
+        let mut whole = Metrics::new(&tape(), 0);
         [&one, &other].into_iter().for_each(|part| whole.add(part));
         let (_, kind) = whole.kinds().next().expect("gets");
         let mut sum = histogram();
@@ -128,17 +129,17 @@ mod tests {
 
     #[test]
     fn what_timed_out_has_a_time_and_is_no_operation() {
-        let mut tally = tally();
-        tally.begun(Verb::Get, false);
-        tally.failure(&get(7, 7 + 4 * MS), Failure::Timeout);
-        let sections = Sections::of([&tally].into_iter()).expect("parts");
+        let mut metrics = metrics();
+        metrics.attempted(Verb::Get, false);
+        metrics.fail(&get(7, 7 + 4 * MS), Failure::Timeout);
+        let sections = Sections::of([&metrics].into_iter()).expect("parts");
         assert_eq!(counts(&sections)[4], (0, 1));
     }
 
     #[test]
     fn a_player_without_parts_leaves_none() {
-        let (mut one, other) = (tally(), tally());
-        one.cuts = None;
+        let (mut one, other) = (metrics(), metrics());
+        one.section_buckets = None;
         assert!(Sections::of([&one, &other].into_iter()).is_none());
         assert!(Sections::of([].into_iter()).is_none());
     }

@@ -9,49 +9,49 @@ const SHORTEST_NS: u64 = 1_000_000;
 
 /// What ended in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slice {
+pub struct TimelineSlice {
     pub ok: u64,
     /// Sum of the response times.
     pub response_ns: u64,
 }
 
-impl Slice {
-    fn add(&mut self, other: Slice) {
+impl TimelineSlice {
+    fn add(&mut self, other: TimelineSlice) {
         self.ok += other.ok;
         self.response_ns += other.response_ns;
     }
 }
 
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct Timeline {
     start_ns: u64,
     slice_ns: u64,
     /// The slice that is going on, and the instant at which it ends.
     current: usize,
     end_ns: u64,
-    slices: Box<[Slice; SLICES]>,
+    slices: Box<[TimelineSlice; SLICES]>,
 }
 
-impl Course {
+impl Timeline {
     /// Of a window that begins then.
-    pub fn new(start_ns: u64) -> Course {
-        Course {
+    pub fn new(start_ns: u64) -> Timeline {
+        Timeline {
             start_ns,
             slice_ns: SHORTEST_NS,
             current: 0,
             end_ns: start_ns.saturating_add(SHORTEST_NS),
-            slices: Box::new([Slice::default(); SLICES]),
+            slices: Box::new([TimelineSlice::default(); SLICES]),
         }
     }
 
     /// An operation ended in the slice that is going on.
     #[inline]
-    pub fn note(&mut self, response_ns: u64) {
-        self.slices[self.current].add(Slice { ok: 1, response_ns });
+    pub fn record_completion(&mut self, response_ns: u64) {
+        self.slices[self.current].add(TimelineSlice { ok: 1, response_ns });
     }
 
     /// Go on to the slice that an instant is in; returns when that ends. Instants come in order.
-    pub fn reach(&mut self, now_ns: u64) -> u64 {
+    pub fn advance_to(&mut self, now_ns: u64) -> u64 {
         if now_ns >= self.end_ns {
             self.advance(now_ns);
         }
@@ -60,31 +60,31 @@ impl Course {
 
     fn advance(&mut self, now_ns: u64) {
         while (now_ns - self.start_ns) / self.slice_ns >= SLICES as u64 {
-            self.fold();
+            self.halve_resolution();
         }
         self.current = ((now_ns - self.start_ns) / self.slice_ns) as usize;
         self.end_ns = self.start_ns + (self.current as u64 + 1) * self.slice_ns;
     }
 
-    fn fold(&mut self) {
+    fn halve_resolution(&mut self) {
         for i in 0..SLICES / 2 {
             let mut both = self.slices[2 * i];
             both.add(self.slices[2 * i + 1]);
             self.slices[i] = both;
         }
-        self.slices[SLICES / 2..].fill(Slice::default());
+        self.slices[SLICES / 2..].fill(TimelineSlice::default());
         self.slice_ns *= 2;
         self.current /= 2;
     }
 
     /// Add that of another player of the same window.
-    pub fn add(&mut self, other: &Course) {
+    pub fn add(&mut self, other: &Timeline) {
         let mut other = other.clone();
         while self.slice_ns < other.slice_ns {
-            self.fold();
+            self.halve_resolution();
         }
         while other.slice_ns < self.slice_ns {
-            other.fold();
+            other.halve_resolution();
         }
         self.current = self.current.max(other.current);
         for (mine, theirs) in self.slices.iter_mut().zip(other.slices.iter()) {
@@ -97,7 +97,7 @@ impl Course {
     }
 
     /// The slices up to the last in which anything ended.
-    pub fn slices(&self) -> &[Slice] {
+    pub fn slices(&self) -> &[TimelineSlice] {
         &self.slices[..=self.current]
     }
 }
@@ -106,41 +106,42 @@ impl Course {
 mod tests {
     use super::*;
 
-    fn ended(course: &mut Course, now_ns: u64, response_ns: u64) {
-        course.reach(now_ns);
-        course.note(response_ns);
+    fn ended(timeline: &mut Timeline, now_ns: u64, response_ns: u64) {
+        timeline.advance_to(now_ns);
+        timeline.record_completion(response_ns);
     }
 
     /// One operation each millisecond, that took as many ns as milliseconds had gone.
-    fn steady(from_ms: u64, to_ms: u64) -> Course {
-        let mut course = Course::new(7);
-        (from_ms..to_ms).for_each(|ms| ended(&mut course, 7 + ms * SHORTEST_NS, ms));
-        course
+    fn steady(from_ms: u64, to_ms: u64) -> Timeline {
+        let mut timeline = Timeline::new(7);
+        (from_ms..to_ms).for_each(|ms| ended(&mut timeline, 7 + ms * SHORTEST_NS, ms));
+        timeline
     }
 
     #[test]
     fn a_short_window_has_the_shortest_slices() {
-        let course = steady(0, 100);
-        assert_eq!(course.slice_ns(), SHORTEST_NS);
-        let expected: Vec<_> = (0..100).map(|ms| Slice { ok: 1, response_ns: ms }).collect();
-        assert_eq!(course.slices(), expected);
+        let timeline = steady(0, 100);
+        assert_eq!(timeline.slice_ns(), SHORTEST_NS);
+        let expected: Vec<_> =
+            (0..100).map(|ms| TimelineSlice { ok: 1, response_ns: ms }).collect();
+        assert_eq!(timeline.slices(), expected);
     }
 
     #[test]
     fn a_long_window_loses_nothing_but_resolution() {
-        let course = steady(0, 1000);
-        assert_eq!(course.slice_ns(), 4 * SHORTEST_NS);
-        assert_eq!(course.slices().len(), 250);
-        assert!(course.slices().iter().all(|slice| slice.ok == 4));
-        assert_eq!(course.slices()[249].response_ns, 996 + 997 + 998 + 999);
+        let timeline = steady(0, 1000);
+        assert_eq!(timeline.slice_ns(), 4 * SHORTEST_NS);
+        assert_eq!(timeline.slices().len(), 250);
+        assert!(timeline.slices().iter().all(|slice| slice.ok == 4));
+        assert_eq!(timeline.slices()[249].response_ns, 996 + 997 + 998 + 999);
     }
 
     #[test]
     fn a_pause_leaves_empty_slices() {
-        let mut course = Course::new(0);
-        ended(&mut course, 10, 1);
-        ended(&mut course, 5 * SHORTEST_NS, 2);
-        let ok: Vec<_> = course.slices().iter().map(|slice| slice.ok).collect();
+        let mut timeline = Timeline::new(0);
+        ended(&mut timeline, 10, 1);
+        ended(&mut timeline, 5 * SHORTEST_NS, 2);
+        let ok: Vec<_> = timeline.slices().iter().map(|slice| slice.ok).collect();
         assert_eq!(ok, [1, 0, 0, 0, 0, 1]);
     }
 

@@ -3,7 +3,7 @@
 use md5::{Digest, Md5};
 
 /// Bob Jenkins' hash, byte by byte.
-pub fn one_at_a_time(key: &[u8]) -> u32 {
+pub fn jenkins_one_at_a_time(key: &[u8]) -> u32 {
     let mut hash: u32 = 0;
     for byte in key {
         hash = hash.wrapping_add(u32::from(*byte));
@@ -35,7 +35,7 @@ pub fn ketama_point(digest: &[u8], part: usize) -> u32 {
 }
 
 /// The first point at or after this one; behind the last comes the first.
-pub fn on_ring(ring: &[(u32, u16)], point: u32) -> u16 {
+pub fn server_at(ring: &[(u32, u16)], point: u32) -> u16 {
     let at = ring.partition_point(|(other, _)| *other < point);
     ring[at % ring.len()].1
 }
@@ -47,8 +47,11 @@ mod tests {
     #[test]
     fn the_hash_is_jenkins() {
         // The examples of its author's page.
-        assert_eq!(one_at_a_time(b"a"), 0xca2e_9442);
-        assert_eq!(one_at_a_time(b"The quick brown fox jumps over the lazy dog"), 0x519e_91f5);
+        assert_eq!(jenkins_one_at_a_time(b"a"), 0xca2e_9442);
+        assert_eq!(
+            jenkins_one_at_a_time(b"The quick brown fox jumps over the lazy dog"),
+            0x519e_91f5
+        );
     }
 
     #[test]
@@ -60,9 +63,9 @@ mod tests {
         let mut moved = 0;
         for number in 0..10_000 {
             let point = ketama_point(&Md5::digest(format!("key-{number}")), 0);
-            let home = on_ring(&whole, point);
+            let home = server_at(&whole, point);
             counts[usize::from(home)] += 1;
-            moved += u32::from(home < 3 && on_ring(&less, point) != home);
+            moved += u32::from(home < 3 && server_at(&less, point) != home);
         }
         assert!(counts.iter().all(|count| (1500..3500).contains(count)), "{counts:?}");
         assert_eq!(moved, 0);
@@ -71,6 +74,6 @@ mod tests {
     #[test]
     fn behind_the_last_point_comes_the_first() {
         let ring = [(10, 0), (20, 1)];
-        assert_eq!([0, 10, 11, 20, 21].map(|point| on_ring(&ring, point)), [0, 0, 1, 1, 0]);
+        assert_eq!([0, 10, 11, 20, 21].map(|point| server_at(&ring, point)), [0, 0, 1, 1, 0]);
     }
 }

@@ -3,36 +3,36 @@
 use cachemark_tape::{Op, Tape};
 use md5::{Digest, Md5};
 
-use super::hashes::{ketama_point, on_ring, one_at_a_time, ring};
+use super::hashes::{jenkins_one_at_a_time, ketama_point, ring, server_at};
 use crate::options::{Address, Hashing};
 
 /// Who holds what: the home of each key, and the runs of the tape in the order of their homes.
 #[derive(Debug)]
-pub struct Spread {
+pub struct KeyRouting {
     servers: usize,
     /// Each server holds every key: writes go to all, reads to the key's home.
     replicas: bool,
     /// By key.
-    homes: Vec<u16>,
+    server_of_key: Vec<u16>,
     /// The runs of all records, one after the other, each in the order of its homes.
     runs: Vec<u32>,
     /// By record: where its run begins in `runs`. Empty where no record has one.
-    starts: Vec<u32>,
+    run_starts: Vec<u32>,
 }
 
-impl Spread {
+impl KeyRouting {
     /// Spread a tape's keys.
-    pub fn new(tape: &Tape, addresses: &[Address], hashing: Hashing, replicas: bool) -> Spread {
+    pub fn new(tape: &Tape, addresses: &[Address], hashing: Hashing, replicas: bool) -> KeyRouting {
         let servers = addresses.len();
         let names: Vec<String> = addresses.iter().map(Address::to_string).collect();
         let ring = ring(&names);
         let home = |k: u32| match hashing {
-            Hashing::Modulo => (one_at_a_time(tape.key(k)) as usize % servers) as u16,
-            Hashing::Ketama => on_ring(&ring, ketama_point(&Md5::digest(tape.key(k)), 0)),
+            Hashing::Modulo => (jenkins_one_at_a_time(tape.key(k)) as usize % servers) as u16,
+            Hashing::Ketama => server_at(&ring, ketama_point(&Md5::digest(tape.key(k)), 0)),
         };
-        let homes: Vec<u16> = (0..tape.key_count()).map(home).collect();
-        let (runs, starts) = in_order_of_homes(tape, &homes);
-        Spread { servers, replicas, homes, runs, starts }
+        let server_of_key: Vec<u16> = (0..tape.key_count()).map(home).collect();
+        let (runs, run_starts) = runs_by_server(tape, &server_of_key);
+        KeyRouting { servers, replicas, server_of_key, runs, run_starts }
     }
 
     pub fn servers(&self) -> usize {
@@ -41,8 +41,8 @@ impl Spread {
 
     /// The server of a key, as its place in the list.
     #[inline]
-    fn home(&self, k: u32) -> usize {
-        usize::from(self.homes[k as usize])
+    fn server_of(&self, k: u32) -> usize {
+        usize::from(self.server_of_key[k as usize])
     }
 
     /// The key at a place of a run of `op`, which is `ordered`.
@@ -53,19 +53,19 @@ impl Spread {
 
     /// The operation of a record with its run in the order of homes.
     #[inline]
-    pub fn ordered(&self, op: Op, record: u64) -> Op {
-        if op.verb.has_run() { Op { key: self.starts[record as usize], ..op } } else { op }
+    pub fn grouped_by_server(&self, op: Op, record: u64) -> Op {
+        if op.verb.has_run() { Op { key: self.run_starts[record as usize], ..op } } else { op }
     }
 
     /// Whether the parts of an operation all do the same, each on another server.
-    pub fn copies(&self, op: &Op) -> bool {
+    pub fn is_replicated(&self, op: &Op) -> bool {
         self.replicas && (op.verb.writes() || op.verb.changes())
     }
 
     /// What of an ordered operation goes to which server, in the order of servers.
     pub fn parts(&self, op: &Op) -> impl Iterator<Item = (usize, Op)> {
-        let everywhere = self.copies(op);
-        let (spread, op) = (self, *op);
+        let everywhere = self.is_replicated(op);
+        let (routing, op) = (self, *op);
         let mut begun = 0;
         std::iter::from_fn(move || {
             if begun >= op.run.max(1) as usize && !everywhere {
@@ -73,15 +73,16 @@ impl Spread {
             }
             if everywhere {
                 begun += 1;
-                return (begun <= spread.servers).then(|| (begun - 1, op));
+                return (begun <= routing.servers).then(|| (begun - 1, op));
             }
             if !op.verb.has_run() {
                 begun += 1;
-                return Some((spread.home(op.key), op));
+                return Some((routing.server_of(op.key), op));
             }
-            let keys = &spread.runs[op.key as usize..op.key as usize + usize::from(op.run)];
-            let home = spread.home(keys[begun]);
-            let length = keys[begun..].iter().take_while(|k| spread.home(**k) == home).count();
+            let keys = &routing.runs[op.key as usize..op.key as usize + usize::from(op.run)];
+            let home = routing.server_of(keys[begun]);
+            let length =
+                keys[begun..].iter().take_while(|k| routing.server_of(**k) == home).count();
             let part = Op { key: op.key + begun as u32, run: length as u16, ..op };
             begun += length;
             Some((home, part))
@@ -89,21 +90,21 @@ impl Spread {
     }
 }
 
-fn in_order_of_homes(tape: &Tape, homes: &[u16]) -> (Vec<u32>, Vec<u32>) {
-    let (mut runs, mut starts) = (Vec::new(), Vec::new());
+fn runs_by_server(tape: &Tape, server_of_key: &[u16]) -> (Vec<u32>, Vec<u32>) {
+    let (mut runs, mut run_starts) = (Vec::new(), Vec::new());
     let records = || (0..tape.op_count()).map(|j| tape.op(j));
     if !records().any(|op| op.verb.has_run()) {
-        return (runs, starts);
+        return (runs, run_starts);
     }
     for op in records() {
-        starts.push(runs.len() as u32);
+        run_starts.push(runs.len() as u32);
         if op.verb.has_run() {
             let begin = runs.len();
             runs.extend(tape.run(&op));
-            runs[begin..].sort_by_key(|k| homes[*k as usize]);
+            runs[begin..].sort_by_key(|k| server_of_key[*k as usize]);
         }
     }
-    (runs, starts)
+    (runs, run_starts)
 }
 
 #[cfg(test)]
@@ -125,30 +126,30 @@ mod tests {
         Tape::from_bytes(bytes).expect("our own tape")
     }
 
-    fn spread(tape: &Tape, replicas: bool) -> Spread {
+    fn routing(tape: &Tape, replicas: bool) -> KeyRouting {
         let addresses: Vec<Address> =
             (1..4).map(|n| Address::parse(&format!("127.0.0.{n}:11211")).expect("one")).collect();
-        Spread::new(tape, &addresses, Hashing::Ketama, replicas)
+        KeyRouting::new(tape, &addresses, Hashing::Ketama, replicas)
     }
 
-    fn key_at(spread: &Spread, op: &Op, at: u16) -> u32 {
-        if op.verb.has_run() { spread.run_key(op, at) } else { op.key }
+    fn key_at(routing: &KeyRouting, op: &Op, at: u16) -> u32 {
+        if op.verb.has_run() { routing.run_key(op, at) } else { op.key }
     }
 
     #[test]
     fn parts_of_a_run_are_all_of_it_each_key_at_its_home() {
         let tape = tape("mget=1,mset=1,get=1");
-        let spread = spread(&tape, false);
+        let routing = routing(&tape, false);
         for j in 0..tape.op_count() {
             let op = tape.op(j);
-            let whole = spread.ordered(op, j);
-            let parts: Vec<(usize, Op)> = spread.parts(&whole).collect();
+            let whole = routing.grouped_by_server(op, j);
+            let parts: Vec<(usize, Op)> = routing.parts(&whole).collect();
             assert!(parts.windows(2).all(|pair| pair[0].0 < pair[1].0), "each server once");
             let mut keys = Vec::new();
             for (server, part) in parts {
-                let of_part = || (0..part.run).map(|at| key_at(&spread, &part, at));
+                let of_part = || (0..part.run).map(|at| key_at(&routing, &part, at));
                 keys.extend(of_part());
-                assert!(of_part().all(|k| spread.home(k) == server));
+                assert!(of_part().all(|k| routing.server_of(k) == server));
             }
             let mut wanted: Vec<u32> = tape.run(&op).collect();
             wanted.sort_unstable();
@@ -160,12 +161,12 @@ mod tests {
     #[test]
     fn replicas_are_written_everywhere_and_read_at_home() {
         let tape = tape("set=1,touch=1,mset=1,get=1,mget=1");
-        let spread = spread(&tape, true);
+        let routing = routing(&tape, true);
         for j in 0..tape.op_count() {
-            let whole = spread.ordered(tape.op(j), j);
-            let parts: Vec<(usize, Op)> = spread.parts(&whole).collect();
+            let whole = routing.grouped_by_server(tape.op(j), j);
+            let parts: Vec<(usize, Op)> = routing.parts(&whole).collect();
             match whole.verb {
-                Verb::Get => assert_eq!(parts, [(spread.home(whole.key), whole)]),
+                Verb::Get => assert_eq!(parts, [(routing.server_of(whole.key), whole)]),
                 Verb::Mget => assert!(parts.iter().all(|(_, part)| part.run <= whole.run)),
                 _ => assert_eq!(parts, [0, 1, 2].map(|server| (server, whole))),
             }

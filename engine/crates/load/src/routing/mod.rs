@@ -4,5 +4,5 @@ mod hashes;
 mod key_routing;
 mod tape_view;
 
-pub use key_routing::Spread;
-pub use tape_view::Book;
+pub use key_routing::KeyRouting;
+pub use tape_view::TapeView;

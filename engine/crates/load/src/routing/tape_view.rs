@@ -5,17 +5,17 @@ use std::ops::Deref;
 
 use cachemark_tape::{Op, Tape};
 
-use super::key_routing::Spread;
+use super::key_routing::KeyRouting;
 
 #[derive(Clone, Copy)]
-pub struct Book<'tape> {
+pub struct TapeView<'tape> {
     tape: &'tape Tape,
-    spread: Option<&'tape Spread>,
+    routing: Option<&'tape KeyRouting>,
 }
 
-impl<'tape> Book<'tape> {
-    pub fn new(tape: &'tape Tape, spread: Option<&'tape Spread>) -> Book<'tape> {
-        Book { tape, spread }
+impl<'tape> TapeView<'tape> {
+    pub fn new(tape: &'tape Tape, routing: Option<&'tape KeyRouting>) -> TapeView<'tape> {
+        TapeView { tape, routing }
     }
 
     /// The value of a key at a length, as long as the tape lives.
@@ -27,22 +27,22 @@ impl<'tape> Book<'tape> {
     /// The key at a place of an operation's run, or its only one.
     #[inline]
     pub fn key_at(&self, op: &Op, at: u16) -> u32 {
-        match self.spread {
+        match self.routing {
             _ if !op.verb.has_run() => op.key,
             None => self.tape.run_key(op, at),
-            Some(spread) => spread.run_key(op, at),
+            Some(routing) => routing.run_key(op, at),
         }
     }
 
     /// All keys of an operation.
     #[inline]
     pub fn keys(&self, op: &Op) -> impl Iterator<Item = u32> {
-        let (book, op) = (*self, *op);
-        (0..op.run).map(move |at| book.key_at(&op, at))
+        let (view, op) = (*self, *op);
+        (0..op.run).map(move |at| view.key_at(&op, at))
     }
 }
 
-impl<'tape> Deref for Book<'tape> {
+impl<'tape> Deref for TapeView<'tape> {
     type Target = Tape;
 
     #[inline]

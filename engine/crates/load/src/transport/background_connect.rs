@@ -8,26 +8,30 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use super::traits::Transport;
-use crate::options::{Address, Way};
+use crate::options::{Address, ConnectionOptions};
 
 /// A thread that is let in: it hangs up once the outcome is there.
-pub struct Entrance<S> {
-    line: UnixStream,
+pub struct BackgroundConnect<S> {
+    signal: UnixStream,
     outcome: Receiver<io::Result<S>>,
 }
 
-impl<S: Transport> Entrance<S> {
+impl<S: Transport> BackgroundConnect<S> {
     /// Begin; what it is to be watched for is the end of its line.
-    pub fn begin(address: &Address, way: &Way, timeout: Duration) -> io::Result<Entrance<S>> {
-        let (line, end) = UnixStream::pair()?;
+    pub fn start_connect(
+        address: &Address,
+        connection_options: &ConnectionOptions,
+        timeout: Duration,
+    ) -> io::Result<BackgroundConnect<S>> {
+        let (signal, signal_end) = UnixStream::pair()?;
         let (sender, outcome) = channel();
-        let (address, way) = (address.clone(), way.clone());
+        let (address, connection_options) = (address.clone(), connection_options.clone());
         std::thread::Builder::new().spawn(move || {
             // Nobody listens any more once the run is over.
-            let _ = sender.send(S::enter(&address, &way, timeout));
-            drop(end);
+            let _ = sender.send(S::open(&address, &connection_options, timeout));
+            drop(signal_end);
         })?;
-        Ok(Entrance { line, outcome })
+        Ok(BackgroundConnect { signal, outcome })
     }
 
     /// What came of it, once the line has ended.
@@ -37,8 +41,8 @@ impl<S: Transport> Entrance<S> {
     }
 }
 
-impl<S> AsFd for Entrance<S> {
+impl<S> AsFd for BackgroundConnect<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.line.as_fd()
+        self.signal.as_fd()
     }
 }

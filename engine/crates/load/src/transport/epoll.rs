@@ -9,56 +9,56 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
-use super::background_connect::Entrance;
+use super::background_connect::BackgroundConnect;
 use super::sleep::{sleep_ns, whole_ms};
 use super::stream::Stream;
-use super::traits::{Transport, closed};
-use crate::io_traits::{Nap, Network, Ready};
-use crate::options::{Address, Way};
+use super::traits::{Transport, not_connected};
+use crate::io_traits::{Network, Ready, WaitLimit};
+use crate::options::{Address, ConnectionOptions};
 
 /// So many are taken at once; the kernel keeps the others, and their turn.
 const EVENTS: usize = 256;
 
-pub struct Sockets<S = Stream> {
+pub struct EpollSockets<S = Stream> {
     epoll: OwnedFd,
     streams: Vec<Option<S>>,
     /// Connections that are being opened by a thread of their own.
-    entering: Vec<Option<Entrance<S>>>,
+    connecting: Vec<Option<BackgroundConnect<S>>>,
     ready: Vec<Ready>,
     /// Of the streams in turn.
     addresses: Vec<Address>,
-    way: Way,
+    connection_options: ConnectionOptions,
     timeout: Duration,
     /// Connections whose transport has something to read that the socket does not tell of.
     unread: Vec<usize>,
     /// Whether the loop waits for room to write, and whether the transport does.
     blocked: Vec<bool>,
-    holding: Vec<bool>,
+    buffering: Vec<bool>,
 }
 
-impl<S: Transport> Sockets<S> {
+impl<S: Transport> EpollSockets<S> {
     /// Connected sockets, so many sets of one to each address, watched for replies. An error comes
     /// with the address that could not be had.
     pub fn connect(
         addresses: &[Address],
-        way: &Way,
+        connection_options: &ConnectionOptions,
         sets: usize,
         timeout: Duration,
-    ) -> Result<Sockets<S>, (Address, io::Error)> {
+    ) -> Result<EpollSockets<S>, (Address, io::Error)> {
         let lost = |error: io::Error| (addresses[0].clone(), error);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| lost(e.into()))?;
         let count = sets * addresses.len();
-        let mut sockets = Sockets {
+        let mut sockets = EpollSockets {
             epoll,
             streams: Vec::with_capacity(count),
-            entering: (0..count).map(|_| None).collect(),
+            connecting: (0..count).map(|_| None).collect(),
             ready: Vec::with_capacity(EVENTS),
             addresses: addresses.to_vec(),
-            way: way.clone(),
+            connection_options: connection_options.clone(),
             timeout,
-            unread: Vec::with_capacity(if S::HOLDS { count } else { 0 }),
+            unread: Vec::with_capacity(if S::BUFFERS { count } else { 0 }),
             blocked: vec![false; count],
-            holding: vec![false; count],
+            buffering: vec![false; count],
         };
         for address in (0..sets).flat_map(|_| addresses) {
             sockets.add(address).map_err(|error| (address.clone(), error))?;
@@ -67,7 +67,7 @@ impl<S: Transport> Sockets<S> {
     }
 
     fn add(&mut self, address: &Address) -> io::Result<()> {
-        let stream = S::enter(address, &self.way, self.timeout)?;
+        let stream = S::open(address, &self.connection_options, self.timeout)?;
         let number = EventData::new_u64(self.streams.len() as u64);
         epoll::add(&self.epoll, &stream, number, EventFlags::IN)?;
         self.streams.push(Some(stream));
@@ -75,26 +75,27 @@ impl<S: Transport> Sockets<S> {
     }
 
     fn watch(&self, c: usize) -> io::Result<()> {
-        let Some(stream) = &self.streams[c] else { return Err(closed()) };
-        let writes = self.blocked[c] || self.holding[c];
+        let Some(stream) = &self.streams[c] else { return Err(not_connected()) };
+        let writes = self.blocked[c] || self.buffering[c];
         let flags = if writes { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
         Ok(epoll::modify(&self.epoll, stream, EventData::new_u64(c as u64), flags)?)
     }
 
     /// Be let in again, on a thread, as that takes answers of the server.
-    fn enter(&mut self, c: usize, address: &Address) -> io::Result<()> {
-        let entrance = Entrance::begin(address, &self.way, self.timeout)?;
-        epoll::add(&self.epoll, &entrance, EventData::new_u64(c as u64), EventFlags::IN)?;
-        self.entering[c] = Some(entrance);
+    fn connect_in_background(&mut self, c: usize, address: &Address) -> io::Result<()> {
+        let background =
+            BackgroundConnect::start_connect(address, &self.connection_options, self.timeout)?;
+        epoll::add(&self.epoll, &background, EventData::new_u64(c as u64), EventFlags::IN)?;
+        self.connecting[c] = Some(background);
         Ok(())
     }
 
     /// After a write, or when there is room: see to what the transport has not sent yet.
-    fn push(&mut self, c: usize) -> io::Result<()> {
-        let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
-        let holds = !stream.push()?;
-        if holds != self.holding[c] {
-            self.holding[c] = holds;
+    fn flush_output(&mut self, c: usize) -> io::Result<()> {
+        let Some(stream) = &mut self.streams[c] else { return Err(not_connected()) };
+        let holds = !stream.flush_output()?;
+        if holds != self.buffering[c] {
+            self.buffering[c] = holds;
             self.watch(c)?;
         }
         Ok(())
@@ -105,8 +106,8 @@ impl<S: Transport> Sockets<S> {
         for n in 0..self.ready.len() {
             let Ready { connection: c, writable } = self.ready[n];
             // An error shows again when it is read.
-            if writable && self.holding[c] {
-                let _ = self.push(c);
+            if writable && self.buffering[c] {
+                let _ = self.flush_output(c);
                 self.ready[n].writable = self.blocked[c];
             }
         }
@@ -115,41 +116,41 @@ impl<S: Transport> Sockets<S> {
     }
 }
 
-impl<S: Transport> Network for Sockets<S> {
+impl<S: Transport> Network for EpollSockets<S> {
     fn connections(&self) -> usize {
         self.streams.len()
     }
 
     #[inline]
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize> {
-        let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
+        let Some(stream) = &mut self.streams[c] else { return Err(not_connected()) };
         let written = stream.write(bytes);
-        if S::HOLDS {
-            self.push(c)?;
+        if S::BUFFERS {
+            self.flush_output(c)?;
         }
         written
     }
 
-    fn write_pieces(&mut self, c: usize, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
-        let written = stream.write_vectored(pieces);
-        if S::HOLDS {
-            self.push(c)?;
+    fn write_vectored(&mut self, c: usize, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(stream) = &mut self.streams[c] else { return Err(not_connected()) };
+        let written = stream.write_vectored(slices);
+        if S::BUFFERS {
+            self.flush_output(c)?;
         }
         written
     }
 
     #[inline]
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
-        let Some(stream) = &mut self.streams[c] else { return Err(closed()) };
+        let Some(stream) = &mut self.streams[c] else { return Err(not_connected()) };
         let read = stream.read(into);
-        if S::HOLDS && stream.has_unread() && !self.unread.contains(&c) {
+        if S::BUFFERS && stream.has_buffered_input() && !self.unread.contains(&c) {
             self.unread.push(c);
         }
         read
     }
 
-    fn watch_writes(&mut self, c: usize, watch: bool) -> io::Result<()> {
+    fn watch_writable(&mut self, c: usize, watch: bool) -> io::Result<()> {
         self.blocked[c] = watch;
         self.watch(c)
     }
@@ -157,36 +158,38 @@ impl<S: Transport> Network for Sockets<S> {
     fn close(&mut self, c: usize) {
         // Dropping the socket takes it out of the epoll set.
         self.streams[c] = None;
-        self.entering[c] = None;
+        self.connecting[c] = None;
         self.unread.retain(|other| *other != c);
         self.blocked[c] = false;
-        self.holding[c] = false;
+        self.buffering[c] = false;
     }
 
-    fn begin(&mut self, c: usize) -> io::Result<()> {
+    fn start_connect(&mut self, c: usize) -> io::Result<()> {
         let address = self.addresses[c % self.addresses.len()].clone();
-        let Some(stream) = S::begin(&address, &self.way) else { return self.enter(c, &address) };
+        let Some(stream) = S::start_connect(&address, &self.connection_options) else {
+            return self.connect_in_background(c, &address);
+        };
         let stream = stream?;
         epoll::add(&self.epoll, &stream, EventData::new_u64(c as u64), EventFlags::OUT)?;
         self.streams[c] = Some(stream);
         Ok(())
     }
 
-    fn begun(&mut self, c: usize) -> io::Result<()> {
-        if let Some(entrance) = self.entering[c].take() {
-            epoll::delete(&self.epoll, &entrance)?;
-            let stream = entrance.outcome()?;
+    fn finish_connect(&mut self, c: usize) -> io::Result<()> {
+        if let Some(background) = self.connecting[c].take() {
+            epoll::delete(&self.epoll, &background)?;
+            let stream = background.outcome()?;
             epoll::add(&self.epoll, &stream, EventData::new_u64(c as u64), EventFlags::IN)?;
             self.streams[c] = Some(stream);
             return Ok(());
         }
-        self.streams[c].as_ref().ok_or_else(closed)?.begun()
+        self.streams[c].as_ref().ok_or_else(not_connected)?.finish_connect()
     }
 
     #[inline]
-    fn wait(&mut self, nap: Nap) -> io::Result<usize> {
-        let nap = if S::HOLDS && !self.unread.is_empty() { Nap::NONE } else { nap };
-        let sleep_ns = whole_ms(nap, sleep_ns(nap));
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<usize> {
+        let limit = if S::BUFFERS && !self.unread.is_empty() { WaitLimit::NONE } else { limit };
+        let sleep_ns = whole_ms(limit, sleep_ns(limit));
         let timeout = Timespec {
             tv_sec: (sleep_ns / 1_000_000_000) as i64,
             tv_nsec: (sleep_ns % 1_000_000_000) as i64,
@@ -199,7 +202,7 @@ impl<S: Transport> Network for Sockets<S> {
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        if S::HOLDS {
+        if S::BUFFERS {
             self.ready_of_transports();
         }
         Ok(self.ready.len())

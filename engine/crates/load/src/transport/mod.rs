@@ -13,7 +13,7 @@ mod traits;
 mod udp;
 
 pub(crate) use clock::{Monotonic, wait_until};
-pub(crate) use epoll::Sockets;
+pub(crate) use epoll::EpollSockets;
 pub(crate) use ring::Ring;
 pub use stream::Stream;
 #[cfg(feature = "tls")]

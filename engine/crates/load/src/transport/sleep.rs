@@ -1,41 +1,41 @@
 //! How long a thread sleeps before something is due, and how long it spins.
 
-use crate::io_traits::Nap;
+use crate::io_traits::WaitLimit;
 
 /// The last stretch before an operation is due is spun, as timers wake 30 to 90 µs late.
 const SPIN_NS: u64 = 150_000;
 
 /// epoll counts in ms, and a part of one would be rounded up: where something is due it is spun.
-pub fn whole_ms(nap: Nap, sleep_ns: u64) -> u64 {
-    if nap.due_in_ns.is_some() { sleep_ns / 1_000_000 * 1_000_000 } else { sleep_ns }
+pub fn whole_ms(limit: WaitLimit, sleep_ns: u64) -> u64 {
+    if limit.due_in_ns.is_some() { sleep_ns / 1_000_000 * 1_000_000 } else { sleep_ns }
 }
 
 /// How long to sleep for a nap; the rest is spun.
-pub fn sleep_ns(nap: Nap) -> u64 {
-    let until_due = nap.due_in_ns.map(|due| due.saturating_sub(SPIN_NS));
-    until_due.into_iter().fold(nap.longest_ns, u64::min)
+pub fn sleep_ns(limit: WaitLimit) -> u64 {
+    let until_due = limit.due_in_ns.map(|due| due.saturating_sub(SPIN_NS));
+    until_due.into_iter().fold(limit.max_ns, u64::min)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{sleep_ns, whole_ms};
-    use crate::io_traits::Nap;
+    use crate::io_traits::WaitLimit;
 
     #[test]
     fn epoll_never_sleeps_over_what_is_due() {
-        let longest_ns = 50_000_000;
+        let max_ns = 50_000_000;
         // Due, slept: whole milliseconds, and less than what is due by the stretch that is spun.
         for (due_ns, slept_ns) in
-            [(0, 0), (999_999, 0), (1_100_000, 0), (1_900_000, 1_000_000), (90_000_000, longest_ns)]
+            [(0, 0), (999_999, 0), (1_100_000, 0), (1_900_000, 1_000_000), (90_000_000, max_ns)]
         {
-            let nap = Nap { due_in_ns: Some(due_ns), longest_ns };
-            assert_eq!(whole_ms(nap, sleep_ns(nap)), slept_ns, "due in {due_ns} ns");
+            let limit = WaitLimit { due_in_ns: Some(due_ns), max_ns };
+            assert_eq!(whole_ms(limit, sleep_ns(limit)), slept_ns, "due in {due_ns} ns");
         }
     }
 
     #[test]
     fn where_nothing_is_due_epoll_sleeps_to_the_end() {
-        let nap = Nap { due_in_ns: None, longest_ns: 1_900_000 };
-        assert_eq!(whole_ms(nap, sleep_ns(nap)), 1_900_000);
+        let limit = WaitLimit { due_in_ns: None, max_ns: 1_900_000 };
+        assert_eq!(whole_ms(limit, sleep_ns(limit)), 1_900_000);
     }
 }

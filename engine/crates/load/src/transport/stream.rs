@@ -9,7 +9,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::login::authenticate;
 use super::traits::Transport;
-use crate::options::{Address, Way};
+use crate::options::{Address, ConnectionOptions};
 
 /// A connected, or connecting, socket that never blocks.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Stream {
     }
 
     /// Begin to connect; the socket is writable once it has, or has failed.
-    pub fn begin(address: &Address) -> io::Result<Stream> {
+    pub fn start_connect(address: &Address) -> io::Result<Stream> {
         let (socket, at) = open(address)?;
         socket.set_nonblocking(true)?;
         match socket.connect(&at) {
@@ -56,7 +56,7 @@ impl Stream {
     }
 
     /// How a connect that was begun ended.
-    pub fn connected(&self) -> io::Result<()> {
+    pub fn connect_result(&self) -> io::Result<()> {
         match self.socket.take_error()? {
             Some(error) => Err(error),
             None => self.socket.peer_addr().map(|_| ()),
@@ -65,23 +65,30 @@ impl Stream {
 }
 
 impl Transport for Stream {
-    const HOLDS: bool = false;
+    const BUFFERS: bool = false;
 
-    fn enter(address: &Address, way: &Way, timeout: Duration) -> io::Result<Stream> {
+    fn open(
+        address: &Address,
+        connection_options: &ConnectionOptions,
+        timeout: Duration,
+    ) -> io::Result<Stream> {
         let mut stream = Stream::blocking(address, timeout)?;
-        if let Some(who) = &way.auth {
-            authenticate(&mut stream, way.wire, who)?;
+        if let Some(who) = &connection_options.auth {
+            authenticate(&mut stream, connection_options.wire, who)?;
         }
         stream.unblock()?;
         Ok(stream)
     }
 
-    fn begin(address: &Address, way: &Way) -> Option<io::Result<Stream>> {
-        way.auth.is_none().then(|| Stream::begin(address))
+    fn start_connect(
+        address: &Address,
+        connection_options: &ConnectionOptions,
+    ) -> Option<io::Result<Stream>> {
+        connection_options.auth.is_none().then(|| Stream::start_connect(address))
     }
 
-    fn begun(&self) -> io::Result<()> {
-        self.connected()
+    fn finish_connect(&self) -> io::Result<()> {
+        self.connect_result()
     }
 }
 
@@ -102,9 +109,9 @@ impl Write for Stream {
     }
 
     #[inline]
-    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let (mut none, flags) = (SendAncillaryBuffer::default(), SendFlags::NOSIGNAL);
-        Ok(rustix::net::sendmsg(&self.socket, pieces, &mut none, flags)?)
+        Ok(rustix::net::sendmsg(&self.socket, slices, &mut none, flags)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

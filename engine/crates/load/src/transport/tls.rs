@@ -11,7 +11,7 @@ use rustls::{CertificateError, ClientConnection};
 use super::login::authenticate;
 use super::stream::Stream;
 use super::traits::Transport;
-use crate::options::{Address, Tls, Way};
+use crate::options::{Address, ConnectionOptions, TlsTrust};
 
 /// A TLS connection.
 pub struct TlsStream {
@@ -22,10 +22,16 @@ pub struct TlsStream {
 }
 
 impl Transport for TlsStream {
-    const HOLDS: bool = true;
+    const BUFFERS: bool = true;
 
-    fn enter(address: &Address, way: &Way, timeout: Duration) -> io::Result<TlsStream> {
-        let Some(Tls { config }) = &way.tls else { return Err(io::ErrorKind::InvalidInput.into()) };
+    fn open(
+        address: &Address,
+        connection_options: &ConnectionOptions,
+        timeout: Duration,
+    ) -> io::Result<TlsStream> {
+        let Some(TlsTrust { config }) = &connection_options.tls else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
         let name = match address {
             Address::Tcp(address) | Address::Udp(address) => ServerName::from(address.ip()),
             Address::Unix(_) => ServerName::try_from("localhost").map_err(io::Error::other)?,
@@ -36,18 +42,18 @@ impl Transport for TlsStream {
             tls.complete_io(&mut socket).map_err(told)?;
         }
         let mut stream = TlsStream { tls, socket, unread: 0 };
-        if let Some(who) = &way.auth {
-            authenticate(&mut stream, way.wire, who)?;
+        if let Some(who) = &connection_options.auth {
+            authenticate(&mut stream, connection_options.wire, who)?;
         }
         stream.socket.unblock()?;
         Ok(stream)
     }
 
-    fn has_unread(&self) -> bool {
+    fn has_buffered_input(&self) -> bool {
         self.unread > 0
     }
 
-    fn push(&mut self) -> io::Result<bool> {
+    fn flush_output(&mut self) -> io::Result<bool> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut self.socket) {
                 Ok(_) => {}
@@ -83,25 +89,25 @@ impl Read for TlsStream {
 impl Write for TlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // What is held back goes first, so that it never grows beyond one write.
-        if !self.push()? {
+        if !self.flush_output()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let taken = self.tls.writer().write(bytes)?;
-        self.push()?;
+        self.flush_output()?;
         Ok(taken)
     }
 
-    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        if !self.push()? {
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        if !self.flush_output()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let taken = self.tls.writer().write_vectored(pieces)?;
-        self.push()?;
+        let taken = self.tls.writer().write_vectored(slices)?;
+        self.flush_output()?;
         Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.push().map(|_| ())
+        self.flush_output().map(|_| ())
     }
 }
 

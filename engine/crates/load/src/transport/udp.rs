@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::login::authenticate;
 use super::traits::Transport;
-use crate::options::{Address, Way};
+use crate::options::{Address, ConnectionOptions};
 
 pub const HEADER_BYTES: usize = 8;
 /// What a request may have, with its header, so that no router cuts it in pieces.
@@ -92,14 +92,18 @@ impl UdpStream {
 }
 
 impl Transport for UdpStream {
-    const HOLDS: bool = true;
+    const BUFFERS: bool = true;
 
-    fn enter(address: &Address, way: &Way, timeout: Duration) -> io::Result<UdpStream> {
+    fn open(
+        address: &Address,
+        connection_options: &ConnectionOptions,
+        timeout: Duration,
+    ) -> io::Result<UdpStream> {
         let Address::Udp(address) = address else { return Err(io::ErrorKind::InvalidInput.into()) };
         let mut stream = UdpStream::open(*address)?;
         stream.socket.set_read_timeout(Some(timeout))?;
-        if let Some(who) = &way.auth {
-            authenticate(&mut stream, way.wire, who)?;
+        if let Some(who) = &connection_options.auth {
+            authenticate(&mut stream, connection_options.wire, who)?;
         }
         // Nothing else tells whether anybody is there.
         stream.write_all(b"version\r\n")?;
@@ -108,7 +112,7 @@ impl Transport for UdpStream {
         Ok(stream)
     }
 
-    fn has_unread(&self) -> bool {
+    fn has_buffered_input(&self) -> bool {
         self.read < self.whole.len()
     }
 }

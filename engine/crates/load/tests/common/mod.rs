@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cachemark_load::{KindTally, Session};
+use cachemark_load::{KindMetrics, RunResult};
 use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
 use cachemark_tape::{KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
 
@@ -41,13 +41,13 @@ pub fn server() -> (Server, Arc<State>) {
 }
 
 /// By kind: attempts, ok, hits, misses, not stored, keys, value bytes, key bytes; none may fail.
-pub fn figures(session: &Session) -> BTreeMap<&'static str, [u64; 8]> {
-    let of = |(name, kind): (&'static str, &KindTally)| {
+pub fn figures(result: &RunResult) -> BTreeMap<&'static str, [u64; 8]> {
+    let of = |(name, kind): (&'static str, &KindMetrics)| {
         assert_eq!(kind.failed(), 0, "{name}: {:?}, {} wrong", kind.errors, kind.wrong_values);
         assert_eq!(kind.response.len(), kind.ok, "{name}");
         let counts = [kind.attempts, kind.ok, kind.hits, kind.misses, kind.not_stored];
         let [a, b, c, d, e] = counts;
         (name, [a, b, c, d, e, kind.keys, kind.value_bytes, kind.key_bytes])
     };
-    session.tally.kinds().map(of).collect()
+    result.metrics.kinds().map(of).collect()
 }

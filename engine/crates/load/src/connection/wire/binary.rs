@@ -6,54 +6,54 @@ use cachemark_protocol::reply_errors::{ErrorKind, Violation};
 use cachemark_protocol::sink::Sink;
 use cachemark_tape::Verb;
 
-use super::traits::{By, Taken, Wire};
-use crate::connection::outgoing::Outgoing;
-use crate::connection::verification::{failure_of, take_token, take_value};
+use super::traits::{ParsedReply, ReplyTo, Wire};
+use crate::connection::outgoing::OutputBuffer;
+use crate::connection::verification::{failure_of, keep_cas_token, verify_value};
 use crate::operation::{Failure, Pending};
-use crate::routing::Book;
+use crate::routing::TapeView;
 
 pub struct Binary;
 
 impl Wire for Binary {
-    const NAMELESS_ERRORS: bool = false;
+    const ERRORS_ARE_ANONYMOUS: bool = false;
 
     #[inline]
-    fn write<'tape>(out: &mut Outgoing<'tape>, pending: &Pending, book: Book<'tape>) {
+    fn write<'tape>(out: &mut OutputBuffer<'tape>, pending: &Pending, view: TapeView<'tape>) {
         let op = &pending.op;
         let loud = opcode_of(pending.command());
         let head = Head::new(if op.noreply { opcode::quiet(loud) } else { loud }, pending.tag);
-        let key = || book.key(op.key);
+        let key = || view.key(op.key);
         match pending.command() {
             Verb::Get | Verb::Fetch | Verb::Gets | Verb::Cas | Verb::Delete => {
                 codec::plain(out.bytes(), &head, key())
             }
-            Verb::Mget => write_mget(out.bytes(), pending, book),
+            Verb::Mget => write_mget(out.bytes(), pending, view),
             Verb::Touch | Verb::Gat => codec::touch(out.bytes(), &head, key(), op.exptime_s),
             Verb::Version | Verb::Flush => codec::bare(out.bytes(), &head),
             Verb::Append | Verb::Prepend => codec::extend(out, &head, key(), b""),
             Verb::Incr | Verb::Decr => codec::count(out.bytes(), &head, key(), op.length),
             Verb::Set | Verb::Add | Verb::Replace => {
-                codec::store(out, &head, key(), op.exptime_s, book.value(op.key, op.length));
+                codec::store(out, &head, key(), op.exptime_s, view.value(op.key, op.length));
             }
             Verb::Mset => {
-                for (tag, k) in (pending.tag..).zip(book.keys(op)) {
-                    let value = book.value(k, book.value_length(k));
+                for (tag, k) in (pending.tag..).zip(view.keys(op)) {
+                    let value = view.value(k, view.value_length(k));
                     let head = Head { opaque: tag, ..head };
-                    codec::store(out, &head, book.key(k), op.exptime_s, value);
+                    codec::store(out, &head, view.key(k), op.exptime_s, value);
                 }
             }
         }
     }
 
-    fn write_swap<'tape>(
-        out: &mut Outgoing<'tape>,
+    fn write_cas_store<'tape>(
+        out: &mut OutputBuffer<'tape>,
         pending: &Pending,
         token: u64,
-        book: Book<'tape>,
+        view: TapeView<'tape>,
     ) {
         let op = &pending.op;
         let head = Head { opcode: opcode::SET, opaque: pending.tag, cas: token };
-        codec::store(out, &head, book.key(op.key), op.exptime_s, book.value(op.key, op.length));
+        codec::store(out, &head, view.key(op.key), op.exptime_s, view.value(op.key, op.length));
     }
 
     fn write_barrier(out: &mut Vec<u8>, tag: u32) {
@@ -61,26 +61,26 @@ impl Wire for Binary {
     }
 
     #[inline]
-    fn take(
+    fn parse_reply(
         bytes: &[u8],
         front: Option<&mut Pending>,
-        book: Book<'_>,
-    ) -> Result<Option<Taken>, Violation> {
+        view: TapeView<'_>,
+    ) -> Result<Option<ParsedReply>, Violation> {
         let Some((reply, bytes)) = codec::parse(bytes)? else { return Ok(None) };
-        let by = if opcode::is_quiet_write(reply.opcode) {
-            By::Quiet(refusal(&reply))
+        let reply_to = if opcode::is_quiet_write(reply.opcode) {
+            ReplyTo::Quiet(refusal(&reply))
         } else {
-            By::Front { whole: answer(front.ok_or(Violation)?, &reply, book)? }
+            ReplyTo::Oldest { whole: answer(front.ok_or(Violation)?, &reply, view)? }
         };
-        Ok(Some(Taken { bytes, by }))
+        Ok(Some(ParsedReply { bytes, reply_to }))
     }
 }
 
 /// A run of quiet gets, whose misses are not answered, and a command that is.
-fn write_mget(out: &mut Vec<u8>, pending: &Pending, book: Book<'_>) {
+fn write_mget(out: &mut Vec<u8>, pending: &Pending, view: TapeView<'_>) {
     let mut head = Head::new(opcode::GET_KEY_QUIET, pending.tag);
-    for k in book.keys(&pending.op) {
-        codec::plain(out, &head, book.key(k));
+    for k in view.keys(&pending.op) {
+        codec::plain(out, &head, view.key(k));
         head.opaque = head.opaque.wrapping_add(1);
     }
     codec::bare(out, &Head { opcode: opcode::NOOP, ..head });
@@ -116,14 +116,14 @@ fn refusal(reply: &Reply<'_>) -> Option<(Verb, Failure)> {
 
 /// Take one reply for an operation; true when the operation is answered whole.
 #[inline]
-fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bool, Violation> {
+fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Result<bool, Violation> {
     let op = pending.op;
     let number = reply.opaque.wrapping_sub(pending.tag);
     match op.verb {
-        Verb::Mget => return of_mget(pending, reply, number, book),
-        Verb::Mset => return of_mset(pending, reply, number),
+        Verb::Mget => return answer_mget(pending, reply, number, view),
+        Verb::Mset => return answer_mset(pending, reply, number),
         _ if number != 0 => return Err(Violation),
-        Verb::Cas if pending.swapping => return of_swap(pending, reply),
+        Verb::Cas if pending.in_second_command => return answer_cas_store(pending, reply),
         _ if reply.opcode != opcode_of(pending.command()) => return Err(Violation),
         _ => {}
     }
@@ -131,37 +131,37 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
         (_, Answer::Error(kind)) => pending.failure = Some(failure_of(kind)),
         (Verb::Get | Verb::Gets | Verb::Gat | Verb::Cas, Answer::Done) => {
             let flags = reply.flags().ok_or(Violation)?;
-            take_value(pending, op.key, flags, reply.value, book);
+            verify_value(pending, op.key, flags, reply.value, view);
             if op.verb == Verb::Cas {
-                take_token(pending, reply.cas);
+                keep_cas_token(pending, reply.cas);
             }
         }
         (Verb::Incr | Verb::Decr, Answer::Done) => {
             reply.number().ok_or(Violation)?;
-            pending.figures.hits = 1;
+            pending.counts.hits = 1;
         }
-        (Verb::Delete | Verb::Touch, Answer::Done) => pending.figures.hits = 1,
+        (Verb::Delete | Verb::Touch, Answer::Done) => pending.counts.hits = 1,
         (Verb::Set | Verb::Add | Verb::Replace | Verb::Version, Answer::Done)
         | (Verb::Append | Verb::Prepend | Verb::Flush, Answer::Done) => {}
         (Verb::Add, Answer::Exists | Answer::NotStored)
         | (Verb::Replace, Answer::NotFound | Answer::NotStored)
-        | (Verb::Append | Verb::Prepend, Answer::NotStored) => pending.figures.not_stored = 1,
+        | (Verb::Append | Verb::Prepend, Answer::NotStored) => pending.counts.not_stored = 1,
         (Verb::Set, Answer::NotStored) => pending.failure = Some(Failure::Server),
         (Verb::Set | Verb::Add | Verb::Replace | Verb::Version, _)
         | (Verb::Append | Verb::Prepend | Verb::Flush, _) => return Err(Violation),
-        (_, Answer::NotFound) => pending.figures.misses = 1,
+        (_, Answer::NotFound) => pending.counts.misses = 1,
         _ => return Err(Violation),
     }
     Ok(true)
 }
 
 /// The second half of a cas.
-fn of_swap(pending: &mut Pending, reply: &Reply<'_>) -> Result<bool, Violation> {
+fn answer_cas_store(pending: &mut Pending, reply: &Reply<'_>) -> Result<bool, Violation> {
     match reply.answer {
         _ if reply.opcode != opcode::SET => return Err(Violation),
         Answer::Done => {}
-        Answer::Exists => pending.figures.not_stored = 1,
-        Answer::NotFound => pending.gone_between(),
+        Answer::Exists => pending.counts.not_stored = 1,
+        Answer::NotFound => pending.vanished_before_store(),
         Answer::NotStored => pending.failure = Some(failure_of(ErrorKind::Server)),
         Answer::Error(kind) => pending.failure = Some(failure_of(kind)),
     }
@@ -169,32 +169,32 @@ fn of_swap(pending: &mut Pending, reply: &Reply<'_>) -> Result<bool, Violation> 
 }
 
 /// A value, an error, or the end, of a run of quiet gets.
-fn of_mget(
+fn answer_mget(
     pending: &mut Pending,
     reply: &Reply<'_>,
     number: u32,
-    book: Book<'_>,
+    view: TapeView<'_>,
 ) -> Result<bool, Violation> {
     let op = pending.op;
     if reply.opcode == opcode::NOOP && number == u32::from(op.run) {
         if reply.answer != Answer::Done {
             return Err(Violation);
         }
-        pending.end_of_reads();
+        pending.count_missing_keys();
         return Ok(true);
     }
-    let turn = u32::from(pending.passed)..u32::from(op.run);
+    let turn = u32::from(pending.keys_answered)..u32::from(op.run);
     if reply.opcode != opcode::GET_KEY_QUIET || !turn.contains(&number) {
         return Err(Violation);
     }
     let at = number as u16;
-    let k = book.key_at(&op, at);
-    pending.passed = at + 1;
+    let k = view.key_at(&op, at);
+    pending.keys_answered = at + 1;
     match reply.answer {
         Answer::Done => {
             let flags = reply.flags().ok_or(Violation)?;
-            pending.wrong |= reply.key != book.key(k);
-            take_value(pending, k, flags, reply.value, book);
+            pending.wrong |= reply.key != view.key(k);
+            verify_value(pending, k, flags, reply.value, view);
         }
         Answer::NotFound => {} // a server that tells what it need not
         Answer::Error(kind) => pending.failure = Some(failure_of(kind)),
@@ -204,8 +204,8 @@ fn of_mget(
 }
 
 /// One of a batch of sets.
-fn of_mset(pending: &mut Pending, reply: &Reply<'_>, number: u32) -> Result<bool, Violation> {
-    if reply.opcode != opcode::SET || number != u32::from(pending.passed) {
+fn answer_mset(pending: &mut Pending, reply: &Reply<'_>, number: u32) -> Result<bool, Violation> {
+    if reply.opcode != opcode::SET || number != u32::from(pending.keys_answered) {
         return Err(Violation);
     }
     match reply.answer {
@@ -214,5 +214,5 @@ fn of_mset(pending: &mut Pending, reply: &Reply<'_>, number: u32) -> Result<bool
         Answer::Error(kind) => pending.failure = Some(failure_of(kind)),
         _ => return Err(Violation),
     }
-    Ok(pending.end_of_batch())
+    Ok(pending.is_last_of_batch())
 }

@@ -8,23 +8,23 @@ use cachemark_protocol::text::encode;
 use cachemark_protocol::words::unsigned;
 use cachemark_tape::Verb;
 
-use super::traits::{By, Taken, Wire};
-use crate::connection::outgoing::Outgoing;
-use crate::connection::verification::{failure_of, take_named, take_token};
+use super::traits::{ParsedReply, ReplyTo, Wire};
+use crate::connection::outgoing::OutputBuffer;
+use crate::connection::verification::{failure_of, keep_cas_token, verify_keyed_value};
 use crate::operation::{Failure, Pending};
-use crate::routing::Book;
+use crate::routing::TapeView;
 
 pub struct Meta;
 
 const VALUE: Get = Get { value: true, cas: false, touch_s: None, batch: false, quiet: false };
 
 impl Wire for Meta {
-    const NAMELESS_ERRORS: bool = true;
+    const ERRORS_ARE_ANONYMOUS: bool = true;
 
     #[inline]
-    fn write<'tape>(out: &mut Outgoing<'tape>, pending: &Pending, book: Book<'tape>) {
+    fn write<'tape>(out: &mut OutputBuffer<'tape>, pending: &Pending, view: TapeView<'tape>) {
         let op = &pending.op;
-        let key = || book.key(op.key);
+        let key = || view.key(op.key);
         match pending.command() {
             Verb::Get | Verb::Fetch => codec::get(out.bytes(), key(), &VALUE),
             Verb::Gets | Verb::Cas => codec::get(out.bytes(), key(), &Get { cas: true, ..VALUE }),
@@ -37,8 +37,8 @@ impl Wire for Meta {
                 codec::get(out.bytes(), key(), &touch);
             }
             Verb::Mget => {
-                for k in book.keys(op) {
-                    codec::get(out.bytes(), book.key(k), &Get { batch: true, ..VALUE });
+                for k in view.keys(op) {
+                    codec::get(out.bytes(), view.key(k), &Get { batch: true, ..VALUE });
                 }
                 codec::noop(out.bytes());
             }
@@ -56,28 +56,28 @@ impl Wire for Meta {
                     Verb::Replace => Mode::Replace,
                     _ => Mode::Set,
                 };
-                let value = book.value(op.key, op.length);
+                let value = view.value(op.key, op.length);
                 codec::store(out, mode, key(), op.exptime_s, value, op.noreply);
             }
             Verb::Mset => {
-                for k in book.keys(op) {
-                    let value = book.value(k, book.value_length(k));
-                    let key = book.key(k);
+                for k in view.keys(op) {
+                    let value = view.value(k, view.value_length(k));
+                    let key = view.key(k);
                     codec::store(out, Mode::Set, key, op.exptime_s, value, op.noreply);
                 }
             }
         }
     }
 
-    fn write_swap<'tape>(
-        out: &mut Outgoing<'tape>,
+    fn write_cas_store<'tape>(
+        out: &mut OutputBuffer<'tape>,
         pending: &Pending,
         token: u64,
-        book: Book<'tape>,
+        view: TapeView<'tape>,
     ) {
         let op = &pending.op;
-        let value = book.value(op.key, op.length);
-        codec::store(out, Mode::Cas(token), book.key(op.key), op.exptime_s, value, false);
+        let value = view.value(op.key, op.length);
+        codec::store(out, Mode::Cas(token), view.key(op.key), op.exptime_s, value, false);
     }
 
     fn write_barrier(out: &mut Vec<u8>, _tag: u32) {
@@ -85,62 +85,64 @@ impl Wire for Meta {
     }
 
     #[inline]
-    fn take(
+    fn parse_reply(
         bytes: &[u8],
         front: Option<&mut Pending>,
-        book: Book<'_>,
-    ) -> Result<Option<Taken>, Violation> {
+        view: TapeView<'_>,
+    ) -> Result<Option<ParsedReply>, Violation> {
         let Some((reply, bytes)) = codec::parse(bytes)? else { return Ok(None) };
-        let by = if reply.quiet {
-            By::Quiet(None)
+        let reply_to = if reply.quiet {
+            ReplyTo::Quiet(None)
         } else {
-            By::Front { whole: answer(front.ok_or(Violation)?, &reply, book)? }
+            ReplyTo::Oldest { whole: answer(front.ok_or(Violation)?, &reply, view)? }
         };
-        Ok(Some(Taken { bytes, by }))
+        Ok(Some(ParsedReply { bytes, reply_to }))
     }
 }
 
 /// Take one reply for an operation; true when the operation is answered whole.
 #[inline]
-fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bool, Violation> {
+fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Result<bool, Violation> {
     if let Answer::Error(kind) = reply.answer {
         pending.failure = Some(failure_of(kind));
         // Of several gets each may fail; the end of them is told all the same.
-        return Ok(pending.op.verb != Verb::Mget && pending.end_of_batch());
+        return Ok(pending.op.verb != Verb::Mget && pending.is_last_of_batch());
     }
     match (pending.command(), reply.answer) {
         (Verb::Get | Verb::Gets | Verb::Gat, Answer::Value(data)) => {
-            value(pending, reply, data, book)?;
+            value(pending, reply, data, view)?;
         }
         (Verb::Mget, Answer::Value(data)) => {
-            value(pending, reply, data, book)?;
+            value(pending, reply, data, view)?;
             return Ok(false);
         }
         (Verb::Mget, Answer::NotFound) => return Ok(false), // a server that tells what it need not
-        (Verb::Mget, Answer::End) => pending.end_of_reads(),
-        (Verb::Cas, Answer::Value(data)) if !pending.swapping => {
-            value(pending, reply, data, book)?;
-            take_token(pending, reply.cas.ok_or(Violation)?);
+        (Verb::Mget, Answer::End) => pending.count_missing_keys(),
+        (Verb::Cas, Answer::Value(data)) if !pending.in_second_command => {
+            value(pending, reply, data, view)?;
+            keep_cas_token(pending, reply.cas.ok_or(Violation)?);
         }
-        (Verb::Cas, Answer::Done) if pending.swapping => {}
-        (Verb::Cas, Answer::Exists) if pending.swapping => pending.figures.not_stored = 1,
-        (Verb::Cas, Answer::NotFound) if pending.swapping => pending.gone_between(),
+        (Verb::Cas, Answer::Done) if pending.in_second_command => {}
+        (Verb::Cas, Answer::Exists) if pending.in_second_command => pending.counts.not_stored = 1,
+        (Verb::Cas, Answer::NotFound) if pending.in_second_command => {
+            pending.vanished_before_store()
+        }
         (Verb::Incr | Verb::Decr, Answer::Value(data)) => {
             unsigned(data).ok_or(Violation)?;
-            pending.figures.hits = 1;
+            pending.counts.hits = 1;
         }
         (Verb::Set | Verb::Add | Verb::Replace, Answer::Done)
         | (Verb::Append | Verb::Prepend | Verb::Flush, Answer::Done) => {}
         (Verb::Add | Verb::Replace | Verb::Append | Verb::Prepend, Answer::NotStored) => {
-            pending.figures.not_stored = 1;
+            pending.counts.not_stored = 1;
         }
-        (Verb::Mset, Answer::Done) => return Ok(pending.end_of_batch()),
-        (Verb::Delete | Verb::Touch, Answer::Done) => pending.figures.hits = 1,
+        (Verb::Mset, Answer::Done) => return Ok(pending.is_last_of_batch()),
+        (Verb::Delete | Verb::Touch, Answer::Done) => pending.counts.hits = 1,
         (Verb::Version, Answer::Version) => {}
         (Verb::Set, Answer::NotStored) => pending.failure = Some(Failure::Server),
         (Verb::Mset, Answer::NotStored) => {
             pending.failure = Some(Failure::Server);
-            return Ok(pending.end_of_batch());
+            return Ok(pending.is_last_of_batch());
         }
         (
             Verb::Get
@@ -152,7 +154,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, book: Book<'_>) -> Result<bo
             | Verb::Delete
             | Verb::Touch,
             Answer::NotFound,
-        ) => pending.figures.misses = 1,
+        ) => pending.counts.misses = 1,
         _ => return Err(Violation),
     }
     Ok(true)
@@ -163,9 +165,9 @@ fn value(
     pending: &mut Pending,
     reply: &Reply<'_>,
     data: &[u8],
-    book: Book<'_>,
+    view: TapeView<'_>,
 ) -> Result<(), Violation> {
     let (Some(key), Some(flags)) = (reply.key, reply.flags) else { return Err(Violation) };
-    take_named(pending, key, flags, data, book);
+    verify_keyed_value(pending, key, flags, data, view);
     Ok(())
 }

@@ -8,5 +8,5 @@ mod traits;
 pub use binary::Binary;
 pub use meta::Meta;
 pub use text::Text;
-pub(crate) use traits::By;
+pub(crate) use traits::ReplyTo;
 pub use traits::Wire;

@@ -4,20 +4,20 @@
 use cachemark_protocol::reply_errors::Violation;
 use cachemark_tape::Verb;
 
-use crate::connection::outgoing::Outgoing;
+use crate::connection::outgoing::OutputBuffer;
 use crate::operation::{Failure, Pending};
-use crate::routing::Book;
+use crate::routing::TapeView;
 
 /// What became of the bytes at the front.
-pub struct Taken {
+pub struct ParsedReply {
     pub bytes: usize,
-    pub by: By,
+    pub reply_to: ReplyTo,
 }
 
 /// Whose reply it was.
-pub enum By {
+pub enum ReplyTo {
     /// Of the oldest operation that waits, which is answered whole or not yet.
-    Front { whole: bool },
+    Oldest { whole: bool },
     /// Of one without a reply: it was heard because it was not done, or could not be.
     Quiet(Option<(Verb, Failure)>),
 }
@@ -25,17 +25,17 @@ pub enum By {
 /// A protocol of a client.
 pub trait Wire: Send + 'static {
     /// An error does not say what it answers: with quiet operations under way nobody knows.
-    const NAMELESS_ERRORS: bool;
+    const ERRORS_ARE_ANONYMOUS: bool;
 
     /// Append an operation.
-    fn write<'tape>(out: &mut Outgoing<'tape>, pending: &Pending, book: Book<'tape>);
+    fn write<'tape>(out: &mut OutputBuffer<'tape>, pending: &Pending, view: TapeView<'tape>);
 
     /// Append the second command of a cas, with the token that its first has brought.
-    fn write_swap<'tape>(
-        out: &mut Outgoing<'tape>,
+    fn write_cas_store<'tape>(
+        out: &mut OutputBuffer<'tape>,
         pending: &Pending,
         token: u64,
-        book: Book<'tape>,
+        view: TapeView<'tape>,
     );
 
     /// Append a command that is answered behind everything before it.
@@ -43,9 +43,9 @@ pub trait Wire: Send + 'static {
 
     /// Take the first reply of `bytes`, if it is whole. A violation says that the stream cannot be
     /// matched to operations any more.
-    fn take(
+    fn parse_reply(
         bytes: &[u8],
         front: Option<&mut Pending>,
-        book: Book<'_>,
-    ) -> Result<Option<Taken>, Violation>;
+        view: TapeView<'_>,
+    ) -> Result<Option<ParsedReply>, Violation>;
 }

@@ -13,11 +13,11 @@ use cachemark_uring::{COMPLETIONS, GROUP, Provided};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::background_connect::Entrance;
+use super::background_connect::BackgroundConnect;
 use super::stream::Stream;
-use super::traits::{Transport, closed};
+use super::traits::{Transport, not_connected};
 use crate::io_traits::Ready;
-use crate::options::{Address, Way};
+use crate::options::{Address, ConnectionOptions};
 
 /// So much that is not sent yet, and a connection takes no more.
 const BACKLOG_BYTES: usize = 256 * 1024;
@@ -31,31 +31,31 @@ mod kind {
     pub const OPEN: u64 = 2;
     pub const CANCEL: u64 = 3;
     pub const BITS: u32 = 2;
-    pub const EPOCH_BITS: u32 = 32;
+    pub const GENERATION_BITS: u32 = 32;
 }
 
 /// A ring and its buffers, of the thread that plays.
-struct Core {
+struct RingState {
     // Dropped before the buffers that the kernel knows.
     ring: IoUring,
     provided: Provided,
     /// Requests whose last completion has not come.
-    asked: usize,
+    outstanding: usize,
 }
 
 /// Bytes that have come, and where they lie.
-struct Arrival {
+struct ReceivedBuffer {
     buffer: u16,
     begin: usize,
     end: usize,
 }
 
 #[derive(Default)]
-struct Line {
+struct RingConnection {
     stream: Option<Stream>,
-    entrance: Option<Entrance<Stream>>,
+    background: Option<BackgroundConnect<Stream>>,
     /// How often it was closed: completions of an older socket are nobody's.
-    epoch: u32,
+    generation: u32,
     /// To be sent, behind `sending`.
     out: Vec<u8>,
     /// What the kernel reads; not touched while a send is under way.
@@ -63,8 +63,8 @@ struct Line {
     sent: usize,
     in_flight: bool,
     /// A receipt is asked for, and has not ended.
-    listening: bool,
-    arrived: VecDeque<Arrival>,
+    receiving: bool,
+    arrived: VecDeque<ReceivedBuffer>,
     /// What ended the connection: 0, or an error's number.
     ended: Option<i32>,
     /// It is not open yet.
@@ -72,11 +72,11 @@ struct Line {
     /// The loop waits for room.
     blocked: bool,
     /// It is on the list of those that something is to be asked for, and of those with news.
-    attended: bool,
-    told: bool,
+    to_submit: bool,
+    is_listed: bool,
 }
 
-impl Line {
+impl RingConnection {
     fn has_news(&self) -> bool {
         !self.arrived.is_empty() || self.ended.is_some()
     }
@@ -92,14 +92,14 @@ impl Line {
     /// A line without a socket, of which the old one's completions are not.
     fn reset(&mut self) {
         let (out, sending) = (std::mem::take(&mut self.out), std::mem::take(&mut self.sending));
-        let (attended, told) = (self.attended, self.told);
-        *self = Line {
-            epoch: self.epoch.wrapping_add(1),
-            attended,
-            told,
+        let (to_submit, is_listed) = (self.to_submit, self.is_listed);
+        *self = RingConnection {
+            generation: self.generation.wrapping_add(1),
+            to_submit,
+            is_listed,
             out,
             sending,
-            ..Line::default()
+            ..RingConnection::default()
         };
         self.out.clear();
         self.sending.clear();
@@ -107,18 +107,18 @@ impl Line {
 }
 
 pub struct Ring {
-    core: Option<Core>,
-    lines: Vec<Line>,
+    core: Option<RingState>,
+    connections: Vec<RingConnection>,
     ready: Vec<Ready>,
     /// Lines that something is to be asked for, and lines with news for the loop.
-    attended: Vec<usize>,
-    news: Vec<usize>,
-    completed: Vec<(u64, i32, u32)>,
+    to_submit: Vec<usize>,
+    readable: Vec<usize>,
+    completions: Vec<(u64, i32, u32)>,
     /// What lines that were closed had the kernel send: kept until it has done with it.
-    left: HashMap<u64, Vec<u8>>,
+    closed_sends: HashMap<u64, Vec<u8>>,
     /// Of the lines in turn.
     addresses: Vec<Address>,
-    way: Way,
+    connection_options: ConnectionOptions,
     timeout: Duration,
 }
 
@@ -127,59 +127,59 @@ impl Ring {
     /// could not be had.
     pub fn connect(
         addresses: &[Address],
-        way: &Way,
+        connection_options: &ConnectionOptions,
         sets: usize,
         timeout: Duration,
     ) -> Result<Ring, (Address, io::Error)> {
-        let mut lines = Vec::with_capacity(sets * addresses.len());
+        let mut connections = Vec::with_capacity(sets * addresses.len());
         for address in (0..sets).flat_map(|_| addresses) {
-            let stream = <Stream as Transport>::enter(address, way, timeout);
+            let stream = <Stream as Transport>::open(address, connection_options, timeout);
             let stream = stream.map_err(|error| (address.clone(), error))?;
-            lines.push(Line { stream: Some(stream), ..Line::default() });
+            connections.push(RingConnection { stream: Some(stream), ..RingConnection::default() });
         }
-        let count = lines.len();
+        let count = connections.len();
         Ok(Ring {
             core: None,
-            lines,
+            connections,
             ready: Vec::with_capacity(2 * count),
-            attended: Vec::with_capacity(count),
-            news: Vec::with_capacity(count),
-            completed: Vec::with_capacity(COMPLETIONS as usize),
-            left: HashMap::new(),
+            to_submit: Vec::with_capacity(count),
+            readable: Vec::with_capacity(count),
+            completions: Vec::with_capacity(COMPLETIONS as usize),
+            closed_sends: HashMap::new(),
             addresses: addresses.to_vec(),
-            way: way.clone(),
+            connection_options: connection_options.clone(),
             timeout,
         })
     }
 
     #[inline]
-    fn attend(&mut self, c: usize) {
-        if !std::mem::replace(&mut self.lines[c].attended, true) {
-            self.attended.push(c);
+    fn queue_submit(&mut self, c: usize) {
+        if !std::mem::replace(&mut self.connections[c].to_submit, true) {
+            self.to_submit.push(c);
         }
     }
 
     #[inline]
-    fn tell(&mut self, c: usize) {
-        if !std::mem::replace(&mut self.lines[c].told, true) {
-            self.news.push(c);
+    fn list_readable(&mut self, c: usize) {
+        if !std::mem::replace(&mut self.connections[c].is_listed, true) {
+            self.readable.push(c);
         }
     }
 
     fn data(&self, c: usize, kind: u64) -> u64 {
-        let epoch = u64::from(self.lines[c].epoch);
-        ((c as u64) << kind::EPOCH_BITS | epoch) << kind::BITS | kind
+        let generation = u64::from(self.connections[c].generation);
+        ((c as u64) << kind::GENERATION_BITS | generation) << kind::BITS | kind
     }
 
     #[inline]
-    fn ask(&mut self, entry: squeue::Entry, data: u64) -> io::Result<()> {
-        let Some(core) = &mut self.core else { return Err(closed()) };
+    fn submit(&mut self, entry: squeue::Entry, data: u64) -> io::Result<()> {
+        let Some(core) = &mut self.core else { return Err(not_connected()) };
         let entry = entry.user_data(data);
         loop {
             // SAFETY: what an entry points to is a line's `sending`, which is left alone until the
-            // completion has come: `close` moves it to `left`, and `leave` waits for the kernel.
+            // completion has come: `close` moves it to `closed_sends`, and `leave` waits for the kernel.
             if unsafe { core.ring.submission().push(&entry) }.is_ok() {
-                core.asked += 1;
+                core.outstanding += 1;
                 return Ok(());
             }
             core.ring.submit()?;
@@ -187,43 +187,43 @@ impl Ring {
     }
 
     /// Ask for what lines need: a receipt, a send.
-    fn hand_over(&mut self) -> io::Result<()> {
-        while let Some(c) = self.attended.pop() {
-            let line = &mut self.lines[c];
-            line.attended = false;
-            let Some(stream) = line.stream.as_ref() else { continue };
-            if line.ended.is_some() || line.opening {
+    fn hand_over_metrics(&mut self) -> io::Result<()> {
+        while let Some(c) = self.to_submit.pop() {
+            let connection = &mut self.connections[c];
+            connection.to_submit = false;
+            let Some(stream) = connection.stream.as_ref() else { continue };
+            if connection.ended.is_some() || connection.opening {
                 continue;
             }
             let socket = Fd(stream.as_fd().as_raw_fd());
-            let listens = std::mem::replace(&mut line.listening, true);
-            let sends = line.has_unsent() && !line.in_flight;
+            let listens = std::mem::replace(&mut connection.receiving, true);
+            let sends = connection.has_unsent() && !connection.in_flight;
             if sends {
-                if line.sent == line.sending.len() {
-                    line.sending.clear();
-                    line.sent = 0;
-                    std::mem::swap(&mut line.sending, &mut line.out);
+                if connection.sent == connection.sending.len() {
+                    connection.sending.clear();
+                    connection.sent = 0;
+                    std::mem::swap(&mut connection.sending, &mut connection.out);
                 }
-                line.in_flight = true;
+                connection.in_flight = true;
             }
-            let rest = &line.sending[line.sent..];
+            let rest = &connection.sending[connection.sent..];
             let send = opcode::Send::new(socket, rest.as_ptr(), rest.len() as u32);
             if !listens {
                 let entry = opcode::RecvMulti::new(socket, GROUP).build();
-                self.ask(entry, self.data(c, kind::RECEIVE))?;
+                self.submit(entry, self.data(c, kind::RECEIVE))?;
             }
             if sends {
                 let entry = send.flags(libc::MSG_NOSIGNAL).build();
-                self.ask(entry, self.data(c, kind::SEND))?;
+                self.submit(entry, self.data(c, kind::SEND))?;
             }
         }
         Ok(())
     }
 
     /// Hand over what was asked for, wait so long at most, and take what is done.
-    fn turn(&mut self, longest_ns: u64) -> io::Result<()> {
-        let Some(core) = &mut self.core else { return Err(closed()) };
-        let longest = Timespec::from(Duration::from_nanos(longest_ns));
+    fn wait_for_completions(&mut self, max_ns: u64) -> io::Result<()> {
+        let Some(core) = &mut self.core else { return Err(not_connected()) };
+        let longest = Timespec::from(Duration::from_nanos(max_ns));
         let arguments = SubmitArgs::new().timespec(&longest);
         match core.ring.submitter().submit_with_args(1, &arguments) {
             Ok(_) => {}
@@ -236,24 +236,25 @@ impl Ring {
             Err(error) => return Err(error),
         }
         let done = core.ring.completion();
-        self.completed.extend(done.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
-        let mut completed = std::mem::take(&mut self.completed);
-        for (data, result, flags) in completed.drain(..) {
-            self.completed(data, result, flags);
+        self.completions
+            .extend(done.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
+        let mut completions = std::mem::take(&mut self.completions);
+        for (data, result, flags) in completions.drain(..) {
+            self.handle_completion(data, result, flags);
         }
-        self.completed = completed;
+        self.completions = completions;
         Ok(())
     }
 
     #[inline]
-    fn completed(&mut self, data: u64, result: i32, flags: u32) {
+    fn handle_completion(&mut self, data: u64, result: i32, flags: u32) {
         let Some(core) = &mut self.core else { return };
-        core.asked -= usize::from(!cqueue::more(flags));
-        let c = (data >> (kind::EPOCH_BITS + kind::BITS)) as usize;
-        let epoch = (data >> kind::BITS) as u32;
+        core.outstanding -= usize::from(!cqueue::more(flags));
+        let c = (data >> (kind::GENERATION_BITS + kind::BITS)) as usize;
+        let generation = (data >> kind::BITS) as u32;
         let of = data & ((1 << kind::BITS) - 1);
-        if of == kind::CANCEL || self.lines[c].epoch != epoch {
-            self.left.remove(&data);
+        if of == kind::CANCEL || self.connections[c].generation != generation {
+            self.closed_sends.remove(&data);
             if let Some(buffer) = cqueue::buffer_select(flags) {
                 core.provided.give(buffer);
             }
@@ -269,11 +270,15 @@ impl Ring {
     #[inline]
     fn received(&mut self, c: usize, result: i32, flags: u32) {
         let Some(core) = &mut self.core else { return };
-        let line = &mut self.lines[c];
-        line.listening &= cqueue::more(flags);
+        let connection = &mut self.connections[c];
+        connection.receiving &= cqueue::more(flags);
         if let Some(buffer) = cqueue::buffer_select(flags) {
             if result > 0 {
-                line.arrived.push_back(Arrival { buffer, begin: 0, end: result as usize });
+                connection.arrived.push_back(ReceivedBuffer {
+                    buffer,
+                    begin: 0,
+                    end: result as usize,
+                });
             } else {
                 core.provided.give(buffer);
             }
@@ -281,50 +286,50 @@ impl Ring {
         // Of the errors, these say only that the receipt has to be asked for again.
         let passing = [-libc::ENOBUFS, -libc::ECANCELED, -libc::EINTR, -libc::EAGAIN];
         if result <= 0 && !passing.contains(&result) {
-            line.ended = line.ended.or(Some(-result));
+            connection.ended = connection.ended.or(Some(-result));
         }
-        if !self.lines[c].listening {
-            self.attend(c);
+        if !self.connections[c].receiving {
+            self.queue_submit(c);
         }
-        if self.lines[c].has_news() {
-            self.tell(c);
+        if self.connections[c].has_news() {
+            self.list_readable(c);
         }
     }
 
     fn sent(&mut self, c: usize, result: i32) {
-        let line = &mut self.lines[c];
-        line.in_flight = false;
+        let connection = &mut self.connections[c];
+        connection.in_flight = false;
         match -result {
-            bytes if bytes <= 0 => line.sent += result as usize,
+            bytes if bytes <= 0 => connection.sent += result as usize,
             libc::EINTR | libc::EAGAIN | libc::ECANCELED => {}
-            error => line.ended = line.ended.or(Some(error)),
+            error => connection.ended = connection.ended.or(Some(error)),
         }
-        if line.blocked && line.has_room() {
+        if connection.blocked && connection.has_room() {
             self.ready.push(Ready { connection: c, writable: true });
         }
-        if self.lines[c].has_unsent() {
-            self.attend(c);
+        if self.connections[c].has_unsent() {
+            self.queue_submit(c);
         }
-        if self.lines[c].ended.is_some() {
-            self.tell(c);
+        if self.connections[c].ended.is_some() {
+            self.list_readable(c);
         }
     }
 
-    fn asked(&self) -> usize {
-        self.core.as_ref().map_or(0, |core| core.asked)
+    fn outstanding(&self) -> usize {
+        self.core.as_ref().map_or(0, |core| core.outstanding)
     }
 
     /// Have the kernel let go of everything: the ring ends with the thread that made it.
-    fn let_go(&mut self) -> io::Result<()> {
+    fn cancel_all(&mut self) -> io::Result<()> {
         let mut goes_on = false;
-        while self.asked() > 0 {
+        while self.outstanding() > 0 {
             if !goes_on {
                 let everything = CancelBuilder::any().all();
-                self.ask(opcode::AsyncCancel2::new(everything).build(), kind::CANCEL)?;
+                self.submit(opcode::AsyncCancel2::new(everything).build(), kind::CANCEL)?;
             }
-            let before = self.asked();
-            self.turn(LEAVING.as_nanos() as u64)?;
-            goes_on = self.asked() < before;
+            let before = self.outstanding();
+            self.wait_for_completions(LEAVING.as_nanos() as u64)?;
+            goes_on = self.outstanding() < before;
         }
         Ok(())
     }

@@ -7,47 +7,47 @@ use cachemark_uring::{Provided, ring};
 use io_uring::opcode;
 use io_uring::types::Fd;
 
-use super::{Core, Ring, kind};
-use crate::io_traits::{Nap, Network, Ready};
-use crate::transport::background_connect::Entrance;
+use super::{Ring, RingState, kind};
+use crate::io_traits::{Network, Ready, WaitLimit};
+use crate::transport::background_connect::BackgroundConnect;
 use crate::transport::sleep::sleep_ns;
-use crate::transport::traits::{Transport, closed};
+use crate::transport::traits::{Transport, not_connected};
 
 impl Network for Ring {
     fn connections(&self) -> usize {
-        self.lines.len()
+        self.connections.len()
     }
 
-    fn enter(&mut self) -> io::Result<()> {
+    fn attach_thread(&mut self) -> io::Result<()> {
         let ring = ring()?;
         let provided = Provided::register(&ring.submitter())?;
-        self.core = Some(Core { ring, provided, asked: 0 });
-        for c in 0..self.lines.len() {
-            if self.lines[c].entrance.is_some() || self.lines[c].opening {
+        self.core = Some(RingState { ring, provided, outstanding: 0 });
+        for c in 0..self.connections.len() {
+            if self.connections[c].background.is_some() || self.connections[c].opening {
                 self.watch_opening(c)?;
             } else {
-                self.attend(c);
+                self.queue_submit(c);
             }
-            if self.lines[c].has_news() {
-                self.tell(c);
+            if self.connections[c].has_news() {
+                self.list_readable(c);
             }
         }
         Ok(())
     }
 
-    fn leave(&mut self) -> io::Result<()> {
-        self.let_go()?;
+    fn detach_thread(&mut self) -> io::Result<()> {
+        self.cancel_all()?;
         self.core = None;
-        for line in &mut self.lines {
+        for connection in &mut self.connections {
             // Nobody has asked for it, or nobody knows how much of it has gone.
-            if !line.arrived.is_empty() || line.has_unsent() {
-                line.arrived.clear();
-                line.ended = line.ended.or(Some(libc::EPROTO));
+            if !connection.arrived.is_empty() || connection.has_unsent() {
+                connection.arrived.clear();
+                connection.ended = connection.ended.or(Some(libc::EPROTO));
             }
-            (line.attended, line.told) = (false, false);
+            (connection.to_submit, connection.is_listed) = (false, false);
         }
-        self.attended.clear();
-        self.news.clear();
+        self.to_submit.clear();
+        self.readable.clear();
         self.ready.clear();
         Ok(())
     }
@@ -55,39 +55,41 @@ impl Network for Ring {
     /// What is written is handed over with the next wait.
     #[inline]
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize> {
-        let line = &mut self.lines[c];
-        if line.stream.is_none() {
-            return Err(closed());
+        let connection = &mut self.connections[c];
+        if connection.stream.is_none() {
+            return Err(not_connected());
         }
-        if !line.has_room() {
+        if !connection.has_room() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        line.out.extend_from_slice(bytes);
-        self.attend(c);
+        connection.out.extend_from_slice(bytes);
+        self.queue_submit(c);
         Ok(bytes.len())
     }
 
     /// Large values are not copied: they are written at once, as nothing says how long they live.
-    fn write_pieces(&mut self, c: usize, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        let line = &mut self.lines[c];
-        let Some(stream) = &mut line.stream else { return Err(closed()) };
-        let waits = line.in_flight || !line.out.is_empty() || line.sent < line.sending.len();
+    fn write_vectored(&mut self, c: usize, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let connection = &mut self.connections[c];
+        let Some(stream) = &mut connection.stream else { return Err(not_connected()) };
+        let waits = connection.in_flight
+            || !connection.out.is_empty()
+            || connection.sent < connection.sending.len();
         if !waits {
-            match stream.write_vectored(pieces) {
+            match stream.write_vectored(slices) {
                 // The kernel is to tell when there is room: with a send.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => return written,
             }
         }
-        self.write(c, &pieces[0])
+        self.write(c, &slices[0])
     }
 
     #[inline]
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
-        let Some(core) = &mut self.core else { return Err(closed()) };
-        let line = &mut self.lines[c];
+        let Some(core) = &mut self.core else { return Err(not_connected()) };
+        let connection = &mut self.connections[c];
         let mut filled = 0;
-        while let Some(arrival) = line.arrived.front_mut() {
+        while let Some(arrival) = connection.arrived.front_mut() {
             let bytes = &core.provided.filled(arrival.buffer, arrival.end)[arrival.begin..];
             let taken = bytes.len().min(into.len() - filled);
             into[filled..filled + taken].copy_from_slice(&bytes[..taken]);
@@ -97,9 +99,9 @@ impl Network for Ring {
                 break;
             }
             core.provided.give(arrival.buffer);
-            line.arrived.pop_front();
+            connection.arrived.pop_front();
         }
-        match line.ended {
+        match connection.ended {
             _ if filled > 0 => Ok(filled),
             Some(0) => Ok(0),
             Some(error) => Err(io::Error::from_raw_os_error(error)),
@@ -107,60 +109,66 @@ impl Network for Ring {
         }
     }
 
-    fn watch_writes(&mut self, c: usize, watch: bool) -> io::Result<()> {
-        self.lines[c].blocked = watch;
+    fn watch_writable(&mut self, c: usize, watch: bool) -> io::Result<()> {
+        self.connections[c].blocked = watch;
         Ok(())
     }
 
     fn close(&mut self, c: usize) {
         let sending = self.data(c, kind::SEND);
-        let line = &mut self.lines[c];
-        if let Some(stream) = line.stream.take() {
+        let connection = &mut self.connections[c];
+        if let Some(stream) = connection.stream.take() {
             // Ends what is under way on it; the kernel holds the socket until then.
             stream.shutdown();
         }
-        if line.in_flight {
-            self.left.insert(sending, std::mem::take(&mut line.sending));
+        if connection.in_flight {
+            self.closed_sends.insert(sending, std::mem::take(&mut connection.sending));
         }
         if let Some(core) = &mut self.core {
-            line.arrived.drain(..).for_each(|arrival| core.provided.give(arrival.buffer));
+            connection.arrived.drain(..).for_each(|arrival| core.provided.give(arrival.buffer));
         }
-        line.reset();
+        connection.reset();
     }
 
-    fn begin(&mut self, c: usize) -> io::Result<()> {
+    fn start_connect(&mut self, c: usize) -> io::Result<()> {
         let address = &self.addresses[c % self.addresses.len()];
-        let line = &mut self.lines[c];
-        match Transport::begin(address, &self.way) {
-            Some(stream) => line.stream = Some(stream?),
-            None => line.entrance = Some(Entrance::begin(address, &self.way, self.timeout)?),
+        let connection = &mut self.connections[c];
+        match Transport::start_connect(address, &self.connection_options) {
+            Some(stream) => connection.stream = Some(stream?),
+            None => {
+                connection.background = Some(BackgroundConnect::start_connect(
+                    address,
+                    &self.connection_options,
+                    self.timeout,
+                )?)
+            }
         }
-        line.opening = true;
+        connection.opening = true;
         self.watch_opening(c)
     }
 
-    fn begun(&mut self, c: usize) -> io::Result<()> {
-        let line = &mut self.lines[c];
-        line.opening = false;
-        if let Some(entrance) = line.entrance.take() {
-            line.stream = Some(entrance.outcome()?);
+    fn finish_connect(&mut self, c: usize) -> io::Result<()> {
+        let connection = &mut self.connections[c];
+        connection.opening = false;
+        if let Some(background) = connection.background.take() {
+            connection.stream = Some(background.outcome()?);
         }
-        line.stream.as_ref().ok_or_else(closed)?.begun()?;
-        self.attend(c);
+        connection.stream.as_ref().ok_or_else(not_connected)?.finish_connect()?;
+        self.queue_submit(c);
         Ok(())
     }
 
     #[inline]
-    fn wait(&mut self, nap: Nap) -> io::Result<usize> {
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<usize> {
         self.ready.clear();
-        self.hand_over()?;
-        let lines = &mut self.lines;
-        self.news.retain(|c| {
-            lines[*c].told = lines[*c].has_news();
-            lines[*c].told
+        self.hand_over_metrics()?;
+        let connections = &mut self.connections;
+        self.readable.retain(|c| {
+            connections[*c].is_listed = connections[*c].has_news();
+            connections[*c].is_listed
         });
-        self.turn(if self.news.is_empty() { sleep_ns(nap) } else { 0 })?;
-        self.ready.extend(self.news.iter().map(|c| Ready { connection: *c, writable: false }));
+        self.wait_for_completions(if self.readable.is_empty() { sleep_ns(limit) } else { 0 })?;
+        self.ready.extend(self.readable.iter().map(|c| Ready { connection: *c, writable: false }));
         Ok(self.ready.len())
     }
 
@@ -173,23 +181,23 @@ impl Network for Ring {
 impl Ring {
     /// Have the kernel tell when a line is open, or has failed.
     fn watch_opening(&mut self, c: usize) -> io::Result<()> {
-        let line = &self.lines[c];
-        let (socket, events) = match (&line.entrance, &line.stream) {
-            (Some(entrance), _) => (entrance.as_fd(), libc::POLLIN),
+        let connection = &self.connections[c];
+        let (socket, events) = match (&connection.background, &connection.stream) {
+            (Some(background), _) => (background.as_fd(), libc::POLLIN),
             (None, Some(stream)) => (stream.as_fd(), libc::POLLOUT),
-            (None, None) => return Err(closed()),
+            (None, None) => return Err(not_connected()),
         };
         let entry = opcode::PollAdd::new(Fd(socket.as_raw_fd()), events as u32).build();
-        self.ask(entry, self.data(c, kind::OPEN))
+        self.submit(entry, self.data(c, kind::OPEN))
     }
 }
 
 impl Drop for Ring {
     /// A ring that was not left has requests under way that point to the lines' memory.
     fn drop(&mut self) {
-        if self.core.is_some() && self.let_go().is_err() {
-            std::mem::forget(std::mem::take(&mut self.lines));
-            std::mem::forget(std::mem::take(&mut self.left));
+        if self.core.is_some() && self.cancel_all().is_err() {
+            std::mem::forget(std::mem::take(&mut self.connections));
+            std::mem::forget(std::mem::take(&mut self.closed_sends));
             std::mem::forget(self.core.take());
         }
     }
