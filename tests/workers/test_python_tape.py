@@ -30,7 +30,7 @@ def tape() -> Generator[Any]:
 
 def lane(read: Any, number: int = 0, lanes: int = 1) -> list[Any]:
     """The operations of a lane, with the tape's own keys."""
-    made = importlib.import_module("operations").Operations(read, read.keys)
+    made = importlib.import_module("operation").Operations(read, read.keys)
     return list(made.lane(number, lanes)())
 
 
@@ -79,12 +79,12 @@ def test_counters_are_stored_as_digits_and_changed_by_an_amount(tape: Any, tmp_p
     ops = [(INCR, 0, 1, 3, 1_000_000, 0), (INCR + 1, 1, 1, 3, 2, 0), (DELETE, 0, 1, 3, 0, 0)]
     read = tape.Tape(written(tmp_path, made(ops)))
     assert read.kinds == {"incr", "decr_noreply", "delete"}
-    operations = importlib.import_module("operations").Operations(read, read.keys)
+    operations = importlib.import_module("operation").Operations(read, read.keys)
     stored = [op.value for op in operations.prefill(0, 1)]
     assert stored[3] == b"1000000000"
     assert stored[0] == read.value(0, 5)
     assert [op.amount for op in lane(read)] == [1_000_000, 2, 0]
-    assert [op.done for op in lane(read)] == [1, 0, 1]
+    assert [op.ok_code for op in lane(read)] == [1, 0, 1]
 
 
 def test_cas_names_the_value_that_it_writes(tape: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-// What a client file has to offer, and the list of them.
+// What a client file has to offer, and the registry of clients.
 
 package main
 
@@ -8,39 +8,53 @@ import (
 	"strings"
 )
 
-// Client is a library as this worker drives it.
+// Client is a library as this worker drives it. README.md says what each part has to do.
 type Client struct {
-	Library    string // its Go module
-	Wires      []string
-	Features   []string
-	Options    map[string][]string // and the values that each may have, its default first
-	New        func() Session
-	PlainTapes string // why it plays only tapes with one expiry time; empty if it plays all
+	Library  string // its Go module; `none` if there is no library
+	Wires    []string
+	Features []string
+	Options  map[string][]string // and the values that each may have, its default first
+	New      func() Session
+	// Refuse says why a tape cannot be played; empty if it can. May be nil.
+	Refuse func(tape *Tape) string
 }
 
-// Session is the library set up for one trial.
+// Session is the library set up for one trial. BaseSession has defaults for the last three methods.
 type Session interface {
 	// Open connects; its error names the address. It must not last longer than a few time-outs.
-	Open(setup *Setup) error
-	// Lane is one caller's use of it; also asked for before Open, to learn the kinds.
-	Lane() Lane
-	// Settle waits at the end of a lane's run until what was asked for is done; false if the calls
-	// themselves have done it.
-	Settle() bool
+	Open(setup *Prepare) error
+	// Handlers are one caller's use of the library, by kind. The worker asks for them once on a
+	// session that is never opened, to learn the kinds, and once for each caller after Open.
+	Handlers() Handlers
+	// Flush waits at the end of a lane's run for what the library has only queued. It returns false
+	// if there is nothing to wait for.
+	Flush() bool
 	// Reconnects counts the connections that were opened after Open.
 	Reconnects() int64
 	// Close ends the connections and lets go of every key and value of the tape.
 	Close()
 }
 
-// Lane is a table of the kinds that a library can do.
-type Lane map[Kind]Steps
+// BaseSession is for a session to embed.
+type BaseSession struct{}
 
-// Steps are the library's call, which is timed, and what its answer comes to, which is not. The
-// answer stays in variables of the lane between the two.
-type Steps struct {
-	Call  func(op *Op)
-	Judge func(op *Op) Result
+// Flush has nothing to wait for.
+func (BaseSession) Flush() bool { return false }
+
+// Reconnects knows of none.
+func (BaseSession) Reconnects() int64 { return 0 }
+
+// Close has nothing to end.
+func (BaseSession) Close() {}
+
+// Handlers are the kinds that a library can do, and how.
+type Handlers map[Kind]Handler
+
+// Handler does one kind of operation. Call is the library's call and is timed; Verify says what its
+// reply comes to and is not. The reply stays in variables of the caller between the two.
+type Handler struct {
+	Call   func(op *Op)
+	Verify func(op *Op) Result
 }
 
 // Op is one operation, made ready before its call. It is the lane's and used again for the next.
@@ -68,21 +82,18 @@ func cannot(format string, words ...any) error {
 	return &unsupported{reason: fmt.Sprintf(format, words...)}
 }
 
-var clients = map[string]*Client{
-	"gomemcache":         gomemcache,
-	"gomemcache-grafana": gomemcacheGrafana,
-	"null":               null,
-	"otter":              otterCache,
-	"ristretto":          ristrettoCache,
-}
+var clients = map[string]*Client{}
+
+// register adds a client to those that the worker can play. Each client file calls it in `init`.
+func register(name string, client *Client) { clients[name] = client }
 
 func (c *Client) inProcess() bool { return c.Wires[0] == "none" }
 
 func (c *Client) capabilities() []string {
-	lane := c.New().Lane()
+	handlers := c.New().Handlers()
 	listed := slices.Concat(c.Wires, c.Features, []string{"course"})
 	for kind := range Kind(kindCount) {
-		if _, can := lane[kind]; can {
+		if _, can := handlers[kind]; can {
 			listed = append(listed, kind.String())
 		}
 	}
@@ -91,9 +102,9 @@ func (c *Client) capabilities() []string {
 
 // refuse says what a client cannot do, before anything is timed.
 func (c *Client) refuse(request *Request, tape *Tape) error {
-	lane := c.New().Lane()
+	handlers := c.New().Handlers()
 	for kind := range Kind(kindCount) {
-		if _, can := lane[kind]; tape.kinds[kind] && !can {
+		if _, can := handlers[kind]; tape.kinds[kind] && !can {
 			return cannot("%s: no %s", c.Library, kind)
 		}
 	}
@@ -103,8 +114,10 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 			return cannot("%s: no option %s=%s; it has %s", c.Library, name, value, c.optionList())
 		}
 	}
-	if c.PlainTapes != "" && len(tape.exptimes) > 1 {
-		return cannot("%s: %s", c.Library, c.PlainTapes)
+	if c.Refuse != nil {
+		if reason := c.Refuse(tape); reason != "" {
+			return cannot("%s: %s", c.Library, reason)
+		}
 	}
 	switch servers := len(request.Servers); {
 	case tape.thinks:
@@ -117,10 +130,18 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 		return cannot("%s: it lives in the worker's own process and has no server", c.Library)
 	case !c.inProcess() && servers == 0:
 		return cannot("%s: it needs a server", c.Library)
+	case servers > 1 && !slices.Contains(c.Features, "cluster"):
+		return cannot("%s: one server only", c.Library)
+	case hasUnix(request.Servers) && !slices.Contains(c.Features, "unix"):
+		return cannot("%s: no Unix sockets", c.Library)
 	case !c.inProcess() && request.Connections != request.Threads:
 		return cannot("%s: its pool has one connection for each caller", c.Library)
 	}
 	return nil
+}
+
+func hasUnix(servers []string) bool {
+	return slices.ContainsFunc(servers, func(server string) bool { return strings.HasPrefix(server, "unix:") })
 }
 
 func (c *Client) optionList() string {

@@ -1,39 +1,41 @@
-// gomemcache, Brad Fitzpatrick's: see pool.go for how it is used. With `profile=defaults` its pool
+// gomemcache, Brad Fitzpatrick's: see gomemcache_pool.go for how it is used. With `profile=defaults` its pool
 // keeps 2 idle connections, further callers open one for each call, and its time-out is 0.5 s.
 
 package main
 
 import "github.com/bradfitz/gomemcache/memcache"
 
-var gomemcache = &Client{
-	Library:  "github.com/bradfitz/gomemcache",
-	Wires:    []string{"text"},
-	Features: []string{"threads", "open_loop", "unix", "cluster"},
-	Options:  poolOptions,
-	New:      func() Session { return &gomemcacheSession{} },
+func init() {
+	register("gomemcache", &Client{
+		Library:  "github.com/bradfitz/gomemcache",
+		Wires:    []string{"text"},
+		Features: []string{"threads", "open_loop", "unix", "cluster"},
+		Options:  poolOptions,
+		New:      func() Session { return &gomemcacheSession{} },
+	})
 }
 
 type gomemcacheSession struct {
-	client *memcache.Client
-	door   *door
+	BaseSession
+	client    *memcache.Client
+	connector *connector
 }
 
-func (s *gomemcacheSession) Open(setup *Setup) error {
-	s.door = newDoor(setup)
+func (s *gomemcacheSession) Open(setup *Prepare) error {
+	s.connector = newConnector(setup)
 	s.client = memcache.New(setup.Servers...)
-	s.client.DialContext = s.door.dial
+	s.client.DialContext = s.connector.dial
 	if setup.Common() {
 		s.client.Timeout = setup.Timeout
 		s.client.MaxIdleConns = setup.Callers
 	}
-	return s.door.open(s.client.Ping)
+	return s.connector.open(s.client.Ping)
 }
 
-func (s *gomemcacheSession) Settle() bool      { return false }
-func (s *gomemcacheSession) Reconnects() int64 { return s.door.later.Load() }
+func (s *gomemcacheSession) Reconnects() int64 { return s.connector.later.Load() }
 func (s *gomemcacheSession) Close()            { _ = s.client.Close() }
 
-func (s *gomemcacheSession) Lane() Lane {
+func (s *gomemcacheSession) Handlers() Handlers {
 	c := s.client
 	p := &pool[memcache.Item]{
 		get: c.Get, gat: c.GetAndTouch, getMulti: c.GetMulti, set: c.Set, add: c.Add,
@@ -50,5 +52,5 @@ func (s *gomemcacheSession) Lane() Lane {
 		conflict: memcache.ErrCASConflict, malformed: memcache.ErrMalformedKey,
 		noServers: memcache.ErrNoServers,
 	}
-	return p.lane()
+	return p.handlers()
 }

@@ -1,4 +1,4 @@
-// gomemcache, Grafana's fork: see pool.go for how it is used. With `profile=defaults` its pool keeps
+// gomemcache, Grafana's fork: see gomemcache_pool.go for how it is used. With `profile=defaults` its pool keeps
 // 2 idle connections, further callers open one for each call, and its time-outs are 0.1 s.
 //
 // It takes the end of a connection for the end of a reply, so that a server which dies in a read
@@ -18,24 +18,27 @@ import (
 	"github.com/grafana/gomemcache/memcache"
 )
 
-var gomemcacheGrafana = &Client{
-	Library:  "github.com/grafana/gomemcache",
-	Wires:    []string{"text"},
-	Features: []string{"threads", "open_loop", "unix", "cluster"},
-	Options:  poolOptions,
-	New:      func() Session { return &grafanaSession{} },
+func init() {
+	register("gomemcache-grafana", &Client{
+		Library:  "github.com/grafana/gomemcache",
+		Wires:    []string{"text"},
+		Features: []string{"threads", "open_loop", "unix", "cluster"},
+		Options:  poolOptions,
+		New:      func() Session { return &grafanaSession{} },
+	})
 }
 
 type grafanaSession struct {
-	client *memcache.Client
-	door   *door
+	BaseSession
+	client    *memcache.Client
+	connector *connector
 
 	guard sync.Mutex
 	open  map[*grafanaConn]bool
 }
 
-func (s *grafanaSession) Open(setup *Setup) error {
-	s.door, s.open = newDoor(setup), map[*grafanaConn]bool{}
+func (s *grafanaSession) Open(setup *Prepare) error {
+	s.connector, s.open = newConnector(setup), map[*grafanaConn]bool{}
 	s.client = memcache.New(setup.Servers...)
 	s.client.DialTimeout = s.dial
 	if setup.Common() {
@@ -43,13 +46,13 @@ func (s *grafanaSession) Open(setup *Setup) error {
 		s.client.ConnectTimeout = setup.Timeout
 		s.client.MaxIdleConns = setup.Callers
 	}
-	return s.door.open(s.client.Ping)
+	return s.connector.open(s.client.Ping)
 }
 
 func (s *grafanaSession) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	inner, err := s.door.dial(ctx, network, address)
+	inner, err := s.connector.dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +63,7 @@ func (s *grafanaSession) dial(network, address string, timeout time.Duration) (n
 	return connection, nil
 }
 
-func (s *grafanaSession) Settle() bool      { return false }
-func (s *grafanaSession) Reconnects() int64 { return s.door.later.Load() }
+func (s *grafanaSession) Reconnects() int64 { return s.connector.later.Load() }
 
 func (s *grafanaSession) Close() {
 	s.client.Close()
@@ -95,7 +97,7 @@ func (c *grafanaConn) Close() error {
 	return c.Conn.Close()
 }
 
-func (s *grafanaSession) Lane() Lane {
+func (s *grafanaSession) Handlers() Handlers {
 	c, background := s.client, context.Background()
 	p := &pool[memcache.Item]{
 		get:      func(key string) (*memcache.Item, error) { return c.Get(key) },
@@ -113,5 +115,5 @@ func (s *grafanaSession) Lane() Lane {
 		conflict: memcache.ErrCASConflict, malformed: memcache.ErrMalformedKey,
 		noServers: memcache.ErrNoServers,
 	}
-	return p.lane()
+	return p.handlers()
 }

@@ -12,12 +12,12 @@ const tellNs = 100_000_000
 
 // lane plays every group of records whose turn is its own.
 type lane struct {
-	tape   *Tape
-	place  uint64 // of `lanes`
-	lanes  uint64
-	steps  [kindCount]Steps
-	settle func() bool
-	lateNs int64 // a call that lasts so long is a timeout
+	tape      *Tape
+	place     uint64 // of `lanes`
+	lanes     uint64
+	steps     [kindCount]Handler
+	flush     func() bool
+	timeoutNs int64 // a call that lasts so long is a timeout
 
 	// The run that is going on.
 	prefill bool
@@ -29,10 +29,10 @@ type lane struct {
 	names   []string
 	open    bool
 
-	sections     [][kindCount]*Tally // one for each part of the window, or one for all of it
-	tallies      *[kindCount]*Tally  // of the section that is going on
-	course       *course
-	lags         *Times
+	sections     [][kindCount]*Recorder // one for each part of the window, or one for all of it
+	recorders    *[kindCount]*Recorder  // of the section that is going on
+	timeline     *timeline
+	lags         *Histogram
 	sentNs       int64
 	endedNs      int64
 	bound        int64
@@ -45,11 +45,11 @@ type lane struct {
 	alive        atomic.Int64 // when it was last seen between two calls
 }
 
-func newLane(tape *Tape, place, lanes int, session Session, lateNs int64) *lane {
+func newLane(tape *Tape, place, lanes int, session Session, timeoutNs int64) *lane {
 	l := &lane{
-		tape: tape, place: uint64(place), lanes: uint64(lanes), settle: session.Settle, lateNs: lateNs,
+		tape: tape, place: uint64(place), lanes: uint64(lanes), flush: session.Flush, timeoutNs: timeoutNs,
 	}
-	for kind, steps := range session.Lane() {
+	for kind, steps := range session.Handlers() {
 		l.steps[kind] = steps
 	}
 	l.op.Tape = tape
@@ -66,23 +66,23 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 		l.at = l.place
 	}
 	l.free()
-	l.course = newCourse(window.startNs, window.durationNs)
-	l.sections = make([][kindCount]*Tally, 1)
-	if l.course.sliceNs > 0 {
-		l.sections = make([][kindCount]*Tally, sectionCount)
+	l.timeline = newTimeline(window.startNs, window.durationNs)
+	l.sections = make([][kindCount]*Recorder, 1)
+	if l.timeline.sliceNs > 0 {
+		l.sections = make([][kindCount]*Recorder, sectionCount)
 	}
 	for section := range l.sections {
 		for kind := range kindCount {
 			wanted := l.tape.kinds[kind] && !prefill || prefill && Kind(kind) == Set.kind(false)
 			if wanted {
-				l.sections[section][kind] = newTally(l.open)
+				l.sections[section][kind] = newRecorder(l.open)
 			}
 		}
 	}
-	l.tallies = &l.sections[0]
+	l.recorders = &l.sections[0]
 	l.lags = nil
 	if l.open {
-		l.lags = newTimes()
+		l.lags = newHistogram()
 	}
 	l.sentNs, l.endedNs = window.startNs, window.startNs
 	l.bound, l.unsent, l.peak, l.played, l.faults = 0, 0, 0, 0, 0
@@ -95,10 +95,10 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 // free gives back what the last run was noted into.
 func (l *lane) free() {
 	l.lags.free()
-	for _, tallies := range l.sections {
-		for _, tally := range tallies {
-			if tally != nil {
-				tally.free()
+	for _, recorders := range l.sections {
+		for _, recorder := range recorders {
+			if recorder != nil {
+				recorder.free()
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (l *lane) play(window *Window, active *atomic.Int64) {
 		l.closedLoop(window)
 	}
 	l.endedNs = l.sentNs
-	if l.settle() {
+	if l.flush() {
 		l.endedNs = clock()
 	}
 	l.tell(l.endedNs)
@@ -208,7 +208,7 @@ func (l *lane) openLoop(window *Window, active *atomic.Int64) {
 		busy := l.played > 0 && l.sentNs > due // the call before took until after this one was due
 		now, waited := window.waitUntil(due, &l.alive)
 		if !waited || now >= window.drainNs() {
-			l.leave(due, window)
+			l.noteUnsent(due, window)
 			return
 		}
 		if busy {
@@ -227,22 +227,22 @@ func (l *lane) call(due int64, open bool) int64 {
 	began := clock()
 	steps.Call(&l.op)
 	now := clock()
-	result := steps.Judge(&l.op)
-	if now-began >= l.lateNs {
-		result = failed(TimedOut)
+	result := steps.Verify(&l.op)
+	if now-began >= l.timeoutNs {
+		result = failed(FaultTimeout)
 	}
 	lag := int64(0)
 	if open {
 		lag = began - due
 		l.lags.put(lag)
 	}
-	if now >= l.course.endNs {
-		l.tallies = &l.sections[l.course.advance(now)]
+	if now >= l.timeline.endNs {
+		l.recorders = &l.sections[l.timeline.advance(now)]
 	}
-	l.tallies[l.op.Kind].note(&l.op, result, now-began, lag)
+	l.recorders[l.op.Kind].note(&l.op, result, now-began, lag)
 	l.played++
-	if result.Fault == Fine {
-		l.course.note(lag + now - began)
+	if result.Fault == NoFault {
+		l.timeline.note(lag + now - began)
 	} else {
 		l.faults++
 	}
@@ -260,12 +260,12 @@ func (l *lane) tell(now int64) {
 	l.nextTellNs = now + tellNs
 }
 
-// leave notes what was due in the window and will not be sent: it waited at least until now.
-func (l *lane) leave(due int64, window *Window) {
+// noteUnsent notes what was due in the window and will not be sent: it waited at least until now.
+func (l *lane) noteUnsent(due int64, window *Window) {
 	now := clock()
 	end := min(window.endNs.Load(), now)
 	for due < end {
-		l.tallies[l.op.Kind].response.put(now - due)
+		l.recorders[l.op.Kind].response.put(now - due)
 		l.unsent++
 		l.advance()
 		if !l.next() {

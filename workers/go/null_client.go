@@ -2,47 +2,46 @@
 
 package main
 
-var null = &Client{
-	Library:  "none",
-	Wires:    []string{"none"},
-	Features: []string{"threads", "open_loop"},
-	New:      func() Session { return nothing{} },
+func init() {
+	register("null", &Client{
+		Library:  "none",
+		Wires:    []string{"none"},
+		Features: []string{"threads", "open_loop"},
+		New:      func() Session { return nullSession{} },
+	})
 }
 
-// nothing answers each read with what it has to bring, and does nothing else. What is stored before
+// nullSession answers each read with what it has to bring, and does nothing else. What is stored before
 // anything is timed is there; it remembers nothing else.
-type nothing struct{}
+type nullSession struct{ BaseSession }
 
-func (nothing) Open(*Setup) error { return nil }
-func (nothing) Settle() bool      { return false }
-func (nothing) Reconnects() int64 { return 0 }
-func (nothing) Close()            {}
+func (nullSession) Open(*Prepare) error { return nil }
 
-func (nothing) Lane() Lane {
+func (nullSession) Handlers() Handlers {
 	var value []byte
 	var there bool
-	known := Steps{
-		Call:  func(op *Op) { there = op.Tape.stored(op.Record.Key) },
-		Judge: func(*Op) Result { return knownIf(there) },
+	known := Handler{
+		Call:   func(op *Op) { there = op.Tape.stored(op.Record.Key) },
+		Verify: func(*Op) Result { return existedIf(there) },
 	}
-	read := Steps{
+	read := Handler{
 		Call: func(op *Op) {
 			if there = op.Tape.stored(op.Record.Key); there {
 				value = op.Tape.own(op.Record.Key)
 			}
 		},
-		Judge: func(op *Op) Result { return foundIf(op, value, there) },
+		Verify: func(op *Op) Result { return foundIf(op, value, there) },
 	}
-	readMany := Steps{
+	readMany := Handler{
 		Call: func(*Op) {},
-		Judge: func(op *Op) Result {
+		Verify: func(op *Op) Result {
 			return foundMany(op, 0, func(i int) ([]byte, bool) {
 				return op.Tape.own(op.index(i)), op.Tape.stored(op.index(i))
 			})
 		},
 	}
-	answers := func(judge func(op *Op) Result) Steps { return Steps{func(*Op) {}, judge} }
-	accepts := func(needs bool) Steps {
+	answers := func(verify func(op *Op) Result) Handler { return Handler{func(*Op) {}, verify} }
+	accepts := func(needs bool) Handler {
 		return answers(func(op *Op) Result {
 			if op.Tape.stored(op.Record.Key) != needs {
 				return refused(op)
@@ -50,7 +49,7 @@ func (nothing) Lane() Lane {
 			return written(op)
 		})
 	}
-	return Lane{
+	return Handlers{
 		Get.kind(false): read, Gets.kind(false): read, Gat.kind(false): read,
 		Mget.kind(false): readMany,
 		Set.kind(false):  answers(written),

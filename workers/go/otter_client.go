@@ -12,19 +12,27 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-var otterCache = &Client{
-	Library:    "github.com/maypok86/otter/v2",
-	Wires:      []string{"none"},
-	Features:   []string{"threads", "open_loop"},
-	New:        func() Session { return &otterSession{} },
-	PlainTapes: "one expiry time for all writes: it is set for the whole cache",
+func init() {
+	register("otter", &Client{
+		Library:  "github.com/maypok86/otter/v2",
+		Wires:    []string{"none"},
+		Features: []string{"threads", "open_loop"},
+		New:      func() Session { return &otterSession{} },
+		Refuse: func(tape *Tape) string {
+			if len(tape.exptimes) > 1 {
+				return "one expiry time for all writes: it is set for the whole cache"
+			}
+			return ""
+		},
+	})
 }
 
 type otterSession struct {
+	BaseSession
 	cache *otter.Cache[string, []byte]
 }
 
-func (s *otterSession) Open(setup *Setup) error {
+func (s *otterSession) Open(setup *Prepare) error {
 	options := &otter.Options[string, []byte]{
 		MaximumSize: 2 * int(setup.Tape.keyCount), InitialCapacity: int(setup.Tape.keyCount),
 	}
@@ -37,9 +45,6 @@ func (s *otterSession) Open(setup *Setup) error {
 	return err
 }
 
-func (s *otterSession) Settle() bool      { return false }
-func (s *otterSession) Reconnects() int64 { return 0 }
-
 func (s *otterSession) Close() {
 	if s.cache != nil {
 		s.cache.StopAllGoroutines()
@@ -48,7 +53,7 @@ func (s *otterSession) Close() {
 	}
 }
 
-func (s *otterSession) Lane() Lane {
+func (s *otterSession) Handlers() Handlers {
 	var value []byte
 	var done bool
 	cache := s.cache
@@ -58,7 +63,7 @@ func (s *otterSession) Lane() Lane {
 		}
 		return refused(op)
 	}
-	return Lane{
+	return Handlers{
 		Get.kind(false): {
 			func(op *Op) { value, done = cache.GetIfPresent(op.Key) },
 			func(op *Op) Result { return foundIf(op, value, done) },
@@ -77,7 +82,7 @@ func (s *otterSession) Lane() Lane {
 		},
 		Delete.kind(false): {
 			func(op *Op) { _, done = cache.Invalidate(op.Key) },
-			func(*Op) Result { return knownIf(done) },
+			func(*Op) Result { return existedIf(done) },
 		},
 	}
 }

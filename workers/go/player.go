@@ -5,8 +5,11 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,24 +22,24 @@ const lostNs = 5_000_000_000
 type Player struct {
 	tape    *Tape
 	session Session
-	setup   *Setup
+	setup   *Prepare
 	lanes   []*lane
 }
 
-func newPlayer(client *Client, setup *Setup, segment [2]int) (*Player, error) {
+func newPlayer(client *Client, setup *Prepare, segment [2]int) (*Player, error) {
 	session := client.New()
 	if err := session.Open(setup); err != nil {
 		session.Close()
 		return nil, err
 	}
 	player := &Player{tape: setup.Tape, session: session, setup: setup}
-	lateNs := int64(setup.Timeout)
+	timeoutNs := int64(setup.Timeout)
 	if client.inProcess() {
-		lateNs = math.MaxInt64 // with no server to wait for, nothing is late
+		timeoutNs = math.MaxInt64 // with no server to wait for, nothing is late
 	}
 	for t := range setup.Callers {
 		place, lanes := segment[0]*setup.Callers+t, segment[1]*setup.Callers
-		player.lanes = append(player.lanes, newLane(setup.Tape, place, lanes, session, lateNs))
+		player.lanes = append(player.lanes, newLane(setup.Tape, place, lanes, session, timeoutNs))
 	}
 	return player, nil
 }
@@ -94,7 +97,8 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 			defer group.Done()
 			defer func() {
 				if crash := recover(); crash != nil {
-					errs[t] = fmt.Errorf("a call of the library panicked: %v\n%s", crash, debug.Stack())
+					errs[t] = panicked(crash)
+					window.stop()
 				}
 			}()
 			l.play(window, &active)
@@ -117,9 +121,34 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 	return done, nil
 }
 
+// internalError is a mistake in this worker's own code, a client file for one.
+type internalError struct{ text string }
+
+func (e *internalError) Error() string { return e.text }
+
+// panicked is the error that a recovered panic is: internal if this program's own code panicked, and
+// not the library that it called. The stack goes to stderr.
+func panicked(crash any) error {
+	fmt.Fprintf(os.Stderr, "panic: %v\n%s", crash, debug.Stack())
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(0, callers)])
+	begun := false
+	for frame, more := frames.Next(); more; frame, more = frames.Next() {
+		if !strings.HasPrefix(frame.Function, "runtime.") && begun {
+			if strings.HasPrefix(frame.Function, "main.") {
+				place := fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+				return &internalError{fmt.Sprintf("panic: %v (%s)", crash, place)}
+			}
+			break
+		}
+		begun = begun || frame.Function == "runtime.gopanic"
+	}
+	return fmt.Errorf("a call of the library panicked: %v", crash)
+}
+
 func (p *Player) done(window *Window) (*Done, error) {
 	done := &Done{Type: "done"}
-	var lags *Times
+	var lags *Histogram
 	atOnce := int64(0) // in a closed loop each lane that plays is always in a call
 	for _, l := range p.lanes {
 		done.ElapsedNs = max(done.ElapsedNs, l.endedNs-window.startNs)
@@ -131,7 +160,7 @@ func (p *Player) done(window *Window) (*Done, error) {
 			atOnce++
 		}
 		if l.lags != nil && lags == nil {
-			lags = newTimes()
+			lags = newHistogram()
 		}
 		if l.lags != nil {
 			lags.add(l.lags)
@@ -143,7 +172,7 @@ func (p *Player) done(window *Window) (*Done, error) {
 	if done.Lag, err = lags.encode(); err != nil {
 		return nil, err
 	}
-	if done.Course, done.Sections, err = courseOf(p.lanes); err != nil {
+	if done.Course, done.Sections, err = timelineOf(p.lanes); err != nil {
 		return nil, err
 	}
 	done.Operations, err = sum(p.lanes, lags != nil)

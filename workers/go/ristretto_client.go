@@ -19,18 +19,20 @@ import (
 // Its queue has 32 768 places; a wait well before that is never late, whoever else sets.
 const ristrettoBurst = 64
 
-var ristrettoCache = &Client{
-	Library:  "github.com/dgraph-io/ristretto/v2",
-	Wires:    []string{"none"},
-	Features: []string{"threads", "open_loop"},
-	New:      func() Session { return &ristrettoSession{} },
+func init() {
+	register("ristretto", &Client{
+		Library:  "github.com/dgraph-io/ristretto/v2",
+		Wires:    []string{"none"},
+		Features: []string{"threads", "open_loop"},
+		New:      func() Session { return &ristrettoSession{} },
+	})
 }
 
 type ristrettoSession struct {
 	cache *ristretto.Cache[string, []byte]
 }
 
-func (s *ristrettoSession) Open(setup *Setup) error {
+func (s *ristrettoSession) Open(setup *Prepare) error {
 	room := 2 * int64(setup.Tape.keyCount)
 	var err error
 	s.cache, err = ristretto.NewCache(&ristretto.Config[string, []byte]{
@@ -40,7 +42,7 @@ func (s *ristrettoSession) Open(setup *Setup) error {
 	return err
 }
 
-func (s *ristrettoSession) Settle() bool {
+func (s *ristrettoSession) Flush() bool {
 	s.cache.Wait()
 	return true
 }
@@ -53,11 +55,11 @@ func (s *ristrettoSession) Close() {
 	}
 }
 
-func (s *ristrettoSession) Lane() Lane {
+func (s *ristrettoSession) Handlers() Handlers {
 	var value []byte
 	var done bool
 	cache, queued := s.cache, 0
-	return Lane{
+	return Handlers{
 		Get.kind(false): {
 			func(op *Op) { value, done = cache.Get(op.Key) },
 			func(op *Op) Result { return foundIf(op, value, done) },
@@ -73,7 +75,7 @@ func (s *ristrettoSession) Lane() Lane {
 					cache.Wait()
 				}
 				if !done {
-					return failed(FromClient)
+					return failed(FaultClient)
 				}
 				return written(op)
 			},

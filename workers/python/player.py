@@ -10,11 +10,12 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count, islice, repeat
 
-import tasks
-import threads
-from course import Course, told
-from operations import Operations
-from record import Record, encode, summed
+import lane_tasks
+import lane_threads
+from histogram import encode
+from operation import Operations
+from recorder import Recorder, summed
+from timeline import Timeline, summarise
 from window import Window, clock, wait_until
 
 # Lanes need a moment to be there before a window begins.
@@ -63,7 +64,7 @@ class Player:
         return lambda: ready
 
     def _call(self, session, op):
-        """A call that is ready to be made: function, arguments, judge, operation."""
+        """A call that is ready to be made: function, arguments, verify, operation."""
         return (*self.client.CALLS[op.kind](session, op), op)
 
     @staticmethod
@@ -89,7 +90,7 @@ class Player:
 
     def run(self, phase, ops, window):
         """Play one phase; blocks until it is over. The fields of `done`."""
-        self.records = [Record(Course(window)) for _ in self.sessions]
+        self.records = [Recorder(Timeline(window)) for _ in self.sessions]
         limits = [part(ops, t, len(self.sessions)) for t in range(len(self.sessions))]
         calls = [self._calls(t, phase, limit, window) for t, limit in enumerate(limits)]
         open_loop = self.tape.open_loop and phase != "prefill"
@@ -130,18 +131,28 @@ class Player:
         due = ((base + times[call[3].number], *call) for base, one in passes for call in one)
         return islice(due, limit)
 
-    def _play(self, session, calls, record, window, quiet, open_loop, active):  # noqa: PLR0917
+    def _play(self, session, calls, record, window, *rest):
+        """Play one lane. An error of this worker's own code ends the window for all lanes."""
+        try:
+            self._play_lane(session, calls, record, window, *rest)
+        except BaseException:
+            window.stop()
+            raise
+
+    def _play_lane(self, session, calls, record, window, quiet, open_loop, active):  # noqa: PLR0917
         session.record = record
         session.begin(quiet)
         if self.loop:
-            lane = tasks.opened if open_loop else tasks.closed
+            lane = lane_tasks.open_loop_lane if open_loop else lane_tasks.closed_loop_lane
             count = self.setup.connections * self.setup.depth
-            self.loop.run_until_complete(tasks.play(session, calls, window, record, count, lane))
+            self.loop.run_until_complete(
+                lane_tasks.play(session, calls, window, record, count, lane)
+            )
         else:
-            loop = threads.opened if open_loop else threads.closed
+            loop = lane_threads.open_loop_lane if open_loop else lane_threads.closed_loop_lane
             wait_until(window.start_ns, window)
             loop(session, calls, window, record, active)
-        session.settle()
+        session.finish()
         if quiet:
             record.end_quiet(lambda: self._barrier(session))
 
@@ -172,7 +183,7 @@ class Player:
             "cpu_user_ns": int((after.ru_utime - before.ru_utime) * 1e9),
             "cpu_system_ns": int((after.ru_stime - before.ru_stime) * 1e9),
             "barriers": sum(record.barriers for record in records),
-            **told(records, encode),
+            **summarise(records, encode),
         }
 
 

@@ -1,12 +1,13 @@
 """The worker for memcached clients in Python: `python worker.py CLIENT`.
 
-worker.py      requests in, answers out        threads.py  the measured loop of blocking calls
-request.py     what `prepare` asks for         tasks.py    the measured loop of awaited calls
-tape.py        the tape, checked               window.py   when a run begins and ends
-operations.py  its records, made ready         judge.py    what an answer comes to
-player.py      a prepared trial, its phases    record.py   what is noted, and its sums
-course.py      the window by slices
-clients/       one file for each library, see clients/__init__.py
+worker.py     requests in, answers out        lane_threads.py  the measured loop: calls that block
+prepare.py    what `prepare` asks for         lane_tasks.py    the measured loop: awaited calls
+client.py     what a client file builds on    window.py        when a run begins and ends
+player.py     one prepared trial, its phases  verify.py        what a reply comes to
+tape.py       the tape, checked               recorder.py      what is recorded, and its sums
+operation.py  its records, made ready         timeline.py      the window in slices and sections
+clients/      one file for each library       histogram.py     HdrHistogram
+README.md     what a client file has to hold
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import platform
 import queue
 import sys
 import threading
-from importlib import metadata
 from pathlib import Path
 
-from request import Setup, Unsupported, check
+from client import describe, load_client, log
+from prepare import Prepare, Unsupported, check
 from tape import KINDS, Tape, TapeError
 from window import clock
 
@@ -49,7 +50,7 @@ class Worker:
             if request["type"] == "bye":
                 return
             if request["type"] in answers:
-                self._tell(answer(answers[request["type"]], request))
+                self._send(answer(answers[request["type"]], request))
 
     def _listen(self):
         for line in sys.stdin:
@@ -57,7 +58,7 @@ class Worker:
                 request = json.loads(line)
                 kind = request["type"]
             except (ValueError, KeyError, TypeError):
-                self._tell(failed("protocol", f"not a request: {line.strip()[:120]!r}"))
+                self._send(failed("protocol", f"not a request: {line.strip()[:120]!r}"))
                 continue
             if kind in ("stop", "bye") and self._window:
                 self._window.stop()
@@ -66,19 +67,16 @@ class Worker:
             os._exit(0)  # nobody is left to tell, and a call of the library may not come back
         self._inbox.put({"type": "bye"})
 
-    def _tell(self, message):
+    def _send(self, message):
         self._out.write(json.dumps(message).encode() + b"\n")
         self._out.flush()
 
     def hello(self, _request):
         """Who this is. A library that is not there is an answer too."""
-        try:
-            self._make_player = importlib.import_module("player").Player
-            self._client = client = importlib.import_module(f"clients.{self.name}")
-            version = getattr(client, "VERSION", None) or metadata.version(client.LIBRARY)
-        except (ImportError, metadata.PackageNotFoundError) as error:
-            reason = f"{self.name} is not installed: {error}"
-            raise Unsupported(reason, "cachemark setup python") from error
+        client, version = load_client(self.name)
+        self._client = client
+        # Only now: the histograms' library is not there either before the set-up.
+        self._make_player = importlib.import_module("player").Player
         implementation = platform.python_implementation()
         prefix = "pypy" if implementation == "PyPy" else "python"
         kinds = [kind for kind in KINDS if kind in client.CALLS]
@@ -102,7 +100,7 @@ class Worker:
             tape = Tape(request["tape"])
         except OSError as error:
             return failed("tape", str(error))
-        setup = Setup(request, tape)
+        setup = Prepare(request, tape)
         check(setup, self._client, tape)
         try:
             self._player = self._make_player(self._client, setup, tape)
@@ -128,23 +126,25 @@ class Worker:
         run = threading.Thread(target=lambda: results.put(answer(play, request)), daemon=True)
         run.start()
         try:
-            return self._attend(results, player, window)
+            ended = self._wait_for_run(results, player, window)
+            if ended["type"] == "error":
+                self._player = None  # its lanes are in no state to play again
+            return ended
         finally:
             self._window = None
 
-    def _attend(self, results, player, window):
+    def _wait_for_run(self, results, player, window):
         heard, before = window.start_ns, None
         while True:
             try:
                 return results.get(timeout=_PROGRESS_S)
             except queue.Empty:
                 ops, errors = now = player.progress()
-                self._tell({"type": "progress", "ops": ops, "errors": errors})
+                self._send({"type": "progress", "ops": ops, "errors": errors})
             # An open loop may have nothing to do for long; a closed one has always.
             if now != before or player.waits or not player.playing:
                 heard, before = max(clock(), window.start_ns), now
             if clock() - heard > 2 * player.setup.timeout_ns + _LOST_NS:
-                self._player = None
                 return failed("client", "a call of the library does not return", definite=False)
 
 
@@ -158,7 +158,8 @@ def answer(do, request):
     except TapeError as error:
         return failed("tape", str(error))
     except Exception as error:
-        return failed("internal", repr(error))
+        log(error)
+        return failed("internal", describe(error))
 
 
 def failed(kind, text, definite=True):

@@ -11,16 +11,16 @@ import functools
 
 import aiomcache
 
-import clients
-from judge import (
+from client import BaseSession
+from verify import (
     CLIENT,
     accepted,
     counted,
     found,
     found_many,
     known,
-    network,
-    reply,
+    network_fault,
+    reply_fault,
     sent,
     stored,
     swapped,
@@ -50,7 +50,7 @@ CALLS = {
 }
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """The client of all tasks."""
 
     def __init__(self, setup):
@@ -83,7 +83,7 @@ class Session(clients.Session):
             return CLIENT
         if "NOT_FOUND" in str(error):
             return 0  # of a counter: an answer, by way of an exception
-        return network(error) or reply(str(error))
+        return network_fault(error) or reply_fault(str(error))
 
     def expire(self):
         if not self._setup.common:

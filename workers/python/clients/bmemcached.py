@@ -13,15 +13,15 @@ import bmemcached
 from bmemcached.exceptions import MemcachedException
 from bmemcached.protocol import Protocol
 
-import clients
-from judge import (
+from client import BaseSession
+from verify import (
     CLIENT,
     PROTOCOL,
     SERVER,
     counted,
     found,
     found_many,
-    network,
+    network_fault,
     swapped,
 )
 
@@ -57,7 +57,7 @@ NOTHING = {}
 _HAS_RAW_DATA = "raw_data" in inspect.signature(Protocol).parameters
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """The client of one thread, and what its last answer really was."""
 
     def __init__(self, setup):
@@ -102,7 +102,7 @@ class Session(clients.Session):
         if code is not None:
             return code
         if lost is not None:
-            return network(lost)
+            return network_fault(lost)
         return answers.get(self._status, PROTOCOL)
 
     def found(self, value, op):
@@ -115,19 +115,19 @@ class Session(clients.Session):
         return self._sure(None if self._lost else found_many(values, op))
 
     def stored(self, result, op):
-        return self._sure(op.done if result else None)
+        return self._sure(op.ok_code if result else None)
 
     def stored_many(self, failed, op):
         if failed and not self._lost:
             return SERVER
-        return self._sure(None if self._lost else op.done)
+        return self._sure(None if self._lost else op.ok_code)
 
     def accepted(self, result, op):
-        refused = dict.fromkeys((_GONE, _EXISTS), op.done | 1)
-        return self._sure(op.done if result else None, refused)
+        refused = dict.fromkeys((_GONE, _EXISTS), op.ok_code | 1)
+        return self._sure(op.ok_code if result else None, refused)
 
     def known(self, result, op):
-        return self._sure(None if self._lost else op.done * (self._status != _GONE))
+        return self._sure(None if self._lost else op.ok_code * (self._status != _GONE))
 
     def swap(self, key, value, exptime_s):
         """Change a value as a program does: what it read, and whether its own was stored."""
@@ -148,7 +148,9 @@ class Session(clients.Session):
         self._lost = None
         if not isinstance(error, MemcachedException):
             return (
-                CLIENT if isinstance(error, (TypeError, ValueError)) else network(error) or PROTOCOL
+                CLIENT
+                if isinstance(error, (TypeError, ValueError))
+                else network_fault(error) or PROTOCOL
             )
         if error.code == _GONE:
             return 0  # of a counter: an answer, by way of an exception

@@ -10,8 +10,8 @@ import threading
 
 import cachetools
 
-import clients
-from judge import CLIENT, accepted, found, found_many, known, sent
+from client import BaseSession
+from verify import CLIENT, accepted, found, found_many, known, sent
 
 LIBRARY = "cachetools"
 API = "sync"
@@ -38,7 +38,7 @@ def refuse(setup):
     return "an LRUCache has no expiry time" if setup.expires else ""
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """The cache as a program of several threads uses it."""
 
     def __init__(self, setup):

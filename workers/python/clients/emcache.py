@@ -11,8 +11,9 @@ from functools import partial
 
 import emcache
 
-import clients
-from judge import (
+from client import BaseSession
+from prepare import ON_OFF
+from verify import (
     CLIENT,
     CONNECTION,
     PROTOCOL,
@@ -20,12 +21,11 @@ from judge import (
     counted,
     found,
     found_many,
-    network,
-    reply,
+    network_fault,
+    reply_fault,
     sent,
     swapped,
 )
-from request import ON_OFF
 
 LIBRARY = "emcache"
 API = "async"
@@ -61,7 +61,7 @@ CALLS = {
 }
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """The client of all tasks."""
 
     def __init__(self, setup):
@@ -121,14 +121,18 @@ class Session(clients.Session):
         if isinstance(error, emcache.NotFoundCommandError):
             return 0  # an answer, by way of an exception
         if isinstance(error, emcache.NotStoredStorageCommandError):
-            return op.done | 1
+            return op.ok_code | 1
         if isinstance(error, emcache.ClusterNoAvailableNodes):
             return CONNECTION
         if isinstance(error, emcache.CommandError):
-            return reply(str(error))
+            return reply_fault(str(error))
         if isinstance(error, asyncio.TimeoutError):
             return TIMEOUT
-        return CLIENT if isinstance(error, (ValueError, TypeError)) else network(error) or PROTOCOL
+        return (
+            CLIENT
+            if isinstance(error, (ValueError, TypeError))
+            else network_fault(error) or PROTOCOL
+        )
 
     def expire(self):
         return True  # by the library's own time-out

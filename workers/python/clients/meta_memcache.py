@@ -23,8 +23,9 @@ from meta_memcache.protocol import SetMode
 from meta_memcache.routers.default import DefaultRouter
 from meta_memcache.serializer import MixedSerializer
 
-import clients
-from judge import (
+from client import BaseSession
+from tape import COUNTER
+from verify import (
     CLIENT,
     PROTOCOL,
     accepted,
@@ -32,12 +33,11 @@ from judge import (
     found,
     found_many,
     known,
-    network,
+    network_fault,
     sent,
     stored,
     swapped,
 )
-from tape import COUNTER
 
 LIBRARY = "meta-memcache"
 API = "sync"
@@ -86,7 +86,7 @@ class Raw(BaseSerializer):
         return data
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """The client of one thread."""
 
     def __init__(self, setup):
@@ -125,7 +125,7 @@ class Session(clients.Session):
             return CLIENT if isinstance(error, (TypeError, ValueError)) else PROTOCOL
         cause = error.__cause__ or ConnectionError()
         # It does not say what a reply was that it does not know, such as SERVER_ERROR.
-        return PROTOCOL if "Unknown response" in str(cause) else network(cause) or PROTOCOL
+        return PROTOCOL if "Unknown response" in str(cause) else network_fault(cause) or PROTOCOL
 
     def barrier(self):
         for pool in self._pools.values():

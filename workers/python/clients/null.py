@@ -5,8 +5,8 @@ It remembers nothing: what the prefill stores is there, and nothing else.
 
 from __future__ import annotations
 
-import clients
-from judge import CLIENT, accepted, found, found_many, known, sent, swapped
+from client import BaseSession
+from verify import CLIENT, accepted, found, found_many, known, sent, swapped
 
 LIBRARY, VERSION = "none", "1"
 API = "sync"
@@ -47,7 +47,7 @@ CALLS = {
 }
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """Answers each read with what it has to bring, and does nothing else."""
 
     def __init__(self, setup):

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import pylibmc
 
-import clients
-from judge import (
+from client import BaseSession
+from prepare import ON_OFF
+from verify import (
     CLIENT,
     CONNECTION,
     PROTOCOL,
@@ -32,7 +33,6 @@ from judge import (
     stored_many,
     swapped,
 )
-from request import ON_OFF
 
 LIBRARY = "pylibmc"
 API = "sync"
@@ -84,7 +84,7 @@ def refuse(setup):
     return ""
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """The client of one thread."""
 
     def __init__(self, setup):
@@ -137,7 +137,7 @@ class Session(clients.Session):
 
     def failure(self, error, op):
         if isinstance(error, pylibmc.NotFound):
-            return op.done | 1 if op.kind == "replace" else 0  # an answer, by an exception
+            return op.ok_code | 1 if op.kind == "replace" else 0  # an answer, by an exception
         if isinstance(error, pylibmc.ServerDown):
             self._unmiss()
             return CONNECTION
@@ -156,7 +156,7 @@ class Session(clients.Session):
             codes[-1] = CONNECTION
             self.record.failed += 1
 
-    def settle(self):
+    def finish(self):
         if self._missed_at == len(self.record.codes) - 1:
             try:
                 self.client.get_stats()

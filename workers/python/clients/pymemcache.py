@@ -15,8 +15,9 @@ from pymemcache.exceptions import (
     MemcacheUnexpectedCloseError,
 )
 
-import clients
-from judge import (
+from client import BaseSession
+from prepare import ON_OFF
+from verify import (
     CLIENT,
     CONNECTION,
     PROTOCOL,
@@ -26,13 +27,12 @@ from judge import (
     found,
     found_many,
     known,
-    network,
+    network_fault,
     sent,
     stored,
     stored_many,
     swapped,
 )
-from request import ON_OFF
 
 LIBRARY = "pymemcache"
 API = "sync"
@@ -78,7 +78,7 @@ def refuse(setup):
     return "no version of several servers" if "version" in setup.kinds else ""
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """The client of one thread."""
 
     def __init__(self, setup):
@@ -110,7 +110,7 @@ class Session(clients.Session):
             return SERVER
         if isinstance(error, MemcacheClientError):
             return CLIENT
-        return network(error) or PROTOCOL
+        return network_fault(error) or PROTOCOL
 
     def barrier(self):
         for member in self._members:

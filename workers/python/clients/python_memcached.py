@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import memcache
 
-import clients
-from judge import (
+from client import BaseSession
+from verify import (
     CLIENT,
     CONNECTION,
     PROTOCOL,
@@ -20,8 +20,8 @@ from judge import (
     counted,
     found,
     found_many,
-    network,
-    reply,
+    network_fault,
+    reply_fault,
     swapped,
 )
 
@@ -60,7 +60,7 @@ CALLS = {
 }  # fmt: skip
 
 
-class Session(clients.Session):
+class Session(BaseSession):
     """The client of one thread, and what its last answer really was."""
 
     def __init__(self, setup):
@@ -104,7 +104,7 @@ class Session(clients.Session):
         if line in answers:
             return answers[line]
         if line:
-            return reply(line.decode("latin-1"))
+            return reply_fault(line.decode("latin-1"))
         dead = any(server.socket is None for server in self.client.servers)
         return CONNECTION if dead else CLIENT  # it was not even sent
 
@@ -113,20 +113,20 @@ class Session(clients.Session):
 
     def found_many(self, values, op):
         code = found_many(values, op)
-        return self._sure(code if code == op.done else None, {b"END": code})
+        return self._sure(code if code == op.ok_code else None, {b"END": code})
 
     def stored(self, result, op):
-        return self._sure(op.done if result else None, {b"NOT_STORED": SERVER})
+        return self._sure(op.ok_code if result else None, {b"NOT_STORED": SERVER})
 
     def stored_many(self, failed, op):
         refused = {b"NOT_STORED": SERVER, b"STORED": SERVER}  # the line of the last key
-        return self._sure(None if failed or self._lost else op.done, refused)
+        return self._sure(None if failed or self._lost else op.ok_code, refused)
 
     def accepted(self, result, op):
-        return self._sure(op.done if result else None, {b"NOT_STORED": op.done | 1})
+        return self._sure(op.ok_code if result else None, {b"NOT_STORED": op.ok_code | 1})
 
     def known(self, result, op):
-        return self._sure(op.done if result else None, {b"NOT_FOUND": 0})
+        return self._sure(op.ok_code if result else None, {b"NOT_FOUND": 0})
 
     def swap(self, key, value, exptime_s):
         """Change a value as a program does: what it read, and whether its own was stored."""
@@ -145,10 +145,10 @@ class Session(clients.Session):
         return self._sure(None if number is None else counted(number, op), {b"NOT_FOUND": 0})
 
     def sent(self, result, op):
-        return self._sure(op.done if result else None)
+        return self._sure(op.ok_code if result else None)
 
     def sent_many(self, failed, op):
-        return self._sure(None if failed or self._lost else op.done)
+        return self._sure(None if failed or self._lost else op.ok_code)
 
     def failure(self, error, op):
         line = self._line
@@ -156,8 +156,8 @@ class Session(clients.Session):
         if isinstance(error, (memcache.Client.MemcachedKeyError, TypeError)):
             return CLIENT
         if isinstance(error, ValueError) and line:  # it took an error for a number
-            return reply(line.decode("latin-1"))
-        return network(error) or PROTOCOL
+            return reply_fault(line.decode("latin-1"))
+        return network_fault(error) or PROTOCOL
 
     def barrier(self):
         # It has no `version`; `stats` is no get and no set either.

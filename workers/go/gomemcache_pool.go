@@ -48,13 +48,13 @@ type poolLane[I any] struct {
 	err   error
 }
 
-func (p *pool[I]) lane() Lane {
+func (p *pool[I]) handlers() Handlers {
 	l := &poolLane[I]{pool: p}
-	read := Steps{func(op *Op) { l.read, l.err = p.get(op.Key) }, l.found}
-	write := func(call func(item *I) error, judge func(op *Op) Result) Steps {
-		return Steps{func(op *Op) { l.err = call(p.item(op)) }, judge}
+	read := Handler{func(op *Op) { l.read, l.err = p.get(op.Key) }, l.found}
+	write := func(call func(item *I) error, verify func(op *Op) Result) Handler {
+		return Handler{func(op *Op) { l.err = call(p.item(op)) }, verify}
 	}
-	lane := Lane{
+	handlers := Handlers{
 		Get.kind(false):     read,
 		Gets.kind(false):    read,
 		Mget.kind(false):    {func(op *Op) { l.reads, l.err = p.getMulti(op.Keys) }, l.foundMany},
@@ -69,11 +69,11 @@ func (p *pool[I]) lane() Lane {
 		Version.kind(false): {func(*Op) { l.err = p.ping() }, l.written},
 	}
 	if p.gat != nil {
-		lane[Gat.kind(false)] = Steps{
+		handlers[Gat.kind(false)] = Handler{
 			func(op *Op) { l.read, l.err = p.gat(op.Key, int32(op.ExptimeS)) }, l.found,
 		}
 	}
-	return lane
+	return handlers
 }
 
 // swap is a read and a write with the token that it brought; without the one there is no other.
@@ -131,7 +131,7 @@ func (l *poolLane[I]) swapped(op *Op) Result {
 	case l.read == nil:
 		return l.failure()
 	case !op.Tape.right(op.Record.Key, l.value(l.read)):
-		return failed(Wrong)
+		return failed(FaultWrongValue)
 	case l.err == nil:
 		return swapped(op, true)
 	case l.err == l.conflict, l.err == l.notStored, l.err == l.miss:
@@ -151,15 +151,15 @@ func (l *poolLane[I]) known(*Op) Result {
 }
 
 func (l *poolLane[I]) failure() Result {
-	switch fault := network(l.err); {
-	case fault != Fine:
+	switch fault := networkFault(l.err); {
+	case fault != NoFault:
 		return failed(fault)
 	case errors.Is(l.err, context.DeadlineExceeded):
-		return failed(TimedOut)
+		return failed(FaultTimeout)
 	case l.err == l.malformed:
-		return failed(FromClient)
+		return failed(FaultClient)
 	case l.err == l.noServers:
-		return failed(Lost)
+		return failed(FaultConnection)
 	}
-	return failed(reply(l.err.Error()))
+	return failed(replyFault(l.err.Error()))
 }

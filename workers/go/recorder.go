@@ -7,39 +7,39 @@ package main
 
 import "maps"
 
-// Tally is what one kind of operation came to in one lane.
-type Tally struct {
+// Recorder is what one kind of operation came to in one lane.
+type Recorder struct {
 	attempts, ok, hits, misses, notStored, wrong int64
 	keys, valueBytes, keyBytes, busyNs           int64
 	errors                                       [faultCount]int64
-	service                                      *Times
-	response                                     *Times // of an open loop
+	service                                      *Histogram
+	response                                     *Histogram // of an open loop
 }
 
-func newTally(open bool) *Tally {
-	tally := &Tally{service: newTimes()}
+func newRecorder(open bool) *Recorder {
+	recorder := &Recorder{service: newHistogram()}
 	if open {
-		tally.response = newTimes()
+		recorder.response = newHistogram()
 	}
-	return tally
+	return recorder
 }
 
-func (t *Tally) free() {
+func (t *Recorder) free() {
 	t.service.free()
 	t.response.free()
 }
 
 // note counts an operation: the time in its call, and how long after its due instant that began.
-func (t *Tally) note(op *Op, result Result, serviceNs, lagNs int64) {
+func (t *Recorder) note(op *Op, result Result, serviceNs, lagNs int64) {
 	t.attempts++
-	if result.Fault == Fine || result.Fault == TimedOut {
+	if result.Fault == NoFault || result.Fault == FaultTimeout {
 		t.service.put(serviceNs)
 		if t.response != nil {
 			t.response.put(lagNs + serviceNs)
 		}
 	}
 	switch result.Fault {
-	case Fine:
+	case NoFault:
 		t.ok++
 		t.hits += int64(result.Hits)
 		t.misses += int64(result.Misses)
@@ -47,14 +47,14 @@ func (t *Tally) note(op *Op, result Result, serviceNs, lagNs int64) {
 		t.valueBytes += int64(result.Values)
 		t.busyNs += serviceNs
 		t.noteKeys(op)
-	case Wrong:
+	case FaultWrongValue:
 		t.wrong++
 	default:
 		t.errors[result.Fault]++
 	}
 }
 
-func (t *Tally) noteKeys(op *Op) {
+func (t *Recorder) noteKeys(op *Op) {
 	t.keys += int64(op.Record.Run)
 	if len(op.Keys) == 0 {
 		t.keyBytes += int64(len(op.Key))
@@ -64,7 +64,7 @@ func (t *Tally) noteKeys(op *Op) {
 	}
 }
 
-func (t *Tally) add(other *Tally) {
+func (t *Recorder) add(other *Recorder) {
 	t.attempts += other.attempts
 	t.ok += other.ok
 	t.hits += other.hits
@@ -85,14 +85,14 @@ func (t *Tally) add(other *Tally) {
 }
 
 // responses are its response times: in a closed loop they are the same samples as the service's.
-func (t *Tally) responses() *Times {
+func (t *Recorder) responses() *Histogram {
 	if t.response != nil {
 		return t.response
 	}
 	return t.service
 }
 
-func (t *Tally) message() (*Operation, error) {
+func (t *Recorder) message() (*Operation, error) {
 	told := &Operation{
 		Attempts: t.attempts, OK: t.ok, Hits: t.hits, Misses: t.misses, NotStored: t.notStored,
 		WrongValues: t.wrong, Keys: t.keys, ValueBytes: t.valueBytes, KeyBytes: t.keyBytes,
@@ -116,17 +116,17 @@ func (t *Tally) message() (*Operation, error) {
 
 // sum is the operations of all lanes by kind, as they are sent.
 func sum(lanes []*lane, open bool) (map[string]*Operation, error) {
-	whole := map[Kind]*Tally{}
+	whole := map[Kind]*Recorder{}
 	for _, l := range lanes {
-		for _, tallies := range l.sections {
-			for kind, tally := range tallies {
-				if tally == nil || tally.attempts == 0 && !tally.responses().any() {
+		for _, recorders := range l.sections {
+			for kind, recorder := range recorders {
+				if recorder == nil || recorder.attempts == 0 && !recorder.responses().any() {
 					continue
 				}
 				if whole[Kind(kind)] == nil {
-					whole[Kind(kind)] = newTally(open)
+					whole[Kind(kind)] = newRecorder(open)
 				}
-				whole[Kind(kind)].add(tally)
+				whole[Kind(kind)].add(recorder)
 			}
 		}
 	}

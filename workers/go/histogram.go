@@ -1,4 +1,4 @@
-// Times in HdrHistogram's own buckets, in memory that the collector does not know of: what is noted
+// Histogram in HdrHistogram's own buckets, in memory that the collector does not know of: what is noted
 // must not change how often it runs.
 
 package main
@@ -21,23 +21,23 @@ const (
 	bucketCount = 28 << (linearBits - 1)
 )
 
-// Times are counts by bucket. Pages that are never written to take no memory.
-type Times struct {
+// Histogram are counts by bucket. Pages that are never written to take no memory.
+type Histogram struct {
 	counts []int64
 	pages  []byte
 }
 
-func newTimes() *Times {
+func newHistogram() *Histogram {
 	const size = bucketCount * int(unsafe.Sizeof(int64(0)))
 	pages, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		panic(fmt.Sprintf("no memory for a histogram: %v", err))
 	}
-	return &Times{unsafe.Slice((*int64)(unsafe.Pointer(&pages[0])), bucketCount), pages}
+	return &Histogram{unsafe.Slice((*int64)(unsafe.Pointer(&pages[0])), bucketCount), pages}
 }
 
 // free gives the memory back; they hold nothing any more.
-func (t *Times) free() {
+func (t *Histogram) free() {
 	if t != nil {
 		_ = syscall.Munmap(t.pages)
 		t.counts, t.pages = nil, nil
@@ -45,20 +45,20 @@ func (t *Times) free() {
 }
 
 // put records a time; one beyond the bounds counts as the bound.
-func (t *Times) put(ns int64) {
+func (t *Histogram) put(ns int64) {
 	value := uint64(min(max(ns, lowestNs), highestNs))
 	shift := max(bits.Len64(value)-linearBits, 0)
 	t.counts[shift<<(linearBits-1)+int(value>>shift)]++
 }
 
-func (t *Times) add(other *Times) {
+func (t *Histogram) add(other *Histogram) {
 	for i, count := range other.counts {
 		t.counts[i] += count
 	}
 }
 
 // any tells whether there is a time.
-func (t *Times) any() bool {
+func (t *Histogram) any() bool {
 	for _, count := range t.counts {
 		if count != 0 {
 			return true
@@ -68,7 +68,7 @@ func (t *Times) any() bool {
 }
 
 // encode is a histogram as it travels; nil if there is nothing in it.
-func (t *Times) encode() (*string, error) {
+func (t *Histogram) encode() (*string, error) {
 	if t == nil || !t.any() {
 		return nil, nil
 	}

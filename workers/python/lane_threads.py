@@ -8,52 +8,54 @@ from __future__ import annotations
 
 from itertools import chain
 
-from judge import TIMEOUT
+from client import failure_code
+from verify import TIMEOUT
 from window import clock, wait_until
 
 
-def closed(session, calls, window, record, _active):
+def closed_loop_lane(session, calls, window, record, _active):
     """Call after call until the window ends."""
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
-    course = record.course
-    slice_ends_ns = course.end_ns
+    timeline = record.timeline
+    slice_ends_ns = timeline.end_ns
     now = clock()
-    for function, arguments, judge, op in calls:
+    for function, arguments, verify, op in calls:
         if now >= window.end_ns:
             break
         began = clock()
         try:
             answer = function(*arguments)
-            now = clock()
-            code = judge(answer, op)
         except Exception as error:
             now = clock()
-            code = session.failure(error, op)
+            code = failure_code(session, error, op)
+        else:
+            now = clock()
+            code = verify(answer, op)
         if now - began >= window.timeout_ns:
             code = TIMEOUT
         if code < 0:
             record.failed += 1
         if now >= slice_ends_ns:
-            slice_ends_ns = course.advance(now, len(record.codes))
+            slice_ends_ns = timeline.advance(now, len(record.codes))
         number(op.number)
         code_of(code)
         time_of(now - began)
     record.sent_ns = record.ended_ns = now
 
 
-def opened(session, calls, window, record, active):
+def open_loop_lane(session, calls, window, record, active):
     """Each call when it is due, or as soon after that as this lane is free.
 
     `active` is a list with an entry for each call that is going on, over all lanes: appending and
     popping are atomic.
     """
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
-    lag_of, course = record.lags.append, record.course
+    lag_of, timeline = record.lags.append, record.timeline
     begin, end = active.append, active.pop
     now = 0
-    for due, function, arguments, judge, op in calls:
+    for due, function, arguments, verify, op in calls:
         if due >= window.end_ns or not wait_until(due, window) or clock() >= window.drain_ns:
-            leave(calls, (due, function, arguments, judge, op), window, record)
+            record_unsent(calls, (due, function, arguments, verify, op), window, record)
             break
         if now > due:
             record.bound += 1  # the call before took until after this one was due
@@ -61,19 +63,20 @@ def opened(session, calls, window, record, active):
         began = clock()
         try:
             answer = function(*arguments)
-            now = clock()
-            code = judge(answer, op)
         except Exception as error:
             now = clock()
-            code = session.failure(error, op)
+            code = failure_code(session, error, op)
+        else:
+            now = clock()
+            code = verify(answer, op)
         record.peak = max(record.peak, len(active))
         end()
         if now - began >= window.timeout_ns:
             code = TIMEOUT
         if code < 0:
             record.failed += 1
-        if now >= course.end_ns:
-            course.advance(now, len(record.codes))
+        if now >= timeline.end_ns:
+            timeline.advance(now, len(record.codes))
         number(op.number)
         code_of(code)
         time_of(now - began)
@@ -81,7 +84,7 @@ def opened(session, calls, window, record, active):
     record.sent_ns = record.ended_ns = now or window.start_ns
 
 
-def leave(calls, first, window, record):
+def record_unsent(calls, first, window, record):
     """Note what was due in the window and will not be sent: it waited at least until now."""
     now = clock()
     for due, _, _, _, op in chain([first], calls):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from judge import TIMEOUT
+from verify import TIMEOUT
 from window import FOR_EVER_NS
 
 _SECTIONS, _SECTION_SLICES = 10, 100
@@ -17,7 +17,7 @@ _SLICES = _SECTIONS * _SECTION_SLICES
 _MOST_SLICES = 4 * _SLICES
 
 
-class Course:
+class Timeline:
     """One lane's slices. A window that ends by a number of operations has none."""
 
     def __init__(self, window):
@@ -44,16 +44,16 @@ class Course:
             before = by_then
 
 
-def told(records, encode):
-    """The course of all lanes and its sections, as they are sent."""
-    slice_ns = records[0].course.slice_ns
+def summarise(records, encode):
+    """The timeline of all lanes and its sections, as they are sent."""
+    slice_ns = records[0].timeline.slice_ns
     if not slice_ns:
         return {"course": None, "sections": None}
     ok, response_ns = Counter(), Counter()
     in_section = [0] * _SECTIONS
     times = [Counter() for _ in range(_SECTIONS)]
     for record in records:
-        for at, first, last in record.course.slices(len(record.codes)):
+        for at, first, last in record.timeline.slices(len(record.codes)):
             section = min(at // _SECTION_SLICES, _SECTIONS - 1)
             right, timed_ns = _ended(record, first, last, times[section])
             ok[at] += right
@@ -61,7 +61,7 @@ def told(records, encode):
             in_section[section] += right
         times[-1].update(waited_ns for _, waited_ns in record.unsent)
     count = max(ok, default=0) + 1
-    course = {
+    timeline = {
         "slice_ns": slice_ns,
         "ok": [ok[at] for at in range(count)],
         "response_ns": [response_ns[at] for at in range(count)],
@@ -71,7 +71,7 @@ def told(records, encode):
         "ok": in_section,
         "response": [encode(each) for each in times],
     }
-    return {"course": course, "sections": sections}
+    return {"course": timeline, "sections": sections}
 
 
 def _ended(record, first, last, times):

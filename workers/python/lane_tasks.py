@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 
-from judge import TIMEOUT
-from threads import leave
+from client import failure_code
+from lane_threads import record_unsent
+from verify import TIMEOUT
 from window import SPIN_NS, clock, wait_until
 
 # The event loop's clock is one of milliseconds; it is late by up to two.
@@ -16,7 +17,7 @@ _COARSE_NS = 2_000_000
 _LOOK_S = 0.02
 
 
-class Lanes:
+class TaskLanes:
     """The tasks of a run and what they share."""
 
     def __init__(self, session, calls, window, record):
@@ -28,28 +29,29 @@ class Lanes:
         self.turn = asyncio.Lock()
         self.waiting = 0
 
-    async def call(self, function, arguments, judge, op):
+    async def call(self, function, arguments, verify, op):
         """One call, timed and noted: the instants of its begin and its end."""
         record, task, since = self.record, asyncio.current_task(), self.since
         began = since[task] = clock()
         record.peak = max(record.peak, len(since))
         try:
             answer = await function(*arguments)
-            now = clock()
-            code = judge(answer, op)
         except asyncio.CancelledError:  # by the watch
             now = clock()
             code = TIMEOUT
         except Exception as error:
             now = clock()
-            code = self.session.failure(error, op)
+            code = failure_code(self.session, error, op)
+        else:
+            now = clock()
+            code = verify(answer, op)
         if now - began >= self.window.timeout_ns:
             code = TIMEOUT
         del since[task]
         if code < 0:
             record.failed += 1
-        if now >= record.course.end_ns:
-            record.course.advance(now, len(record.codes))
+        if now >= record.timeline.end_ns:
+            record.timeline.advance(now, len(record.codes))
         record.numbers.append(op.number)
         record.codes.append(code)
         record.times.append(now - began)
@@ -71,7 +73,7 @@ class Lanes:
 
 async def play(session, calls, window, record, count, lane):  # noqa: PLR0917
     """Run so many tasks of a kind from the window's start until all are through."""
-    lanes = Lanes(session, calls, window, record)
+    lanes = TaskLanes(session, calls, window, record)
     wait_until(window.start_ns, window)
     tasks = [asyncio.ensure_future(lane(lanes)) for _ in range(count)]
     watch = asyncio.ensure_future(lanes.watch())
@@ -81,16 +83,16 @@ async def play(session, calls, window, record, count, lane):  # noqa: PLR0917
         watch.cancel()
 
 
-async def closed(lanes):
+async def closed_loop_lane(lanes):
     """Call after call until the window ends."""
     window, call, now = lanes.window, lanes.call, clock()
-    for function, arguments, judge, op in lanes.calls:
+    for function, arguments, verify, op in lanes.calls:
         if now >= window.end_ns:
             break
-        _, now = await call(function, arguments, judge, op)
+        _, now = await call(function, arguments, verify, op)
 
 
-async def opened(lanes):
+async def open_loop_lane(lanes):
     """Each call when it is due, or as soon after that as a task is free.
 
     One task at a time has the turn: it waits for the next call to be due, passes the turn on and
@@ -108,7 +110,7 @@ async def opened(lanes):
                     record.bound += 1
                 sent = due < window.end_ns and await due_now(due, window)
                 if not sent or clock() >= window.drain_ns:
-                    leave(lanes.calls, call, window, record)
+                    record_unsent(lanes.calls, call, window, record)
                     lanes.calls, call = iter(()), None
             lanes.waiting -= 1
         if call is None:

@@ -14,7 +14,7 @@ class Unsupported(Exception):  # noqa: N818
     """What this client cannot do; the arguments are the reason and the remedy."""
 
 
-class Setup:
+class Prepare:
     """What `prepare` asks for, as client files read it."""
 
     def __init__(self, request, tape):

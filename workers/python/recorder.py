@@ -10,25 +10,23 @@ from array import array
 from collections import Counter
 from itertools import compress, repeat
 
-from hdrh.histogram import HdrHistogram
-
-from judge import ERRORS, FOUND_MASK, SIZE_BIT, TIMEOUT, WRONG
+from histogram import encode
 from tape import READS, STEPS
+from verify import ERRORS, FOUND_MASK, SIZE_BIT, TIMEOUT, WRONG
 from window import clock
 
-LOWEST_NS, HIGHEST_NS, DIGITS = 1, 100_000_000_000, 3
 FIGURES = ("attempts", "ok", "hits", "misses", "not_stored", "wrong_values", "keys", "value_bytes",
            "key_bytes", "busy_ns")  # fmt: skip
 _LOOKS_UP = READS | STEPS | {"delete", "touch"}
 
 
-class Record:
+class Recorder:
     """The notes of one lane."""
 
-    def __init__(self, course):
-        self.course = course
+    def __init__(self, timeline):
+        self.timeline = timeline
         self.numbers = array("Q")  # which record of the tape
-        self.codes = array("q")  # what it came to, see judge.py
+        self.codes = array("q")  # what it came to, see verify.py
         self.times = array("Q")  # ns from its call to its end
         self.lags = array("Q")  # open loop: ns from its due instant to its call
         self.unsent = []  # open loop: (number, ns that it waited) of what was never sent
@@ -43,25 +41,6 @@ class Record:
             print(f"no answer after the last operations without one: {error!r}", file=sys.stderr)
         else:
             self.ended_ns = clock() if self.barriers else self.ended_ns
-
-
-def encode(counts):
-    """A histogram of values and their counts as it travels; None if there are none."""
-    if not counts:
-        return None
-    histogram = HdrHistogram(LOWEST_NS, HIGHEST_NS, DIGITS)
-    for value, count in _bucketed(counts).items():
-        histogram.record_value(min(max(value, LOWEST_NS), HIGHEST_NS), count)
-    return histogram.encode().decode()
-
-
-def _bucketed(counts):
-    """Counts by the least value of each bucket: to find one is what takes time in a histogram."""
-    sums = Counter()
-    for value, count in counts.items():
-        shift = max(0, value.bit_length() - 11)
-        sums[value >> shift << shift] += count
-    return sums
 
 
 class Sum:

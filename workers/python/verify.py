@@ -19,7 +19,7 @@ FOUND_MASK = (1 << SIZE_BIT) - 1
 def found(value, op):
     """A read of one key: the value, or None for a miss."""
     if value == op.value:
-        return op.done
+        return op.ok_code
     if value is None:
         return 0
     return len(value) << SIZE_BIT | 1 if op.verify(0, value) else WRONG
@@ -28,7 +28,7 @@ def found(value, op):
 def found_many(values, op):
     """A read of many keys: a dict of those that were found."""
     if values == op.pairs:
-        return op.done
+        return op.ok_code
     hits = size = 0
     for position, key in enumerate(op.keys):
         value = values.get(key)
@@ -43,17 +43,17 @@ def found_many(values, op):
 
 def stored(result, op):
     """A `set`: true if it was stored."""
-    return op.done if result else SERVER
+    return op.ok_code if result else SERVER
 
 
 def stored_many(failed, op):
     """A `set` of many keys: those that were not stored."""
-    return SERVER if failed else op.done
+    return SERVER if failed else op.ok_code
 
 
 def accepted(result, op):
     """An `add` or `replace`: false if it was refused, which is an answer."""
-    return op.done if result else op.done | 1
+    return op.ok_code if result else op.ok_code | 1
 
 
 def swapped(answer, op):
@@ -66,27 +66,27 @@ def swapped(answer, op):
         return 0
     if not op.verify(0, value):
         return WRONG
-    return op.done | (1 if result else 2)
+    return op.ok_code | (1 if result else 2)
 
 
 def counted(number, op):
     """An `incr` or `decr`: the new number, None where there is no counter."""
     if number is None:
         return 0
-    return op.done if isinstance(number, int) else WRONG
+    return op.ok_code if isinstance(number, int) else WRONG
 
 
 def known(result, op):
     """A `delete` or `touch`: false if there was no such key."""
-    return op.done if result else 0
+    return op.ok_code if result else 0
 
 
 def sent(_, op):
     """An operation without a reply, or one whose every other end is an exception."""
-    return op.done
+    return op.ok_code
 
 
-def network(error):
+def network_fault(error):
     """The failure behind an exception of the socket layer; None if it is none."""
     if isinstance(error, socket.timeout):  # before Python 3.10 this is no TimeoutError
         return TIMEOUT
@@ -95,7 +95,7 @@ def network(error):
     return None
 
 
-def reply(text):
+def reply_fault(text):
     """The failure behind a reply of the server that a library passes on as text."""
     if "SERVER_ERROR" in text:
         return SERVER

@@ -1,4 +1,4 @@
-// What an answer comes to.
+// What a reply comes to.
 
 package main
 
@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// Fault is why an operation is none.
+// Fault is why an operation failed; docs/fault-kinds.md says which is which.
 type Fault uint8
 
 // The faults; the first is none.
 const (
-	Fine Fault = iota
-	Wrong
-	TimedOut
-	Lost
-	FromServer
-	FromClient
-	OffProtocol
+	NoFault Fault = iota
+	FaultWrongValue
+	FaultTimeout
+	FaultConnection
+	FaultServer
+	FaultClient
+	FaultProtocol
 	faultCount
 )
 
-// The errors' names in `done`; Fine and Wrong are none of them.
+// The errors' names in `done`; NoFault and FaultWrongValue are none of them.
 var faultNames = [faultCount]string{
-	TimedOut: "timeout", Lost: "connection", FromServer: "server", FromClient: "client",
-	OffProtocol: "protocol",
+	FaultTimeout: "timeout", FaultConnection: "connection", FaultServer: "server", FaultClient: "client",
+	FaultProtocol: "protocol",
 }
 
 // Result is what a call came to.
@@ -45,7 +45,7 @@ var missed = Result{Misses: 1}
 // found judges a value that was read.
 func found(op *Op, value []byte) Result {
 	if !op.Tape.right(op.Record.Key, value) {
-		return failed(Wrong)
+		return failed(FaultWrongValue)
 	}
 	return Result{Hits: 1, Values: len(value)}
 }
@@ -60,13 +60,13 @@ func foundMany(op *Op, count int, look func(i int) ([]byte, bool)) Result {
 			continue
 		}
 		if !op.Tape.right(op.index(i), value) {
-			return failed(Wrong)
+			return failed(FaultWrongValue)
 		}
 		result.Hits++
 		result.Values += len(value)
 	}
 	if result.Hits < count { // it brought keys that nobody asked for
-		return failed(Wrong)
+		return failed(FaultWrongValue)
 	}
 	return result
 }
@@ -77,27 +77,27 @@ func written(op *Op) Result { return Result{Values: len(op.Value)} }
 // refused judges an add, a replace or a cas that was answered with `not stored`.
 func refused(op *Op) Result { return Result{NotStored: 1, Values: len(op.Value)} }
 
-// network is the fault behind an error of Go's net package; Fine if it is none of them.
-func network(err error) Fault {
+// network is the fault behind an error of Go's net package; NoFault if it is none of them.
+func networkFault(err error) Fault {
 	var failure net.Error
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &failure) && failure.Timeout():
-		return TimedOut
+		return FaultTimeout
 	case errors.As(err, &failure), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return Lost
+		return FaultConnection
 	}
-	return Fine
+	return NoFault
 }
 
 // reply is the fault behind an answer of the server that a library passes on in an error's text.
-func reply(text string) Fault {
+func replyFault(text string) Fault {
 	switch {
 	case strings.Contains(text, "SERVER_ERROR"):
-		return FromServer
+		return FaultServer
 	case strings.Contains(text, "ERROR"):
-		return FromClient
+		return FaultClient
 	}
-	return OffProtocol
+	return FaultProtocol
 }
 
 // swapped judges a cas whose read found the key.
@@ -116,7 +116,7 @@ func foundIf(op *Op, value []byte, there bool) Result {
 	return found(op, value)
 }
 
-func knownIf(there bool) Result {
+func existedIf(there bool) Result {
 	if !there {
 		return missed
 	}
@@ -124,13 +124,13 @@ func knownIf(there bool) Result {
 }
 
 // manyOf is a read of many keys by a cache that has none: a loop of single ones.
-func manyOf(get func(key string) ([]byte, bool)) Steps {
+func manyOf(get func(key string) ([]byte, bool)) Handler {
 	type answer struct {
 		value []byte
 		there bool
 	}
 	var answers []answer
-	return Steps{
+	return Handler{
 		Call: func(op *Op) {
 			answers = answers[:0]
 			for _, key := range op.Keys {
@@ -138,7 +138,7 @@ func manyOf(get func(key string) ([]byte, bool)) Steps {
 				answers = append(answers, answer{value, there})
 			}
 		},
-		Judge: func(op *Op) Result {
+		Verify: func(op *Op) Result {
 			return foundMany(op, 0, func(i int) ([]byte, bool) { return answers[i].value, answers[i].there })
 		},
 	}

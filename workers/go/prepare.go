@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Setup is what `prepare` asks for.
-type Setup struct {
+// Prepare is what `prepare` asks for.
+type Prepare struct {
 	Tape    *Tape
 	Servers []string // `host:port` or a path, as the libraries write them
 	Callers int
@@ -18,8 +18,8 @@ type Setup struct {
 	Options map[string]string
 }
 
-func newSetup(request *Request, tape *Tape) *Setup {
-	setup := &Setup{
+func newPrepare(request *Request, tape *Tape) *Prepare {
+	setup := &Prepare{
 		Tape: tape, Callers: request.Threads, Options: request.Options,
 		Timeout: time.Duration(request.TimeoutMs) * time.Millisecond,
 	}
@@ -30,7 +30,7 @@ func newSetup(request *Request, tape *Tape) *Setup {
 }
 
 // Common tells the ground that all libraries share from a library as it comes.
-func (s *Setup) Common() bool { return s.Options["profile"] != "defaults" }
+func (s *Prepare) Common() bool { return s.Options["profile"] != "defaults" }
 
 // valid refuses numbers and addresses that no worker could do anything with.
 func (r *Request) valid() error {

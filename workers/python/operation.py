@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from judge import SIZE_BIT
 from tape import BATCHES, COUNTER, READS, STEPS
+from verify import SIZE_BIT
 
 # Operations are made ready before a window unless they would take more memory than this.
 _HELD_BYTES = 1 << 30
@@ -15,12 +15,12 @@ class Operation:
     """One operation of a lane, in the form that client files read.
 
     `key`/`keys` are in the library's form; `value`/`values` are what is written or what a read has
-    to bring; `pairs` joins them for a batch; `amount` is a counter's step. `done` is what to note
-    when all went as it should.
+    to bring; `pairs` joins them for a batch; `amount` is a counter's step. `ok_code` is the code
+    of an operation that did what it should.
     """
 
-    __slots__ = ("_indexes", "_tape", "amount", "done", "exptime_s", "key", "keys", "kind",
-                 "number", "pairs", "value", "values")  # fmt: skip
+    __slots__ = ("_indexes", "_tape", "amount", "exptime_s", "key", "keys", "kind",
+                 "number", "ok_code", "pairs", "value", "values")  # fmt: skip
 
     def __init__(self, tape, number, kind, indexes, names, exptime_s):  # noqa: PLR0917
         self._tape = tape
@@ -31,12 +31,12 @@ class Operation:
         self.key = names[0] if names else None
         self.exptime_s = exptime_s
         self.values, self.value, self.pairs = (), None, None
-        self.amount = self.done = 0
+        self.amount = self.ok_code = 0
 
     def carry(self, values, found):
         """Give it its values; a reply that is right says that so many keys were found."""
         self.values, self.value = values, values[0]
-        self.done = sum(map(len, values)) << SIZE_BIT | found
+        self.ok_code = sum(map(len, values)) << SIZE_BIT | found
 
     def prefilled(self, position=0):
         """Whether a key is stored before anything is timed."""
@@ -91,7 +91,7 @@ class Operations:
         names = [self._names[k] for k in keys]
         op = Operation(tape, number, name + "_noreply" * quiet, keys, names, exptime_s)
         if name in _WITHOUT_VALUE:
-            op.amount, op.done = length, 0 if quiet else len(keys)
+            op.amount, op.ok_code = length, 0 if quiet else len(keys)
             return op
         own = name in READS or name == "mset"  # the length of the table, not of the record
         values = [_cut(tape, k, tape.lengths[k] if own else length, kept) for k in keys]

@@ -1,10 +1,13 @@
 // The worker for memcached clients and in-process caches in Go: `worker CLIENT`.
 //
-//	main.go      requests in, answers out     lane.go    the loops that are measured
-//	messages.go  what they look like          window.go  when a run begins and ends
-//	tape.go      what is to be done           judge.go   what an answer comes to
-//	player.go    one prepared trial           record.go  what is noted, and its sums
-//	client.go    what a client file offers    *_client.go  one file for each library
+//	worker.go    requests in, answers out    lane.go       the measured loops
+//	messages.go  what they look like         window.go     when a run begins and ends
+//	prepare.go   what `prepare` asks for     verify.go     what a reply comes to
+//	player.go    one prepared trial          recorder.go   what is recorded, and its sums
+//	tape.go      the tape, checked           histogram.go  HdrHistogram
+//	kinds.go     the kinds of operation      timeline.go   the window in slices and sections
+//	client.go    what a client file offers   connect.go    how clients connect
+//	*_client.go  one file for each library   README.md     what a client file has to hold
 //
 // The garbage collector runs with its defaults (GOGC=100, GOMAXPROCS = all CPUs), or as the
 // environment says: `hello` tells which. The loops allocate nothing, so what it has to collect is
@@ -184,7 +187,7 @@ func (w *Worker) prepare(request *Request) any {
 		tape.close()
 		return answerTo(err, "client")
 	}
-	w.player, err = newPlayer(w.client, newSetup(request, tape), request.Segment)
+	w.player, err = newPlayer(w.client, newPrepare(request, tape), request.Segment)
 	if err != nil {
 		tape.close()
 		return answerTo(err, "connect")
@@ -219,6 +222,11 @@ func (w *Worker) run(request *Request) any {
 	go func() {
 		done, err := player.play(request, window)
 		if err != nil {
+			var own *internalError
+			if errors.As(err, &own) {
+				ended <- failure("internal", err.Error())
+				return
+			}
 			ended <- failure("client", err.Error())
 			return
 		}

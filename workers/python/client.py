@@ -1,0 +1,103 @@
+"""What every client file builds on, and how a client file is loaded.
+
+README.md says what a client file has to hold.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from importlib import metadata
+from pathlib import Path
+
+from prepare import Unsupported
+
+_FOLDER = Path(__file__).resolve().parent
+# What Python raises for a mistake in a program. A library raises them too: see `is_own_error`.
+_MISTAKES = (
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    NotImplementedError,
+    TypeError,
+)
+
+
+class BaseSession:
+    """What a session of a client file inherits: the methods that it need not have."""
+
+    record = None  # the notes of the lane, for a session that has to correct them
+
+    def begin(self, quiet):
+        """A window is about to open; `quiet`: writes without a reply will be in it."""
+
+    def finish(self):
+        """The window is over: correct what could not be known before."""
+
+    def expire(self):
+        """For awaited calls: end those that last too long; true if it is left to the library."""
+        return False
+
+    def failure(self, error, op):
+        """What an exception of a call counts as, see verify.py."""
+        raise NotImplementedError
+
+    def barrier(self):
+        """Make an answered command on each connection; how many it made."""
+        return 0
+
+    def close(self):
+        """End the connections."""
+
+
+def load_client(name):
+    """The module of a client file, and the version of its library.
+
+    Raises Unsupported where a library is missing. Any other error of the import is the file's own.
+    """
+    try:
+        client = importlib.import_module(f"clients.{name}")
+        return client, getattr(client, "VERSION", None) or metadata.version(client.LIBRARY)
+    except ModuleNotFoundError as error:  # PackageNotFoundError is one, too
+        module = (error.name or "").partition(".")[0]
+        if module == "clients" or (_FOLDER / f"{module}.py").exists():
+            raise
+        raise Unsupported(f"{name} is not installed: {error}", "cachemark setup python") from error
+
+
+def failure_code(session, error, op):
+    """What an exception of a call counts as. An error of this worker's own code is raised again."""
+    if is_own_error(error):
+        raise error
+    return session.failure(error, op)
+
+
+def is_own_error(error):
+    """Whether an exception is a mistake in this folder's code, and not a failure of the library."""
+    return isinstance(error, _MISTAKES) and _origin(error) is not None
+
+
+def describe(error):
+    """An exception in one line, with the place in this folder that it came from."""
+    place = _origin(error)
+    return f"{error!r} ({place})" if place else repr(error)
+
+
+def log(error):
+    """Write the traceback of an exception to stderr."""
+    traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
+
+
+def _origin(error):
+    """The place that raised an exception if that is in this folder, otherwise None."""
+    if error.__traceback__ is None:
+        return None
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    try:
+        path = Path(frame.filename).resolve().relative_to(_FOLDER)
+    except ValueError:
+        return None
+    return None if path.parts[0].startswith(".") else f"{path}:{frame.lineno} in {frame.name}"
