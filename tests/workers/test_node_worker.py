@@ -163,7 +163,7 @@ def test_times_are_counted_in_the_buckets_of_hdrhistogram() -> None:
     edges = [2**power + apart for power in range(1, 37) for apart in (-1, 0, 1)]
     times = [*edges, 1999, 12_345_678, 5_000_000_000, 99_999_999_999]
     script = (
-        "import { Times } from './tally.mjs'; const times = new Times();"
+        "import { Histogram } from './histogram.mjs'; const times = new Histogram();"
         f"for (const ns of {json.dumps([*times, 150_000_000_000, 0.3])}) times.note(ns);"
         "console.log(times.encode());"
     )

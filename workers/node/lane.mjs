@@ -1,7 +1,7 @@
 // A lane: one caller's share of the tape, record by record; and the call that carries a record.
 
-import { TIMEOUT } from './judge.mjs';
-import { clock } from './clock.mjs';
+import { TIMEOUT } from './verify.mjs';
+import { clock } from './window.mjs';
 import { FACTS, SET } from './kinds.mjs';
 
 /** A lane gives every record of the groups whose turn is its own, pass after pass. */
@@ -122,14 +122,14 @@ export class Call {
     this.kind = this.index = this.length = this.exptimeS = this.keyCount = this.keyBytes = 0;
     this.key = '';
     this.value = this.keys = this.indexes = null;
-    // What came of it, from the judge.
+    // What came of it, from the function that verifies.
     this.hits = this.notStored = this.bytes = 0;
     this.dueNs = this.beganNs = 0;
     this.out = this.waiting = false;
-    // What a library is given to answer with.
-    this.answered = (answer) => this.end(answer, undefined);
-    this.failed = (error) => this.end(undefined, error ?? new Error('no reason'));
-    this.back = (error, answer) => (error ? this.end(answer, error) : this.end(answer, undefined));
+    // What a library is given to answer with: a promise's two ends, or a Node callback.
+    this.resolve = (answer) => this.end(answer, undefined);
+    this.reject = (error) => this.end(undefined, error ?? new Error('no reason'));
+    this.callback = (error, answer) => (error ? this.end(answer, error) : this.end(answer, undefined));
     this.resume = () => this.run.resume(this);
   }
 
@@ -154,8 +154,13 @@ export class Call {
     const now = clock();
     this.hits = this.notStored = this.bytes = 0;
     const { session } = this;
-    const fault =
-      error === undefined ? session.judges[this.kind](this, answer) : session.failure(error, this);
+    let fault;
+    try {
+      fault = error === undefined ? session.verifiers[this.kind](this, answer) : session.failure(error, this);
+    } catch (mistake) {
+      this.run.abort(mistake);
+      return;
+    }
     this.close(now, fault);
   }
 

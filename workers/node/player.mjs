@@ -1,10 +1,11 @@
 // One prepared trial: the library with its connections open, and the lanes that use it.
 
-import { Window } from './clock.mjs';
+import { Window } from './window.mjs';
+import { Session } from './client.mjs';
 import { KINDS } from './kinds.mjs';
 import { Call, Lane } from './lane.mjs';
-import { ConnectError } from './request.mjs';
-import { ClosedRun, kindsOf, OpenRun } from './run.mjs';
+import { ConnectError } from './prepare.mjs';
+import { ClosedRun, kindsOf, OpenRun } from './lane_loops.mjs';
 import { sockets } from './sockets.mjs';
 
 const WATCH_MS = 20;
@@ -122,8 +123,8 @@ export class Player {
   done(phase, { sentNs, barriers, cpu, reconnects }) {
     const { run } = this;
     const operations = {};
-    run.whole.forEach((tally, kind) => {
-      if (tally.attempts > 0 || tally.response?.sumNs > 0) operations[KINDS[kind]] = tally.message();
+    run.whole.forEach((recorder, kind) => {
+      if (recorder.attempts > 0 || recorder.response?.sumNs > 0) operations[KINDS[kind]] = recorder.message();
     });
     const since = (ns) => Math.max(0, Math.round(ns - run.window.startNs));
     return {
@@ -140,46 +141,14 @@ export class Player {
       cpu_user_ns: cpu.user * 1000,
       cpu_system_ns: cpu.system * 1000,
       barriers,
-      course: run.course.message(),
-      sections: run.course.sections(run.sections),
+      course: run.timeline.message(),
+      sections: run.timeline.sections(run.sections),
     };
   }
 
   close() {
     for (const session of this.sessions) session.close();
     sockets.reset(false);
-  }
-}
-
-/** One client of the library, with a connection to each server: its calls and judges by kind. */
-class Session {
-  constructor(client, setup) {
-    this.made = client.make(setup);
-    /** So many time-outs a call is waited for that a library may forget; as it comes, for ever. */
-    this.patience = setup.common ? (client.patience ?? Infinity) : Infinity;
-    this.failure = client.failure;
-    this.calls = [];
-    this.judges = [];
-    const kinds = this.made.kinds();
-    KINDS.forEach((name, kind) => {
-      [this.calls[kind], this.judges[kind]] = kinds[name] ?? [];
-    });
-  }
-
-  async open() {
-    await this.made.open?.();
-  }
-
-  async barrier() {
-    await this.made.barrier?.();
-  }
-
-  close() {
-    try {
-      this.made.close?.();
-    } catch (error) {
-      console.error(`close: ${error.message}`);
-    }
   }
 }
 

@@ -1,12 +1,13 @@
 // The worker for memcached clients and in-process caches in Node.js: `node worker.mjs CLIENT`.
 //
-//   worker.mjs   requests in, answers out       lane.mjs     a caller's share of the tape; a call
-//   request.mjs  what `prepare` asks for        run.mjs      the loops that are measured
-//   tape.mjs     the tape, checked              judge.mjs    what an answer comes to
-//   kinds.mjs    the kinds of operation         tally.mjs    what is noted, and its sums
-//   player.mjs   one prepared trial             clock.mjs    when a run begins and ends
-//   sockets.mjs  the connections                course.mjs   the window by slices
-//   clients/     one file for each library
+//   worker.mjs   requests in, answers out       lane.mjs        a caller's share of the tape; a call
+//   prepare.mjs  what `prepare` asks for        lane_loops.mjs  the measured loops
+//   client.mjs   how a client file is used      verify.mjs      what a reply comes to
+//   player.mjs   one prepared trial             recorder.mjs    what is recorded, and its sums
+//   tape.mjs     the tape, checked              histogram.mjs   HdrHistogram
+//   kinds.mjs    the kinds of operation         timeline.mjs    the window in slices and sections
+//   sockets.mjs  the connections                window.mjs      when a run begins and ends
+//   clients/     one file for each library      README.md       what a client file has to hold
 //
 // A caller is a lane, all lanes run on one event loop, as a program for Node has it. Each has a
 // connection of its own unless fewer are asked for.
@@ -15,13 +16,14 @@ import { readdirSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Console } from 'node:console';
 
+import { isOwnError, loadClient } from './client.mjs';
 import { KINDS } from './kinds.mjs';
-import { BadRequest, ConnectError, Lost, refuse, Setup, Unsupported } from './request.mjs';
+import { BadRequest, ConnectError, LostCall, refuse, Prepare, Unsupported } from './prepare.mjs';
 import { Tape, TapeError } from './tape.mjs';
 
 const PROGRESS_MS = 1000;
 
-const tell = (message) => writeSync(1, `${JSON.stringify(message)}\n`);
+const send = (message) => writeSync(1, `${JSON.stringify(message)}\n`);
 const failure = (kind, text, definite = true) => ({ type: 'error', kind, text, definite });
 
 class Worker {
@@ -29,7 +31,7 @@ class Worker {
     this.name = name;
     this.player = null;
     this.requests = Promise.resolve();
-    this.asked = null; // the run that was asked for last, begun or not
+    this.pendingRun = null; // the run that was asked for last, begun or not
   }
 
   /** Answer one request after the other; only a stop overtakes. */
@@ -39,16 +41,16 @@ class Worker {
       request = JSON.parse(line);
       if (typeof request?.type !== 'string') throw new Error('it has no type');
     } catch {
-      tell(failure('protocol', `not a request: ${line.slice(0, 120)}`));
+      send(failure('protocol', `not a request: ${line.slice(0, 120)}`));
       return;
     }
-    if (request.type === 'run') this.asked = request;
+    if (request.type === 'run') this.pendingRun = request;
     if (request.type === 'stop' || request.type === 'bye') this.stop();
     this.requests = this.requests.then(() => this.answer(request));
   }
 
   stop() {
-    if (this.asked) this.asked.stop = true;
+    if (this.pendingRun) this.pendingRun.stop = true;
     const run = this.player?.run;
     if (!run) return;
     run.window.stop();
@@ -60,9 +62,9 @@ class Worker {
     const doing = { hello: this.hello, prepare: this.prepare, run: this.run }[request.type];
     if (doing === undefined) return;
     try {
-      tell(await doing.call(this, request));
+      send(await doing.call(this, request));
     } catch (error) {
-      tell(this.answerTo(error));
+      send(this.answerTo(error));
     }
   }
 
@@ -71,24 +73,21 @@ class Worker {
     if (error instanceof TapeError || error?.syscall === 'open') return failure('tape', error.message);
     if (error instanceof BadRequest) return failure('protocol', error.message);
     if (error instanceof ConnectError) return failure('connect', error.message);
-    if (error instanceof Lost) {
+    if (error instanceof LostCall) {
       this.player = null;
       return failure('client', error.message, false);
     }
-    return failure('internal', error?.stack ?? String(error));
+    console.error(error);
+    this.player = null; // what is left of it is in no state to play
+    return failure('internal', error?.stack?.split('\n').slice(0, 2).join(' ') ?? String(error));
   }
 
   async load() {
     if (this.client) return;
-    try {
-      this.Player = (await import('./player.mjs')).Player;
-      this.client = (await import(`./clients/${this.name}.mjs`)).default;
-    } catch (error) {
-      const refusal = new Unsupported(`${this.name} is not installed: ${error.message.split('\n')[0]}`);
-      refusal.remedy = 'cachemark setup node';
-      throw refusal;
-    }
-    const offered = this.client.make(null).kinds();
+    const client = await loadClient(this.name);
+    this.Player = (await import('./player.mjs')).Player;
+    const offered = client.make(null).kinds();
+    this.client = client;
     this.kinds = KINDS.filter((kind) => kind in offered);
   }
 
@@ -112,7 +111,7 @@ class Worker {
     await this.load();
     this.player?.close();
     this.player = null;
-    const setup = new Setup(request, new Tape(request.tape));
+    const setup = new Prepare(request, new Tape(request.tape));
     refuse(setup, this.client, this.kinds);
     const player = new this.Player(this.client, setup);
     try {
@@ -125,21 +124,21 @@ class Worker {
     return { type: 'ready' };
   }
 
-  /** Play a phase, and tell progress each second. */
+  /** Play a phase, and send progress each second. */
   async run(request) {
     const { player } = this;
     if (player === null) {
-      this.asked = null;
+      this.pendingRun = null;
       return failure('protocol', 'run before prepare');
     }
     const run = player.begin(request);
     if (request.stop) run.window.stop();
-    const progress = setInterval(() => tell({ type: 'progress', ...run.progress }), PROGRESS_MS);
+    const progress = setInterval(() => send({ type: 'progress', ...run.progress }), PROGRESS_MS);
     try {
       return await player.play(request.phase);
     } finally {
       clearInterval(progress);
-      if (this.asked === request) this.asked = null;
+      if (this.pendingRun === request) this.pendingRun = null;
     }
   }
 
@@ -147,7 +146,8 @@ class Worker {
   thrown(error) {
     console.error(error);
     const run = this.player?.run;
-    run?.fail(new Lost(`the library threw where nobody can catch it: ${error?.message ?? error}`));
+    if (isOwnError(error)) run?.abort(error);
+    else run?.fail(new LostCall(`the library threw where nobody can catch it: ${error?.message ?? error}`));
   }
 }
 
@@ -167,7 +167,7 @@ function main() {
   const lines = createInterface({ input: process.stdin });
   lines.on('line', (line) => worker.take(line));
   lines.on('close', () => {
-    if (worker.asked) process.exit(0); // nobody is left to tell
+    if (worker.pendingRun) process.exit(0); // nobody is left to send
     worker.requests.then(() => process.exit(0));
   });
 }

@@ -6,8 +6,8 @@
 
 import { LRUCache } from 'lru-cache';
 
-import { versionOf } from '../installed.mjs';
-import { CLIENT, found, foundMany, known, refused, written } from '../judge.mjs';
+import { versionOf } from '../client.mjs';
+import { CLIENT, found, foundMany, known, refused, written } from '../verify.mjs';
 
 export default {
   library: 'lru-cache',
@@ -33,15 +33,15 @@ class Cache {
     const storeIf = (wanted) => (call) => {
       const fits = cache.has(call.key) === wanted;
       if (fits) set(call);
-      call.answered(fits);
+      call.resolve(fits);
     };
     return {
-      get: [(call) => call.answered(cache.get(call.key)), found],
-      mget: [(call) => call.answered(call.keys.map((key) => cache.get(key))), foundAll],
-      set: [(call) => call.answered(set(call)), written],
+      get: [(call) => call.resolve(cache.get(call.key)), found],
+      mget: [(call) => call.resolve(call.keys.map((key) => cache.get(key))), foundAll],
+      set: [(call) => call.resolve(set(call)), written],
       add: [storeIf(false), stored],
       replace: [storeIf(true), stored],
-      delete: [(call) => call.answered(cache.delete(call.key)), known],
+      delete: [(call) => call.resolve(cache.delete(call.key)), known],
     };
   }
 

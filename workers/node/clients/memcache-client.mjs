@@ -7,8 +7,8 @@
 
 import { MemcacheClient } from 'memcache-client';
 
-import { versionOf } from '../installed.mjs';
-import { faultOf, FINE, found, foundMany, known, refused, sent, swapped, written } from '../judge.mjs';
+import { versionOf } from '../client.mjs';
+import { faultOf, OK, found, foundMany, known, refused, sent, swapped, written } from '../verify.mjs';
 
 const RAW = { pack: (data) => ({ flag: 0, data }), unpack: ({ data }) => data };
 const QUIET = { noreply: true };
@@ -46,7 +46,7 @@ class Client {
 
   kinds() {
     const { client, answered, quiet } = this;
-    const then = (promise, call) => promise.then(call.answered, call.failed);
+    const then = (promise, call) => promise.then(call.resolve, call.reject);
     const store = (verb, options) => (call) =>
       then(client[verb](call.key, call.value, options.get(call.exptimeS)), call);
     return {
@@ -93,7 +93,7 @@ class Client {
 const foundOne = (call, read) => found(call, read?.value);
 const foundAll = (call, reads) => foundMany(call, (key) => reads[key]?.value);
 const there = (call) => known(call, true);
-const changed = (call, answer) => (answer ? swapped(call, ...answer) : FINE);
+const changed = (call, answer) => (answer ? swapped(call, ...answer) : OK);
 
 function failure(error, call) {
   if (error.message === 'NOT_FOUND') return known(call, false);

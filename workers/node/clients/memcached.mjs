@@ -13,10 +13,10 @@
 
 import Memcached from 'memcached';
 
-import { versionOf } from '../installed.mjs';
+import { versionOf } from '../client.mjs';
 import {
-  CLIENT, faultOf, FINE, found, foundMany, known, PROTOCOL, refused, SERVER, sent, swapped, written,
-} from '../judge.mjs';
+  CLIENT, faultOf, OK, found, foundMany, known, PROTOCOL, refused, SERVER, sent, swapped, written,
+} from '../verify.mjs';
 
 export default {
   library: 'memcached',
@@ -24,7 +24,7 @@ export default {
   wires: ['text'],
   features: ['threads', 'pipeline', 'shared', 'open_loop', 'cluster'],
   options: { hashing: ['default', 'ketama'] },
-  patience: 1,
+  giveUpAfterTimeouts: 1,
   make: (setup) => new Client(setup),
   failure,
 };
@@ -52,29 +52,29 @@ class Client {
 
   kinds() {
     const { client } = this;
-    const answered = (judge) => (call, answer) => (this.issue ? SERVER : judge(call, answer));
+    const answered = (verify) => (call, answer) => (this.issue ? SERVER : verify(call, answer));
     return {
-      get: [(call) => client.get(call.key, call.back), answered(found)],
-      gets: [(call) => client.gets(call.key, call.back), answered((call, answer) => found(call, answer?.[call.key]))],
-      mget: [(call) => client.getMulti(call.keys, call.back), answered(foundAll)],
-      set: [(call) => client.set(call.key, call.value, call.exptimeS, call.back), answered(written)],
-      add: [(call) => client.add(call.key, call.value, call.exptimeS, call.back), answered(written)],
-      replace: [(call) => client.replace(call.key, call.value, call.exptimeS, call.back), answered(written)],
-      delete: [(call) => client.del(call.key, call.back), answered(known)],
-      touch: [(call) => client.touch(call.key, call.exptimeS, call.back), answered(known)],
-      incr: [(call) => client.incr(call.key, call.length, call.back), answered(counted)],
-      decr: [(call) => client.decr(call.key, call.length, call.back), answered(counted)],
+      get: [(call) => client.get(call.key, call.callback), answered(found)],
+      gets: [(call) => client.gets(call.key, call.callback), answered((call, answer) => found(call, answer?.[call.key]))],
+      mget: [(call) => client.getMulti(call.keys, call.callback), answered(foundAll)],
+      set: [(call) => client.set(call.key, call.value, call.exptimeS, call.callback), answered(written)],
+      add: [(call) => client.add(call.key, call.value, call.exptimeS, call.callback), answered(written)],
+      replace: [(call) => client.replace(call.key, call.value, call.exptimeS, call.callback), answered(written)],
+      delete: [(call) => client.del(call.key, call.callback), answered(known)],
+      touch: [(call) => client.touch(call.key, call.exptimeS, call.callback), answered(known)],
+      incr: [(call) => client.incr(call.key, call.length, call.callback), answered(counted)],
+      decr: [(call) => client.decr(call.key, call.length, call.callback), answered(counted)],
       cas: [(call) => this.swap(call), answered(changed)],
-      version: [(call) => client.version(call.back), answered(sent)],
+      version: [(call) => client.version(call.callback), answered(sent)],
     };
   }
 
   /** Change a value as a program does: read it with its token, then write with that. */
   swap(call) {
-    const { key, value, exptimeS, back } = call;
+    const { key, value, exptimeS, callback } = call;
     this.client.gets(key, (error, read) => {
-      if (error || !read) back(error, read);
-      else this.client.cas(key, value, read.cas, exptimeS, (refusal, done) => back(refusal, [read[key], done]));
+      if (error || !read) callback(error, read);
+      else this.client.cas(key, value, read.cas, exptimeS, (refusal, done) => callback(refusal, [read[key], done]));
     });
   }
 
@@ -85,7 +85,7 @@ class Client {
 
 const foundAll = (call, values) => foundMany(call, (key) => values[key]);
 const counted = (call, number) => known(call, number !== false);
-const changed = (call, answer) => (answer ? swapped(call, ...answer) : FINE);
+const changed = (call, answer) => (answer ? swapped(call, ...answer) : OK);
 
 function failure(errors, call) {
   const error = Array.isArray(errors) ? errors[0] : errors;

@@ -9,8 +9,8 @@
 
 import memjs from 'memjs';
 
-import { versionOf } from '../installed.mjs';
-import { CLIENT, CONNECTION, found, known, PROTOCOL, refused, SERVER, TIMEOUT, written } from '../judge.mjs';
+import { versionOf } from '../client.mjs';
+import { CLIENT, CONNECTION, found, known, PROTOCOL, refused, SERVER, TIMEOUT, written } from '../verify.mjs';
 
 const CREATE_NOT = { expires: 0xffffffff };
 const SILENT = { log() {} };
@@ -28,7 +28,7 @@ export default {
   wires: ['binary'],
   features: ['threads', 'pipeline', 'shared', 'open_loop', 'cluster'],
   options: { hashing: ['default'] },
-  patience: 2,
+  giveUpAfterTimeouts: 2,
   make: (setup) => new Memjs(setup),
   failure,
 };
@@ -49,14 +49,14 @@ class Memjs {
   kinds() {
     const { client, expiries } = this;
     return {
-      get: [(call) => client.get(call.key, call.back), found],
-      set: [(call) => client.set(call.key, call.value, expiries.get(call.exptimeS), call.back), stored],
-      add: [(call) => client.add(call.key, call.value, expiries.get(call.exptimeS), call.back), stored],
-      replace: [(call) => client.replace(call.key, call.value, expiries.get(call.exptimeS), call.back), stored],
-      delete: [(call) => client.delete(call.key, call.back), known],
-      touch: [(call) => client.touch(call.key, call.exptimeS, call.back), known],
-      incr: [(call) => client.increment(call.key, call.length, CREATE_NOT, call.back), known],
-      decr: [(call) => client.decrement(call.key, call.length, CREATE_NOT, call.back), known],
+      get: [(call) => client.get(call.key, call.callback), found],
+      set: [(call) => client.set(call.key, call.value, expiries.get(call.exptimeS), call.callback), stored],
+      add: [(call) => client.add(call.key, call.value, expiries.get(call.exptimeS), call.callback), stored],
+      replace: [(call) => client.replace(call.key, call.value, expiries.get(call.exptimeS), call.callback), stored],
+      delete: [(call) => client.delete(call.key, call.callback), known],
+      touch: [(call) => client.touch(call.key, call.exptimeS, call.callback), known],
+      incr: [(call) => client.increment(call.key, call.length, CREATE_NOT, call.callback), known],
+      decr: [(call) => client.decrement(call.key, call.length, CREATE_NOT, call.callback), known],
     };
   }
 

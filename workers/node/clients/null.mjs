@@ -3,7 +3,7 @@
 // It answers each read with what it has to bring, and does nothing else. What is stored before
 // anything is timed is there; it remembers nothing else.
 
-import { CLIENT, FINE, found, foundMany, known, refused, sent, swapped, written } from '../judge.mjs';
+import { CLIENT, OK, found, foundMany, known, refused, sent, swapped, written } from '../verify.mjs';
 
 export default {
   library: 'none',
@@ -11,11 +11,11 @@ export default {
   wires: ['none'],
   features: ['threads', 'open_loop'],
   options: {},
-  make: (setup) => new Nothing(setup),
+  make: (setup) => new NullClient(setup),
   failure: () => CLIENT,
 };
 
-class Nothing {
+class NullClient {
   constructor(setup) {
     this.tape = setup?.tape;
     for (let k = 0; k < (this.tape?.prefilled ?? 0); k++) this.tape.own(k);
@@ -25,25 +25,25 @@ class Nothing {
     const { tape } = this;
     const there = (k) => k < tape.prefilled;
     const value = (k) => (there(k) ? tape.own(k) : undefined);
-    const read = [(call) => call.answered(value(call.index)), found];
-    const look = [(call) => call.answered(there(call.index)), known];
-    const done = [(call) => call.answered(true), written];
+    const read = [(call) => call.resolve(value(call.index)), found];
+    const look = [(call) => call.resolve(there(call.index)), known];
+    const done = [(call) => call.resolve(true), written];
     const storeIf = (wanted) => (call) => (there(call.index) === wanted ? written(call) : refused(call));
-    const changed = (call) => (there(call.index) ? swapped(call, tape.own(call.index), true) : FINE);
+    const changed = (call) => (there(call.index) ? swapped(call, tape.own(call.index), true) : OK);
     return {
       get: read,
       gets: read,
       gat: read,
-      mget: [(call) => call.answered(true), (call) => foundMany(call, (_, i) => value(call.indexes[i]))],
+      mget: [(call) => call.resolve(true), (call) => foundMany(call, (_, i) => value(call.indexes[i]))],
       set: done,
-      add: [(call) => call.answered(true), storeIf(false)],
-      replace: [(call) => call.answered(true), storeIf(true)],
+      add: [(call) => call.resolve(true), storeIf(false)],
+      replace: [(call) => call.resolve(true), storeIf(true)],
       delete: look,
       touch: look,
       incr: look,
       decr: look,
-      cas: [(call) => call.answered(true), changed],
-      version: [(call) => call.answered(true), sent],
+      cas: [(call) => call.resolve(true), changed],
+      version: [(call) => call.resolve(true), sent],
     };
   }
 }

@@ -1,23 +1,23 @@
 // What an answer of a library comes to: a fault, and in the call what it found and moved.
 
-export const FINE = 0;
-export const WRONG = 1;
+export const OK = 0;
+export const WRONG_VALUE = 1;
 export const TIMEOUT = 2;
 export const CONNECTION = 3;
 export const SERVER = 4;
 export const CLIENT = 5;
 export const PROTOCOL = 6;
 
-/** The errors' names in `done`; FINE and WRONG are none of them. */
+/** The errors' names in `done`; OK and WRONG_VALUE are none of them. */
 export const ERRORS = [, , 'timeout', 'connection', 'server', 'client', 'protocol'];
 
 /** A read of one key: the value, or null or undefined for a miss. */
 export function found(call, value) {
-  if (value === null || value === undefined) return FINE;
-  if (!call.tape.right(call.index, value)) return WRONG;
+  if (value === null || value === undefined) return OK;
+  if (!call.tape.right(call.index, value)) return WRONG_VALUE;
   call.hits = 1;
   call.bytes = value.length;
-  return FINE;
+  return OK;
 }
 
 /** A read of many keys: `look` gives what was read of one. */
@@ -28,19 +28,19 @@ export function foundMany(call, look) {
   for (let i = 0; i < keys.length; i++) {
     const value = look(keys[i], i);
     if (value === null || value === undefined) continue;
-    if (!tape.right(indexes[i], value)) return WRONG;
+    if (!tape.right(indexes[i], value)) return WRONG_VALUE;
     hits += 1;
     bytes += value.length;
   }
   call.hits = hits;
   call.bytes = bytes;
-  return FINE;
+  return OK;
 }
 
 /** A write that was done. */
 export function written(call) {
   call.bytes = call.length;
-  return FINE;
+  return OK;
 }
 
 /** A write that was refused, which is an answer. */
@@ -52,18 +52,18 @@ export function refused(call) {
 /** A `delete`, `touch`, `incr` or `decr`: whether there was such a key. */
 export function known(call, there) {
   call.hits = there ? 1 : 0;
-  return FINE;
+  return OK;
 }
 
 /** A `cas` whose `gets` brought a value, and whether its own was stored. */
 export function swapped(call, value, stored) {
-  if (!call.tape.right(call.index, value)) return WRONG;
+  if (!call.tape.right(call.index, value)) return WRONG_VALUE;
   call.hits = 1;
   return stored ? written(call) : refused(call);
 }
 
 /** An answer that brings nothing to count: `version`, a miss. */
-export const sent = () => FINE;
+export const sent = () => OK;
 
 /** A fault for a reply of the server that a library passes on as text, or for an error of Node's. */
 export function faultOf(error) {

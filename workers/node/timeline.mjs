@@ -1,7 +1,7 @@
-// A window as it went: a thousand slices, what ended in each; a hundred of them are a section. All
-// room is there before the window, and an operation costs a comparison and two additions.
+// The timeline of a window: a thousand slices, and what ended in each. A hundred slices are a section.
+// All memory is allocated before the window; an operation costs a comparison and two additions.
 
-import { Times } from './tally.mjs';
+import { Histogram } from './histogram.mjs';
 
 export const SECTIONS = 10;
 const SECTION_SLICES = 100;
@@ -11,7 +11,7 @@ const MOST_SLICES = 4 * SLICES;
 
 const sectionOf = (slice) => Math.min(Math.floor(slice / SECTION_SLICES), SECTIONS - 1);
 
-export class Course {
+export class Timeline {
   /** Of a window that lasts so long, or for ever: then it has no slices. */
   constructor(durationNs) {
     this.sliceNs = Number.isFinite(durationNs) ? Math.floor(durationNs / SLICES) : 0;
@@ -41,18 +41,18 @@ export class Course {
   /** The field of `done`; null without slices. */
   message() {
     if (this.sliceNs === 0) return null;
-    const told = (values) => Array.from(values.subarray(0, this.at + 1), Math.round);
-    return { slice_ns: this.sliceNs, ok: told(this.ok), response_ns: told(this.responseNs) };
+    const list = (values) => Array.from(values.subarray(0, this.at + 1), Math.round);
+    return { slice_ns: this.sliceNs, ok: list(this.ok), response_ns: list(this.responseNs) };
   }
 
-  /** The same of the sections, whose tallies these are. */
-  sections(tallies) {
+  /** The same of the sections, whose recorders these are. */
+  sections(recorders) {
     if (this.sliceNs === 0) return null;
     const ok = new Array(SECTIONS).fill(0);
     this.ok.forEach((count, i) => (ok[sectionOf(i)] += count));
-    const response = tallies.map((kinds) => {
-      const sum = new Times();
-      kinds.forEach((tally) => sum.add(tally.responses));
+    const response = recorders.map((kinds) => {
+      const sum = new Histogram();
+      kinds.forEach((recorder) => sum.add(recorder.responses));
       return sum.encode();
     });
     return { length_ns: this.sliceNs * SECTION_SLICES, ok, response };

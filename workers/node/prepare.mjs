@@ -12,10 +12,10 @@ export class BadRequest extends Error {}
 export class ConnectError extends Error {}
 
 /** A call of the library does not come back. */
-export class Lost extends Error {}
+export class LostCall extends Error {}
 
 /** What `prepare` asks for, as client files read it. */
-export class Setup {
+export class Prepare {
   constructor(request, tape) {
     this.tape = tape;
     this.servers = request.servers ?? [];

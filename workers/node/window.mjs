@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 
 const COARSE_NS = 2e6; // a timer of Node is one of milliseconds, and late by one or two
-const FINE_NS = 0.15e6; // a thread that is put to sleep is late by some 0.1 ms
+const WAKE_LATE_NS = 0.15e6; // a thread that is put to sleep is late by some 0.1 ms
 const LOOK_NS = 20e6; // a wait looks this often whether it is still wanted
 const AHEAD_NS = 20e6; // lanes need a moment to be there before a window begins
 
@@ -11,16 +11,16 @@ const AHEAD_NS = 20e6; // lanes need a moment to be there before a window begins
 export const clock = () => performance.now() * 1e6;
 
 /** How long a timer may be set for without missing an instant, in ms; 0: poll until it is there. */
-export function restMs(leftNs) {
+export function timerMs(leftNs) {
   return leftNs <= COARSE_NS ? 0 : Math.floor((Math.min(leftNs, LOOK_NS) - COARSE_NS) / 1e6);
 }
 
-const bed = new Int32Array(new SharedArrayBuffer(4));
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 /** Sleep until shortly before an instant, and nothing else with this thread: no event is seen meanwhile. */
-export function nap(untilNs) {
-  const leftNs = untilNs - FINE_NS - clock();
-  if (leftNs > 0) Atomics.wait(bed, 0, 0, leftNs / 1e6);
+export function sleepUntil(untilNs) {
+  const leftNs = untilNs - WAKE_LATE_NS - clock();
+  if (leftNs > 0) Atomics.wait(sleeper, 0, 0, leftNs / 1e6);
 }
 
 /** When a run begins and what ends it. Its end moves to now when the run is stopped. */
@@ -52,7 +52,7 @@ export class Window {
   /** Wait for its start, the last bit by asking the clock; or until it is stopped. */
   async begin() {
     for (let left; !this.stopped && (left = this.startNs - clock()) > 0; ) {
-      if (restMs(left) > 0) await new Promise((wake) => setTimeout(wake, restMs(left)));
+      if (timerMs(left) > 0) await new Promise((wake) => setTimeout(wake, timerMs(left)));
     }
   }
 }

@@ -1,11 +1,12 @@
 // The loops that are measured: a closed one, and one with a schedule.
 
-import { FINE, TIMEOUT } from './judge.mjs';
-import { clock, nap, restMs } from './clock.mjs';
-import { Course, SECTIONS } from './course.mjs';
+import { OK, TIMEOUT } from './verify.mjs';
+import { clock, sleepUntil, timerMs } from './window.mjs';
+import { Timeline, SECTIONS } from './timeline.mjs';
 import { SET } from './kinds.mjs';
-import { Lost } from './request.mjs';
-import { Tally, Times } from './tally.mjs';
+import { LostCall } from './prepare.mjs';
+import { Histogram } from './histogram.mjs';
+import { Recorder } from './recorder.mjs';
 
 const TURN_NS = 20e6; // other things of the event loop get their turn at least this often
 const LOST_NS = 5e9; // a call that outlasts every time-out by this much will not come back
@@ -17,14 +18,14 @@ class Run {
     this.window = window;
     this.timeoutNs = window.timeoutNs;
     this.open = open;
-    this.course = new Course(window.durationNs);
+    this.timeline = new Timeline(window.durationNs);
     this.sections = [];
-    for (let i = 0; i < (this.course.sliceNs > 0 ? SECTIONS : 1); i++) {
+    for (let i = 0; i < (this.timeline.sliceNs > 0 ? SECTIONS : 1); i++) {
       this.sections[i] = [];
-      for (const kind of kinds) this.sections[i][kind] = new Tally(kind, open);
+      for (const kind of kinds) this.sections[i][kind] = new Recorder(kind, open);
     }
-    this.tallies = this.sections[0]; // of the section that is going on
-    this.lags = open ? new Times() : null;
+    this.recorders = this.sections[0]; // of the section that is going on
+    this.lags = open ? new Histogram() : null;
     this.active = this.peak = this.bound = this.unsent = 0;
     this.over = new Promise((resolve, reject) => {
       this.finish = resolve;
@@ -36,7 +37,7 @@ class Run {
 
   /** The window's start is known. */
   begin() {
-    this.course.begin(this.window.startNs);
+    this.timeline.begin(this.window.startNs);
     this.endedNs = this.window.startNs;
   }
 
@@ -48,10 +49,10 @@ class Run {
       this.lags.note(lagNs);
     }
     const came = tookNs >= this.timeoutNs ? TIMEOUT : fault;
-    const { course } = this;
-    if (now >= course.endNs) this.tallies = this.sections[course.advance(now)];
-    this.tallies[call.kind].note(call, tookNs, lagNs, came);
-    if (came === FINE) course.note(lagNs + tookNs);
+    const { timeline } = this;
+    if (now >= timeline.endNs) this.recorders = this.sections[timeline.advance(now)];
+    this.recorders[call.kind].note(call, tookNs, lagNs, came);
+    if (came === OK) timeline.note(lagNs + tookNs);
     this.endedNs = now;
   }
 
@@ -60,24 +61,30 @@ class Run {
     this.endedNs = clock();
   }
 
+  /** An error of this worker's own code ends the run. */
+  abort(error) {
+    this.window.stop();
+    this.fail(error);
+  }
+
   /** Operations that succeeded and that failed so far. */
   get progress() {
     let ops = 0;
     let errors = 0;
-    for (const tally of this.sections.flat()) {
-      ops += tally.ok;
-      errors += tally.failures;
+    for (const recorder of this.sections.flat()) {
+      ops += recorder.ok;
+      errors += recorder.failures;
     }
     return { ops, errors };
   }
 
-  /** The tallies of the whole window, by kind. */
+  /** The recorders of the whole window, by kind. */
   get whole() {
     const whole = [];
-    for (const tallies of this.sections) {
-      tallies.forEach((tally, kind) => {
-        whole[kind] ??= new Tally(kind, this.open);
-        whole[kind].add(tally);
+    for (const recorders of this.sections) {
+      recorders.forEach((recorder, kind) => {
+        whole[kind] ??= new Recorder(kind, this.open);
+        whole[kind].add(recorder);
       });
     }
     return whole;
@@ -88,8 +95,8 @@ class Run {
     const now = clock();
     this.calls.forEach((call, i) => {
       const lastsNs = call.out ? now - call.beganNs : 0;
-      if (lastsNs > call.session.patience * this.timeoutNs) this.calls[i] = call.giveUp();
-      else if (lastsNs > 2 * this.timeoutNs + LOST_NS) this.fail(new Lost('a call of the library does not return'));
+      if (lastsNs > call.session.giveUpAfterTimeouts * this.timeoutNs) this.calls[i] = call.giveUp();
+      else if (lastsNs > 2 * this.timeoutNs + LOST_NS) this.fail(new LostCall('a call of the library does not return'));
     });
   }
 }
@@ -168,7 +175,7 @@ export class OpenRun extends Run {
 
   /** The next call is due too soon for a timer: look for replies, where any may come, till it is. */
   poll() {
-    if (this.active === 0) nap(this.wakeNs);
+    if (this.active === 0) sleepUntil(this.wakeNs);
     this.pump();
   }
 
@@ -202,7 +209,7 @@ export class OpenRun extends Run {
     if (nextNs >= this.wakeNs) return;
     this.rouse();
     this.wakeNs = nextNs;
-    const ms = restMs(nextNs - now);
+    const ms = timerMs(nextNs - now);
     if (ms > 0) this.timer = setTimeout(() => this.pump(), ms);
     else this.soon = setImmediate(() => this.poll());
   }
@@ -214,19 +221,19 @@ export class OpenRun extends Run {
 
   close(now) {
     this.rouse();
-    this.leave(now);
+    this.noteUnsent(now);
     this.finish();
   }
 
   /** Note what was due in the window and will not be sent: it waited at least until now. */
-  leave(now) {
+  noteUnsent(now) {
     const ended = Math.min(this.window.endNs, now);
     const call = {};
     for (const lane of this.lanes.keys()) {
       while (lane.more && lane.dueNs < ended) {
         const waitedNs = now - lane.dueNs;
         lane.fill(call);
-        this.tallies[call.kind].response.note(waitedNs);
+        this.recorders[call.kind].response.note(waitedNs);
         this.unsent += 1;
       }
     }

@@ -1,0 +1,73 @@
+// How a client file is loaded and used; README.md says what it has to hold.
+
+import { readFileSync } from 'node:fs';
+
+import { KINDS } from './kinds.mjs';
+import { Unsupported } from './prepare.mjs';
+
+const FOLDER = new URL('.', import.meta.url).href;
+
+/** The version of a package, as its own package.json says. */
+export function versionOf(name) {
+  const file = new URL(`node_modules/${name}/package.json`, import.meta.url);
+  return JSON.parse(readFileSync(file, 'utf8')).version;
+}
+
+/** What a client file exports. Throws Unsupported where a package is missing. */
+export async function loadClient(name) {
+  try {
+    return (await import(`./clients/${name}.mjs`)).default;
+  } catch (error) {
+    const missing = error.code === 'ERR_MODULE_NOT_FOUND' && /^Cannot find package/.test(error.message);
+    if (!missing) throw error;
+    const refusal = new Unsupported(`${name} is not installed: ${error.message.split('\n')[0]}`);
+    refusal.remedy = 'cachemark setup node';
+    throw refusal;
+  }
+}
+
+/** Whether an error is a mistake in this folder's code, and not a failure of the library. */
+export function isOwnError(error) {
+  const mistake = [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => error instanceof kind);
+  if (!mistake) return false;
+  const origin = String(error.stack).split('\n').find((line) => /^\s+at /.test(line)) ?? '';
+  return origin.includes(FOLDER) && !origin.includes('node_modules');
+}
+
+/** One session of the library, with a connection to each server: its calls and verifiers by kind. */
+export class Session {
+  constructor(client, setup) {
+    this.made = client.make(setup);
+    /** After so many time-outs the worker gives up a call; in the profile `defaults` it never does. */
+    this.giveUpAfterTimeouts = setup.common ? (client.giveUpAfterTimeouts ?? Infinity) : Infinity;
+    this.client = client;
+    this.calls = [];
+    this.verifiers = [];
+    const kinds = this.made.kinds();
+    KINDS.forEach((name, kind) => {
+      [this.calls[kind], this.verifiers[kind]] = kinds[name] ?? [];
+    });
+  }
+
+  /** What an error of a call counts as. An error of this worker's own code is thrown again. */
+  failure(error, call) {
+    if (isOwnError(error)) throw error;
+    return this.client.failure(error, call);
+  }
+
+  async open() {
+    await this.made.open?.();
+  }
+
+  async barrier() {
+    await this.made.barrier?.();
+  }
+
+  close() {
+    try {
+      this.made.close?.();
+    } catch (error) {
+      console.error(`close: ${error.message}`);
+    }
+  }
+}
