@@ -2,14 +2,15 @@
 
 # The worker for memcached clients in Ruby: `ruby worker.rb CLIENT`.
 #
-#   worker.rb        requests in, answers out           lib/tape.rb       what is to be done
-#   lib/player.rb    one prepared trial and its lanes   lib/judge.rb      what an answer comes to
-#   lib/lane.rb      the measured loops                 lib/record.rb     what is noted, and its sums
-#   lib/window.rb    when a run begins and ends         lib/histogram.rb  HdrHistogram, in Ruby
-#   lib/session.rb   what a client file has             lib/complaints.rb what libraries log
-#   lib/course.rb    the window by slices               lib/gems.rb       where a library is loaded from
-#   clients/         one file for each client
-#   lib/dalli_gem.rb, lib/rails_store.rb                what several clients share
+#   worker.rb        requests in, answers out       lib/lane.rb         the measured loops
+#   lib/prepare.rb   what `prepare` asks for        lib/window.rb       when a run begins and ends
+#   lib/client.rb    what a client file builds on   lib/verify.rb       what a reply comes to
+#   lib/player.rb    one prepared trial             lib/recorder.rb     what is recorded, and its sums
+#   lib/tape.rb      the tape, checked              lib/histogram.rb    HdrHistogram, in Ruby
+#   lib/gems.rb      where a library is loaded from lib/timeline.rb     the window in slices and sections
+#   clients/         one file for each client       lib/library_log.rb  what libraries log
+#   README.md        what a client file has to hold lib/dalli_gem.rb, lib/memcached_gem.rb,
+#                                                   lib/rails_store.rb  what several clients share
 #
 # Lanes are Ruby threads: one runs at a time, as in every program on this interpreter.
 
@@ -23,7 +24,7 @@ Gems.prepare(ARGV[0].to_s)
 require 'io/wait'
 require 'json'
 
-%w[tape judge histogram session window course complaints record lane player].each { |part| require_relative "lib/#{part}" }
+%w[tape verify histogram prepare client window timeline library_log recorder lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0
@@ -44,14 +45,14 @@ class Worker
       break if request['type'] == 'bye'
 
       answer = answer(request)
-      tell(answer) if answer
+      send_answer(answer) if answer
     end
     @player&.close
   end
 
   private
 
-  def tell(message)
+  def send_answer(message)
     @out.write("#{JSON.generate(message)}\n")
     @out.flush
   end
@@ -89,8 +90,10 @@ class Worker
     failed('tape', e.message)
   rescue Unreachable => e
     failed('connect', e.message)
-  rescue StandardError => e
-    failed('internal', e.full_message(highlight: false))
+  rescue StandardError, ScriptError => e
+    warn e.full_message(highlight: false)
+    @player = nil if request['type'] == 'run' # its lanes are in no state to play again
+    failed('internal', OwnError.describe(e))
   end
 
   def failed(kind, text, definite: true) = { type: 'error', kind: kind, text: text, definite: definite }
@@ -110,7 +113,9 @@ class Worker
       capabilities: [*@client.wires, 'threads', 'open_loop', 'course', *@client::FEATURES, *@client.kinds]
     }
   rescue LoadError => e
-    raise Unsupported.new("#{@name}: #{e.message}", Gems.remedy(@name))
+    raise if e.path&.start_with?(__dir__) # a file of this folder, not a library
+
+    raise Unsupported.new("#{@name} is not installed: #{e.message}", Gems.remedy(@name))
   end
 
   # Read the tape, refuse what cannot be done, connect.
@@ -118,9 +123,9 @@ class Worker
     hello
     @player&.close
     @player = nil
-    setup = Setup.new(request)
+    setup = Prepare.new(request)
     tape = Tape.new(setup.tape)
-    reason = refusals(setup, tape).find(&:itself)
+    reason = setup.refusal(@client, tape)
     raise Unsupported, "#{@name}: #{reason}" if reason
 
     @player = Player.new(@client, setup, tape)
@@ -128,59 +133,28 @@ class Worker
     { type: 'ready' }
   end
 
-  # Why it cannot be done: reasons, or nil and false.
-  def refusals(setup, tape)
-    missing = tape.kinds - @client.kinds
-    local = @client.wires == ['none']
-    wire = local && setup.servers.empty? ? 'none' : setup.wire
-    features = @client::FEATURES
-    few = setup.connections < setup.threads
-    [
-      missing.any? && "no #{missing.join(', ')}",
-      tape.thinks? && 'no time to think between operations',
-      local && setup.servers.any? && 'a cache in the process takes no servers',
-      !local && setup.servers.empty? && 'no servers are named',
-      !@client.wires.include?(wire) && "no wire #{wire}, only #{@client.wires.join(', ')}",
-      setup.servers.size > 1 && !features.include?('cluster') && 'one server, not several',
-      setup.servers.grep(/\Aunix:/).any? && !features.include?('unix') && 'no Unix sockets',
-      setup.depth > 1 && 'one operation at a time on a connection (depth 1)',
-      !local && setup.connections > setup.threads && 'at most one connection for each thread',
-      !local && few && !features.include?('shared') && 'one connection for each thread',
-      !local && few && (setup.threads % setup.connections).positive? && 'threads that do not share evenly',
-      *setup.options.map { |name, value| refused_option(name, value) },
-      @client.refusal(tape, setup)
-    ]
-  end
-
-  def refused_option(name, value)
-    pattern = { 'profile' => 'common|defaults' }.merge(@client::OPTIONS)[name]
-    return "no option #{name}" unless pattern
-
-    "#{name}=#{value}, which is not #{pattern}" unless value.match?(/\A(?:#{pattern})\z/)
-  end
-
-  # Play a phase, and tell progress each second.
+  # Play a phase, and send_answer progress each second.
   def run(request)
     return failed('protocol', 'run before prepare') unless @player
 
     window, playing = @player.start(request['phase'], request['ops'], request['duration_ms'], request.fetch('start_unix_ns', 0))
-    attend(window, playing)
+    wait_for_run(window, playing)
   end
 
-  def attend(window, playing)
+  def wait_for_run(window, playing)
     bell, ring = IO.pipe
     Thread.new { playing.join rescue nil; ring.close } # rubocop:disable Style/RescueModifier, Style/Semicolon
-    heard = told = window.start_ns
+    last_progress_ns = reported_ns = window.start_ns
     before = nil
     until done?(bell, window)
       now = Window.clock
       progress = @player.progress
-      if now - told >= PROGRESS_S * 1e9
-        told = now
-        tell(type: 'progress', ops: progress[0], errors: progress[1])
+      if now - reported_ns >= PROGRESS_S * 1e9
+        reported_ns = now
+        send_answer(type: 'progress', ops: progress[0], errors: progress[1])
       end
-      heard, before = [now, window.start_ns].max, progress if progress != before || @player.waits?
-      return lost(playing) if now - heard > @patience_ns
+      last_progress_ns, before = [now, window.start_ns].max, progress if progress != before || @player.waits?
+      return lost(playing) if now - last_progress_ns > @patience_ns
     end
     playing.value
   ensure
@@ -193,7 +167,7 @@ class Worker
     return true if readable&.include?(bell)
 
     if readable
-      exit!(0) unless listen(0) # nobody is left to tell, and a call of the library may not come back
+      exit!(0) unless listen(0) # nobody is left to send_answer, and a call of the library may not come back
       window.stop if @requests.any? { |request| %w[stop bye].include?(request['type']) }
       @requests.reject! { |request| request['type'] == 'stop' }
     end

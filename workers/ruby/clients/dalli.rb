@@ -2,10 +2,10 @@
 
 # dalli: the Ruby client of today. Version 3 speaks binary, 4 binary or meta, 5 meta. A read of one
 # key that fails raises, but before 5.0 a read of many drops what failed, and the library's log tells
-# of it. `set_multi`, from 4.0 on, does not tell what a server has refused.
+# of it. `set_multi`, from 4.0 on, does not send_answer what a server has refused.
 require_relative '../lib/dalli_gem'
 
-class Client < Session
+class Client < BaseClient
   LIBRARY = 'dalli'
   FEATURES = %w[unix shared cluster].freeze
   OPTIONS = { 'hashing' => 'default' }.freeze
@@ -25,7 +25,7 @@ class Client < Session
     def open(setup)
       raw = setup.common? && DalliGem.at_least?('4.2') ? RAW : {}
       client = Dalli::Client.new(setup.addresses, { **DalliGem.options(setup), **raw })
-      DalliGem.greet(setup) { client.version }
+      DalliGem.check_connection(setup) { client.version }
       client
     end
 
@@ -40,14 +40,14 @@ class Client < Session
 
   def get(op) = calls(op, @handle.method(:get), [op.key, @options], op.value, method(:read))
 
-  def gets(op) = calls(op, @handle.method(:get_cas), [op.key], JUDGED, ->(answer, _) { read(answer[0], op) })
+  def gets(op) = calls(op, @handle.method(:get_cas), [op.key], VERIFIED, ->(answer, _) { read(answer[0], op) })
 
   def gat(op) = calls(op, @handle.method(:gat), [op.key, op.exptime_s], op.value, method(:read))
 
   def mget(op) = calls(op, @handle.method(:get_multi), [op.keys], op.keys.zip(op.values).to_h, method(:read_many))
 
   # Stored, it answers the item's cas number, which is an integer.
-  def set(op) = calls(op, @handle.method(:set), written(op), @stored, ->(*) { unless_failed(Judge::SERVER) })
+  def set(op) = calls(op, @handle.method(:set), written(op), @stored, ->(*) { unless_failed(Verify::SERVER) })
 
   def add(op) = calls(op, @handle.method(:add), written(op), @stored, method(:refused))
 
@@ -55,7 +55,7 @@ class Client < Session
 
   def mset(op)
     arguments = [op.keys.zip(op.values).to_h, op.exptime_s, @options]
-    calls(op, @handle.method(:set_multi), arguments, JUDGED, ->(*) { unless_failed(Judge.done(op)) })
+    calls(op, @handle.method(:set_multi), arguments, VERIFIED, ->(*) { unless_failed(Verify.done(op)) })
   end
 
   def delete(op) = calls(op, @handle.method(:delete), [op.key], true, method(:missed))
@@ -67,8 +67,8 @@ class Client < Session
   def decr(op) = calls(op, @handle.method(:decr), [op.key, op.amount], Integer, method(:missed))
 
   def version(op)
-    judge = ->(answer, _) { answer.value?(nil) ? unless_failed(Judge::PROTOCOL) : Judge.done(op) }
-    calls(op, @handle.method(:version), [], JUDGED, judge)
+    verify = ->(answer, _) { answer.value?(nil) ? unless_failed(Verify::PROTOCOL) : Verify.done(op) }
+    calls(op, @handle.method(:version), [], VERIFIED, verify)
   end
 
   # The value is judged between the two round trips, where a program uses it.
@@ -76,11 +76,11 @@ class Client < Session
     right = true
     swap = lambda do
       @handle.cas(op.key, op.exptime_s, @options) do |value|
-        right = Judge.right?(@tape, op.numbers[0], value)
+        right = Verify.right?(@tape, op.numbers[0], value)
         op.value
       end
     end
-    calls(op, swap, [], JUDGED, ->(answer, _) { right ? swapped(answer, op) : Judge::WRONG })
+    calls(op, swap, [], VERIFIED, ->(answer, _) { right ? swapped(answer, op) : Verify::WRONG })
   end
 
   def failure(error, _op) = DalliGem.failure(error)
@@ -90,14 +90,14 @@ class Client < Session
   # Counters are numbers to the server, whatever the library does to other values.
   def written(op) = [op.key, op.value, op.exptime_s, @tape.counter?(op) ? RAW : @options]
 
-  def read(value, op) = value.nil? ? unless_failed(0) : Judge.found(@tape, op, value)
+  def read(value, op) = value.nil? ? unless_failed(0) : Verify.found(@tape, op, value)
 
   def read_many(values, op)
     failure = values.size < op.keys.size ? unless_failed(0) : 0
-    failure.negative? ? failure : Judge.found_many(@tape, op, values)
+    failure.negative? ? failure : Verify.found_many(@tape, op, values)
   end
 
-  def refused(_answer, op) = unless_failed(Judge.done(op) | Judge::REFUSED)
+  def refused(_answer, op) = unless_failed(Verify.done(op) | Verify::REFUSED)
 
   def missed(_answer, _op) = unless_failed(0)
 
@@ -105,12 +105,12 @@ class Client < Session
   def swapped(answer, op)
     return unless_failed(0) if answer.nil?
 
-    answer ? Judge.done(op) : Judge.done(op) | Judge::REFUSED
+    answer ? Verify.done(op) : Verify.done(op) | Verify::REFUSED
   end
 
   # What an answer means if nothing failed in the call.
   def unless_failed(meaning)
-    complaint = Complaints.since(@began_ns)
-    complaint ? DalliGem.said(complaint) : meaning
+    logged = LibraryLog.since(@began_ns)
+    logged ? DalliGem.said(logged) : meaning
   end
 end

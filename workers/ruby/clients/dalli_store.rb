@@ -34,7 +34,7 @@ class Client < RailsStore
       common = setup.common? ? { raise_errors: true } : {}
       store = ActiveSupport::Cache::DalliStore.new(*setup.addresses, { **common, **DalliGem.options(setup) })
       store.silence! # it would log each operation
-      DalliGem.greet(setup) { store.stats }
+      DalliGem.check_connection(setup) { store.stats }
       store
     end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # mem_cache_store: ActiveSupport's MemCacheStore, which drives dalli. It answers failures as misses and
-# as refusals; its log and dalli's tell of them. `raw: true` stores the bytes themselves; without it
+# as refusals; its log and dalli's send_answer of them. `raw: true` stores the bytes themselves; without it
 # (profile=defaults) they travel inside an entry of its own.
 require_relative '../lib/dalli_gem'
 require_relative '../lib/rails_store'
@@ -22,7 +22,7 @@ class Client < RailsStore
     def open(setup)
       common = setup.common? ? { raw: true, **(ActiveSupport::VERSION::MAJOR < 7 ? {} : { pool: false }) } : {}
       store = ActiveSupport::Cache::MemCacheStore.new(*setup.addresses, { **common, **DalliGem.options(setup) })
-      DalliGem.greet(setup) { store.stats }
+      DalliGem.check_connection(setup) { store.stats }
       store
     end
 

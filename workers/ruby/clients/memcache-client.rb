@@ -7,7 +7,7 @@
 #
 # Written against the gem's documented interface, version 1.8.5; not run here, since Debian does not
 # carry it.
-class Client < Session
+class Client < BaseClient
   LIBRARY = 'memcache-client'
   WIRES = %w[text].freeze
   FEATURES = %w[shared cluster].freeze
@@ -23,9 +23,9 @@ class Client < Session
     end
 
     def open(setup)
-      client = MemCache.new(setup.addresses, { logger: Complaints.new(Logger::WARN), **(setup.common? ? { timeout: setup.timeout_s } : {}) })
+      client = MemCache.new(setup.addresses, { logger: LibraryLog.new(Logger::WARN), **(setup.common? ? { timeout: setup.timeout_s } : {}) })
       silent = setup.addresses - client.stats.keys
-      raise Unreachable, "#{silent.join(', ')}: #{Complaints.since(0)}" unless silent.empty?
+      raise Unreachable, "#{silent.join(', ')}: #{LibraryLog.since(0)}" unless silent.empty?
 
       client
     rescue MemCache::MemCacheError => e
@@ -63,22 +63,22 @@ class Client < Session
     right = true
     swap = lambda do
       @handle.cas(op.key, op.exptime_s, @raw) do |value|
-        right = Judge.right?(@tape, op.numbers[0], value)
+        right = Verify.right?(@tape, op.numbers[0], value)
         op.value
       end
     end
-    calls(op, swap, [], JUDGED, ->(answer, _) { right ? swapped(answer, op) : Judge::WRONG })
+    calls(op, swap, [], VERIFIED, ->(answer, _) { right ? swapped(answer, op) : Verify::WRONG })
   end
 
   def failure(error, _op)
-    return Judge::CLIENT unless error.is_a?(MemCache::MemCacheError)
+    return Verify::CLIENT unless error.is_a?(MemCache::MemCacheError)
 
     case error.message
-    when /timed? ?out|expired/i then Judge::TIMEOUT
-    when /lost connection|No connection|No servers|refused|reset|Broken pipe/i then Judge::CONNECTION
-    when /too large, memcached|readonly/ then Judge::CLIENT
-    when /unexpected response/ then Judge::PROTOCOL
-    else Judge::SERVER
+    when /timed? ?out|expired/i then Verify::TIMEOUT
+    when /lost connection|No connection|No servers|refused|reset|Broken pipe/i then Verify::CONNECTION
+    when /too large, memcached|readonly/ then Verify::CLIENT
+    when /unexpected response/ then Verify::PROTOCOL
+    else Verify::SERVER
     end
   end
 
@@ -87,20 +87,20 @@ class Client < Session
   # Counters are numbers to the server, whatever the library does to other values.
   def written(op) = [op.key, op.value, op.exptime_s, @raw || @tape.counter?(op)]
 
-  def read(value, op) = value.nil? ? 0 : Judge.found(@tape, op, value)
+  def read(value, op) = value.nil? ? 0 : Verify.found(@tape, op, value)
 
   # A server that cannot be asked is left out of the answer.
   def read_many(values, op)
-    return Judge::CONNECTION if values.size < op.keys.size && Complaints.since(@began_ns)
+    return Verify::CONNECTION if values.size < op.keys.size && LibraryLog.since(@began_ns)
 
-    Judge.found_many(@tape, op, values)
+    Verify.found_many(@tape, op, values)
   end
 
   # A reply that is no refusal that the protocol knows: nil where the connection was lost.
-  def answered(answer) = answer.nil? ? Judge::CONNECTION : Judge::PROTOCOL
+  def answered(answer) = answer.nil? ? Verify::CONNECTION : Verify::PROTOCOL
 
   def refused(answer, op)
-    answer == "NOT_STORED\r\n" ? Judge.done(op) | Judge::REFUSED : answered(answer)
+    answer == "NOT_STORED\r\n" ? Verify.done(op) | Verify::REFUSED : answered(answer)
   end
 
   def missed(answer, _op) = answer == "NOT_FOUND\r\n" ? 0 : answered(answer)
@@ -109,9 +109,9 @@ class Client < Session
   def swapped(answer, op)
     case answer
     when nil, "NOT_FOUND\r\n" then 0
-    when "STORED\r\n" then Judge.done(op)
-    when "EXISTS\r\n" then Judge.done(op) | Judge::REFUSED
-    else Judge::PROTOCOL
+    when "STORED\r\n" then Verify.done(op)
+    when "EXISTS\r\n" then Verify.done(op) | Verify::REFUSED
+    else Verify::PROTOCOL
     end
   end
 end

@@ -9,7 +9,7 @@
 # carry it.
 require_relative '../lib/memcached_gem'
 
-class Client < Session
+class Client < BaseClient
   LIBRARY = 'memcached'
   WIRES = %w[text binary].freeze
   FEATURES = %w[unix cluster].freeze
@@ -29,7 +29,7 @@ class Client < Session
       hashing = setup.options['hashing'] == 'ketama' ? { hash: :md5, distribution: :consistent_ketama } : {}
       wire = setup.wire == 'binary' ? { binary_protocol: true } : {}
       client = Memcached.new(setup.addresses, { **MemcachedGem.options(setup), **hashing, **wire })
-      MemcachedGem.greet(setup) { client.stats }
+      MemcachedGem.check_connection(setup) { client.stats }
       client
     end
 
@@ -45,22 +45,22 @@ class Client < Session
   def get(op) = calls(op, @handle.method(:get), [op.key, *@plain], op.value, method(:read))
 
   def mget(op)
-    judge = ->(values, _) { Judge.found_many(@tape, op, values) }
-    calls(op, @handle.method(:get), [op.keys, *@plain], op.keys.zip(op.values).to_h, judge)
+    verify = ->(values, _) { Verify.found_many(@tape, op, values) }
+    calls(op, @handle.method(:get), [op.keys, *@plain], op.keys.zip(op.values).to_h, verify)
   end
 
   # It answers nil, and raises otherwise.
-  def set(op) = calls(op, @handle.method(:set), written(op), nil, ->(*) { Judge::PROTOCOL })
+  def set(op) = calls(op, @handle.method(:set), written(op), nil, ->(*) { Verify::PROTOCOL })
 
-  def add(op) = calls(op, @handle.method(:add), written(op), nil, ->(*) { Judge::PROTOCOL })
+  def add(op) = calls(op, @handle.method(:add), written(op), nil, ->(*) { Verify::PROTOCOL })
 
-  def replace(op) = calls(op, @handle.method(:replace), written(op), nil, ->(*) { Judge::PROTOCOL })
+  def replace(op) = calls(op, @handle.method(:replace), written(op), nil, ->(*) { Verify::PROTOCOL })
 
-  def delete(op) = calls(op, @handle.method(:delete), [op.key], nil, ->(*) { Judge::PROTOCOL })
+  def delete(op) = calls(op, @handle.method(:delete), [op.key], nil, ->(*) { Verify::PROTOCOL })
 
-  def incr(op) = calls(op, @handle.method(:incr), [op.key, op.amount], Integer, ->(*) { Judge::PROTOCOL })
+  def incr(op) = calls(op, @handle.method(:incr), [op.key, op.amount], Integer, ->(*) { Verify::PROTOCOL })
 
-  def decr(op) = calls(op, @handle.method(:decr), [op.key, op.amount], Integer, ->(*) { Judge::PROTOCOL })
+  def decr(op) = calls(op, @handle.method(:decr), [op.key, op.amount], Integer, ->(*) { Verify::PROTOCOL })
 
   def failure(error, op) = MemcachedGem.outcome(error, op)
 
@@ -69,5 +69,5 @@ class Client < Session
   # Counters are numbers to the server, whatever the library does to other values.
   def written(op) = [op.key, op.value, op.exptime_s, *(@tape.counter?(op) ? [false] : @plain)]
 
-  def read(value, op) = value.nil? ? Judge::PROTOCOL : Judge.found(@tape, op, value)
+  def read(value, op) = value.nil? ? Verify::PROTOCOL : Verify.found(@tape, op, value)
 end

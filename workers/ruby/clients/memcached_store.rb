@@ -36,7 +36,7 @@ class Client < RailsStore
     def open(setup)
       common = setup.common? ? { raw: true, codec: Plain, swallow_exceptions: false } : {}
       store = ActiveSupport::Cache::MemcachedStore.new(*setup.addresses, **common, **MemcachedGem.options(setup))
-      MemcachedGem.greet(setup) { store.stats }
+      MemcachedGem.check_connection(setup) { store.stats }
       store
     end
 

@@ -2,7 +2,7 @@
 
 # memory_store: ActiveSupport's MemoryStore, a cache in the process that all threads share. Values are
 # copied in and out. It holds 1 GiB; 32 MiB, as it comes, with profile=defaults.
-class Client < Session
+class Client < BaseClient
   LIBRARY = 'activesupport'
   WIRES = %w[none].freeze
   COMMON_BYTES = 1 << 30
@@ -26,18 +26,18 @@ class Client < Session
     def open(setup) = ActiveSupport::Cache::MemoryStore.new(**(setup.common? ? { size: COMMON_BYTES } : {}))
   end
 
-  def get(op) = calls(op, @handle.method(:read), [op.key], op.value, ->(value, _) { value.nil? ? 0 : Judge.found(@tape, op, value) })
+  def get(op) = calls(op, @handle.method(:read), [op.key], op.value, ->(value, _) { value.nil? ? 0 : Verify.found(@tape, op, value) })
 
   def mget(op)
-    judge = ->(values, _) { Judge.found_many(@tape, op, values) }
-    calls(op, @handle.method(:read_multi), op.keys, op.keys.zip(op.values).to_h, judge)
+    verify = ->(values, _) { Verify.found_many(@tape, op, values) }
+    calls(op, @handle.method(:read_multi), op.keys, op.keys.zip(op.values).to_h, verify)
   end
 
-  def set(op) = calls(op, @handle.method(:write), [op.key, op.value, lasting(op)], true, ->(*) { Judge::SERVER })
+  def set(op) = calls(op, @handle.method(:write), [op.key, op.value, lasting(op)], true, ->(*) { Verify::SERVER })
 
   def add(op)
     options = { **lasting(op), unless_exist: true }
-    calls(op, @handle.method(:write), [op.key, op.value, options], true, ->(*) { Judge.done(op) | Judge::REFUSED })
+    calls(op, @handle.method(:write), [op.key, op.value, options], true, ->(*) { Verify.done(op) | Verify::REFUSED })
   end
 
   def delete(op) = calls(op, @handle.method(:delete), [op.key], true, ->(*) { 0 })

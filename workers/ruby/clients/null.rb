@@ -2,7 +2,7 @@
 
 # null: no library at all. What is measured with it is the loop's own cost. It remembers nothing:
 # what the prefill stores is there, and nothing else.
-class Client < Session
+class Client < BaseClient
   LIBRARY = 'none'
   WIRES = %w[none].freeze
   ANSWER = ->(answer) { answer }
@@ -12,7 +12,7 @@ class Client < Session
       code = code_of(op)
       there = op.keys.zip(op.numbers, op.values).select { |_, number, _| number < @tape.prefill_count }
       answer = kind == 'mget' ? there.to_h { |key, _, value| [key, value] } : op.value || true
-      calls(op, ANSWER, [answer], code == Judge.done(op) ? answer : JUDGED, ->(*) { code })
+      calls(op, ANSWER, [answer], code == Verify.done(op) ? answer : VERIFIED, ->(*) { code })
     end
   end
 
@@ -21,12 +21,12 @@ class Client < Session
   # What an operation comes to is known before it is played.
   def code_of(op)
     there = op.numbers.zip(op.values).select { |number, _| number < @tape.prefill_count }
-    done = Judge.done(op)
+    done = Verify.done(op)
     refused = { 'add' => there.any?, 'replace' => there.empty? }[op.kind]
-    return done | Judge::REFUSED if refused
-    return done if there.size == op.numbers.size || !Judge::LOOKS_UP.include?(op.kind)
+    return done | Verify::REFUSED if refused
+    return done if there.size == op.numbers.size || !Verify::LOOKS_UP.include?(op.kind)
     return 0 if op.kind == 'cas'
 
-    (there.sum { |_, value| value.to_s.bytesize } << Judge::SIZE_BIT) | there.size
+    (there.sum { |_, value| value.to_s.bytesize } << Verify::SIZE_BIT) | there.size
   end
 end

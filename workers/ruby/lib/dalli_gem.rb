@@ -16,7 +16,7 @@ module DalliGem
   def load
     require 'set' # 3.0 uses it without saying so
     require 'dalli'
-    Dalli.logger = Complaints.new
+    Dalli.logger = LibraryLog.new
   end
 
   def at_least?(version) = Gem::Version.new(Dalli::VERSION) >= Gem::Version.new(version)
@@ -34,10 +34,10 @@ module DalliGem
     setup.common? ? { **COMMON, **wire, socket_timeout: setup.timeout_s } : wire
   end
 
-  # Connect; `told` is what each server answered. Raises Unreachable.
-  def greet(setup)
-    silent = yield.reject { |_, told| told }.keys
-    raise Unreachable, "#{silent.join(', ')}: #{Complaints.since(0)}" unless silent.empty?
+  # Connect. The block returns what each server answered. Raises Unreachable.
+  def check_connection(setup)
+    silent = yield.reject { |_, answer| answer }.keys
+    raise Unreachable, "#{silent.join(', ')}: #{LibraryLog.since(0)}" unless silent.empty?
   rescue Dalli::DalliError, Timeout::Error => e
     raise Unreachable, "#{setup.addresses.join(', ')}: #{e.message}"
   end
@@ -45,22 +45,22 @@ module DalliGem
   # What an exception counts as.
   def failure(error)
     case error
-    when Timeout::Error then Judge::TIMEOUT
-    when Dalli::NetworkError, Dalli::RingError then Judge::CONNECTION
-    when Dalli::MarshalError then Judge::CLIENT
+    when Timeout::Error then Verify::TIMEOUT
+    when Dalli::NetworkError, Dalli::RingError then Verify::CONNECTION
+    when Dalli::MarshalError then Verify::CLIENT
     when Dalli::DalliError then said(error.message)
-    else Judge::CLIENT
+    else Verify::CLIENT
     end
   end
 
-  # What a failure counts as by the words that tell of it.
+  # What a failure counts as by the words that send_answer of it.
   def said(text)
     case text
-    when /timed? ?out|did not response/i then Judge::TIMEOUT
-    when SERVER_REFUSED then Judge::SERVER
-    when CLIENT_REFUSED then Judge::CLIENT
-    when NETWORK then Judge::CONNECTION
-    else Judge::PROTOCOL
+    when /timed? ?out|did not response/i then Verify::TIMEOUT
+    when SERVER_REFUSED then Verify::SERVER
+    when CLIENT_REFUSED then Verify::CLIENT
+    when NETWORK then Verify::CONNECTION
+    else Verify::PROTOCOL
     end
   end
 end

@@ -32,9 +32,9 @@ class Lane
   def ready(phase, ops, duration_ms)
     @prefill = phase == 'prefill'
     @open_loop = @tape.open_loop? && !@prefill
-    course = Course.new(duration_ms)
-    sections = course.sliced? && @lanes * @bases.size <= Course::MOST_SECTIONED ? Course::SECTIONS : 1
-    @record = Record.new(@bases, @open_loop, course, sections)
+    timeline = Timeline.new(duration_ms)
+    sections = timeline.sliced? && @lanes * @bases.size <= Timeline::MOST_SECTIONED ? Timeline::SECTIONS : 1
+    @record = Recorder.new(@bases, @open_loop, timeline, sections)
     @response_ns = 0
     @limit = @prefill ? prefill(whole: false).count : ops || Window::FOR_EVER_NS
     @limit = 0 if @length.zero? && !@prefill
@@ -42,14 +42,10 @@ class Lane
 
   # Play the phase that it was made ready for.
   def play(window)
-    @window = window
-    @now = @record.sent_ns = window.start_ns
-    @record.course.start(window.start_ns)
-    window.wait(window.start_ns)
-    @open_loop ? opened : closed
-    @record.ended_ns = @record.sent_ns
-    @record.go_on(0, @open_loop ? @response_ns : @record.busy_ns.values.sum)
-    end_quiet if @quiet && !@prefill && @record.played.positive?
+    play_phase(window)
+  rescue StandardError, ScriptError
+    window.stop # for the other lanes
+    raise
   end
 
   # Count what was played; the record.
@@ -59,6 +55,17 @@ class Lane
   end
 
   private
+
+  def play_phase(window)
+    @window = window
+    @now = @record.sent_ns = window.start_ns
+    @record.timeline.start(window.start_ns)
+    window.wait(window.start_ns)
+    @open_loop ? play_open_loop : play_closed_loop
+    @record.ended_ns = @record.sent_ns
+    @record.next_slice(0, @open_loop ? @response_ns : @record.busy_ns.values.sum)
+    end_quiet if @quiet && !@prefill && @record.played.positive?
+  end
 
   # Give each operation its call.
   def bound(operations)
@@ -88,7 +95,7 @@ class Lane
   end
 
   # Call after call until the window ends.
-  def closed
+  def play_closed_loop
     while @record.played < @limit
       ended = chunks.each { |chunk| @session.around { play_chunk(chunk) } || break }.nil?
       break if ended
@@ -106,7 +113,7 @@ class Lane
     played = record.played
     limit = @limit
     now = @now
-    slice_ends_ns = record.course.end_ns
+    slice_ends_ns = record.timeline.end_ns
     clock = Process::CLOCK_MONOTONIC
     chunk.each do |op|
       break if now >= window.end_ns || played == limit
@@ -123,12 +130,12 @@ class Lane
       end
       took = now - began
       if now >= slice_ends_ns
-        record.go_on(now, busy_ns.values.sum)
+        record.next_slice(now, busy_ns.values.sum)
         service = record.service
-        slice_ends_ns = record.course.end_ns
+        slice_ends_ns = record.timeline.end_ns
       end
       record.played = played += 1
-      if took < timeout_ns && op.want === answer # rubocop:disable Style/CaseEquality
+      if took < timeout_ns && op.expected === answer # rubocop:disable Style/CaseEquality
         shift = took.bit_length - 11
         service[op.base + (shift.positive? ? (shift << 10) + (took >> shift) : took)] += 1
         busy_ns[op.base] += took
@@ -140,25 +147,27 @@ class Lane
     now < window.end_ns && played < limit
   end
 
-  # An answer other than the one hoped for; what it comes to.
+  # An answer other than the expected one; what it comes to. An error of this worker's own code is raised.
   def note(op, answer, took, began)
+    raise answer if answer.is_a?(StandardError) && OwnError.own?(answer)
+
     @session.began_ns = began
-    code = answer.is_a?(StandardError) ? @session.failure(answer, op) : op.judge.call(answer, op)
-    code = Judge::TIMEOUT if took >= @timeout_ns
+    code = answer.is_a?(StandardError) ? @session.failure(answer, op) : op.verify.call(answer, op)
+    code = Verify::TIMEOUT if took >= @timeout_ns
     @record.other(op, code)
-    @record.service[op.base + Histogram.place(took)] += 1 if code >= 0 || code == Judge::TIMEOUT
+    @record.service[op.base + Histogram.place(took)] += 1 if code >= 0 || code == Verify::TIMEOUT
     @record.busy_ns[op.base] += took unless code.negative?
     code
   end
 
   # Each call when it is due, or as soon after that as this lane is free.
-  def opened
+  def play_open_loop
     pass_ns = @window.start_ns
     while @record.played < @limit
       chunks.each_with_index do |chunk, i|
         first = i * (@groups ? chunks.first.size : CHUNK)
         more = @session.around { open_chunk(chunk, first, pass_ns) }
-        return leave(pass_ns) unless more || @record.played == @limit
+        return note_unsent(pass_ns) unless more || @record.played == @limit
         return unless more
       end
       pass_ns += @tape.period_ns
@@ -188,23 +197,23 @@ class Lane
 
   def note_open(op, answer, due, began)
     took = @now - began
-    @record.go_on(@now, @response_ns) if @now >= @record.course.end_ns
+    @record.next_slice(@now, @response_ns) if @now >= @record.timeline.end_ns
     @record.played += 1
     @record.sent_ns = @now
     @record.lag[Histogram.place(began - due)] += 1
     code = 0
-    if took < @timeout_ns && op.want === answer # rubocop:disable Style/CaseEquality
+    if took < @timeout_ns && op.expected === answer # rubocop:disable Style/CaseEquality
       @record.service[op.base + Histogram.place(took)] += 1
       @record.busy_ns[op.base] += took
     else
       code = note(op, answer, took, began)
     end
-    @record.response[op.base + Histogram.place(@now - due)] += 1 if code >= 0 || code == Judge::TIMEOUT
+    @record.response[op.base + Histogram.place(@now - due)] += 1 if code >= 0 || code == Verify::TIMEOUT
     @response_ns += @now - due if code >= 0
   end
 
   # What was due in the window and will not be sent: it waited at least until now.
-  def leave(pass_ns)
+  def note_unsent(pass_ns)
     now = Window.clock
     until_ns = [now, @window.end_ns].min
     skip = @turn

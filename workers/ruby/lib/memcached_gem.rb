@@ -6,11 +6,11 @@ module MemcachedGem
   # As it comes, the library tries a failed operation again, up to five times.
   COMMON = { exception_retry_limit: 0, auto_eject_hosts: false, tcp_nodelay: true }.freeze
   FAILURES = {
-    'ATimeoutOccurred' => Judge::TIMEOUT,
-    'ServerError' => Judge::SERVER, 'MemoryAllocationFailure' => Judge::SERVER,
-    'ClientError' => Judge::CLIENT, 'ABadKeyWasProvidedOrCharactersOutOfRange' => Judge::CLIENT,
-    'AKeyLengthOfZeroWasProvided' => Judge::CLIENT, 'ActionNotSupported' => Judge::CLIENT,
-    'ProtocolError' => Judge::PROTOCOL, 'PartialRead' => Judge::PROTOCOL
+    'ATimeoutOccurred' => Verify::TIMEOUT,
+    'ServerError' => Verify::SERVER, 'MemoryAllocationFailure' => Verify::SERVER,
+    'ClientError' => Verify::CLIENT, 'ABadKeyWasProvidedOrCharactersOutOfRange' => Verify::CLIENT,
+    'AKeyLengthOfZeroWasProvided' => Verify::CLIENT, 'ActionNotSupported' => Verify::CLIENT,
+    'ProtocolError' => Verify::PROTOCOL, 'PartialRead' => Verify::PROTOCOL
   }.freeze
 
   module_function
@@ -23,7 +23,7 @@ module MemcachedGem
   end
 
   # Connect to each server. Raises Unreachable.
-  def greet(setup)
+  def check_connection(setup)
     yield
   rescue Memcached::Error => e
     raise Unreachable, "#{setup.addresses.join(', ')}: #{e.class}: #{e.message}"
@@ -32,13 +32,13 @@ module MemcachedGem
   # What an operation comes to that ended in an exception.
   def outcome(error, op)
     case error
-    when Memcached::NotFound then op.kind == 'replace' ? Judge.done(op) | Judge::REFUSED : 0
-    when Memcached::NotStored, Memcached::ConnectionDataExists then Judge.done(op) | Judge::REFUSED
+    when Memcached::NotFound then op.kind == 'replace' ? Verify.done(op) | Verify::REFUSED : 0
+    when Memcached::NotStored, Memcached::ConnectionDataExists then Verify.done(op) | Verify::REFUSED
     when Memcached::Error then failed(error.class.name)
-    else Judge::CLIENT
+    else Verify::CLIENT
     end
   end
 
   # What a failure counts as by the name of its exception, wherever it is told.
-  def failed(text) = FAILURES.find { |name, _| text.include?("Memcached::#{name}") }&.last || Judge::CONNECTION
+  def failed(text) = FAILURES.find { |name, _| text.include?("Memcached::#{name}") }&.last || Verify::CONNECTION
 end

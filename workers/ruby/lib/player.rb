@@ -56,35 +56,35 @@ class Player
   end
 
   def done(phase, window, records, before, after)
-    course = Course.message(records.map(&:course))
+    timeline = Timeline.message(records.map(&:timeline))
     {
       type: 'done', phase: phase, operations: operations(records),
       elapsed_ns: [0, *records.map { |record| record.ended_ns - window.start_ns }].max,
       send_elapsed_ns: [0, *records.map { |record| record.sent_ns - window.start_ns }].max,
-      lag: Histogram.encode(Record.sum(records.map { |record| Record.counted(record.lag, 0) })),
+      lag: Histogram.encode(Recorder.sum(records.map { |record| Recorder.counted(record.lag, 0) })),
       max_in_flight: records.count { |record| record.played.positive? },
       bound: records.sum(&:bound), unsent: records.sum(&:unsent),
       # A library that connects again does not say so: these would be the worker's own, none.
       reconnects: 0,
       cpu_user_ns: ((after.utime - before.utime) * 1e9).round,
       cpu_system_ns: ((after.stime - before.stime) * 1e9).round,
-      barriers: records.sum(&:barriers), course: course, sections: course && sections(course, records)
+      barriers: records.sum(&:barriers), course: timeline, sections: timeline && sections(timeline, records)
     }
   end
 
   # Those of all lanes; nil where they keep none.
-  def sections(course, records)
+  def sections(timeline, records)
     parts = records.map(&:sections).transpose
-    return unless parts.size == Course::SECTIONS
+    return unless parts.size == Timeline::SECTIONS
 
-    histograms = parts.map { |part| Histogram.encode(Record.sum(part)) }
-    Course.sections(course, records.first.course.length_ns, histograms)
+    histograms = parts.map { |part| Histogram.encode(Recorder.sum(part)) }
+    Timeline.sections(timeline, records.first.timeline.length_ns, histograms)
   end
 
   def operations(records)
     parts = records.map(&:operations)
     parts.flat_map(&:keys).uniq.to_h do |kind|
-      figures, errors, service, response = parts.filter_map { |part| part[kind] }.transpose.map { |each| Record.sum(each) }
+      figures, errors, service, response = parts.filter_map { |part| part[kind] }.transpose.map { |each| Recorder.sum(each) }
       coded = Histogram.encode(service)
       # In a closed loop the two are the same.
       [kind, { **figures, errors: errors, service: coded, response: @tape.open_loop? && !response.empty? ? Histogram.encode(response) : coded }]

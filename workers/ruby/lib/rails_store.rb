@@ -3,7 +3,7 @@
 # What the clients that are Rails cache stores have in common. `local_cache=on`: each group of the tape
 # is played inside `with_local_cache`, so that what was read or written once in it is answered from
 # memory, as in a web request.
-class RailsStore < Session
+class RailsStore < BaseClient
   LIBRARY = 'activesupport'
   FEATURES = %w[unix shared cluster merges].freeze
   OPTIONS = { 'hashing' => 'default', 'local_cache' => 'on|off' }.freeze
@@ -18,7 +18,7 @@ class RailsStore < Session
       require 'active_support/cache'
       require "active_support/cache/#{name}"
       # Below warnings there is a line for each operation.
-      ActiveSupport::Cache::Store.logger = Complaints.new(Logger::WARN)
+      ActiveSupport::Cache::Store.logger = LibraryLog.new(Logger::WARN)
     end
 
     def refusal(tape, _setup)
@@ -42,18 +42,18 @@ class RailsStore < Session
   end
 
   def set(op)
-    calls(op, @handle.method(:write), [op.key, op.value, writing(op)], TRUTHY, ->(*) { unless_failed(Judge::SERVER) })
+    calls(op, @handle.method(:write), [op.key, op.value, writing(op)], TRUTHY, ->(*) { unless_failed(Verify::SERVER) })
   end
 
-  # It sets one key after the other, and does not tell what was refused.
+  # It sets one key after the other, and does not send_answer what was refused.
   def mset(op)
     arguments = [op.keys.zip(op.values).to_h, writing(op)]
-    calls(op, @handle.method(:write_multi), arguments, JUDGED, ->(*) { unless_failed(Judge.done(op)) })
+    calls(op, @handle.method(:write_multi), arguments, VERIFIED, ->(*) { unless_failed(Verify.done(op)) })
   end
 
   def add(op)
     arguments = [op.key, op.value, { **writing(op), unless_exist: true }]
-    calls(op, @handle.method(:write), arguments, TRUTHY, ->(*) { unless_failed(Judge.done(op) | Judge::REFUSED) })
+    calls(op, @handle.method(:write), arguments, TRUTHY, ->(*) { unless_failed(Verify.done(op) | Verify::REFUSED) })
   end
 
   def delete(op) = calls(op, @handle.method(:delete), [op.key], TRUTHY, method(:missed))
@@ -74,18 +74,18 @@ class RailsStore < Session
 
   def stepping = []
 
-  def read(value, op) = value.nil? ? unless_failed(0) : Judge.found(@tape, op, value)
+  def read(value, op) = value.nil? ? unless_failed(0) : Verify.found(@tape, op, value)
 
   def read_many(values, op)
     failure = values.size < op.keys.size ? unless_failed(0) : 0
-    failure.negative? ? failure : Judge.found_many(@tape, op, values)
+    failure.negative? ? failure : Verify.found_many(@tape, op, values)
   end
 
   def missed(_answer, _op) = unless_failed(0)
 
   # What an answer means if nothing was logged in the call.
   def unless_failed(meaning)
-    complaint = Complaints.since(@began_ns)
-    complaint ? said(complaint) : meaning
+    logged = LibraryLog.since(@began_ns)
+    logged ? said(logged) : meaning
   end
 end

@@ -7,10 +7,10 @@ class TapeError < StandardError
 end
 
 # One operation, in the form that client files read, and the call that it comes to: `target` is
-# called with `arguments`; `want` is the answer that it has to bring, `judge` says what any other is
+# called with `arguments`; `expected` is the answer that it has to bring, `verify` says what any other is
 # worth; `base` is where the histogram of its kind begins.
 Operation = Struct.new(
-  :target, :arguments, :want, :base, :judge,
+  :target, :arguments, :expected, :base, :verify,
   :verb, :kind, :numbers, :keys, :values, :size, :key_bytes, :exptime_s, :amount
 ) do
   def key = keys[0]

@@ -2,9 +2,9 @@
 
 require 'logger'
 
-# What libraries log: they tell there of failures that they answer as a miss. The last few are kept
+# What libraries log: they send_answer there of failures that they answer as a miss. The last few are kept
 # for each thread.
-class Complaints < Logger
+class LibraryLog < Logger
   KEPT = 8
   # Said when all goes well.
   IDLE = /#connect |is back/
@@ -17,7 +17,7 @@ class Complaints < Logger
     text = (message || (block_given? ? yield : progname)).to_s
     return true if text.match?(IDLE)
 
-    kept = Thread.current[:complaints] ||= []
+    kept = Thread.current[:library_log] ||= []
     kept << [Window.clock, text]
     kept.shift if kept.size > KEPT
     true
@@ -25,7 +25,7 @@ class Complaints < Logger
 
   # What was logged in this thread from an instant on, or nil.
   def self.since(instant_ns)
-    texts = (Thread.current[:complaints] || []).select { |at_ns, _| at_ns >= instant_ns }.map(&:last)
+    texts = (Thread.current[:library_log] || []).select { |at_ns, _| at_ns >= instant_ns }.map(&:last)
     texts.join('; ') unless texts.empty?
   end
 end

@@ -4,20 +4,20 @@
 #
 # An operation that did what it was meant to leaves nothing but its time: how often each was played
 # is known from how far the lane came. Only others are noted one by one (`other`).
-class Record
+class Recorder
   FIGURES = %i[attempts ok hits misses not_stored wrong_values keys value_bytes key_bytes busy_ns].freeze
 
   # Service and response times of all kinds, one histogram after the other: counts by place.
   # `busy_ns`: time in the calls of the operations that are done, by where their histogram begins.
-  attr_reader :service, :response, :lag, :busy_ns, :errors, :course
+  attr_reader :service, :response, :lag, :busy_ns, :errors, :timeline
   attr_accessor :played, :failed, :bound, :unsent, :barriers, :sent_ns, :ended_ns
 
   # `sections`: how many parts of the window have response times of their own. In a closed loop they
   # are its service times.
-  def initialize(bases, open_loop, course, sections)
+  def initialize(bases, open_loop, timeline, sections)
     @bases = bases
     @open_loop = open_loop
-    @course = course
+    @timeline = timeline
     @parts = Array.new(sections) { Array.new(bases.size * Histogram::PLACES, 0) }
     @service = open_loop ? Array.new(bases.size * Histogram::PLACES, 0) : @parts.first
     @response = open_loop ? @parts.first : []
@@ -29,26 +29,26 @@ class Record
   end
 
   # A slice of the window has ended, in which response times came to this sum: go on to another.
-  def go_on(now_ns, took_ns)
-    @course.close(@played - @failed, took_ns)
-    return unless now_ns >= @course.end_ns
+  def next_slice(now_ns, took_ns)
+    @timeline.close(@played - @failed, took_ns)
+    return unless now_ns >= @timeline.end_ns
 
-    @course.advance(now_ns)
-    part = @parts[[@course.section, @parts.size - 1].min]
+    @timeline.advance(now_ns)
+    part = @parts[[@timeline.section, @parts.size - 1].min]
     @open_loop ? @response = part : @service = part
   end
 
   # Note an operation that did not bring the answer hoped for: take back what it would have counted.
   def other(op, code)
-    add(op, Judge.done(op), -1)
+    add(op, Verify.done(op), -1)
     return add(op, code, 1) unless code.negative?
 
     @failed += 1
     @sums[op.kind][:attempts] += 1
-    if code == Judge::WRONG
+    if code == Verify::WRONG
       @sums[op.kind][:wrong_values] += 1
     else
-      @errors[op.kind][Judge::ERRORS.fetch(code)] += 1
+      @errors[op.kind][Verify::ERRORS.fetch(code)] += 1
     end
   end
 
@@ -60,12 +60,12 @@ class Record
     sum[:ok] += times
     sum[:keys] += times * keys
     sum[:key_bytes] += times * op.key_bytes
-    sum[:value_bytes] += times * (code >> Judge::SIZE_BIT)
-    sum[:not_stored] += times if code.anybits?(Judge::REFUSED)
-    return unless Judge::LOOKS_UP.include?(op.kind)
+    sum[:value_bytes] += times * (code >> Verify::SIZE_BIT)
+    sum[:not_stored] += times if code.anybits?(Verify::REFUSED)
+    return unless Verify::LOOKS_UP.include?(op.kind)
 
-    sum[:hits] += times * (code & Judge::FOUND_MASK)
-    sum[:misses] += times * (keys - (code & Judge::FOUND_MASK))
+    sum[:hits] += times * (code & Verify::FOUND_MASK)
+    sum[:misses] += times * (keys - (code & Verify::FOUND_MASK))
   end
 
   # Count what was played of a lane's operations, of which there are `length`.
@@ -77,22 +77,22 @@ class Record
 
       times[op] += passes + (i < rest ? 1 : 0)
     end
-    times.each { |op, count| add(op, Judge.done(op), count) }
+    times.each { |op, count| add(op, Verify.done(op), count) }
   end
 
   # By kind: figures, errors, and the two histograms' counts by place.
   def operations
     @sums.to_h do |kind, sum|
       base = @bases[kind]
-      whole = Record.sum(@parts.map { |part| Record.counted(part, base) })
-      times = @open_loop ? [Record.counted(@service, base), whole] : [whole, {}]
+      whole = Recorder.sum(@parts.map { |part| Recorder.counted(part, base) })
+      times = @open_loop ? [Recorder.counted(@service, base), whole] : [whole, {}]
       [kind, [sum.merge(busy_ns: @busy_ns[base]), @errors[kind], *times]]
     end
   end
 
   # The response times of each section, of all kinds: counts by place.
   def sections
-    @parts.map { |part| Record.sum(@bases.values.map { |base| Record.counted(part, base) }) }
+    @parts.map { |part| Recorder.sum(@bases.values.map { |base| Recorder.counted(part, base) }) }
   end
 
   # Sums by key.

@@ -2,7 +2,7 @@
 
 # A window as it went: a thousand slices, what ended in each; a hundred of them are a section. Where a
 # slice has ended the lane tells what it has done by then, so an operation costs a comparison.
-class Course
+class Timeline
   SECTIONS = 10
   SECTION_SLICES = 100
   SLICES = SECTIONS * SECTION_SLICES
@@ -44,24 +44,24 @@ class Course
   def advance(now_ns)
     @at = [(now_ns - @start_ns) / @slice_ns, MOST_SLICES - 1].min
     @end_ns = @at == MOST_SLICES - 1 ? Window::FOR_EVER_NS : @start_ns + ((@at + 1) * @slice_ns)
-    @section = Course.section(@at)
+    @section = Timeline.section(@at)
   end
 
   def self.section(slice) = [slice / SECTION_SLICES, SECTIONS - 1].min
 
   # Those of all lanes as they are sent; nil without slices.
-  def self.message(courses)
-    return unless courses.first.sliced?
+  def self.message(timelines)
+    return unless timelines.first.sliced?
 
-    used = 1 + courses.map { |course| course.ok.rindex(&:positive?) || 0 }.max
-    sum = ->(of) { courses.map { |course| of.to_proc.call(course).first(used) }.transpose.map(&:sum) }
-    { slice_ns: courses.first.slice_ns, ok: sum.call(:ok), response_ns: sum.call(:response_ns) }
+    used = 1 + timelines.map { |timeline| timeline.ok.rindex(&:positive?) || 0 }.max
+    sum = ->(of) { timelines.map { |timeline| of.to_proc.call(timeline).first(used) }.transpose.map(&:sum) }
+    { slice_ns: timelines.first.slice_ns, ok: sum.call(:ok), response_ns: sum.call(:response_ns) }
   end
 
-  # The sections that a course consists of, with the histograms of each.
-  def self.sections(course, length_ns, histograms)
+  # The sections that a timeline consists of, with the histograms of each.
+  def self.sections(timeline, length_ns, histograms)
     ok = Array.new(SECTIONS, 0)
-    course[:ok].each_with_index { |count, slice| ok[section(slice)] += count }
+    timeline[:ok].each_with_index { |count, slice| ok[section(slice)] += count }
     { length_ns: length_ns, ok: ok, response: histograms }
   end
 end

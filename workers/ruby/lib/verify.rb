@@ -4,7 +4,7 @@
 #
 # Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
 # server refused to store, the bits above are the value bytes read or written. Negative: it failed.
-module Judge
+module Verify
   WRONG, TIMEOUT, CONNECTION, SERVER, CLIENT, PROTOCOL = -1.downto(-6).to_a
   ERRORS = {
     TIMEOUT => 'timeout', CONNECTION => 'connection', SERVER => 'server', CLIENT => 'client', PROTOCOL => 'protocol'

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+# What every client file builds on: its class `Client` extends this one. ../README.md says what it has to
+# hold.
+class BaseClient
+  LIBRARY = ''
+  # `none` for a cache in the process; the library's own choice first.
+  WIRES = [].freeze
+  # Of `unix`, `shared`, `cluster`, `merges`.
+  FEATURES = [].freeze
+  # The pattern of each option's values.
+  OPTIONS = {}.freeze
+  # The expected answer where none is known before: it equals nothing, so each answer is verified.
+  VERIFIED = Object.new.freeze
+
+  class << self
+    # Load the library. Raises LoadError, Unsupported.
+    def load = nil
+
+    def library_version = RUBY_VERSION
+
+    def wires = self::WIRES
+
+    def kinds = Tape::KINDS.select { |kind| method_defined?(kind) }
+
+    # Why a trial cannot be done, or nil.
+    def refusal(_tape, _setup) = nil
+
+    # A connected client of the library, or a cache. Raises Unreachable.
+    def open(_setup) = nil
+
+    def close(_handle) = nil
+  end
+
+  # When the call began whose answer is verified next.
+  attr_writer :began_ns
+
+  def initialize(handle, setup, tape)
+    @handle = handle
+    @setup = setup
+    @tape = tape
+  end
+
+  # Play a group of the tape.
+  def around = yield
+
+  # Whether `around` is to be called for each group of the tape.
+  def groups? = false
+
+  # An answered command on each connection; how many were sent. Raises whatever the library does.
+  def barrier = 0
+
+  # What an operation comes to that ended in an exception of the library.
+  def failure(_error, _op) = Verify::CLIENT
+
+  private
+
+  def calls(op, target, arguments, expected, verify)
+    op.target = target
+    op.arguments = arguments
+    op.expected = expected
+    op.verify = verify
+  end
+end
+
+# Tells a mistake in this folder's code, such as a client file's own NameError, from a failure of a library.
+module OwnError
+  FOLDER = File.dirname(__dir__)
+  MISTAKES = [ArgumentError, IndexError, NameError, TypeError].freeze
+
+  module_function
+
+  def own?(error) = MISTAKES.any? { |mistake| error.is_a?(mistake) } && !place(error).nil?
+
+  # An exception in one line, with the place in this folder that it came from.
+  def describe(error)
+    text = "#{error.class}: #{error.message.lines.first&.strip}"
+    place(error) ? "#{text} (#{place(error)})" : text
+  end
+
+  # The place that raised it if that is in this folder, or nil.
+  def place(error)
+    path, line = error.backtrace&.first.to_s.split(':')
+    return unless path&.start_with?("#{FOLDER}/") && !path.start_with?("#{FOLDER}/gems/")
+
+    "#{path.delete_prefix("#{FOLDER}/")}:#{line}"
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+# What this client cannot do: the reason, and what would make it work.
+class Unsupported < StandardError
+  attr_reader :remedy
+
+  def initialize(reason, remedy = '')
+    super(reason)
+    @remedy = remedy
+  end
+end
+
+# A server cannot be reached.
+class Unreachable < StandardError
+end
+
+# What `prepare` asks for.
+class Prepare
+  attr_reader :servers, :wire, :threads, :connections, :depth, :share, :shares, :timeout_ms, :options, :tape
+
+  def initialize(request)
+    @servers = request.fetch('servers')
+    @wire = request.fetch('wire', 'text')
+    @threads = request.fetch('threads', 1)
+    @connections = request.fetch('connections', 1)
+    @depth = request.fetch('depth', 1)
+    @share, @shares = request.fetch('segment', [0, 1])
+    @timeout_ms = request.fetch('timeout_ms', 1000)
+    @options = request.fetch('options', {})
+    @tape = request.fetch('tape')
+  end
+
+  # Why a client cannot do it, or nil.
+  def refusal(client, tape) = refusals(client, tape).find(&:itself)
+
+  def timeout_s = @timeout_ms / 1000.0
+
+  # Whether the ground is the one that all clients share, or the library as it comes.
+  def common? = @options.fetch('profile', 'common') == 'common'
+
+  # The servers as host:port, or as a path.
+  def addresses = @servers.map { |server| server.delete_prefix('unix:') }
+
+  private
+
+  # The reasons for a refusal; nil or false where a reason does not apply.
+  def refusals(client, tape)
+    missing = tape.kinds - client.kinds
+    local = client.wires == ['none']
+    wanted = local && servers.empty? ? 'none' : wire
+    features = client::FEATURES
+    few = connections < threads
+    [
+      missing.any? && "no #{missing.join(', ')}",
+      tape.thinks? && 'no time to think between operations',
+      local && servers.any? && 'a cache in the process takes no servers',
+      !local && servers.empty? && 'no servers are named',
+      !client.wires.include?(wanted) && "no wire #{wanted}, only #{client.wires.join(', ')}",
+      servers.size > 1 && !features.include?('cluster') && 'one server, not several',
+      servers.grep(/\Aunix:/).any? && !features.include?('unix') && 'no Unix sockets',
+      depth > 1 && 'one operation at a time on a connection (depth 1)',
+      !local && connections > threads && 'at most one connection for each thread',
+      !local && few && !features.include?('shared') && 'one connection for each thread',
+      !local && few && (threads % connections).positive? && 'threads that do not share evenly',
+      *options.map { |name, value| refused_option(client, name, value) },
+      client.refusal(tape, self)
+    ]
+  end
+
+  def refused_option(client, name, value)
+    pattern = { 'profile' => 'common|defaults' }.merge(client::OPTIONS)[name]
+    return "no option #{name}" unless pattern
+
+    "#{name}=#{value}, which is not #{pattern}" unless value.match?(/\A(?:#{pattern})\z/)
+  end
+end
