@@ -1,12 +1,12 @@
 #!/usr/bin/perl
 # The worker for memcached clients in Perl: `perl worker.pl CLIENT`.
 #
-#   worker.pl      requests in, answers out          lib/Loop.pm        the measured loop, compiled
-#   lib/Setup.pm   what is asked for, and refused    lib/Judge.pm       what an answer comes to
-#   lib/Player.pm  the process that plays            lib/Record.pm      what is noted, and its sums
-#   lib/Tape.pm    what is to be done                lib/Histogram.pm   HdrHistogram, in Perl
-#   lib/Client.pm  what a client file has            lib/Wire.pm        JSON lines
-#   lib/Course.pm  the window by slices
+#   worker.pl        requests in, answers out       lib/Lane.pm       the measured loop, compiled
+#   lib/Prepare.pm   what `prepare` asks for        lib/Verify.pm     what a reply comes to
+#   lib/Client.pm    what a client file builds on   lib/Recorder.pm   what is recorded, and its sums
+#   lib/Player.pm    one prepared trial             lib/Histogram.pm  HdrHistogram, in Perl
+#   lib/Tape.pm      the tape, checked              lib/Timeline.pm   the window in slices and sections
+#   lib/Messages.pm  JSON lines                     README.md         what a client file has to hold
 #   clients/       one file for each library
 use v5.36;
 
@@ -16,11 +16,11 @@ use lib "$FindBin::Bin/lib";
 use Client;
 use IO::Handle;
 use Player;
-use Setup;
+use Prepare;
 use Socket;
 use Tape qw(every_kind);
 use Time::HiRes ();
-use Wire;
+use Messages;
 
 use constant { PREPARE_S => 600, LOST_S => 6 };
 
@@ -32,21 +32,21 @@ if (!$file) {
     exit 2;
 }
 my $class = 'Client::' . ucfirst $name =~ s/\W/_/gr;
-require $file;
+my $broken = eval { require $file; 1 } ? undef : refused($@);
 
 # Stdout is the protocol's alone, whatever a library prints.
 open my $out, '>&', \*STDOUT or die $!;
 open STDOUT,  '>&', \*STDERR or die $!;
 $SIG{PIPE} = 'IGNORE';
-my $orchestrator = Wire->new(\*STDIN, $out);
+my $orchestrator = Messages->new(\*STDIN, $out);
 my ($player, $player_id, $timeout_s);
 
 REQUEST: until ($orchestrator->{ended}) {
-    Wire::wait_for(undef, $orchestrator);
+    Messages::wait_for(undef, $orchestrator);
     while (my $request = $orchestrator->next) {
         last REQUEST if $request->{type} eq 'bye';
         my $answer = answer($request);
-        $orchestrator->tell($answer) if $answer;
+        $orchestrator->send_message($answer) if $answer;
     }
 }
 dismiss();
@@ -57,6 +57,7 @@ sub failure ($kind, $text, $definite = 1) {
 
 sub answer ($request) {
     my $type = $request->{type};
+    return $broken            if $broken && $type =~ /^(?:hello|prepare)$/;
     return hello()            if $type eq 'hello';
     return prepare($request)  if $type eq 'prepare';
     return run($request)      if $type eq 'run';
@@ -93,13 +94,13 @@ sub prepare ($request) {
     $player_id = fork // die $!;
     if ($player_id == 0) {
         close $ours;
-        play(Wire->new($theirs, $theirs), $request);
+        play(Messages->new($theirs, $theirs), $request);
         exit 0;
     }
     close $theirs;
-    $player    = Wire->new($ours, $ours);
+    $player    = Messages->new($ours, $ours);
     $timeout_s = ($request->{timeout_ms} // 1000) / 1000;
-    my $answer = attend(PREPARE_S + 2 * $timeout_s);
+    my $answer = wait_for_answer(PREPARE_S + 2 * $timeout_s);
     dismiss() if $answer->{type} ne 'ready';
     return $answer;
 }
@@ -107,29 +108,29 @@ sub prepare ($request) {
 sub run ($request) {
     return failure('protocol', 'run before prepare') unless $player;
     return failure('protocol', 'no phase that it knows') if ($request->{phase} // '') !~ /^(?:prefill|warmup|measure)\z/;
-    $player->tell($request);
-    my $answer = attend(LOST_S + 2 * $timeout_s);
+    $player->send_message($request);
+    my $answer = wait_for_answer(LOST_S + 2 * $timeout_s);
     dismiss() if $answer->{type} eq 'error';
     return $answer;
 }
 
 # Wait for the player's answer, and listen meanwhile. It must not be silent for longer than this.
-sub attend ($patience_s) {
-    my $heard_s = Time::HiRes::time();
+sub wait_for_answer ($patience_s) {
+    my $last_answer_s = Time::HiRes::time();
     while (1) {
-        Wire::wait_for(0.25, $player, $orchestrator);
+        Messages::wait_for(0.25, $player, $orchestrator);
         while (my $request = $orchestrator->next) { obey($request) }
         if ($orchestrator->{ended}) {
             dismiss();
             exit 0;
         }
         while (my $message = $player->next) {
-            $heard_s = Time::HiRes::time();
+            $last_answer_s = Time::HiRes::time();
             return $message if $message->{type} ne 'progress';
-            $orchestrator->tell($message);
+            $orchestrator->send_message($message);
         }
         return failure('client', 'the library ended its process', 0) if $player->{ended};
-        return failure('client', 'a call of the library does not return', 0) if Time::HiRes::time() - $heard_s > $patience_s;
+        return failure('client', 'a call of the library does not return', 0) if Time::HiRes::time() - $last_answer_s > $patience_s;
     }
 }
 
@@ -139,27 +140,28 @@ sub obey ($request) {
         dismiss();
         exit 0;
     }
-    return $player->tell($request) if $request->{type} eq 'stop';
-    $orchestrator->tell(failure('protocol', 'a run is going on'));
+    return $player->send_message($request) if $request->{type} eq 'stop';
+    $orchestrator->send_message(failure('protocol', 'a run is going on'));
 }
 
 # The player's life.
 sub play ($parent, $request) {
-    my $self = eval { Player->new($parent, Setup->new($request), $class) };
-    return $parent->tell(refused($@)) unless $self;
-    $parent->tell({type => 'ready'});
+    my $self = eval { Player->new($parent, Prepare->new($request), $class) };
+    return $parent->send_message(refused($@)) unless $self;
+    $parent->send_message({type => 'ready'});
     until ($parent->{ended}) {
-        Wire::wait_for(undef, $parent);
+        Messages::wait_for(undef, $parent);
         while (my $asked = $parent->next) {
             next unless $asked->{type} eq 'run';
-            $parent->tell(eval { $self->run($asked) } // failure('internal', "$@"));
+            $parent->send_message(eval { $self->run($asked) } // refused($@));
         }
     }
 }
 
 # What a player died of, as a message.
 sub refused ($error) {
-    return failure('internal', "$error") unless ref $error;
+    $error = {kind => 'internal', text => "$error"} unless ref $error;
+    print STDERR "$error->{text}\n" if ($error->{kind} // '') eq 'internal';
     return {%$error, reason => "$name: $error->{reason}"} if $error->{reason};
     return failure($error->{kind}, $error->{text});
 }

@@ -7,7 +7,7 @@ package Client::Fast;
 use v5.36;
 use parent -norequire, 'Client', 'Sockets';
 
-use Judge;
+use Verify;
 use Operation;
 use Sockets;
 
@@ -62,12 +62,12 @@ sub failed ($self, $op, $got) {
     return $READS{ $op->[KIND] } ? 0 : CLIENT;
 }
 
-# A value with its token, then the new value; what both come to. It is judged where a program uses it.
+# A value with its token, then the new value; what both come to. It is verified where a program uses it.
 sub swap ($self, $op, $key, $value, $exptime) {
     my $read = $self->{cache}->gets($key) or return $self->failed($op, undef);
-    my $right  = Judge::right($self, $op->[NUMBERS][0], $read->[1]);
+    my $right  = Verify::right($self, $op->[NUMBERS][0], $read->[1]);
     my $stored = $self->{cache}->cas($key, $read->[0], $value, $exptime);
-    return WRONG       unless $right;
+    return WRONG_VALUE       unless $right;
     return $op->[CODE] if $stored;
     return defined $stored ? 1 | REFUSED : CONNECTION;
 }

@@ -8,7 +8,7 @@ package Client::Memcached;
 use v5.36;
 use parent -norequire, 'Client', 'Sockets';
 
-use Judge;
+use Verify;
 use Operation;
 use Sockets;
 

@@ -1,19 +1,23 @@
-# What a client file has. It says what its library is and can, and for each kind of operation the Perl
-# that a program would write, with the form of its answer (see Judge). That text is compiled into the
+# What every client file builds on; ../README.md says what it has to hold. It says what its library is and can, and for each kind of operation the Perl
+# that a program would write, with the form of its answer (see Verify). That text is compiled into the
 # measured loop, so nothing stands between the loop and the library. It may use $cache, $client, the
 # operation $op, and of it: $key, $value, $exptime, $amount, @{$keys}, @{$items}: [key, value, exptime] of
 # each key of a batch.
 package Client;
 use v5.36;
 
-use Judge;
+use FindBin;
+use Verify;
 use Operation;
 
 # Why the library cannot be used here, and how to get it; undef if it can.
 sub absent ($class) {
     my $module = $class->MODULE // return undef;
     return undef if eval "require $module; 1";
-    return {reason => "Perl has no $module", remedy => 'apt-get install ' . $class->PACKAGE};
+    my ($error) = split /\n/, $@;
+    my $file    = ($module =~ s{::}{/}gr) . '.pm';
+    my $reason  = $error =~ /^Can't locate \Q$file\E in/ ? "Perl has no $module" : "$module cannot be loaded: $error";
+    return {reason => $reason, remedy => 'apt-get install ' . $class->PACKAGE};
 }
 
 sub MODULE ($class) { undef }
@@ -59,10 +63,22 @@ sub field ($self, $name, $op) {
     return [map { [$keys->[$_], $values[$_], $op->[EXPTIME]] } 0 .. $#values];
 }
 
-# What an answer other than the one hoped for comes to: 0 if it is an answer (a miss), or a failure.
+# What an answer other than the one expected comes to: 0 if it is an answer (a miss), or a failure.
 sub failed ($self, $op, $got) { 0 }
 
-# What a call that died comes to.
+# What Perl says of a mistake in a program.
+my $MISTAKE = qr/^(?:Can't (?:call method|locate object method|use )|Undefined subroutine|Not an? \w+ reference
+    |Too (?:many|few) arguments|Modification of a read-only|Illegal division)/x;
+
+# What a call that died comes to. A mistake in this worker's own code, such as a client file, ends the run.
+sub error_code ($self, $op, $error) {
+    my ($place) = $error =~ / at (\S+ (?:\d+\) )?line \d+)\.?$/m;
+    my $own = ($place // '') =~ /^(?:\Q$FindBin::Bin\E|\(eval)/;
+    return $self->thrown($op, $error) unless $own && $error =~ $MISTAKE;
+    die {kind => 'internal', text => $error =~ s/\s+$//r};
+}
+
+# What a call counts as in which the library died.
 sub thrown ($self, $op, $error) {
     print STDERR "$op->[KIND]: $error";
     return CLIENT;

@@ -4,9 +4,9 @@ package Player;
 use v5.36;
 
 use List::Util qw(max min);
-use Loop;
+use Lane;
 use Operation;
-use Record;
+use Recorder;
 use Tape;
 use Time::HiRes qw(clock_gettime clock_nanosleep CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID CLOCK_REALTIME);
 
@@ -29,7 +29,7 @@ sub new ($class, $parent, $setup, $client_class) {
     my ($place, $lanes) = $setup->{segment}->@*;
     for my $part (qw(lane prefill)) {
         my $script = $tape->$part($place, $lanes);
-        $script->{play} = Loop::compile($client, $script->{ops}) if $script->{ops}->@*;
+        $script->{play} = Lane::compile($client, $script->{ops}) if $script->{ops}->@*;
         $self->{$part} = $script;
     }
     $self->{quiet} = grep { /_noreply$/ } keys $tape->{kinds}->%*;
@@ -46,15 +46,15 @@ sub run ($self, $request) {
     $limit = $script->{ops}->@* if $prefill;
     my $ahead_s = ($request->{start_unix_ns} // 0) / 1e9 - clock_gettime(CLOCK_REALTIME);
     my $start_s = now() + max(0.002, $ahead_s);
-    my $course  = Course->new($start_s, $request->{duration_ms});
-    my $record  = $self->{record} = Record->new($script->{ops}, $course);
+    my $timeline  = Timeline->new($start_s, $request->{duration_ms});
+    my $record  = $self->{record} = Recorder->new($script->{ops}, $timeline);
     my $last_s  = defined $request->{duration_ms} ? $start_s + $request->{duration_ms} / 1000 : FOR_EVER_S;
-    @$self{qw(end_s told_s look_s stopped)} = ($last_s, now(), 0, 0);
+    @$self{qw(end_s reported_s look_s stopped)} = ($last_s, now(), 0, 0);
     $record->{sent_s} = $start_s;
     if ($self->wait_until($start_s)) {
         my @before = usage();
         my $open   = $self->{tape}{open_loop} && !$prefill;
-        $open ? $self->opened($script, $limit, $start_s) : $self->closed($script, $limit);
+        $open ? $self->play_open_loop($script, $limit, $start_s) : $self->play_closed_loop($script, $limit);
         $record->{ended_s} = $record->{sent_s};
         $self->end_quiet if $self->{quiet} && !$prefill && $record->{played};
         my @after = usage();
@@ -68,13 +68,13 @@ sub run ($self, $request) {
 sub usage () { (clock_gettime(CLOCK_PROCESS_CPUTIME_ID), (times)[1]) }
 
 # Call after call until the window ends.
-sub closed ($self, $script, $limit) {
+sub play_closed_loop ($self, $script, $limit) {
     my ($record, $play) = @{ {%$self, %$script} }{qw(record play)};
     my ($last, $at, @odd) = ($#{ $script->{ops} }, 0);
     my $now = now();
     while ($record->{played} < $limit) {
         last if $now >= $self->{look_s} && !$self->look($now);
-        my $to     = min($last, $at + Loop::BATCH - 1, $at + $limit - $record->{played} - 1);
+        my $to     = min($last, $at + Lane::BATCH - 1, $at + $limit - $record->{played} - 1);
         my $from_s = $now;
         (my $n, undef, $now, my $took) = $play->($at, $to, $self->{look_s}, \@odd);
         $record->note($n, $took, \@odd);
@@ -86,14 +86,14 @@ sub closed ($self, $script, $limit) {
 }
 
 # Each call when it is due, or as soon after that as the one before is over.
-sub opened ($self, $script, $limit, $start_s) {
+sub play_open_loop ($self, $script, $limit, $start_s) {
     my ($record, $play, $length) = ($self->{record}, $script->{play}, scalar $script->{ops}->@*);
     my (@odd, $ended_s);
     for (my $n = 0; $n < $limit; $n++) {
         my $due_s = $self->due($script, $n, $start_s);
         $self->look($ended_s) if defined $ended_s && $ended_s >= $self->{look_s};
         if ($due_s >= $self->{end_s} || !$self->wait_until($due_s) || now() >= $self->drain_s) {
-            return $self->leave($script, $n, $limit, $start_s);
+            return $self->note_unsent($script, $n, $limit, $start_s);
         }
         $record->{bound}++ if defined $ended_s && $ended_s > $due_s;
         (undef, my $began_s, $ended_s, my $took) = $play->($n % $length, $n % $length, FOR_EVER_S, \@odd);
@@ -113,7 +113,7 @@ sub due ($self, $script, $n, $start_s) {
 }
 
 # What was due in the window and will not be sent: it waited at least until now.
-sub leave ($self, $script, $n, $limit, $start_s) {
+sub note_unsent ($self, $script, $n, $limit, $start_s) {
     my $now     = now();
     my $until_s = min($now, $self->{end_s});
     for (; $n < $limit && (my $due_s = $self->due($script, $n, $start_s)) < $until_s; $n++) {
@@ -145,10 +145,10 @@ sub look ($self, $now) {
         }
     }
     exit 0 if $self->{parent}{ended};
-    if ($now - $self->{told_s} >= PROGRESS_S) {
+    if ($now - $self->{reported_s} >= PROGRESS_S) {
         my ($played, $failed) = $self->{record}->@{qw(played failed)};
-        $self->{parent}->tell({type => 'progress', ops => $played - $failed, errors => $failed});
-        $self->{told_s} = $now;
+        $self->{parent}->send_message({type => 'progress', ops => $played - $failed, errors => $failed});
+        $self->{reported_s} = $now;
     }
     $self->{look_s} = min($self->{end_s}, $now + LOOK_S);
     return $now < $self->{end_s};
@@ -175,7 +175,7 @@ sub done ($phase, $record, $start_s) {
         reconnects      => 0,    # the libraries do not tell
         cpu_user_ns     => int($record->{cpu_ns} - $system_ns),
         cpu_system_ns   => int $system_ns,
-        map({ $_ => $record->{course} ? $record->{course}->$_ : undef } qw(course sections)),
+        map({ $_ => $record->{timeline} ? $record->{timeline}->$_ : undef } qw(course sections)),
     };
 }
 

@@ -3,7 +3,7 @@ package Tape;
 use v5.36;
 
 use Exporter 'import';
-use Judge;
+use Verify;
 use List::Util qw(any max sum0 uniqnum);
 use Operation;
 
@@ -174,7 +174,7 @@ sub operation ($self, $record) {
     $op[AMOUNT]    = $STEP{$name} ? $length : 0;
     $op[LENGTH]    = $STEP{$name} ? 0 : $READ{$name} ? $lengths[0] : $length;
     $op[KEY_BYTES] = length join '', @keys;
-    $op[CODE]      = hoped_for($op[KIND], $BATCH{$name} ? sum0(@lengths) : $op[LENGTH], scalar @keys);
+    $op[CODE]      = ok_code($op[KIND], $BATCH{$name} ? sum0(@lengths) : $op[LENGTH], scalar @keys);
     return \@op;
 }
 

@@ -2,30 +2,30 @@
 #
 # Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
 # server refused to store, the bits above are the value bytes read or written. Negative: it failed.
-package Judge;
+package Verify;
 use v5.36;
 
 use Exporter 'import';
 use Operation;
 
-our @EXPORT = qw(WRONG TIMED_OUT CONNECTION SERVER CLIENT PROTOCOL REFUSED FOUND_MASK SIZE_BIT %ERRORS %LOOKS_UP hoped_for);
+our @EXPORT = qw(WRONG_VALUE TIMEOUT CONNECTION SERVER CLIENT PROTOCOL REFUSED FOUND_MASK SIZE_BIT %ERRORS %LOOKS_UP ok_code);
 
-use constant { WRONG => -1, TIMED_OUT => -2, CONNECTION => -3, SERVER => -4, CLIENT => -5, PROTOCOL => -6 };
+use constant { WRONG_VALUE => -1, TIMEOUT => -2, CONNECTION => -3, SERVER => -4, CLIENT => -5, PROTOCOL => -6 };
 use constant { FOUND_MASK => (1 << 16) - 1, REFUSED => 1 << 16, SIZE_BIT => 17 };
 
 our %ERRORS = (
-    TIMED_OUT, 'timeout', CONNECTION, 'connection', SERVER, 'server', CLIENT, 'client', PROTOCOL, 'protocol',
+    TIMEOUT, 'timeout', CONNECTION, 'connection', SERVER, 'server', CLIENT, 'client', PROTOCOL, 'protocol',
 );
 # Kinds that have hits and misses.
 our %LOOKS_UP = map { $_ => 1 } qw(get gets mget gat cas delete touch incr decr);
 
 # Of an operation that did what it was meant to, with so many bytes read or written.
-sub hoped_for ($kind, $size, $keys) {
+sub ok_code ($kind, $size, $keys) {
     return $size << SIZE_BIT | ($LOOKS_UP{$kind} ? $keys : 0);
 }
 
 # The forms of an answer. `$got` is what the call returned. First a test of the answer that was hoped
-# for, as text for the loop; then who judges any other: it is given the client, the operation and `$got`.
+# for, as text for the loop; then what verifies any other: it is given the client, the operation and `$got`.
 our %FORMS = (
     value     => ['defined $got && $got eq $value', \&value],                   # the value or undef
     versioned => ['$got && $got->[1] eq $value', sub ($c, $op, $got) { value($c, $op, $got && $got->[1]) }],
@@ -35,14 +35,14 @@ our %FORMS = (
     each      => ['0', \&each_one],                                             # a hash by key
     known     => ['$got', sub ($c, $op, $got) { $c->failed($op, $got) }],       # whether the key was there
     number    => ['defined $got && $got =~ /^[0-9]+$/a', sub ($c, $op, $got) { $c->failed($op, $got) }],
-    code      => ['$got == $code', sub ($c, $op, $got) { $got }],               # judged by the client already
+    code      => ['$got == $code', sub ($c, $op, $got) { $got }],               # verified by the client already
     none      => ['1', undef],                                                  # nothing can be told
 );
 
 # A value that was read, at whatever length it was written.
 sub value ($client, $op, $got) {
     return $client->failed($op, $got) unless defined $got;
-    return right($client, $op->[NUMBERS][0], $got) ? length($got) << SIZE_BIT | 1 : WRONG;
+    return right($client, $op->[NUMBERS][0], $got) ? length($got) << SIZE_BIT | 1 : WRONG_VALUE;
 }
 
 sub values ($client, $op, $got) {
@@ -50,11 +50,11 @@ sub values ($client, $op, $got) {
     my ($keys, $numbers) = @$op[KEYS, NUMBERS];
     for my $i (0 .. $#$keys) {
         my $value = $got->{ $keys->[$i] } // next;
-        return WRONG unless right($client, $numbers->[$i], $value);
+        return WRONG_VALUE unless right($client, $numbers->[$i], $value);
         $hits++;
         $size += length $value;
     }
-    return WRONG if $hits < grep { defined } CORE::values %$got;                # a key that nobody asked for
+    return WRONG_VALUE if $hits < grep { defined } CORE::values %$got;                # a key that nobody asked for
     my $failed = $hits < @$keys ? $client->failed($op, undef) : 0;
     return $failed || ($size << SIZE_BIT | $hits);
 }

@@ -1,5 +1,5 @@
 # What `prepare` asks for, and what of it is refused before anything is timed.
-package Setup;
+package Prepare;
 use v5.36;
 
 sub new ($class, $request) {

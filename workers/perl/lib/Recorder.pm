@@ -1,19 +1,19 @@
 # What is noted in a run, and what it comes to afterwards. In the window an operation leaves its time,
-# as four bytes, and nothing else unless its answer was another one than was hoped for.
-package Record;
+# as four bytes, and nothing else unless its answer was another one than was expected.
+package Recorder;
 use v5.36;
 
-use Course;
+use Timeline;
 use Histogram;
-use Judge;
+use Verify;
 use List::Util qw(pairs sum0);
 use Operation;
 
 use constant BATCH => 1 << 16;
 
-sub new ($class, $ops, $course) {
+sub new ($class, $ops, $timeline) {
     return bless {
-        course => $course, batches => [], ends => [],
+        timeline => $timeline, batches => [], ends => [],
         ops  => $ops, took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], bound => 0, unsent => 0,
         left => {}, barriers => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
         system_ns => 0, sums => {}, service => {}, response => {},
@@ -35,7 +35,7 @@ sub note ($self, $n, $took, $odd) {
 
 # The batch that was noted last lasted from one instant to another.
 sub lasted ($self, $from_s, $to_s) {
-    push $self->{batches}->@*, [$self->{played}, $from_s, $to_s] if $self->{course};
+    push $self->{batches}->@*, [$self->{played}, $from_s, $to_s] if $self->{timeline};
 }
 
 # When operations ended: what a batch took besides its calls is spread evenly over them.
@@ -65,14 +65,14 @@ sub count ($self, $timeout_s, $tick) {
             my ($position, $code) = splice @$odd, 0, 2;
             $odd{$position} = $code;
         }
-        my @ends = $self->{course} ? $self->ends($first, \@took) : ();
+        my @ends = $self->{timeline} ? $self->ends($first, \@took) : ();
         $self->add($first + $_, $took[$_], $odd{ $first + $_ }, $timeout_s, $ends[$_]) for 0 .. $#took;
         $tick->();
     }
     while (my ($kind, $waits) = each $self->{left}->%*) {
         $self->sums($kind);
         $self->{response}{$kind}[Histogram::place(1e9 * $_)]++ for @$waits;
-        $self->{course}->waited($_) for $self->{course} ? @$waits : ();
+        $self->{timeline}->waited($_) for $self->{timeline} ? @$waits : ();
     }
 }
 
@@ -87,16 +87,16 @@ sub add ($self, $position, $took_s, $code, $timeout_s, $end_s) {
     my $kind = $op->[KIND];
     my $sum  = $self->{sums}{$kind} // $self->sums($kind);
     $code //= $op->[CODE];
-    $code = TIMED_OUT if $took_s >= $timeout_s;
+    $code = TIMEOUT if $took_s >= $timeout_s;
     $sum->{attempts}++;
-    if ($code >= 0 || $code == TIMED_OUT) {
+    if ($code >= 0 || $code == TIMEOUT) {
         $self->{service}{$kind}[Histogram::place(1e9 * $took_s)]++;
         my $waited_s = $self->{waits}[$position];
         $self->{response}{$kind}[Histogram::place(1e9 * $waited_s)]++ if defined $waited_s;
-        $self->{course}->note($end_s, $waited_s // $took_s, $code >= 0) if defined $end_s;
+        $self->{timeline}->note($end_s, $waited_s // $took_s, $code >= 0) if defined $end_s;
     }
     if ($code < 0) {
-        $code == WRONG ? $sum->{wrong_values}++ : $sum->{errors}{ $ERRORS{$code} }++;
+        $code == WRONG_VALUE ? $sum->{wrong_values}++ : $sum->{errors}{ $ERRORS{$code} }++;
         return;
     }
     my ($keys, $found) = (scalar $op->[KEYS]->@*, $code & FOUND_MASK);

@@ -1,6 +1,6 @@
 # JSON lines over a pair of handles: between the orchestrator and the worker, and between the worker
 # and its player.
-package Wire;
+package Messages;
 use v5.36;
 
 use IO::Select;
@@ -14,7 +14,7 @@ sub new ($class, $in, $out) {
     return bless {in => $in, out => $out, rest => '', queue => [], ended => 0}, $class;
 }
 
-sub tell ($self, $message) {
+sub send_message ($self, $message) {
     my $line = $JSON->encode($message) . "\n";
     while (length $line) {
         my $sent = syswrite $self->{out}, $line;

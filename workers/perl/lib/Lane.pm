@@ -1,14 +1,14 @@
 # The measured loop, compiled for the operations of a lane: between two readings of the clock there is
-# the client's own text and nothing else. Only an answer other than the one hoped for is judged by a
+# the client's own text and nothing else. Only an answer other than the one expected is verified by a
 # call. How long each operation took is all that is noted of the others.
 #
 # What the text names, such as $key, is an array that follows the operations in the order in which they
 # are played: the loop walks through memory, where going from operation to operation would cost it more
 # than all else that it does.
-package Loop;
+package Lane;
 use v5.36;
 
-use Judge;
+use Verify;
 use List::Util qw(sum0 uniq);
 use Operation;
 use Time::HiRes ();
@@ -23,7 +23,7 @@ my $LOOP = <<'PERL';
 my $clock = Time::HiRes::CLOCK_MONOTONIC;
 my @took  = (0.5) x BATCH;    # made here, so that the window makes nothing
 # Plays operations $from to $to, at most BATCH, until an instant: how many, when the last one began and
-# ended, how long each took. Other answers than hoped for go to $odd: position, and what it comes to.
+# ended, how long each took. Other answers than expected go to $odd: position, and what it comes to.
 sub ($from, $to, $until, $odd) {
     my ($n, $got, $began, $ended) = (-1, undef, 0, 0);
     while ($from + $n < $to && $ended < $until) {
@@ -36,7 +36,7 @@ sub ($from, $to, $until, $odd) {
         };
         my $error = $@;
         $took[++$n] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
-        push @$odd, $n, $client->thrown($ops->[$from + $n], $error);
+        push @$odd, $n, $client->error_code($ops->[$from + $n], $error);
     }
     return ($n + 1, $began, $ended, \@took);
 }
@@ -48,21 +48,21 @@ BEFORE
 $began = Time::HiRes::clock_gettime($clock);
 CALL;
 $took[++$n] = ($ended = Time::HiRes::clock_gettime($clock)) - $began;
-next if $ended < $until && HOPED;
-push @$odd, $n, $judge{KIND}->($client, $op, $got) unless HOPED;
+next if $ended < $until && EXPECTED;
+push @$odd, $n, $verify{KIND}->($client, $op, $got) unless EXPECTED;
 PERL
 
 # A loop for operations.
 sub compile ($client, $ops) {
     my $cache = $client->{cache};
-    my (%count, %judge, %branch, %array);
+    my (%count, %verify, %branch, %array);
     $count{ $_->[KIND] }++ for @$ops;
     my @kinds = sort { $count{$b} <=> $count{$a} } keys %count;
     my $lean  = HELD_BYTES < sum0 map { $_->[CODE] >> SIZE_BIT } @$ops;
     for my $kind (@kinds) {
         my ($text, $form) = $client->calls->{$kind}->@*;
-        (my $hoped, $judge{$kind}) = $Judge::FORMS{$form}->@*;
-        $branch{$kind} = _branch($kind, $text, $hoped, $lean, \%array);
+        (my $expected, $verify{$kind}) = $Verify::FORMS{$form}->@*;
+        $branch{$kind} = _branch($kind, $text, $expected, $lean, \%array);
     }
     for my $name (keys %array) {
         $array{$name} = [map { $client->field($name, $_) } @$ops];
@@ -79,16 +79,16 @@ sub compile ($client, $ops) {
 }
 
 # Also notes the arrays that it needs. Where memory is short, values are made just before their turn.
-sub _branch ($kind, $text, $hoped, $lean, $arrays) {
+sub _branch ($kind, $text, $expected, $lean, $arrays) {
     my $call  = $kind =~ /_noreply$/ ? $text : "\$got = $text";
-    my @names = uniq "$call $hoped" =~ /\$(key|value|exptime|amount|code|keys|items)\b/g;
+    my @names = uniq "$call $expected" =~ /\$(key|value|exptime|amount|code|keys|items)\b/g;
     my @late  = grep { $lean && /^(?:value|items)$/ } @names;
     my %part  = (
         BEFORE => join('', map { "my \$$_ = \$client->field('$_', \$op);" } @late),
-        CALL   => $call, KIND => $kind, HOPED => $hoped,
+        CALL   => $call, KIND => $kind, EXPECTED => $expected,
     );
-    my $branch = $PLAY =~ s/(BEFORE|CALL|KIND|HOPED)/$part{$1}/gr;
-    $branch =~ s/^push.*\n//m if $hoped eq '1';    # there is nothing to judge
+    my $branch = $PLAY =~ s/(BEFORE|CALL|KIND|EXPECTED)/$part{$1}/gr;
+    $branch =~ s/^push.*\n//m if $expected eq '1';    # there is nothing to verify
     for my $name (grep { !($lean && /^(?:value|items)$/) } @names) {
         $arrays->{$name} = undef;
         $branch =~ s/\$$name\b/\$${name}[\$i]/g;

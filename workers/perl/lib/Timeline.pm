@@ -1,7 +1,7 @@
 # A window as it went: a thousand slices, what ended in each; a hundred of them are a section. All of it
 # is made after the window, from the instants that batches of operations began and ended at, at most
 # 20 ms apart, and how long each operation took between them.
-package Course;
+package Timeline;
 use v5.36;
 
 use Histogram;
