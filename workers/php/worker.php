@@ -1,12 +1,13 @@
 <?php
 // The worker for memcached clients in PHP: `php worker.php CLIENT`.
 //
-//   worker.php         requests in, answers out     src/tape.php       what is to be done
-//   src/team.php       the lanes, from the parent   src/judge.php      what an answer comes to
-//   src/lane.php       the measured loops           src/record.php     what is noted, and its sums
-//   src/session.php    what a client file has       src/histogram.php  HdrHistogram, in PHP
-//   src/course.php     the window by slices         src/wire.php       JSON lines
-//   clients/           one file for each library
+//   worker.php        requests in, answers out       src/lane.php       the measured loops
+//   src/prepare.php   what `prepare` asks for        src/verify.php     what a reply comes to
+//   src/client.php    what a client file builds on   src/recorder.php   what is recorded, and its sums
+//   src/player.php    one prepared trial, its lanes  src/histogram.php  HdrHistogram, in PHP
+//   src/tape.php      the tape, checked              src/timeline.php   the window in slices and sections
+//   src/messages.php  JSON lines                     README.md          what a client file has to hold
+//   clients/          one file for each library
 
 declare(strict_types=1);
 
@@ -31,16 +32,16 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['wire', 'tape', 'judge', 'histogram', 'session', 'course', 'record', 'lane', 'team'] as $part) {
+foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'lane', 'player'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 
 final class Worker
 {
-    private ?Team $team = null;
+    private ?Player $player = null;
     private bool $known = false;
 
-    public function __construct(private readonly string $name, private readonly Wire $orchestrator)
+    public function __construct(private readonly string $name, private readonly Messages $orchestrator)
     {
     }
 
@@ -55,11 +56,11 @@ final class Worker
                     break 2;
                 }
                 if ($answer = $this->answer($request)) {
-                    $this->orchestrator->tell($answer);
+                    $this->orchestrator->send($answer);
                 }
             }
         } while ($requests = $this->orchestrator->wait());
-        $this->team?->close();
+        $this->player?->close();
     }
 
     /** @param array<string, mixed> $request @return array<string, mixed>|null */
@@ -80,7 +81,8 @@ final class Worker
         } catch (Unreachable $error) {
             return self::failed('connect', $error->getMessage());
         } catch (Throwable $error) {
-            return self::failed('internal', (string) $error);
+            fwrite(STDERR, "$error\n");
+            return self::failed('internal', describe($error));
         }
     }
 
@@ -117,63 +119,35 @@ final class Worker
     private function prepare(array $request): array
     {
         $this->hello();
-        $this->disband();
-        $setup = new Setup($request);
+        $this->closePlayer();
+        $setup = new Prepare($request);
         $tape = new Tape($setup->tape);
-        $this->check($setup, $tape);
+        $setup->check($this->name, $tape);
         Client::restart($setup, $request);
-        $this->team = new Team($tape, $setup, $this->orchestrator);
-        if ($error = $this->team->opened()) {
-            $this->disband();
+        $this->player = new Player($tape, $setup, $this->orchestrator);
+        if ($error = $this->player->opened()) {
+            $this->closePlayer();
         }
         return $error ?? ['type' => 'ready'];
-    }
-
-    /** Refuse what the client cannot do, before anything is timed. Raises Unsupported. */
-    private function check(Setup $setup, Tape $tape): void
-    {
-        $missing = array_filter(array_keys($tape->kinds), static fn ($kind) => !Client::can($kind));
-        $local = Client::WIRES === ['none'];
-        $wire = $local && $setup->wire === 'text' && !$setup->servers ? 'none' : $setup->wire;
-        $refusals = [
-            $missing ? 'no ' . implode(', ', $missing) : '',
-            $tape->thinks ? 'no time to think between operations' : '',
-            in_array($wire, Client::WIRES, true) ? '' : "no wire $wire, only " . implode(', ', Client::WIRES),
-            $local && $setup->servers ? 'a cache in the process takes no servers' : '',
-            !$local && !$setup->servers ? 'no servers are named' : '',
-            count($setup->servers) > 1 && !in_array('cluster', Client::FEATURES, true) ? 'one server, not several' : '',
-            preg_grep('/^unix:/', $setup->servers) && !in_array('unix', Client::FEATURES, true) ? 'no Unix sockets' : '',
-            $setup->depth > 1 ? 'one operation at a time on a connection (depth 1)' : '',
-            !$local && $setup->connections !== $setup->threads ? 'one connection for each thread, which is a process' : '',
-            Client::refuse($tape, $setup),
-        ];
-        foreach ($setup->options as $name => $value) {
-            $pattern = (Client::OPTIONS + ['profile' => 'common|defaults'])[$name] ?? null;
-            $refusals[] = $pattern === null ? "no option $name" : '';
-            $refusals[] = $pattern !== null && !preg_match("/^(?:$pattern)$/D", $value) ? "$name=$value, which is not $pattern" : '';
-        }
-        foreach (array_filter($refusals) as $reason) {
-            throw new Unsupported("{$this->name}: $reason");
-        }
     }
 
     /** @param array<string, mixed> $request @return array<string, mixed> */
     private function run(array $request): array
     {
-        if ($this->team === null) {
+        if ($this->player === null) {
             return self::failed('protocol', 'run before prepare');
         }
-        $answer = $this->team->run($request);
+        $answer = $this->player->run($request);
         if ($answer['type'] === 'error') {
-            $this->disband();
+            $this->closePlayer();
         }
         return $answer;
     }
 
-    private function disband(): void
+    private function closePlayer(): void
     {
-        $this->team?->close();
-        $this->team = null;
+        $this->player?->close();
+        $this->player = null;
     }
 }
 
@@ -182,4 +156,4 @@ if ($argc !== 2 || !in_array($argv[1], $known, true)) {
     fwrite(STDERR, 'worker.php CLIENT: one of ' . implode(', ', $known) . "\n");
     exit(2);
 }
-(new Worker($argv[1], new Wire(STDIN, $out)))->serve();
+(new Worker($argv[1], new Messages(STDIN, $out)))->serve();

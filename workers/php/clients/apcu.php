@@ -9,7 +9,7 @@
 
 declare(strict_types=1);
 
-final class Client extends Session
+final class Client extends BaseClient
 {
     public const LIBRARY = 'apcu';
     public const EXTENSION = 'apcu';
@@ -25,7 +25,7 @@ final class Client extends Session
     }
 
     /** A new trial begins with an empty cache. */
-    public static function restart(Setup $setup, array $request): void
+    public static function restart(Prepare $setup, array $request): void
     {
         $wanted = [];
         foreach ($setup->common() ? self::COMMON : self::AS_IT_COMES as $name => $value) {
@@ -51,14 +51,14 @@ final class Client extends Session
 
     public function get(Operation $op): void
     {
-        $judge = fn ($value) => is_string($value) ? $this->judge->found($value, $op) : 0;
-        $this->calls($op, apcu_fetch(...), [$op->key], $op->value, $judge);
+        $verify = fn ($value) => is_string($value) ? $this->verify->found($value, $op) : 0;
+        $this->calls($op, apcu_fetch(...), [$op->key], $op->value, $verify);
     }
 
     public function mget(Operation $op): void
     {
-        $judge = fn ($values) => is_array($values) ? $this->judge->foundMany($values, $op) : 0;
-        $this->calls($op, apcu_fetch(...), [$op->keys], array_combine($op->keys, $op->values), $judge);
+        $verify = fn ($values) => is_array($values) ? $this->verify->foundMany($values, $op) : 0;
+        $this->calls($op, apcu_fetch(...), [$op->keys], array_combine($op->keys, $op->values), $verify);
     }
 
     public function set(Operation $op): void
@@ -75,8 +75,8 @@ final class Client extends Session
 
     public function add(Operation $op): void
     {
-        $judge = static fn () => Judge::done($op) | REFUSED;
-        $this->calls($op, apcu_add(...), [$op->key, self::stored($op), $op->exptimeS], true, $judge);
+        $verify = static fn () => Verify::done($op) | REFUSED;
+        $this->calls($op, apcu_add(...), [$op->key, self::stored($op), $op->exptimeS], true, $verify);
     }
 
     public function delete(Operation $op): void
@@ -88,8 +88,8 @@ final class Client extends Session
     private function step(Operation $op, Closure $step): void
     {
         $call = static fn (string $key, int $amount) => apcu_exists($key) ? $step($key, $amount) : null;
-        $judge = static fn ($number) => is_int($number) ? Judge::done($op) : ($number === null ? 0 : SERVER);
-        $this->calls($op, $call, [$op->key, $op->amount], self::JUDGED, $judge);
+        $verify = static fn ($number) => is_int($number) ? Verify::done($op) : ($number === null ? 0 : SERVER);
+        $this->calls($op, $call, [$op->key, $op->amount], self::VERIFIED, $verify);
     }
 
     public function incr(Operation $op): void

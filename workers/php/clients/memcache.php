@@ -5,7 +5,7 @@
 
 declare(strict_types=1);
 
-final class Client extends Session
+final class Client extends BaseClient
 {
     public const LIBRARY = 'memcache';
     public const EXTENSION = 'memcache';
@@ -21,14 +21,14 @@ final class Client extends Session
     ];
 
     private MemcachePool $client;
-    /** What the library said of a failure since the last operation was judged. */
-    private string $complaint = '';
+    /** What the library said of a failure since the last operation was verified. */
+    private string $logged = '';
 
     protected function open(): void
     {
         $setup = $this->setup;
         ini_set('memcache.protocol', 'ascii');
-        set_error_handler($this->complain(...));
+        set_error_handler($this->logMessage(...));
         $this->client = new MemcachePool();
         foreach ($setup->addresses() as $i => [$host, $port]) {
             $host = $port ? $host : "unix://$host";
@@ -40,41 +40,41 @@ final class Client extends Session
             $this->client->setCompressThreshold(0);
         }
         $this->client->setFailureCallback($this->failed(...));
-        $this->greet();
+        $this->checkConnection();
     }
 
     private function failed(string $host, int $port, int $udp, ?string $text, ?int $number): void
     {
-        $this->complaint .= ' ' . ($text ?: "failed ($number)");
+        $this->logged .= ' ' . ($text ?: "failed ($number)");
     }
 
-    private function complain(int $level, string $text): bool
+    private function logMessage(int $level, string $text): bool
     {
-        $this->complaint .= $level === E_DEPRECATED ? '' : " $text";
+        $this->logged .= $level === E_DEPRECATED ? '' : " $text";
         return true;
     }
 
     /** Connect to each server. It has no operation without a reply, so there is nothing else to end. */
-    private function greet(): void
+    private function checkConnection(): void
     {
         $silent = array_keys($this->client->getExtendedStats() ?: array_fill_keys($this->setup->servers, false), false, true);
         if ($silent) {
-            throw new Unreachable(implode(', ', $silent) . ": {$this->complaint}");
+            throw new Unreachable(implode(', ', $silent) . ": {$this->logged}");
         }
-        $this->complaint = '';
+        $this->logged = '';
     }
 
     /** After false: the failure that it was, or what it means if it was none. */
     private function unlessFailed(int $meaning): int
     {
-        $complaint = $this->complaint;
-        $this->complaint = '';
-        foreach ($complaint === '' ? [] : self::FAILURES as $pattern => $failure) {
-            if (preg_match($pattern, $complaint)) {
+        $logged = $this->logged;
+        $this->logged = '';
+        foreach ($logged === '' ? [] : self::FAILURES as $pattern => $failure) {
+            if (preg_match($pattern, $logged)) {
                 return $failure;
             }
         }
-        return $complaint !== '' || $this->down() ? CONNECTION : $meaning;
+        return $logged !== '' || $this->down() ? CONNECTION : $meaning;
     }
 
     /** Whether a server is left alone after a failure: every answer of the library is false then. */
@@ -84,7 +84,7 @@ final class Client extends Session
         return count(array_filter($this->setup->addresses(), $up)) < count($this->setup->servers);
     }
 
-    public static function refuse(Tape $tape, Setup $setup): string
+    public static function refuse(Tape $tape, Prepare $setup): string
     {
         $twice = $tape->repeats && isset($tape->kinds['mset']);
         return $twice ? 'a batch of sets that names a key twice: the library takes an array by key' : '';
@@ -92,8 +92,8 @@ final class Client extends Session
 
     public function get(Operation $op): void
     {
-        $judge = fn ($value) => is_string($value) ? $this->judge->found($value, $op) : $this->unlessFailed(0);
-        $this->calls($op, $this->client->get(...), [$op->key], $op->value, $judge);
+        $verify = fn ($value) => is_string($value) ? $this->verify->found($value, $op) : $this->unlessFailed(0);
+        $this->calls($op, $this->client->get(...), [$op->key], $op->value, $verify);
     }
 
     public function gets(Operation $op): void
@@ -102,17 +102,17 @@ final class Client extends Session
             [$flags, $cas] = [0, 0];
             return $this->client->get($key, $flags, $cas);
         };
-        $judge = fn ($value) => is_string($value) ? $this->judge->found($value, $op) : $this->unlessFailed(0);
-        $this->calls($op, $get, [$op->key], $op->value, $judge);
+        $verify = fn ($value) => is_string($value) ? $this->verify->found($value, $op) : $this->unlessFailed(0);
+        $this->calls($op, $get, [$op->key], $op->value, $verify);
     }
 
     public function mget(Operation $op): void
     {
-        $judge = function ($values) use ($op): int {
+        $verify = function ($values) use ($op): int {
             $failure = $this->unlessFailed(0);
-            return $failure < 0 ? $failure : $this->judge->foundMany($values ?: [], $op);
+            return $failure < 0 ? $failure : $this->verify->foundMany($values ?: [], $op);
         };
-        $this->calls($op, $this->client->get(...), [$op->keys], array_combine($op->keys, $op->values), $judge);
+        $this->calls($op, $this->client->get(...), [$op->keys], array_combine($op->keys, $op->values), $verify);
     }
 
     /** @param list<mixed> $arguments */
@@ -133,12 +133,12 @@ final class Client extends Session
 
     public function add(Operation $op): void
     {
-        $this->write($op, $this->client->add(...), [$op->key, $op->value, 0, $op->exptimeS], Judge::done($op) | REFUSED);
+        $this->write($op, $this->client->add(...), [$op->key, $op->value, 0, $op->exptimeS], Verify::done($op) | REFUSED);
     }
 
     public function replace(Operation $op): void
     {
-        $this->write($op, $this->client->replace(...), [$op->key, $op->value, 0, $op->exptimeS], Judge::done($op) | REFUSED);
+        $this->write($op, $this->client->replace(...), [$op->key, $op->value, 0, $op->exptimeS], Verify::done($op) | REFUSED);
     }
 
     public function delete(Operation $op): void
@@ -146,7 +146,7 @@ final class Client extends Session
         $this->write($op, $this->client->delete(...), [$op->key], 0);
     }
 
-    /** The value is judged between the two round trips, where a program uses it. */
+    /** The value is verified between the two round trips, where a program uses it. */
     public function cas(Operation $op): void
     {
         $swap = function () use ($op): int {
@@ -155,21 +155,21 @@ final class Client extends Session
             if (!is_string($value)) {
                 return $this->unlessFailed(0);
             }
-            $right = $this->judge->right($op->numbers[0], $value);
+            $right = $this->verify->right($op->numbers[0], $value);
             $stored = $this->client->cas($op->key, $op->value, 0, $op->exptimeS, $cas);
             return match (true) {
                 !$right => WRONG,
-                $stored => Judge::done($op),
-                default => $this->unlessFailed(Judge::done($op) | REFUSED),
+                $stored => Verify::done($op),
+                default => $this->unlessFailed(Verify::done($op) | REFUSED),
             };
         };
-        $this->calls($op, $swap, [], Judge::done($op), static fn (int $code) => $code);
+        $this->calls($op, $swap, [], Verify::done($op), static fn (int $code) => $code);
     }
 
     private function step(Operation $op, Closure $call): void
     {
-        $judge = fn ($number) => is_int($number) ? Judge::done($op) : $this->unlessFailed(0);
-        $this->calls($op, $call, [$op->key, $op->amount], self::JUDGED, $judge);
+        $verify = fn ($number) => is_int($number) ? Verify::done($op) : $this->unlessFailed(0);
+        $this->calls($op, $call, [$op->key, $op->amount], self::VERIFIED, $verify);
     }
 
     public function incr(Operation $op): void
@@ -184,7 +184,7 @@ final class Client extends Session
 
     public function version(Operation $op): void
     {
-        $judge = fn ($version) => is_string($version) ? Judge::done($op) : $this->unlessFailed(PROTOCOL);
-        $this->calls($op, $this->client->getVersion(...), [], self::JUDGED, $judge);
+        $verify = fn ($version) => is_string($version) ? Verify::done($op) : $this->unlessFailed(PROTOCOL);
+        $this->calls($op, $this->client->getVersion(...), [], self::VERIFIED, $verify);
     }
 }

@@ -9,7 +9,7 @@
 
 declare(strict_types=1);
 
-final class Client extends Session
+final class Client extends BaseClient
 {
     public const LIBRARY = 'memcached';
     public const EXTENSION = 'memcached';
@@ -82,7 +82,7 @@ final class Client extends Session
         return phpversion('memcached') . ' on libmemcached ' . ($found[1] ?? 'of an unknown version');
     }
 
-    public static function refuse(Tape $tape, Setup $setup): string
+    public static function refuse(Tape $tape, Prepare $setup): string
     {
         $loud = array_filter(
             ['set', 'mset', 'add', 'replace', 'cas', 'delete', 'touch', 'incr', 'decr'],
@@ -110,11 +110,11 @@ final class Client extends Session
     public function barrier(): int
     {
         $this->begin(false);
-        $told = $this->client->getStats();
-        if (!$told) {
+        $reportedNs = $this->client->getStats();
+        if (!$reportedNs) {
             throw new Unreachable(implode(', ', $this->setup->servers) . ": {$this->client->getResultMessage()}");
         }
-        return count($told);
+        return count($reportedNs);
     }
 
     private function failed(): int
@@ -129,14 +129,14 @@ final class Client extends Session
 
     public function get(Operation $op): void
     {
-        $judge = fn ($value) => is_string($value) ? $this->judge->found($value, $op) : $this->missed();
-        $this->calls($op, $this->client->get(...), [$op->key], $op->value, $judge);
+        $verify = fn ($value) => is_string($value) ? $this->verify->found($value, $op) : $this->missed();
+        $this->calls($op, $this->client->get(...), [$op->key], $op->value, $verify);
     }
 
     public function gets(Operation $op): void
     {
-        $judge = fn ($read) => is_array($read) ? $this->judge->found((string) $read['value'], $op) : $this->missed();
-        $this->calls($op, $this->client->get(...), [$op->key, null, Memcached::GET_EXTENDED], self::JUDGED, $judge);
+        $verify = fn ($read) => is_array($read) ? $this->verify->found((string) $read['value'], $op) : $this->missed();
+        $this->calls($op, $this->client->get(...), [$op->key, null, Memcached::GET_EXTENDED], self::VERIFIED, $verify);
     }
 
     public function mget(Operation $op): void
@@ -151,7 +151,7 @@ final class Client extends Session
         if ($whole && count($values) < count($op->keys) && $this->lacksServer()) {
             return CONNECTION;
         }
-        return $whole ? $this->judge->foundMany($values, $op) : $this->failed();
+        return $whole ? $this->verify->foundMany($values, $op) : $this->failed();
     }
 
     /** A server that was lost is left out of a multi-key get for a while, and nothing says so: its keys are no misses. */
@@ -180,8 +180,8 @@ final class Client extends Session
     private function refusable(Operation $op, Closure $call, array $arguments): void
     {
         $refused = [Memcached::RES_NOTSTORED, Memcached::RES_DATA_EXISTS, Memcached::RES_NOTFOUND];
-        $judge = fn () => in_array($this->client->getResultCode(), $refused, true) ? Judge::done($op) | REFUSED : $this->failed();
-        $this->calls($op, $call, $arguments, true, $judge);
+        $verify = fn () => in_array($this->client->getResultCode(), $refused, true) ? Verify::done($op) | REFUSED : $this->failed();
+        $this->calls($op, $call, $arguments, true, $verify);
     }
 
     public function add(Operation $op): void
@@ -210,7 +210,7 @@ final class Client extends Session
         $this->known($op, $this->client->touch(...), [$op->key, $op->exptimeS]);
     }
 
-    /** The value is judged between the two round trips, where a program uses it. */
+    /** The value is verified between the two round trips, where a program uses it. */
     public function cas(Operation $op): void
     {
         $swap = function () use ($op): int {
@@ -218,22 +218,22 @@ final class Client extends Session
             if (!is_array($found)) {
                 return $this->missed();
             }
-            $right = $this->judge->right($op->numbers[0], (string) $found['value']);
+            $right = $this->verify->right($op->numbers[0], (string) $found['value']);
             $stored = $this->client->cas($found['cas'], $op->key, $op->value, $op->exptimeS);
             return match (true) {
                 !$right => WRONG,
-                $stored => Judge::done($op),
-                $this->client->getResultCode() === Memcached::RES_DATA_EXISTS => Judge::done($op) | REFUSED,
+                $stored => Verify::done($op),
+                $this->client->getResultCode() === Memcached::RES_DATA_EXISTS => Verify::done($op) | REFUSED,
                 default => $this->missed(),
             };
         };
-        $this->calls($op, $swap, [], Judge::done($op), static fn (int $code) => $code);
+        $this->calls($op, $swap, [], Verify::done($op), static fn (int $code) => $code);
     }
 
     private function step(Operation $op, Closure $call): void
     {
-        $judge = fn ($number) => is_int($number) ? Judge::done($op) : $this->missed();
-        $this->calls($op, $call, [$op->key, $op->amount], self::JUDGED, $judge);
+        $verify = fn ($number) => is_int($number) ? Verify::done($op) : $this->missed();
+        $this->calls($op, $call, [$op->key, $op->amount], self::VERIFIED, $verify);
     }
 
     public function incr(Operation $op): void
@@ -246,7 +246,7 @@ final class Client extends Session
         $this->step($op, $this->client->decrement(...));
     }
 
-    // Without a reply there is none to judge but a failure to send.
+    // Without a reply there is none to verify but a failure to send.
 
     public function set_noreply(Operation $op): void
     {
@@ -287,7 +287,7 @@ final class Client extends Session
     private function quiet(Operation $op, Closure $call, array $arguments): void
     {
         $sent = [Memcached::RES_SUCCESS, Memcached::RES_BUFFERED];
-        $judge = fn () => in_array($this->client->getResultCode(), $sent, true) ? Judge::done($op) : $this->failed();
-        $this->calls($op, $call, $arguments, true, $judge);
+        $verify = fn () => in_array($this->client->getResultCode(), $sent, true) ? Verify::done($op) : $this->failed();
+        $this->calls($op, $call, $arguments, true, $verify);
     }
 }

@@ -4,7 +4,7 @@
 
 declare(strict_types=1);
 
-final class Client extends Session
+final class Client extends BaseClient
 {
     public const LIBRARY = 'none';
     public const EXTENSION = 'pcntl';
@@ -24,14 +24,14 @@ final class Client extends Session
         $all = count($there) === count($op->numbers);
         $values = array_intersect_key($op->values, $there);
         $code = match (true) {
-            $kind === 'add' => Judge::done($op) | ($all ? REFUSED : 0),
-            $kind === 'replace' => Judge::done($op) | ($all ? 0 : REFUSED),
-            $all || !in_array($kind, LOOKS_UP, true) => Judge::done($op),
+            $kind === 'add' => Verify::done($op) | ($all ? REFUSED : 0),
+            $kind === 'replace' => Verify::done($op) | ($all ? 0 : REFUSED),
+            $all || !in_array($kind, LOOKS_UP, true) => Verify::done($op),
             $kind === 'cas' => 0,
             default => array_sum(array_map(strlen(...), $values)) << SIZE_BIT | count($there),
         };
         $answer = $kind === 'mget' ? $values : ($op->value ?: true);
-        $want = $code === Judge::done($op) ? $answer : self::JUDGED;
-        $this->calls($op, static fn ($answer) => $answer, [$answer], $want, static fn () => $code);
+        $expected = $code === Verify::done($op) ? $answer : self::VERIFIED;
+        $this->calls($op, static fn ($answer) => $answer, [$answer], $expected, static fn () => $code);
     }
 }

@@ -15,7 +15,7 @@ final class Lane
     /** Operations are made before a window unless their values would take more memory than this. */
     private const HELD_BYTES = 1 << 30;
 
-    private Session $session;
+    private BaseClient $session;
     /** @var array<string, int> */
     private array $kinds;
     /** @var array<int, Operation>|null null: they are made just before their turn */
@@ -28,14 +28,14 @@ final class Lane
     private int $timeoutNs;
     private readonly int $drainNs;
 
-    private Record $record;
+    private Recorder $record;
     private int $responseNs = 0;
     private int $endNs = 0;
     private int $lookNs = 0;
-    private int $toldNs = 0;
+    private int $reportedNs = 0;
     private bool $stopped = false;
 
-    public function __construct(private readonly Wire $parent, private readonly Tape $tape, Setup $setup, int $number)
+    public function __construct(private readonly Messages $parent, private readonly Tape $tape, Prepare $setup, int $number)
     {
         $this->session = new Client($setup, $tape);
         $this->kinds = array_flip(array_values(array_unique(['set', ...array_keys($tape->kinds)])));
@@ -72,9 +72,9 @@ final class Lane
     /** Play one phase. `$start` tells that all is ready and says when to begin. @return array<string, mixed> */
     public function run(string $phase, ?int $ops, ?int $durationMs, Closure $start): array
     {
-        $course = new Course($durationMs);
-        $sections = $course->sliceNs && $this->lanes * count($this->kinds) <= Course::MOST_SECTIONED ? Course::SECTIONS : 1;
-        $this->record = $record = new Record($this->kinds, $course, $sections);
+        $timeline = new Timeline($durationMs);
+        $sections = $timeline->sliceNs && $this->lanes * count($this->kinds) <= Timeline::MOST_SECTIONED ? Timeline::SECTIONS : 1;
+        $this->record = $record = new Recorder($this->kinds, $timeline, $sections);
         $this->responseNs = 0;
         $this->stopped = false;
         $prefill = $phase === 'prefill';
@@ -84,13 +84,13 @@ final class Lane
         $length = $prefill ? $this->tape->prefillLength($this->place, $this->lanes) : $this->length;
         $limit = $prefill ? $length : ($length ? $ops ?? PHP_INT_MAX : 0);
         $startNs = $start();
-        $course->start($startNs);
+        $timeline->start($startNs);
         $this->endNs = $durationMs === null ? self::FOR_EVER_NS : $startNs + $durationMs * 1_000_000;
-        $this->toldNs = $startNs;
+        $this->reportedNs = $startNs;
         $before = getrusage();
         $this->wait($startNs);
-        $this->tape->openLoop && !$prefill ? $this->opened($script, $limit, $startNs) : $this->closed($script, $limit);
-        $course->close($record->played - $record->failed, $record->response ? $this->responseNs : array_sum($record->busyNs));
+        $this->tape->openLoop && !$prefill ? $this->playOpenLoop($script, $limit, $startNs) : $this->playClosedLoop($script, $limit);
+        $timeline->close($record->played - $record->failed, $record->response ? $this->responseNs : array_sum($record->busyNs));
         $record->endedNs = $record->sentNs;
         if ($quiet && $record->played) {
             $this->endQuiet();
@@ -112,7 +112,7 @@ final class Lane
     }
 
     /** Call after call until the window ends. @param Closure(): iterable<Operation> $script */
-    private function closed(Closure $script, int $limit): void
+    private function playClosedLoop(Closure $script, int $limit): void
     {
         [$record, $timeoutNs, $shifts] = [$this->record, $this->timeoutNs, Histogram::shifts()];
         [$service, $busyNs] = [$record->service, $record->busyNs];
@@ -120,7 +120,7 @@ final class Lane
         $record->service = $record->busyNs = [];
         $played = 0;
         $lookNs = 0;
-        $sliceEndsNs = $record->course->endNs;
+        $sliceEndsNs = $record->timeline->endNs;
         $now = hrtime(true);
         while ($played < $limit) {
             foreach ($script() as $op) {
@@ -142,13 +142,13 @@ final class Lane
                 $now = hrtime(true);
                 $took = $now - $began;
                 if ($now >= $sliceEndsNs) {
-                    $record->course->close($played - $record->failed, array_sum($busyNs));
-                    $service = $record->goOn($now, $service);
-                    $sliceEndsNs = $record->course->endNs;
+                    $record->timeline->close($played - $record->failed, array_sum($busyNs));
+                    $service = $record->nextSlice($now, $service);
+                    $sliceEndsNs = $record->timeline->endNs;
                 }
                 $played++;
                 $shift = $shifts[$took >> 11] ?? Histogram::shift($took);
-                if ($answer === $op->want && $took < $timeoutNs) {
+                if ($answer === $op->expected && $took < $timeoutNs) {
                     $service[$op->base + ($shift << 10) + ($took >> $shift)]++;
                     $busyNs[$op->base] += $took;
                     continue;
@@ -166,7 +166,7 @@ final class Lane
     }
 
     /** Each call when it is due, or as soon after that as this lane is free. @param Closure(): iterable<Operation> $script */
-    private function opened(Closure $script, int $limit, int $startNs): void
+    private function playOpenLoop(Closure $script, int $limit, int $startNs): void
     {
         $record = $this->record;
         $record->response = $record->service;
@@ -183,7 +183,7 @@ final class Lane
                     $this->look($now, $record->played);
                 }
                 if ($due >= $this->endNs || !$this->wait($due) || hrtime(true) >= $this->drainNs()) {
-                    $this->leave($script, $turn, $passNs, $limit - $record->played);
+                    $this->noteUnsent($script, $turn, $passNs, $limit - $record->played);
                     return;
                 }
                 $turn++;
@@ -204,13 +204,13 @@ final class Lane
     {
         $record = $this->record;
         $took = $now - $began;
-        if ($now >= $record->course->endNs) {
-            $record->course->close($record->played - $record->failed, $this->responseNs);
-            $record->response = $record->goOn($now, $record->response);
+        if ($now >= $record->timeline->endNs) {
+            $record->timeline->close($record->played - $record->failed, $this->responseNs);
+            $record->response = $record->nextSlice($now, $record->response);
         }
         $record->played++;
         $record->sentNs = $now;
-        $code = $answer === $op->want && $took < $this->timeoutNs ? 0 : $this->note($op, $answer, $took);
+        $code = $answer === $op->expected && $took < $this->timeoutNs ? 0 : $this->note($op, $answer, $took);
         $record->lag[Histogram::place($began - $due)]++;
         if ($code >= 0 || $code === TIMEOUT) {
             $record->service[$op->base + Histogram::place($took)]++;
@@ -223,7 +223,7 @@ final class Lane
     }
 
     /** What was due in the window and will not be sent: it waited at least until now. @param Closure(): iterable<Operation> $script */
-    private function leave(Closure $script, int $turn, int $passNs, int $left): void
+    private function noteUnsent(Closure $script, int $turn, int $passNs, int $left): void
     {
         $now = hrtime(true);
         $until = min($now, $this->endNs);
@@ -243,11 +243,14 @@ final class Lane
         }
     }
 
-    /** An answer other than the one hoped for; what it comes to. */
+    /** An answer other than the expected one; what it comes to. An error of this worker's own code is thrown. */
     private function note(Operation $op, mixed $answer, int $took): int
     {
-        // Judged even when it came too late: the client may hold what its library has told it.
-        $code = $answer instanceof Throwable ? $this->session->failure($answer) : ($op->judge)($answer, $op);
+        if (isOwnError($answer)) {
+            throw $answer;
+        }
+        // Verified even when it came too late: the client may hold what its library has reported.
+        $code = $answer instanceof Throwable ? $this->session->failure($answer) : ($op->verify)($answer, $op);
         $code = $took >= $this->timeoutNs ? TIMEOUT : $code;
         $this->record->other($op, $code);
         return $code;
@@ -265,10 +268,10 @@ final class Lane
         if ($this->parent->ended) {
             exit(0);
         }
-        if ($now - $this->toldNs >= self::PROGRESS_NS) {
-            $this->toldNs = $now;
+        if ($now - $this->reportedNs >= self::PROGRESS_NS) {
+            $this->reportedNs = $now;
             $failed = $this->record->failed;
-            $this->parent->tell(['type' => 'progress', 'ops' => $played - $failed, 'errors' => $failed]);
+            $this->parent->send(['type' => 'progress', 'ops' => $played - $failed, 'errors' => $failed]);
         }
         $this->lookNs = min($this->endNs, $now + self::LOOK_NS);
         return $now < $this->endNs;

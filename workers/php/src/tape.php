@@ -308,10 +308,10 @@ final class Operation
     public ?Closure $call = null;
     /** @var list<mixed> */
     public array $arguments = [];
-    public mixed $want = null;
+    public mixed $expected = null;
     public int $base = 0;
 
-    public ?Closure $judge = null;
+    public ?Closure $verify = null;
     /** @var list<int> the keys' numbers */
     public array $numbers = [];
     /** @var list<string> */

@@ -71,7 +71,7 @@ class Client < BaseClient
     calls(op, @handle.method(:version), [], VERIFIED, verify)
   end
 
-  # The value is judged between the two round trips, where a program uses it.
+  # The value is verified between the two round trips, where a program uses it.
   def cas(op)
     right = true
     swap = lambda do

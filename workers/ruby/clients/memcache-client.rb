@@ -58,7 +58,7 @@ class Client < BaseClient
 
   def decr(op) = calls(op, @handle.method(:decr), [op.key, op.amount], Integer, ->(*) { 0 })
 
-  # The value is judged between the two round trips, where a program uses it.
+  # The value is verified between the two round trips, where a program uses it.
   def cas(op)
     right = true
     swap = lambda do

@@ -38,7 +38,7 @@ class Recorder
     @open_loop ? @response = part : @service = part
   end
 
-  # Note an operation that did not bring the answer hoped for: take back what it would have counted.
+  # Note an operation that did not bring the expected answer: take back what it would have counted.
   def other(op, code)
     add(op, Verify.done(op), -1)
     return add(op, code, 1) unless code.negative?

@@ -6,7 +6,7 @@
 
 declare(strict_types=1);
 
-final class Record
+final class Recorder
 {
     public const FIGURES = [
         'attempts', 'ok', 'hits', 'misses', 'not_stored', 'wrong_values', 'keys', 'value_bytes', 'key_bytes', 'busy_ns',
@@ -39,7 +39,7 @@ final class Record
     private array $errors = [];
 
     /** @param array<string, int> $kinds the number of each kind @param int $sections how many parts of the window have histograms of their own */
-    public function __construct(private readonly array $kinds, public readonly Course $course, int $sections)
+    public function __construct(private readonly array $kinds, public readonly Timeline $timeline, int $sections)
     {
         $this->service = array_fill(0, count($kinds) * Histogram::PLACES, 0);
         while (count($this->rooms) < $sections - 1) {
@@ -51,21 +51,21 @@ final class Record
     }
 
     /** A slice has ended: empty room for the next one's response times, or those given where its section goes on. @param array<int, int> $times @return array<int, int> */
-    public function goOn(int $now, array $times): array
+    public function nextSlice(int $now, array $times): array
     {
-        $section = $this->course->section;
-        $this->course->advance($now);
-        for (; $section < $this->course->section && $this->rooms; $section++) {
+        $section = $this->timeline->section;
+        $this->timeline->advance($now);
+        for (; $section < $this->timeline->section && $this->rooms; $section++) {
             $this->past[] = $times;
             $times = array_pop($this->rooms);
         }
         return $times;
     }
 
-    /** Note an operation that did not bring the answer hoped for: take back what it would have counted. */
+    /** Note an operation that did not bring the expected answer: take back what it would have counted. */
     public function other(Operation $op, int $code): void
     {
-        $this->add($op, Judge::done($op), -1);
+        $this->add($op, Verify::done($op), -1);
         if ($code >= 0) {
             $this->add($op, $code, 1);
             return;
@@ -107,7 +107,7 @@ final class Record
             if ($passes === 0 && $rest === 0) {
                 break;
             }
-            $this->add($op, Judge::done($op), $passes + ($rest > 0 ? 1 : 0));
+            $this->add($op, Verify::done($op), $passes + ($rest > 0 ? 1 : 0));
             $rest = max(0, $rest - 1);
         }
     }
@@ -132,7 +132,7 @@ final class Record
         return [
             'operations' => $operations, 'lag' => self::counted($this->lag, 0), 'played' => $this->played,
             'bound' => $this->bound, 'unsent' => $this->unsent, 'barriers' => $this->barriers,
-            'sent_ns' => $this->sentNs, 'ended_ns' => $this->endedNs, 'course' => $this->course->message(),
+            'sent_ns' => $this->sentNs, 'ended_ns' => $this->endedNs, 'course' => $this->timeline->message(),
             'sections' => count($parts) === 1 ? null : array_map(fn ($part) => self::whole([$part], $this->kinds), $parts),
         ];
     }

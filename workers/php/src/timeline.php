@@ -4,7 +4,7 @@
 
 declare(strict_types=1);
 
-final class Course
+final class Timeline
 {
     public const SECTIONS = 10;
     private const SECTION_SLICES = 100;
@@ -73,16 +73,16 @@ final class Course
         ];
     }
 
-    /** Those of all lanes as one, or null. @param list<array<string, mixed>> $courses @return array<string, mixed>|null */
-    public static function merge(array $courses): ?array
+    /** Those of all lanes as one, or null. @param list<array<string, mixed>> $timelines @return array<string, mixed>|null */
+    public static function merge(array $timelines): ?array
     {
-        $sum = array_shift($courses);
+        $sum = array_shift($timelines);
         if ($sum === null) {
             return null;
         }
-        foreach ($courses as $course) {
+        foreach ($timelines as $timeline) {
             foreach (['ok', 'response_ns'] as $name) {
-                foreach ($course[$name] as $slice => $value) {
+                foreach ($timeline[$name] as $slice => $value) {
                     $sum[$name][$slice] = ($sum[$name][$slice] ?? 0) + $value;
                 }
             }
@@ -90,13 +90,13 @@ final class Course
         return $sum;
     }
 
-    /** The sections that a course consists of. @param array<string, mixed> $course @param list<string|null> $histograms @return array<string, mixed> */
-    public static function sections(array $course, array $histograms): array
+    /** The sections that a timeline consists of. @param array<string, mixed> $timeline @param list<string|null> $histograms @return array<string, mixed> */
+    public static function sections(array $timeline, array $histograms): array
     {
         $ok = array_fill(0, self::SECTIONS, 0);
-        foreach ($course['ok'] as $slice => $count) {
+        foreach ($timeline['ok'] as $slice => $count) {
             $ok[self::section($slice)] += $count;
         }
-        return ['length_ns' => $course['slice_ns'] * self::SECTION_SLICES, 'ok' => $ok, 'response' => $histograms];
+        return ['length_ns' => $timeline['slice_ns'] * self::SECTION_SLICES, 'ok' => $ok, 'response' => $histograms];
     }
 }

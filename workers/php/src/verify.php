@@ -21,7 +21,7 @@ const SIZE_BIT = 17;
 /** Kinds that have hits and misses. */
 const LOOKS_UP = ['get', 'gets', 'mget', 'gat', 'cas', 'delete', 'touch', 'incr', 'decr'];
 
-final class Judge
+final class Verify
 {
     public function __construct(private readonly Tape $tape)
     {

@@ -7,7 +7,7 @@
 
 declare(strict_types=1);
 
-final class Team
+final class Player
 {
     /** A call that outlasts every time-out by this much will not come back. */
     private const LOST_NS = 5_000_000_000;
@@ -17,11 +17,11 @@ final class Team
     private const PROGRESS_NS = 1_000_000_000;
     private const START_GRACE_NS = 60_000_000_000;
 
-    /** @var array<int, Wire> by process id */
+    /** @var array<int, Messages> by process id */
     private array $lanes = [];
     private int $sharedNs;
 
-    public function __construct(private readonly Tape $tape, private readonly Setup $setup, private readonly Wire $orchestrator)
+    public function __construct(private readonly Tape $tape, private readonly Prepare $setup, private readonly Messages $orchestrator)
     {
         for ($number = 0; $number < $setup->threads; $number++) {
             [$ours, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
@@ -29,40 +29,41 @@ final class Team
             if ($pid === 0) {
                 fclose($ours);
                 $this->lanes = []; // a lane holds no end of another's pipe: it hears when the parent is gone
-                $this->live(new Wire($theirs, $theirs), $number);
+                $this->live(new Messages($theirs, $theirs), $number);
                 exit(0);
             }
             fclose($theirs);
-            $this->lanes[$pid] = new Wire($ours, $ours);
+            $this->lanes[$pid] = new Messages($ours, $ours);
         }
     }
 
     /** What a lane does: open the client, then play what it is told to, until its parent is gone. */
-    private function live(Wire $parent, int $number): void
+    private function live(Messages $parent, int $number): void
     {
         // Operations that are made, and taken up again and again, look like garbage to the collector of
         // cycles, which would walk them all in the window. A request of a web server ends before it runs.
         gc_disable();
         try {
             $lane = new Lane($parent, $this->tape, $this->setup, $number);
-            $parent->tell(['type' => 'ready']);
+            $parent->send(['type' => 'ready']);
             while ($requests = $parent->wait()) {
                 foreach ($requests as $request) {
                     if ($request['type'] === 'run') {
                         $start = static function () use ($parent): int {
-                            $parent->tell(['type' => 'armed']);
+                            $parent->send(['type' => 'armed']);
                             $heard = $parent->wait();
                             return $heard[0]['start_ns'] ?? exit(0);
                         };
                         $done = $lane->run($request['phase'], $request['ops'], $request['duration_ms'], $start);
-                        $parent->tell(['type' => 'done', ...$done]);
+                        $parent->send(['type' => 'done', ...$done]);
                     }
                 }
             }
         } catch (Unreachable $error) {
-            $parent->tell(['type' => 'error', 'kind' => 'connect', 'text' => $error->getMessage()]);
+            $parent->send(['type' => 'error', 'kind' => 'connect', 'text' => $error->getMessage()]);
         } catch (Throwable $error) {
-            $parent->tell(['type' => 'error', 'kind' => 'internal', 'text' => (string) $error]);
+            fwrite(STDERR, "$error\n");
+            $parent->send(['type' => 'error', 'kind' => 'internal', 'text' => describe($error)]);
         }
     }
 
@@ -77,7 +78,7 @@ final class Team
     public function run(array $request): array
     {
         foreach (array_values($this->lanes) as $t => $lane) {
-            $lane->tell([
+            $lane->send([
                 'type' => 'run', 'phase' => $request['phase'], 'duration_ms' => $request['duration_ms'] ?? null,
                 'ops' => isset($request['ops']) ? self::part($request['ops'], $t, count($this->lanes)) : null,
             ]);
@@ -92,7 +93,7 @@ final class Team
         $planned = ($request['start_unix_ns'] ?? 0) - ($seconds * 1_000_000_000 + $nanoseconds);
         $this->sharedNs = $now + max(self::START_AHEAD_NS + self::START_AHEAD_LANE_NS * count($this->lanes), $planned);
         foreach ($this->lanes as $lane) {
-            $lane->tell(['type' => 'start', 'start_ns' => $this->sharedNs]);
+            $lane->send(['type' => 'start', 'start_ns' => $this->sharedNs]);
         }
         $done = $this->gather('done', $this->progress());
         return $done['error'] ?? self::merge($request['phase'], $done);
@@ -148,13 +149,13 @@ final class Team
     /** Tell progress about each second; true once a lane was silent for too long. */
     private function progress(): Closure
     {
-        $told = $this->sharedNs;
+        $reportedNs = $this->sharedNs;
         $lostNs = self::LOST_NS + 2 * $this->setup->timeoutMs * 1_000_000 + self::PROGRESS_NS;
-        return function (array $heard) use (&$told, $lostNs): bool {
+        return function (array $heard) use (&$reportedNs, $lostNs): bool {
             $now = hrtime(true);
-            if ($now - $told >= self::PROGRESS_NS) {
-                $told = $now;
-                $this->orchestrator->tell([
+            if ($now - $reportedNs >= self::PROGRESS_NS) {
+                $reportedNs = $now;
+                $this->orchestrator->send([
                     'type' => 'progress',
                     'ops' => array_sum(array_map(static fn ($answer) => $answer['ops'] ?? $answer['played'] ?? 0, $heard)),
                     'errors' => array_sum(array_column($heard, 'errors')),
@@ -176,7 +177,7 @@ final class Team
         foreach ($requests as $request) {
             if ($request['type'] === 'stop' || $request['type'] === 'bye') {
                 foreach ($this->lanes as $lane) {
-                    $lane->tell(['type' => 'stop']);
+                    $lane->send(['type' => 'stop']);
                 }
             }
         }
@@ -225,7 +226,7 @@ final class Team
             ];
         }
         $startNs = $all('start_ns')[0];
-        $course = Course::merge($all('course'));
+        $timeline = Timeline::merge($all('course'));
         $sections = array_filter($all('sections'));
         return [
             'type' => 'done', 'phase' => $phase, 'operations' => (object) $operations,
@@ -240,8 +241,8 @@ final class Team
             'cpu_user_ns' => array_sum($all('cpu_user_ns')),
             'cpu_system_ns' => array_sum($all('cpu_system_ns')),
             'barriers' => array_sum($all('barriers')),
-            'course' => $course,
-            'sections' => $course && $sections ? Course::sections($course, self::sectioned($sections)) : null,
+            'course' => $timeline,
+            'sections' => $timeline && $sections ? Timeline::sections($timeline, self::sectioned($sections)) : null,
         ];
     }
 
@@ -250,7 +251,7 @@ final class Team
     {
         return array_map(
             static fn (int $section) => Histogram::encode(self::sum(array_column($lanes, $section))),
-            range(0, Course::SECTIONS - 1),
+            range(0, Timeline::SECTIONS - 1),
         );
     }
 

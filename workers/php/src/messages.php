@@ -4,7 +4,7 @@
 
 declare(strict_types=1);
 
-final class Wire
+final class Messages
 {
     /** Whether the other end is gone. */
     public bool $ended = false;
@@ -18,7 +18,7 @@ final class Wire
     }
 
     /** @param array<string, mixed> $message */
-    public function tell(array $message): void
+    public function send(array $message): void
     {
         $line = json_encode($message, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_INVALID_UTF8_SUBSTITUTE) . "\n";
         while ($line !== '') {

@@ -1,0 +1,100 @@
+<?php
+// What every client file builds on: its class `Client` extends `BaseClient`. README.md says what it has
+// to hold.
+
+declare(strict_types=1);
+
+abstract class BaseClient
+{
+    public const LIBRARY = '';
+    /** The extension that has to be loaded, and the Debian package that brings it. */
+    public const EXTENSION = '';
+    public const PACKAGE = '';
+    /** @var list<string> `none` for a cache in the process */
+    public const WIRES = [];
+    /** @var list<string> of `unix`, `cluster` */
+    public const FEATURES = [];
+    /** @var array<string, string> the pattern of each option's values */
+    public const OPTIONS = [];
+    /** The expected answer where none is known before: it equals nothing, so each answer is verified. */
+    protected const VERIFIED = NAN;
+
+    protected readonly Verify $verify;
+
+    public function __construct(protected readonly Prepare $setup, protected readonly Tape $tape)
+    {
+        $this->verify = new Verify($tape);
+        $this->open();
+    }
+
+    /** Connect. Raises Unreachable. */
+    protected function open(): void
+    {
+    }
+
+    public static function libraryVersion(): string
+    {
+        return phpversion(static::EXTENSION) ?: '';
+    }
+
+    /** Why the extension that is loaded cannot be used, or the empty string. */
+    public static function absent(): string
+    {
+        return '';
+    }
+
+    /** Whether a kind of operation can be done. */
+    public static function can(string $kind): bool
+    {
+        return method_exists(static::class, $kind);
+    }
+
+    /** Start the process again where an option can only be given at its start. @param array<string, mixed> $request */
+    public static function restart(Prepare $setup, array $request): void
+    {
+    }
+
+    /** Why a mix of kinds cannot be done, or the empty string. */
+    public static function refuse(Tape $tape, Prepare $setup): string
+    {
+        return '';
+    }
+
+    /** A phase begins; `quiet`: with operations that ask for no reply. */
+    public function begin(bool $quiet): void
+    {
+    }
+
+    /** An answered command on each connection; how many were sent. Raises Unreachable. */
+    public function barrier(): int
+    {
+        return 0;
+    }
+
+    /** What an exception of the library counts as. */
+    public function failure(Throwable $error): int
+    {
+        return CLIENT;
+    }
+
+    /** @param list<mixed> $arguments */
+    protected function calls(Operation $op, Closure $call, array $arguments, mixed $expected, Closure $verify): void
+    {
+        [$op->call, $op->arguments, $op->expected, $op->verify] = [$call, $arguments, $expected, $verify];
+    }
+}
+
+/**
+ * Whether what was thrown is a mistake in this worker's own code, such as a client file. The libraries are
+ * extensions: they throw exceptions, and a ValueError for a value that they do not take.
+ */
+function isOwnError(mixed $thrown): bool
+{
+    return $thrown instanceof Error && !$thrown instanceof ValueError;
+}
+
+/** What was thrown in one line, with the place that it came from. */
+function describe(Throwable $thrown): string
+{
+    return $thrown::class . ": {$thrown->getMessage()} (" . basename($thrown->getFile()) . ":{$thrown->getLine()})";
+}
