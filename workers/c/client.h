@@ -1,4 +1,4 @@
-/* What a client file gives to the worker. */
+/* What a client file gives to the worker; README.md says what each part has to do. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -18,13 +18,13 @@ struct setup {
 /* The value of an option, or what it is where it was not given. */
 const char *option_value(const struct setup *setup, const char *name, const char *otherwise);
 
-/* How a call ended. From WRONG on it failed. */
-enum ending {
+/* How a call ended. From WRONG_VALUE on it failed. */
+enum status {
   READ,        /* with the values in the answer, of the keys that were found */
   DONE,        /* and the key was there, or there was none to find */
   MISSED,      /* there is no such key */
   NOT_STORED,
-  WRONG, TIMED_OUT, NO_CONNECTION, SERVER_FAILED, CLIENT_FAILED, NO_PROTOCOL, ENDINGS
+  WRONG_VALUE, FAULT_TIMEOUT, FAULT_CONNECTION, FAULT_SERVER, FAULT_CLIENT, FAULT_PROTOCOL, STATUSES
 };
 
 struct item {
@@ -35,17 +35,17 @@ struct item {
 };
 
 struct answer {
-  enum ending ending;
+  enum status status;
   uint32_t count;
   const struct item *items;
 };
 
+/* What may be null: refuse, begin, release, barrier, reconnects. */
 struct client {
   const char *name, *library;
   const char *(*version)(void);
-  const char *capabilities;  /* wires and features; the kinds follow from `kinds` */
+  const char *capabilities;  /* wires and features; `none` is a cache in the process. The kinds follow */
   kind_set kinds;
-  bool in_process;
   /* Names with the values that they may have, N for a number: "nodelay=on|off retries=N …". */
   const char *options;
   /* Writes why a trial cannot be played into `reason`, if so. */
@@ -57,14 +57,23 @@ struct client {
   void (*begin)(void *session, bool prefill);
   /* The operation, and nothing else: this is what is timed. */
   void (*call)(void *session, const struct operation *op, struct answer *answer);
-  /* After it: give back what the answer holds, and see to what failed. */
-  void (*settle)(void *session, const struct answer *answer);
+  /* After it, not timed: free what the answer holds, and see to what failed. */
+  void (*release)(void *session, const struct answer *answer);
   /* Ends operations without a reply by an answered command on each connection: how many, or -1. */
   int (*barrier)(void *session);
   /* Connections that were opened again since the session began. */
   uint64_t (*reconnects)(void *session);
 };
 
-extern const struct client client_libmemcached, client_null;
+/* The clients that are linked in, by name: each client file registers its own. */
+const struct client *find_client(const char *name);
+void register_client(const struct client *client);
+
+/* To be written once in each client file, after its `static const struct client`. */
+#define REGISTER_CLIENT(client) \
+  __attribute__((constructor)) static void register_this_client(void) { register_client(&(client)); }
+
+/* The names of all clients, in one line. */
+const char *client_names(void);
 
 #endif

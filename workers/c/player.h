@@ -2,19 +2,11 @@
 #ifndef PLAYER_H
 #define PLAYER_H
 
-#include "course.h"
-#include "tally.h"
+#include "recorder.h"
+#include "timeline.h"
+#include "window.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
-#include <time.h>
-
-/* Shared by the lanes of a run. `end_ns` moves to the past when the run is stopped. */
-struct window {
-  uint64_t start_ns, timeout_ns;
-  _Atomic uint64_t end_ns;
-  atomic_bool stopped;
-};
 
 struct lane {
   _Alignas(64) struct player *player;
@@ -22,9 +14,9 @@ struct lane {
   pthread_t thread;
   struct operation *operations;  /* its share of the tape */
   uint64_t count, place, limit;
-  struct tally *tallies[SECTIONS][KINDS];  /* of the kinds that it plays */
-  struct tally **section;                  /* those of the section that is going on */
-  struct course course;
+  struct recorder *recorders[SECTIONS][KINDS];  /* of the kinds that it plays */
+  struct recorder **section;                  /* those of the section that is going on */
+  struct timeline timeline;
   struct histogram *lag;
   uint8_t *used;
   uint64_t sent_ns, ended_ns, bound, unsent, barriers, reconnects_before;
@@ -44,12 +36,8 @@ struct player {
   int over_fd;  /* gets a byte when the last lane is done */
 };
 
-static inline uint64_t clock_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+/* Plays the phase that was begun, in a thread of the lane's own. */
+void *lane_play(void *lane);
 
 /* Null with the `reason` where it cannot connect. Takes the tape. */
 struct player *player_open(const struct client *client, const struct setup *setup, struct tape *tape,

@@ -122,8 +122,9 @@ void refuse(const struct client *client, const struct setup *setup, const struct
   bool unix_path = false;
   for (unsigned i = 0; i < setup->server_count; i++)
     unix_path |= !strncmp(setup->servers[i], "unix:", 5);
-  const char *no = client->in_process && setup->server_count ? "it is in this process and takes no servers"
-      : !client->in_process && !setup->server_count ? "it needs a server"
+  bool in_process = has_word(client->capabilities, "none");
+  const char *no = in_process && setup->server_count ? "it is in this process and takes no servers"
+      : !in_process && !setup->server_count ? "it needs a server"
       : unix_path && !has_word(client->capabilities, "unix") ? "no Unix sockets"
       : setup->server_count > 1 && !has_word(client->capabilities, "cluster") ? "one server only"
       : tape->thinks ? "no time to think between operations"

@@ -30,7 +30,7 @@ struct record {
 };
 
 /* Where a check writes what failed. */
-struct complaint {
+struct error_text {
   char *text;
   size_t size;
 };
@@ -42,7 +42,7 @@ const char *kind_name(int kind)
   return names[kind];
 }
 
-static bool check(struct complaint to, bool holds, const char *what, uint64_t at)
+static bool check(struct error_text to, bool holds, const char *what, uint64_t at)
 {
   if (!holds)
     snprintf(to.text, to.size, "the tape has %s (at byte %llu)", what, (unsigned long long)at);
@@ -64,7 +64,7 @@ static struct record record_at(const struct tape *t, uint64_t number)
 }
 
 /* A section of the file, or null. */
-static const void *section(struct complaint to, const struct tape *t, unsigned field_at,
+static const void *section(struct error_text to, const struct tape *t, unsigned field_at,
                            uint64_t count, uint64_t width)
 {
   uint64_t at = field(t, field_at);
@@ -72,7 +72,7 @@ static const void *section(struct complaint to, const struct tape *t, unsigned f
   return check(to, inside, "a section outside the file", field_at) ? t->data + at : NULL;
 }
 
-static bool check_header(struct complaint to, struct tape *t)
+static bool check_header(struct error_text to, struct tape *t)
 {
   if (!check(to, t->bytes >= HEADER_BYTES, "no header of 184 bytes", 0)
       || !check(to, !memcmp(t->data, "CMTAPE\0", 8), "no magic", 0)
@@ -96,7 +96,7 @@ static bool check_header(struct complaint to, struct tape *t)
       && check(to, !field(t, 136) || !field(t, 176), "both times and think times", 176);
 }
 
-static bool map_sections(struct complaint to, struct tape *t)
+static bool map_sections(struct error_text to, struct tape *t)
 {
   return (t->offsets = section(to, t, 80, t->key_count + 1, 4))
       && (t->text = section(to, t, 88, t->key_bytes, 1))
@@ -108,7 +108,7 @@ static bool map_sections(struct complaint to, struct tape *t)
       && (!t->thinks || section(to, t, 176, t->op_count, 8));
 }
 
-static bool check_keys(struct complaint to, const struct tape *t)
+static bool check_keys(struct error_text to, const struct tape *t)
 {
   uint64_t at = field(t, 80), first_counter = t->key_count - t->counter_count;
   for (uint64_t k = 0; k < t->key_count; k++) {
@@ -131,7 +131,7 @@ static bool check_keys(struct complaint to, const struct tape *t)
   return true;
 }
 
-static bool check_record(struct complaint to, struct tape *t, struct record r, uint64_t at)
+static bool check_record(struct error_text to, struct tape *t, struct record r, uint64_t at)
 {
   bool known = r.verb < VERBS && NAMES[r.verb];
   if (!check(to, known, "an unknown verb", at))
@@ -158,7 +158,7 @@ static bool check_record(struct complaint to, struct tape *t, struct record r, u
   return true;
 }
 
-static bool check_records(struct complaint to, struct tape *t)
+static bool check_records(struct error_text to, struct tape *t)
 {
   for (uint64_t i = 0; i < t->run_count; i++)
     if (!check(to, t->runs[i] < t->key_count, "a run of unknown keys", field(t, 128) + 4 * i))
@@ -205,7 +205,7 @@ struct tape *tape_open(const char *path, char *error, size_t size)
   }
   if (file >= 0)
     close(file);
-  struct complaint to = {error, size};
+  struct error_text to = {error, size};
   if (t->data && check_header(to, t) && map_sections(to, t) && check_keys(to, t) && check_records(to, t)) {
     make_tables(t);
     return t;

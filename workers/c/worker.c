@@ -1,9 +1,12 @@
 /* The worker for memcached clients in C: `worker CLIENT` speaks the worker protocol (PROTOCOL.md).
  *
- *   worker.c     requests in, answers out       tape.c       what is to be done
- *   prepare.c    what is asked for, and refused  tally.c      what an answer comes to, and its sums
- *   player.c     the measured loops             histogram.c  how a histogram travels
- *   course.c     the window by slices             clients/     one file for each library
+ *   worker.c   requests in, answers out      lane.c       the measured loops
+ *   prepare.c  what `prepare` asks for       window.c     when a run begins and ends
+ *   client.c   the registry of clients       verify.c     what a reply comes to
+ *   client.h   what a client file gives      recorder.c   what is recorded, and its sums
+ *   player.c   one prepared trial            histogram.c  HdrHistogram
+ *   tape.c     the tape, checked             timeline.c   the window in slices and sections
+ *   clients/   one file for each library     README.md    what a client file has to hold
  *
  * This thread reads stdin, tells progress and waits; lanes are threads of their own. */
 #include "prepare.h"
@@ -21,9 +24,8 @@ static const uint64_t PROGRESS_NS = 1000000000;
 /* A call that outlasts every time-out by this much will not come back. */
 static const uint64_t LOST_NS = 5000000000;
 
-static const struct client *const CLIENTS[] = {&client_libmemcached, &client_null};
-static const char *const ERRORS[ENDINGS] = {[TIMED_OUT] = "timeout", [NO_CONNECTION] = "connection",
-    [SERVER_FAILED] = "server", [CLIENT_FAILED] = "client", [NO_PROTOCOL] = "protocol"};
+static const char *const ERRORS[STATUSES] = {[FAULT_TIMEOUT] = "timeout", [FAULT_CONNECTION] = "connection",
+    [FAULT_SERVER] = "server", [FAULT_CLIENT] = "client", [FAULT_PROTOCOL] = "protocol"};
 
 static const struct client *client;
 static FILE *out;
@@ -32,7 +34,7 @@ static struct player *player;
 static struct setup setup;
 static json_t *setup_request;  /* holds the words of `setup` */
 
-static void tell(json_t *message)
+static void send_answer(json_t *message)
 {
   json_dumpf(message, out, JSON_COMPACT);
   fputc('\n', out);
@@ -123,16 +125,16 @@ static void set_histogram(json_t *object, const char *name, const struct histogr
   free(encoded);
 }
 
-static json_t *operation_message(const struct tally *t, bool open_loop)
+static json_t *operation_message(const struct recorder *t, bool open_loop)
 {
   json_t *errors = json_object();
-  for (int ending = TIMED_OUT; ending < ENDINGS; ending++)
-    if (t->endings[ending])
-      json_object_set_new(errors, ERRORS[ending], json_integer((json_int_t)t->endings[ending]));
+  for (int status = FAULT_TIMEOUT; status < STATUSES; status++)
+    if (t->faults[status])
+      json_object_set_new(errors, ERRORS[status], json_integer((json_int_t)t->faults[status]));
   json_t *message = json_pack(
       "{sI sI sI sI sI sI sI sI sI sI so}", "attempts", (json_int_t)t->attempts, "ok", (json_int_t)t->ok,
       "hits", (json_int_t)t->hits, "misses", (json_int_t)t->misses, "not_stored", (json_int_t)t->not_stored,
-      "wrong_values", (json_int_t)t->endings[WRONG], "keys", (json_int_t)t->keys, "value_bytes",
+      "wrong_values", (json_int_t)t->faults[WRONG_VALUE], "keys", (json_int_t)t->keys, "value_bytes",
       (json_int_t)t->value_bytes, "key_bytes", (json_int_t)t->key_bytes, "busy_ns", (json_int_t)t->busy_ns,
       "errors", errors);
   set_histogram(message, "service", &t->service);
@@ -143,13 +145,13 @@ static json_t *operation_message(const struct tally *t, bool open_loop)
 static json_t *operations_message(void)
 {
   json_t *operations = json_object();
-  struct tally *sum = malloc(sizeof *sum);
+  struct recorder *sum = malloc(sizeof *sum);
   for (int kind = 0; kind < KINDS; kind++) {
     memset(sum, 0, sizeof *sum);
     for (uint64_t t = 0; t < player->lane_count; t++)
-      for (unsigned s = 0; s <= course_section(&player->lanes[t].course); s++)
-        if (player->lanes[t].tallies[s][kind])
-          tally_add(sum, player->lanes[t].tallies[s][kind]);
+      for (unsigned s = 0; s <= timeline_section(&player->lanes[t].timeline); s++)
+        if (player->lanes[t].recorders[s][kind])
+          recorder_add(sum, player->lanes[t].recorders[s][kind]);
     if (sum->attempts || histogram_any(&sum->response))
       json_object_set_new(operations, kind_name(kind), operation_message(sum, player->open_loop));
   }
@@ -164,9 +166,9 @@ static json_t *section_message(unsigned section)
   memset(&sum, 0, sizeof sum);
   for (uint64_t t = 0; t < player->lane_count; t++)
     for (int kind = 0; kind < KINDS; kind++) {
-      const struct tally *tally = player->lanes[t].tallies[section][kind];
-      if (tally && section <= course_section(&player->lanes[t].course))
-        histogram_add(&sum, player->open_loop ? &tally->response : &tally->service);
+      const struct recorder *recorder = player->lanes[t].recorders[section][kind];
+      if (recorder && section <= timeline_section(&player->lanes[t].timeline))
+        histogram_add(&sum, player->open_loop ? &recorder->response : &recorder->service);
     }
   char *encoded = histogram_encode(&sum);
   json_t *message = encoded ? json_string(encoded) : json_null();
@@ -174,13 +176,13 @@ static json_t *section_message(unsigned section)
   return message;
 }
 
-/* The course of all lanes, and the sections that it consists of. */
-static void set_course(json_t *message)
+/* The timeline of all lanes, and the sections that it consists of. */
+static void set_timeline(json_t *message)
 {
-  static struct course sum;
-  sum = player->lanes[0].course;
+  static struct timeline sum;
+  sum = player->lanes[0].timeline;
   for (uint64_t t = 1; t < player->lane_count; t++)
-    course_add(&sum, &player->lanes[t].course);
+    timeline_add(&sum, &player->lanes[t].timeline);
   if (!sum.slice_ns)
     return;
   json_t *ok = json_array(), *response = json_array();
@@ -223,7 +225,8 @@ static json_t *done(const char *phase, const struct rusage *before)
     sent = lane->sent_ns > sent ? lane->sent_ns : sent;
     ended = lane->ended_ns > ended ? lane->ended_ns : ended;
     bound += lane->bound, unsent += lane->unsent, barriers += lane->barriers;
-    reconnects += client->reconnects(lane->session) - lane->reconnects_before;
+    if (client->reconnects)
+      reconnects += client->reconnects(lane->session) - lane->reconnects_before;
     playing += lane->done + lane->failed > 0;
     histogram_add(&lag, lane->lag);
   }
@@ -236,7 +239,7 @@ static json_t *done(const char *phase, const struct rusage *before)
       "cpu_user_ns", cpu_ns(before->ru_utime, after.ru_utime), "cpu_system_ns",
       cpu_ns(before->ru_stime, after.ru_stime));
   set_histogram(message, "lag", &lag);
-  set_course(message);
+  set_timeline(message);
   return message;
 }
 
@@ -251,12 +254,12 @@ static bool is_lost(void)
   return false;
 }
 
-static void tell_progress(void)
+static void send_progress(void)
 {
   uint64_t ops = 0, errors = 0;
   for (uint64_t t = 0; t < player->lane_count; t++)
     ops += player->lanes[t].done, errors += player->lanes[t].failed;
-  tell(json_pack("{ss sI sI}", "type", "progress", "ops", (json_int_t)ops, "errors", (json_int_t)errors));
+  send_answer(json_pack("{ss sI sI}", "type", "progress", "ops", (json_int_t)ops, "errors", (json_int_t)errors));
 }
 
 static const char *type_of(json_t *request)
@@ -276,7 +279,7 @@ static bool listen_in(void)
     if (!strcmp(type, "stop") || bye)
       player_stop(player);
     else
-      tell(failed("protocol", "a run is going on", true));
+      send_answer(failed("protocol", "a run is going on", true));
     json_decref(request);
   }
   if (ended)
@@ -285,7 +288,7 @@ static bool listen_in(void)
 }
 
 /* Wait for the lanes. False if one is lost. */
-static bool attend(bool *bye)
+static bool wait_for_lanes(bool *bye)
 {
   uint64_t next = clock_ns() + PROGRESS_NS;
   struct pollfd sources[2] = {{0, POLLIN, 0}, {over[0], POLLIN, 0}};
@@ -300,7 +303,7 @@ static bool attend(bool *bye)
     if (sources[1].revents && read(over[0], &byte, 1) == 1)
       return true;
     if (clock_ns() >= next) {
-      tell_progress();
+      send_progress();
       next += PROGRESS_NS;
       if (is_lost())
         return false;
@@ -326,7 +329,7 @@ static json_t *run(json_t *request, bool *bye)
   player_start(player, prefill, json_is_integer(ops) ? json_integer_value(ops) : NO_LIMIT,
                json_is_integer(duration) ? json_integer_value(duration) : NO_LIMIT,
                start > 0 ? (uint64_t)start : 0);
-  if (!attend(bye)) {
+  if (!wait_for_lanes(bye)) {
     player = NULL; /* with a thread in it that is not coming back */
     return failed("client", "a call of the library does not return", false);
   }
@@ -340,24 +343,22 @@ static bool serve_one(const char *line)
   const char *type = type_of(request);
   bool bye = !strcmp(type, "bye");
   if (!strcmp(type, "hello"))
-    tell(hello());
+    send_answer(hello());
   else if (!strcmp(type, "prepare"))
-    tell(prepare(request));
+    send_answer(prepare(request));
   else if (!strcmp(type, "run"))
-    tell(run(request, &bye));
+    send_answer(run(request, &bye));
   else if (!bye && strcmp(type, "stop"))
-    tell(failed("protocol", "not a request", true));
+    send_answer(failed("protocol", "not a request", true));
   json_decref(request);
   return !bye;
 }
 
 int main(int argc, char **argv)
 {
-  for (size_t i = 0; argc == 2 && i < sizeof CLIENTS / sizeof *CLIENTS; i++)
-    if (!strcmp(argv[1], CLIENTS[i]->name))
-      client = CLIENTS[i];
+  client = argc == 2 ? find_client(argv[1]) : NULL;
   if (!client) {
-    fprintf(stderr, "worker CLIENT: one of libmemcached, null\n");
+    fprintf(stderr, "worker CLIENT: one of %s\n", client_names());
     return 2;
   }
   /* Stdout is the protocol's alone, whatever a library prints. */

@@ -10,6 +10,7 @@
  * With buffer_requests a set or delete stays in the handle until the next read or until 8 KiB are
  * full, and what comes of it is never told: only such writes without a reply are played.
  * Reconnects are seen on TCP alone. */
+// pkg-config: libmemcached
 #include "../client.h"
 
 #include <libmemcached/memcached.h>
@@ -173,7 +174,7 @@ static void *open_session(const struct setup *setup, const struct tape *tape, ch
   return NULL;
 }
 
-static enum ending ending_of(memcached_return_t code)
+static enum status status_of(memcached_return_t code)
 {
   switch (code) {
   case MEMCACHED_SUCCESS: case MEMCACHED_STORED: case MEMCACHED_DELETED: case MEMCACHED_BUFFERED: case MEMCACHED_END:
@@ -183,29 +184,29 @@ static enum ending ending_of(memcached_return_t code)
   case MEMCACHED_NOTSTORED: case MEMCACHED_DATA_EXISTS:
     return NOT_STORED;
   case MEMCACHED_TIMEOUT:
-    return TIMED_OUT;
+    return FAULT_TIMEOUT;
   case MEMCACHED_HOST_LOOKUP_FAILURE: case MEMCACHED_CONNECTION_FAILURE: case MEMCACHED_WRITE_FAILURE:
   case MEMCACHED_READ_FAILURE: case MEMCACHED_ERRNO: case MEMCACHED_SERVER_MARKED_DEAD: case MEMCACHED_NO_SERVERS:
   case MEMCACHED_SERVER_TEMPORARILY_DISABLED: case MEMCACHED_SOME_ERRORS: case MEMCACHED_FAILURE:
-    return NO_CONNECTION;
+    return FAULT_CONNECTION;
   case MEMCACHED_SERVER_ERROR: case MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE: case MEMCACHED_E2BIG:
-    return SERVER_FAILED;
+    return FAULT_SERVER;
   case MEMCACHED_CLIENT_ERROR: case MEMCACHED_ERROR: case MEMCACHED_BAD_KEY_PROVIDED: case MEMCACHED_KEY_TOO_BIG:
   case MEMCACHED_INVALID_ARGUMENTS: case MEMCACHED_NOT_SUPPORTED: case MEMCACHED_MEMORY_ALLOCATION_FAILURE:
-    return CLIENT_FAILED;
+    return FAULT_CLIENT;
   default:
-    return NO_PROTOCOL;
+    return FAULT_PROTOCOL;
   }
 }
 
 /* The code of a call, or the more exact one that it left in the handle. */
-static enum ending told(const struct session *s, memcached_return_t code)
+static enum status exact_status(const struct session *s, memcached_return_t code)
 {
-  enum ending ending = ending_of(code);
-  if (ending == DONE || ending == NOT_STORED)
-    return ending;
+  enum status status = status_of(code);
+  if (status == DONE || status == NOT_STORED)
+    return status;
   memcached_return_t left = memcached_last_error(s->handle);
-  return left == MEMCACHED_SUCCESS ? ending : ending_of(left);
+  return left == MEMCACHED_SUCCESS ? status : status_of(left);
 }
 
 /* The prefill has to be told what came of its writes. */
@@ -241,8 +242,8 @@ static void get(struct session *s, const struct operation *op, struct answer *an
   s->value = memcached_get(s->handle, op->key, op->key_length, &s->items[0].length, &flags, &code);
   s->items[0].value = s->value;
   s->items[0].key = NULL;
-  answer->ending = told(s, code);
-  answer->count = answer->ending == DONE;
+  answer->status = exact_status(s, code);
+  answer->count = answer->status == DONE;
 }
 
 /* Whether a server was not asked: a multi-key get leaves one out that it has given up for a while, and
@@ -272,13 +273,13 @@ static void fetch(struct session *s, const char *const *keys, const size_t *leng
                                     memcached_result_value(result), memcached_result_length(result)};
     found++;
   }
-  answer->ending = memcached_failed(sent) ? told(s, sent) : told(s, code);
-  if (answer->ending == MISSED)
-    answer->ending = DONE; /* the end, for this library */
-  if (answer->ending == DONE && found < count && lacks_a_server(s))
-    answer->ending = NO_CONNECTION;
+  answer->status = memcached_failed(sent) ? exact_status(s, sent) : exact_status(s, code);
+  if (answer->status == MISSED)
+    answer->status = DONE; /* the end, for this library */
+  if (answer->status == DONE && found < count && lacks_a_server(s))
+    answer->status = FAULT_CONNECTION;
   if (found > count)
-    answer->ending = WRONG;
+    answer->status = WRONG_VALUE;
   answer->count = found;
 }
 
@@ -286,14 +287,14 @@ static void store_if_same(struct session *s, const struct operation *op, struct 
 {
   const size_t length = op->key_length;
   fetch(s, &op->key, &length, 1, answer);
-  if (answer->ending != DONE)
+  if (answer->status != DONE)
     return;
   if (answer->count == 0) {
-    answer->ending = MISSED;
+    answer->status = MISSED;
     return;
   }
   uint64_t token = memcached_result_cas(&s->results[0]);
-  answer->ending = told(s, memcached_cas(s->handle, op->key, op->key_length, op->value, op->length,
+  answer->status = exact_status(s, memcached_cas(s->handle, op->key, op->key_length, op->value, op->length,
                                          op->exptime_s, 0, token));
 }
 
@@ -330,11 +331,11 @@ static void call(void *session, const struct operation *op, struct answer *answe
     store_if_same(s, op, answer);
     return;
   } else {
-    answer->ending = told(s, change(s->handle, op));
+    answer->status = exact_status(s, change(s->handle, op));
     return;
   }
-  if (answer->ending == DONE || answer->ending == MISSED)
-    answer->ending = READ;
+  if (answer->status == DONE || answer->status == MISSED)
+    answer->status = READ;
 }
 
 static uint32_t closed(const struct session *s)
@@ -345,14 +346,14 @@ static uint32_t closed(const struct session *s)
   return count;
 }
 
-static void settle(void *session, const struct answer *answer)
+static void release(void *session, const struct answer *answer)
 {
   struct session *s = session;
   if (s->value) {
     free(s->value);
     s->value = NULL;
   }
-  if (answer->ending >= WRONG || s->closed) {
+  if (answer->status >= WRONG_VALUE || s->closed) {
     uint32_t now = closed(s);
     if (now < s->closed)
       s->reconnects += s->closed - now;
@@ -372,7 +373,7 @@ static uint64_t reconnects(void *session)
   return ((struct session *)session)->reconnects;
 }
 
-const struct client client_libmemcached = {
+static const struct client libmemcached = {
     .name = "libmemcached", .library = "libmemcached", .version = memcached_lib_version,
     .capabilities = "text binary threads open_loop unix cluster",
     .kinds = IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE)
@@ -383,6 +384,7 @@ const struct client client_libmemcached = {
                "hash=default|md5|crc|fnv1_64|fnv1a_64|fnv1_32|fnv1a_32|jenkins|murmur "
                "socket_send_size=N socket_recv_size=N io_msg_watermark=N io_bytes_watermark=N",
     .refuse = refuse, .open = open_session, .close = close_session,
-    .begin = begin, .call = call, .settle = settle,
+    .begin = begin, .call = call, .release = release,
     .barrier = barrier, .reconnects = reconnects,
 };
+REGISTER_CLIENT(libmemcached)

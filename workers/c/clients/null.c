@@ -29,11 +29,6 @@ static void close_session(void *session)
   free(s->items), free(s);
 }
 
-static void begin(void *session, bool prefill)
-{
-  (void)session, (void)prefill;
-}
-
 static bool is_there(const struct session *s, uint32_t key)
 {
   return key < s->tape->prefill_count;
@@ -41,7 +36,7 @@ static bool is_there(const struct session *s, uint32_t key)
 
 static void read_run(struct session *s, const struct operation *op, struct answer *answer)
 {
-  answer->ending = READ;
+  answer->status = READ;
   answer->count = 0;
   for (uint32_t i = 0; i < op->run; i++) {
     if (!is_there(s, op->indexes[i]))
@@ -64,45 +59,28 @@ static void call(void *session, const struct operation *op, struct answer *answe
   bool there = op->run && is_there(s, op->indexes[0]);
   switch (op->noreply ? SET : op->verb) {
   case GET: case GETS: case GAT: case CAS:
-    answer->ending = op->verb != CAS ? READ : there ? DONE : MISSED;
+    answer->status = op->verb != CAS ? READ : there ? DONE : MISSED;
     answer->count = there;
     s->items[0] = (struct item){NULL, 0, op->value, op->length};
     break;
   case ADD:
-    answer->ending = there ? NOT_STORED : DONE;
+    answer->status = there ? NOT_STORED : DONE;
     break;
   case REPLACE:
-    answer->ending = there ? DONE : NOT_STORED;
+    answer->status = there ? DONE : NOT_STORED;
     break;
   case DELETE: case TOUCH: case INCR: case DECR:
-    answer->ending = there ? DONE : MISSED;
+    answer->status = there ? DONE : MISSED;
     break;
   default:
-    answer->ending = DONE;
+    answer->status = DONE;
   }
 }
 
-static void settle(void *session, const struct answer *answer)
-{
-  (void)session, (void)answer;
-}
-
-static int barrier(void *session)
-{
-  (void)session;
-  return 0;
-}
-
-static uint64_t reconnects(void *session)
-{
-  (void)session;
-  return 0;
-}
-
-const struct client client_null = {
+static const struct client null = {
     .name = "null", .library = "none", .version = version,
     .capabilities = "none threads open_loop",
-    .kinds = ~(kind_set)0, .in_process = true, .options = "",
-    .open = open_session, .close = close_session, .begin = begin, .call = call,
-    .settle = settle, .barrier = barrier, .reconnects = reconnects,
+    .kinds = ~(kind_set)0, .options = "",
+    .open = open_session, .close = close_session, .call = call,
 };
+REGISTER_CLIENT(null)

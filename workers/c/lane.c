@@ -1,0 +1,151 @@
+/* The measured loops. One lane is one thread with its session. */
+#include "player.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* A counter that only its lane writes. */
+static void add_one(_Atomic uint64_t *counter)
+{
+  uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+  atomic_store_explicit(counter, value + 1, memory_order_relaxed);
+}
+
+/* A slice of the window has ended, and perhaps a section with it. */
+static __attribute__((noinline)) void next_slice(struct lane *lane, uint64_t now)
+{
+  timeline_advance(&lane->timeline, now);
+  lane->section = lane->recorders[timeline_section(&lane->timeline)];
+}
+
+/* One operation; the instant of its end. */
+static inline uint64_t play_one(struct lane *lane, const struct operation *op, uint64_t due_ns)
+{
+  struct player *p = lane->player;
+  struct answer answer;
+  uint64_t began = clock_ns();
+  atomic_store_explicit(&lane->called_ns, began, memory_order_relaxed);
+  p->client->call(lane->session, op, &answer);
+  uint64_t now = clock_ns();
+  atomic_store_explicit(&lane->called_ns, 0, memory_order_relaxed);
+  struct verified verified = verify(p->tape, op, &answer, lane->used);
+  if (now - began >= p->window.timeout_ns)
+    verified.status = FAULT_TIMEOUT;
+  if (now >= lane->timeline.end_ns)
+    next_slice(lane, now);
+  struct recorder *recorder = lane->section[op->kind];
+  recorder_note(recorder, op, verified, now - began);
+  if (verified.status < WRONG_VALUE)
+    timeline_note(&lane->timeline, now - (p->open_loop ? due_ns : began));
+  if (p->open_loop) {
+    histogram_record(lane->lag, began - due_ns);
+    if (is_timed(verified.status))
+      histogram_record(&recorder->response, now - due_ns);
+  }
+  add_one(verified.status < WRONG_VALUE ? &lane->done : &lane->failed);
+  if (p->client->release)
+    p->client->release(lane->session, &answer);
+  return now;
+}
+
+static void play_closed(struct lane *lane)
+{
+  struct window *w = &lane->player->window;
+  uint64_t now = clock_ns(), at = 0;
+  for (uint64_t left = lane->limit; left && now < window_end_ns(w); left--) {
+    now = play_one(lane, &lane->operations[at], 0);
+    if (++at == lane->count)
+      at = 0;
+  }
+  lane->sent_ns = lane->ended_ns = now;
+}
+
+static void play_prefill(struct lane *lane)
+{
+  struct player *p = lane->player;
+  uint64_t now = clock_ns();
+  for (uint64_t k = lane->place; k < p->tape->prefill_count && now < window_end_ns(&p->window); k += p->lanes_in_all) {
+    struct operation op = tape_prefill(p->tape, (uint32_t)k);
+    now = play_one(lane, &op, 0);
+  }
+  lane->sent_ns = lane->ended_ns = now;
+}
+
+/* When a lane's nth operation is due. */
+static uint64_t due(const struct lane *lane, uint64_t n)
+{
+  const struct player *p = lane->player;
+  const struct operation *op = &lane->operations[n % lane->count];
+  return p->window.start_ns + n / lane->count * p->tape->period_ns + p->tape->times[op->number];
+}
+
+/* Note what was due in the window and will not be sent: it waited at least until now. */
+static void note_unsent(struct lane *lane, uint64_t n)
+{
+  uint64_t now = clock_ns(), end = window_end_ns(&lane->player->window);
+  for (; n < lane->limit && due(lane, n) < (end < now ? end : now); n++) {
+    lane->unsent++;
+    histogram_record(&lane->section[lane->operations[n % lane->count].kind]->response, now - due(lane, n));
+  }
+}
+
+static void play_open(struct lane *lane)
+{
+  struct player *p = lane->player;
+  struct window *w = &p->window;
+  uint64_t now = 0;
+  for (uint64_t n = 0; n < lane->limit; n++) {
+    uint64_t due_ns = due(lane, n);
+    if (due_ns >= window_end_ns(w) || !window_wait_until(due_ns, w)
+        || clock_ns() >= window_end_ns(w) + (w->stopped ? 0 : 2 * w->timeout_ns)) {
+      note_unsent(lane, n);
+      break;
+    }
+    lane->bound += now > due_ns; /* the call before took until after this one was due */
+    uint64_t others = atomic_fetch_add(&p->in_flight, 1) + 1, peak = p->peak;
+    while (others > peak && !atomic_compare_exchange_weak(&p->peak, &peak, others))
+      ;
+    now = play_one(lane, &lane->operations[n % lane->count], due_ns);
+    atomic_fetch_sub(&p->in_flight, 1);
+  }
+  lane->sent_ns = lane->ended_ns = now ? now : w->start_ns;
+}
+
+/* Operations without a reply are ended by a command that has one. */
+static void end_quiet(struct lane *lane)
+{
+  const struct client *client = lane->player->client;
+  if (!lane->done && !lane->failed)
+    return;
+  lane->called_ns = clock_ns();
+  int answered = client->barrier ? client->barrier(lane->session) : 0;
+  lane->called_ns = 0;
+  if (answered < 0)
+    fputs("no answer after the last operations without one\n", stderr);
+  if (answered > 0) {
+    lane->barriers = (uint64_t)answered;
+    lane->ended_ns = clock_ns();
+  }
+}
+
+void *lane_play(void *argument)
+{
+  struct lane *lane = argument;
+  struct player *p = lane->player;
+  prctl(PR_SET_TIMERSLACK, 1);
+  if (window_wait_until(p->window.start_ns, &p->window) && (p->prefill || lane->count)) {
+    if (p->prefill)
+      play_prefill(lane);
+    else if (p->open_loop)
+      play_open(lane);
+    else
+      play_closed(lane);
+    if (p->quiet)
+      end_quiet(lane);
+  }
+  if (atomic_fetch_sub(&p->playing, 1) == 1 && write(p->over_fd, "", 1) != 1)
+    abort();
+  return NULL;
+}

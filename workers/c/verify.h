@@ -1,0 +1,24 @@
+/* What a reply comes to. */
+#ifndef VERIFY_H
+#define VERIFY_H
+
+#include "client.h"
+
+/* What an answer comes to: the status that is noted, the keys found, the value bytes moved. */
+struct verified {
+  enum status status;
+  uint32_t found;
+  uint64_t value_bytes;
+};
+
+/* `used` has room for a mark for each key of a run. */
+struct verified verify(const struct tape *tape, const struct operation *op, const struct answer *answer,
+                     uint8_t *used);
+
+/* Whether the time of an operation belongs into the histograms. */
+static inline bool is_timed(enum status status)
+{
+  return status < WRONG_VALUE || status == FAULT_TIMEOUT;
+}
+
+#endif
