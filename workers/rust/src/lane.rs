@@ -1,86 +1,19 @@
 //! The loops that are measured: one lane is one thread with its session and its executor.
 
-use std::hint::spin_loop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hdrhistogram::Histogram;
-use nix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::client::{Session, Setup};
-use crate::course::{Course, SECTIONS};
-use crate::judge::Ending;
-use crate::tally::{Tally, histogram};
+use crate::client::Session;
+use crate::histogram::histogram;
+use crate::prepare::Prepare;
+use crate::recorder::Recorder;
 use crate::tape::{KINDS, Operation, Tape, Verb};
-
-/// A sleep is late by some tens of µs; the rest of a wait is spent asking the clock.
-const SPIN_NS: u64 = 60_000;
-/// A wait looks this often whether it is still wanted.
-const LOOK_NS: u64 = 20_000_000;
-
-/// ns of a clock that only goes forward.
-pub fn clock_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("a clock");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
-}
-
-/// Shared by the lanes of a run. `end_ns` moves to the past when the run is stopped.
-pub struct Window {
-    pub start_ns: u64,
-    pub end_ns: AtomicU64,
-    pub stopped: AtomicBool,
-    pub timeout_ns: u64,
-    in_flight: AtomicU64,
-    pub peak: AtomicU64,
-}
-
-impl Window {
-    /// A window that begins at an instant of the clock and lasts so long.
-    pub fn new(start_ns: u64, duration_ns: Option<u64>, timeout_ns: u64) -> Window {
-        let end_ns = start_ns + duration_ns.unwrap_or(u64::MAX / 4);
-        Window {
-            start_ns,
-            end_ns: end_ns.into(),
-            stopped: false.into(),
-            timeout_ns,
-            in_flight: 0.into(),
-            peak: 0.into(),
-        }
-    }
-
-    /// End it now.
-    pub fn stop(&self) {
-        self.end_ns.fetch_min(clock_ns(), Relaxed);
-        self.stopped.store(true, Relaxed);
-    }
-
-    /// Wait for an instant. False if the run was stopped before it came.
-    fn wait_until(&self, instant_ns: u64) -> bool {
-        loop {
-            let now = clock_ns();
-            if now >= instant_ns {
-                return true;
-            }
-            if self.stopped.load(Relaxed) {
-                return false;
-            }
-            match (instant_ns - now).checked_sub(SPIN_NS) {
-                Some(left) if left > 0 => {
-                    std::thread::sleep(Duration::from_nanos(left.min(LOOK_NS)))
-                }
-                _ => spin_loop(),
-            }
-        }
-    }
-
-    /// What was due in the window and is not sent by this instant never is.
-    fn drain_ns(&self) -> u64 {
-        let grace = if self.stopped.load(Relaxed) { 0 } else { 2 * self.timeout_ns };
-        self.end_ns.load(Relaxed) + grace
-    }
-}
+use crate::timeline::{SECTIONS, Timeline};
+use crate::verify::{ReplyStatus, Verified};
+use crate::window::{Window, clock_ns};
 
 /// What the main thread sees of a lane that plays.
 #[derive(Default)]
@@ -107,16 +40,16 @@ pub struct Lane<S: Session> {
     operations: Vec<Operation>,
     place: usize,
     lanes: usize,
-    pub notes: Notes,
+    pub notes: LaneRecord,
 }
 
 /// What a lane notes in a run.
-pub struct Notes {
+pub struct LaneRecord {
     tape: &'static Tape,
     /// By section of the window and kind; a window without sections has one of them.
-    pub tallies: Vec<Vec<Option<Tally>>>,
+    pub recorders: Vec<Vec<Option<Recorder>>>,
     section: usize,
-    pub course: Course,
+    pub timeline: Timeline,
     pub lag: Histogram<u64>,
     pub watch: Arc<Watch>,
     pub sent_ns: u64,
@@ -127,17 +60,17 @@ pub struct Notes {
     pub reconnects_before: u64,
 }
 
-impl Notes {
-    fn new(tape: &'static Tape, duration_ns: Option<u64>) -> Notes {
+impl LaneRecord {
+    fn new(tape: &'static Tape, duration_ns: Option<u64>) -> LaneRecord {
         let prefill = 2 * usize::from(Verb::SET.0);
         let played = |kind| kind == prefill || tape.kinds.contains(&kind);
-        let tallies = || (0..KINDS).map(|kind| played(kind).then(Tally::new)).collect();
+        let recorders = || (0..KINDS).map(|kind| played(kind).then(Recorder::new)).collect();
         let sections = if duration_ns.is_some() { SECTIONS } else { 1 };
-        Notes {
+        LaneRecord {
             tape,
-            tallies: (0..sections).map(|_| tallies()).collect(),
+            recorders: (0..sections).map(|_| recorders()).collect(),
             section: 0,
-            course: Course::new(duration_ns),
+            timeline: Timeline::new(duration_ns),
             lag: histogram(),
             watch: Arc::default(),
             sent_ns: 0,
@@ -149,8 +82,8 @@ impl Notes {
         }
     }
 
-    fn tally(&mut self, op: &Operation) -> &mut Tally {
-        self.tallies[self.section][op.kind].as_mut().expect("a kind of the tape")
+    fn recorder(&mut self, op: &Operation) -> &mut Recorder {
+        self.recorders[self.section][op.kind].as_mut().expect("a kind of the tape")
     }
 }
 
@@ -162,7 +95,7 @@ fn add_one(counter: &AtomicU64) {
 /// One operation; the instant of its end. `due_ns` is given in an open loop.
 async fn play_one<S: Session>(
     session: &mut S,
-    notes: &mut Notes,
+    notes: &mut LaneRecord,
     op: &Operation,
     window: &Window,
     due_ns: Option<u64>,
@@ -172,25 +105,25 @@ async fn play_one<S: Session>(
     let result = session.call(op).await;
     let now = clock_ns();
     notes.watch.called_ns.store(0, Relaxed);
-    let mut verdict = match &result {
-        Ok(answer) => S::judge(notes.tape, op, answer),
-        Err(error) => crate::judge::Verdict::of(S::failure(op, error)),
+    let mut verified = match &result {
+        Ok(answer) => S::verify(notes.tape, op, answer),
+        Err(error) => Verified::of(S::failure(op, error)),
     };
     if now - began >= window.timeout_ns {
-        verdict.ending = Ending::Timeout;
+        verified.status = ReplyStatus::Timeout;
     }
-    if now >= notes.course.end_ns {
-        notes.section = notes.course.advance(now);
+    if now >= notes.timeline.end_ns {
+        notes.section = notes.timeline.advance(now);
     }
-    let timed = notes.tally(op).note(op, &verdict, now - began);
+    let timed = notes.recorder(op).note(op, &verified, now - began);
     if let Some(due_ns) = due_ns {
         notes.lag.saturating_record((began - due_ns).max(1));
         if timed {
-            notes.tally(op).response.saturating_record((now - due_ns).max(1));
+            notes.recorder(op).response.saturating_record((now - due_ns).max(1));
         }
     }
-    if verdict.ending < Ending::Wrong {
-        notes.course.note(now - due_ns.unwrap_or(began));
+    if verified.status < ReplyStatus::WrongValue {
+        notes.timeline.note(now - due_ns.unwrap_or(began));
         add_one(&notes.watch.done);
     } else {
         add_one(&notes.watch.failed);
@@ -201,7 +134,7 @@ async fn play_one<S: Session>(
 impl<S: Session> Lane<S> {
     /// Connect. The error says what is wrong with which server.
     pub fn open(
-        setup: &Setup,
+        setup: &Prepare,
         shared: S::Shared,
         tape: &'static Tape,
         t: usize,
@@ -218,7 +151,7 @@ impl<S: Session> Lane<S> {
             operations: tape.lane(place, lanes),
             place,
             lanes,
-            notes: Notes::new(tape, None),
+            notes: LaneRecord::new(tape, None),
         })
     }
 
@@ -233,9 +166,9 @@ impl<S: Session> Lane<S> {
                 if task.prefill {
                     prefill(session, notes, window, *place, *lanes).await;
                 } else if notes.tape.times.is_some() {
-                    opened(session, notes, window, operations, task.limit).await;
+                    open_loop(session, notes, window, operations, task.limit).await;
                 } else {
-                    closed(session, notes, window, operations, task.limit).await;
+                    closed_loop(session, notes, window, operations, task.limit).await;
                 }
                 if task.quiet {
                     end_quiet(session, notes).await;
@@ -247,14 +180,14 @@ impl<S: Session> Lane<S> {
 
     /// Forget the last run; the next lasts so long.
     pub fn reset(&mut self, duration_ns: Option<u64>) {
-        self.notes = Notes::new(self.notes.tape, duration_ns);
+        self.notes = LaneRecord::new(self.notes.tape, duration_ns);
         self.notes.reconnects_before = self.session.reconnects();
     }
 }
 
 async fn prefill<S: Session>(
     session: &mut S,
-    notes: &mut Notes,
+    notes: &mut LaneRecord,
     window: &Window,
     place: usize,
     lanes: usize,
@@ -270,9 +203,9 @@ async fn prefill<S: Session>(
     (notes.sent_ns, notes.ended_ns) = (now, now);
 }
 
-async fn closed<S: Session>(
+async fn closed_loop<S: Session>(
     session: &mut S,
-    notes: &mut Notes,
+    notes: &mut LaneRecord,
     window: &Window,
     operations: &[Operation],
     limit: u64,
@@ -289,9 +222,9 @@ async fn closed<S: Session>(
     (notes.sent_ns, notes.ended_ns) = (now, now);
 }
 
-async fn opened<S: Session>(
+async fn open_loop<S: Session>(
     session: &mut S,
-    notes: &mut Notes,
+    notes: &mut LaneRecord,
     window: &Window,
     operations: &[Operation],
     limit: u64,
@@ -331,13 +264,13 @@ async fn opened<S: Session>(
             break;
         }
         notes.unsent += 1;
-        notes.tally(op).response.saturating_record((left_at - due_ns).max(1));
+        notes.recorder(op).response.saturating_record((left_at - due_ns).max(1));
         n += 1;
     }
 }
 
 /// Operations without a reply are ended by a command that has one.
-async fn end_quiet<S: Session>(session: &mut S, notes: &mut Notes) {
+async fn end_quiet<S: Session>(session: &mut S, notes: &mut LaneRecord) {
     if notes.watch.done.load(Relaxed) + notes.watch.failed.load(Relaxed) == 0 {
         return;
     }

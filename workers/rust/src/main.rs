@@ -1,39 +1,39 @@
 //! The worker for memcached clients in Rust: `worker CLIENT` speaks the worker protocol (PROTOCOL.md).
 //!
-//! `worker` answers requests, `lane` has the measured loops, `tape` says what is to be done, `judge`
-//! what an answer comes to, `tally` its sums, `course` the window by slices; `client` is what a file of `clients` gives, one library each.
+//! `worker` answers requests; `prepare` is what a trial asks for; `player` is one prepared trial, `lane`
+//! has the measured loops, `window` is when a run begins and ends, `tape` says what is to be done,
+//! `verify` what a reply comes to, `recorder` its sums, `histogram` how times travel, `timeline` the
+//! window in slices and sections; `client` is what a file of `clients` gives, one for each library.
 
 mod client;
 mod clients;
-mod course;
-mod judge;
+mod histogram;
 mod lane;
-mod tally;
+mod panics;
+mod player;
+mod prepare;
+mod recorder;
 mod tape;
+mod timeline;
+mod verify;
+mod window;
 mod worker;
 
 use std::fs::File;
 use std::process::ExitCode;
 
-use worker::Worker;
-
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
-    let serve: fn(File) = match name.as_str() {
-        "async-memcached" => Worker::<clients::async_memcached::AsyncMemcached>::serve,
-        "memcache" => Worker::<clients::memcache::Memcache>::serve,
-        "moka" => Worker::<clients::moka::Moka>::serve,
-        "null" => Worker::<clients::null::Null>::serve,
-        _ => {
-            eprintln!("worker CLIENT: one of async-memcached, memcache, moka, null");
-            return ExitCode::from(2);
-        }
+    let Some((name, serve)) = clients::find(&name) else {
+        eprintln!("worker CLIENT: one of {}", clients::NAMES.join(", "));
+        return ExitCode::from(2);
     };
+    panics::watch();
     // Stdout is the protocol's alone, whatever a library prints.
     let out = nix::unistd::dup(std::io::stdout()).map(File::from);
     let moved = nix::unistd::dup2_stdout(std::io::stderr());
     let (Ok(out), Ok(())) = (out, moved) else { return ExitCode::FAILURE };
-    serve(out);
+    serve(name, out);
     // At once: a thread of a library may not come back.
     std::process::exit(0);
 }

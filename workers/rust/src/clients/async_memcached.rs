@@ -13,9 +13,10 @@ use async_memcached::{
     AsciiProtocol, Client as Library, Error, ErrorKind, MetaProtocol, MetaValue, Status, Value,
 };
 
-use crate::client::{Client, Session, Setup};
-use crate::judge::{self, Ending, Verdict};
+use crate::client::{Client, Session};
+use crate::prepare::Prepare;
 use crate::tape::{Operation, Tape, Verb};
+use crate::verify::{self, ReplyStatus, Verified};
 
 pub struct AsyncMemcached {
     client: Library,
@@ -53,7 +54,6 @@ const QUIET: &[Verb] = &[Verb::DELETE, Verb::INCR, Verb::DECR];
 
 impl Session for AsyncMemcached {
     const CLIENT: Client = Client {
-        name: "async-memcached",
         library: "async-memcached",
         version: env!("ASYNC_MEMCACHED_VERSION"),
         wires: &["text", "meta"],
@@ -76,15 +76,14 @@ impl Session for AsyncMemcached {
         ],
         quiet: QUIET,
         options: &[("profile", &["common", "defaults"])],
-        in_process: false,
     };
     type Answer = Answer;
     type Error = Failure;
     type Shared = ();
 
-    fn share(_setup: &Setup) {}
+    fn share(_setup: &Prepare) {}
 
-    fn refuse(setup: &Setup, tape: &Tape) -> Option<&'static str> {
+    fn refuse(setup: &Prepare, tape: &Tape) -> Option<&'static str> {
         let lacks = META_ALONE.iter().any(|verb| tape.kinds.contains(&(2 * usize::from(verb.0))));
         if setup.wire == "text" {
             return lacks.then_some("text: no gets, replace, touch, gat or cas");
@@ -93,7 +92,7 @@ impl Session for AsyncMemcached {
         quiet.then_some("meta: no writes without a reply")
     }
 
-    async fn open(setup: &Setup, (): ()) -> Result<AsyncMemcached, String> {
+    async fn open(setup: &Prepare, (): ()) -> Result<AsyncMemcached, String> {
         let server = &setup.servers[0];
         let address = match server.strip_prefix("unix:") {
             Some(path) => format!("unix://{path}"),
@@ -135,54 +134,54 @@ impl Session for AsyncMemcached {
         }
     }
 
-    fn judge(tape: &Tape, op: &Operation, answer: &Answer) -> Verdict {
+    fn verify(tape: &Tape, op: &Operation, answer: &Answer) -> Verified {
         match answer {
             Answer::Value(value) => {
-                judge::one(tape, op, value.as_ref().map(|value| bytes(&value.data)))
+                verify::one(tape, op, value.as_ref().map(|value| bytes(&value.data)))
             }
             Answer::Meta(value) => {
-                judge::one(tape, op, value.as_ref().map(|value| bytes(&value.data)))
+                verify::one(tape, op, value.as_ref().map(|value| bytes(&value.data)))
             }
-            Answer::Values(values) => judge::many(
+            Answer::Values(values) => verify::many(
                 tape,
                 op,
                 values.iter().map(|value| (&value.key[..], bytes(&value.data))),
             ),
-            Answer::Metas(values) => judge::many(
+            Answer::Metas(values) => verify::many(
                 tape,
                 op,
                 values.iter().map(|value| (bytes(&value.key), bytes(&value.data))),
             ),
-            Answer::Compared(read) => judge::compared(
+            Answer::Compared(read) => verify::compared(
                 tape,
                 op,
                 read.as_ref().map(|(value, stored)| (&value[..], *stored)),
             ),
             Answer::Done if op.verb.is(&[Verb::DELETE, Verb::TOUCH, Verb::INCR, Verb::DECR]) => {
-                judge::known(true)
+                verify::known(true)
             }
-            Answer::Done if op.verb == Verb::VERSION => Verdict::of(Ending::Done),
-            Answer::Done => judge::written(op, true),
+            Answer::Done if op.verb == Verb::VERSION => Verified::of(ReplyStatus::Done),
+            Answer::Done => verify::written(op, true),
         }
     }
 
-    fn failure(op: &Operation, failure: &Failure) -> Ending {
-        let Failure::Library(error) = failure else { return Ending::Timeout };
+    fn failure(op: &Operation, failure: &Failure) -> ReplyStatus {
+        let Failure::Library(error) = failure else { return ReplyStatus::Timeout };
         let steps = op.verb.is(&[Verb::DELETE, Verb::TOUCH, Verb::INCR, Verb::DECR]);
         let guarded = op.verb.is(&[Verb::ADD, Verb::REPLACE, Verb::CAS]);
         match error {
-            Error::Protocol(Status::NotFound) if steps => Ending::Missed,
+            Error::Protocol(Status::NotFound) if steps => ReplyStatus::Missed,
             Error::Protocol(Status::NotStored | Status::Exists | Status::NotFound) if guarded => {
-                Ending::NotStored
+                ReplyStatus::NotStored
             }
             Error::Protocol(Status::Error(ErrorKind::Server(_)) | Status::NotStored) => {
-                Ending::Server
+                ReplyStatus::Server
             }
             Error::Protocol(Status::Error(ErrorKind::Protocol(_))) | Error::ParseError(_) => {
-                Ending::Protocol
+                ReplyStatus::Protocol
             }
-            Error::Protocol(_) => Ending::Client,
-            Error::Connect(_) | Error::ConnectionClosed | Error::Io(_) => Ending::Connection,
+            Error::Protocol(_) => ReplyStatus::Client,
+            Error::Connect(_) | Error::ConnectionClosed | Error::Io(_) => ReplyStatus::Connection,
         }
     }
 

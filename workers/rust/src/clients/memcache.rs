@@ -15,9 +15,10 @@ use memcache::{
     Url,
 };
 
-use crate::client::{Client, Session, Setup};
-use crate::judge::{self, Ending, Verdict};
+use crate::client::{Client, Session};
+use crate::prepare::Prepare;
 use crate::tape::{Operation, Tape, Verb};
+use crate::verify::{self, ReplyStatus, Verified};
 
 type Versioned = (Vec<u8>, u32, Option<u64>);
 
@@ -53,7 +54,6 @@ const STEPS: &[Verb] = &[Verb::INCR, Verb::DECR];
 
 impl Session for Memcache {
     const CLIENT: Client = Client {
-        name: "memcache",
         library: "memcache",
         version: env!("MEMCACHE_VERSION"),
         wires: &["binary", "text"],
@@ -78,15 +78,14 @@ impl Session for Memcache {
             ("test_on_check_out", &["on", "off"]),
             ("hashing", &["default"]),
         ],
-        in_process: false,
     };
     type Answer = Answer;
     type Error = MemcacheError;
     type Shared = ();
 
-    fn share(_setup: &Setup) {}
+    fn share(_setup: &Prepare) {}
 
-    fn refuse(setup: &Setup, tape: &Tape) -> Option<&'static str> {
+    fn refuse(setup: &Prepare, tape: &Tape) -> Option<&'static str> {
         let lacks = BINARY_ALONE.iter().any(|verb| tape.kinds.contains(&(2 * usize::from(verb.0))));
         if setup.wire == "text" && lacks {
             return Some("text: it tells nobody that an add or replace was refused");
@@ -101,7 +100,7 @@ impl Session for Memcache {
         tape.repeats.then_some("a batch that names a key twice: the library gives maps")
     }
 
-    async fn open(setup: &Setup, (): ()) -> Result<Memcache, String> {
+    async fn open(setup: &Prepare, (): ()) -> Result<Memcache, String> {
         let opened = Arc::new(AtomicU64::new(0));
         let pools: Result<Vec<_>, String> = (setup.servers.iter())
             .map(|server| {
@@ -138,58 +137,58 @@ impl Session for Memcache {
         Ok(Answer::Done)
     }
 
-    fn judge(tape: &Tape, op: &Operation, answer: &Answer) -> Verdict {
+    fn verify(tape: &Tape, op: &Operation, answer: &Answer) -> Verified {
         match answer {
-            Answer::Value(value) => judge::one(tape, op, value.as_deref()),
+            Answer::Value(value) => verify::one(tape, op, value.as_deref()),
             Answer::Values(values) => {
                 // In the order in which they were asked for, which makes them quick to judge.
                 let found =
                     |key: &&'static str| values.get(*key).map(|value| (key.as_bytes(), &value[..]));
-                let verdict = judge::many(tape, op, op.keys.iter().filter_map(found));
-                let strange = verdict.ending == Ending::Done && verdict.found < values.len();
-                if strange { Verdict::of(Ending::Wrong) } else { verdict }
+                let verified = verify::many(tape, op, op.keys.iter().filter_map(found));
+                let strange = verified.status == ReplyStatus::Done && verified.found < values.len();
+                if strange { Verified::of(ReplyStatus::WrongValue) } else { verified }
             }
             Answer::Versioned(values) => {
-                judge::one(tape, op, values.get(op.key()).map(|value| &value.0[..]))
+                verify::one(tape, op, values.get(op.key()).map(|value| &value.0[..]))
             }
-            Answer::Compared(read) => judge::compared(
+            Answer::Compared(read) => verify::compared(
                 tape,
                 op,
                 read.as_ref().map(|(value, stored)| (&value[..], *stored)),
             ),
-            Answer::Known(there) => judge::known(*there),
-            Answer::Done if op.verb == Verb::VERSION => Verdict::of(Ending::Done),
-            Answer::Done => judge::written(op, true),
+            Answer::Known(there) => verify::known(*there),
+            Answer::Done if op.verb == Verb::VERSION => Verified::of(ReplyStatus::Done),
+            Answer::Done => verify::written(op, true),
         }
     }
 
-    fn failure(op: &Operation, error: &MemcacheError) -> Ending {
+    fn failure(op: &Operation, error: &MemcacheError) -> ReplyStatus {
         use std::io::ErrorKind::{TimedOut, WouldBlock};
         let guarded = op.verb.is(&[Verb::ADD, Verb::REPLACE]);
         match error {
             MemcacheError::CommandError(CommandError::KeyNotFound)
                 if op.verb.is(&[Verb::INCR, Verb::DECR]) =>
             {
-                Ending::Missed
+                ReplyStatus::Missed
             }
             MemcacheError::CommandError(CommandError::KeyExists | CommandError::KeyNotFound)
                 if guarded =>
             {
-                Ending::NotStored
+                ReplyStatus::NotStored
             }
             MemcacheError::IOError(error) if matches!(error.kind(), WouldBlock | TimedOut) => {
-                Ending::Timeout
+                ReplyStatus::Timeout
             }
-            MemcacheError::IOError(_) | MemcacheError::PoolError(_) => Ending::Connection,
+            MemcacheError::IOError(_) | MemcacheError::PoolError(_) => ReplyStatus::Connection,
             MemcacheError::ClientError(ClientError::Error(text)) if text == CUT_OFF => {
-                Ending::Connection
+                ReplyStatus::Connection
             }
             MemcacheError::ServerError(ServerError::Error(_))
             | MemcacheError::CommandError(CommandError::ValueTooLarge | CommandError::Unknown(_)) => {
-                Ending::Server
+                ReplyStatus::Server
             }
-            MemcacheError::ServerError(_) | MemcacheError::ParseError(_) => Ending::Protocol,
-            _ => Ending::Client,
+            MemcacheError::ServerError(_) | MemcacheError::ParseError(_) => ReplyStatus::Protocol,
+            _ => ReplyStatus::Client,
         }
     }
 
@@ -198,7 +197,7 @@ impl Session for Memcache {
     }
 }
 
-fn pool(setup: &Setup, server: &str, opened: &Arc<AtomicU64>) -> Result<memcache::Pool, String> {
+fn pool(setup: &Prepare, server: &str, opened: &Arc<AtomicU64>) -> Result<memcache::Pool, String> {
     let mut url = match server.strip_prefix("unix:") {
         Some(path) => format!("memcache://{path}?"),
         None => format!("memcache://{server}?"),

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use moka::ops::compute::{CompResult, Op};
 use moka::sync::Cache;
 
-use crate::client::{Client, Session, Setup};
-use crate::judge::{self, Ending, Verdict};
+use crate::client::{Client, Session};
+use crate::prepare::Prepare;
 use crate::tape::{Operation, Tape, Verb};
+use crate::verify::{self, ReplyStatus, Verified};
 
 type Shared = Cache<String, Arc<[u8]>>;
 
@@ -25,7 +26,6 @@ pub enum Answer {
 
 impl Session for Moka {
     const CLIENT: Client = Client {
-        name: "moka",
         library: "moka",
         version: env!("MOKA_VERSION"),
         wires: &["none"],
@@ -33,21 +33,20 @@ impl Session for Moka {
         verbs: &[Verb::GET, Verb::MGET, Verb::SET, Verb::ADD, Verb::REPLACE, Verb::DELETE],
         quiet: &[],
         options: &[],
-        in_process: true,
     };
     type Answer = Answer;
     type Error = ();
     type Shared = Shared;
 
-    fn share(_setup: &Setup) -> Shared {
+    fn share(_setup: &Prepare) -> Shared {
         Cache::builder().build()
     }
 
-    fn refuse(_setup: &Setup, tape: &Tape) -> Option<&'static str> {
+    fn refuse(_setup: &Prepare, tape: &Tape) -> Option<&'static str> {
         (!tape.never_expires).then_some("no expiry times of single entries")
     }
 
-    async fn open(_setup: &Setup, cache: Shared) -> Result<Moka, String> {
+    async fn open(_setup: &Prepare, cache: Shared) -> Result<Moka, String> {
         Ok(Moka(cache))
     }
 
@@ -74,22 +73,22 @@ impl Session for Moka {
         })
     }
 
-    fn judge(tape: &Tape, op: &Operation, answer: &Answer) -> Verdict {
+    fn verify(tape: &Tape, op: &Operation, answer: &Answer) -> Verified {
         match answer {
-            Answer::Value(value) => judge::one(tape, op, value.as_deref()),
+            Answer::Value(value) => verify::one(tape, op, value.as_deref()),
             Answer::Values(values) => {
                 let found = |(key, value)| -> Option<(&[u8], &[u8])> {
                     let (key, value): (&&'static str, &Option<Arc<[u8]>>) = (key, value);
                     value.as_deref().map(|value| (key.as_bytes(), value))
                 };
-                judge::many(tape, op, op.keys.iter().zip(values).filter_map(found))
+                verify::many(tape, op, op.keys.iter().zip(values).filter_map(found))
             }
-            Answer::Known(there) => judge::known(*there),
-            Answer::Stored(stored) => judge::written(op, *stored),
+            Answer::Known(there) => verify::known(*there),
+            Answer::Stored(stored) => verify::written(op, *stored),
         }
     }
 
-    fn failure(_op: &Operation, (): &()) -> Ending {
-        Ending::Client
+    fn failure(_op: &Operation, (): &()) -> ReplyStatus {
+        ReplyStatus::Client
     }
 }

@@ -1,9 +1,10 @@
 //! null: no library at all. What is measured with it is the loop's own cost. It remembers nothing:
 //! what the prefill stores is there, and nothing else.
 
-use crate::client::{Client, Session, Setup};
-use crate::judge::{self, Ending, Verdict};
+use crate::client::{Client, Session};
+use crate::prepare::Prepare;
 use crate::tape::{Operation, Tape, Verb};
+use crate::verify::{self, ReplyStatus, Verified};
 
 /// Answers each read with what it has to bring, and does nothing else.
 pub struct Null;
@@ -21,7 +22,6 @@ const QUIET: &[Verb] = &[
 
 impl Session for Null {
     const CLIENT: Client = Client {
-        name: "null",
         library: "none",
         version: env!("CARGO_PKG_VERSION"),
         wires: &["none"],
@@ -44,15 +44,14 @@ impl Session for Null {
         ],
         quiet: QUIET,
         options: &[],
-        in_process: true,
     };
     type Answer = &'static [u8];
     type Error = ();
     type Shared = ();
 
-    fn share(_setup: &Setup) {}
+    fn share(_setup: &Prepare) {}
 
-    async fn open(_setup: &Setup, (): ()) -> Result<Null, String> {
+    async fn open(_setup: &Prepare, (): ()) -> Result<Null, String> {
         Ok(Null)
     }
 
@@ -60,30 +59,30 @@ impl Session for Null {
         Ok(op.value)
     }
 
-    fn judge(tape: &Tape, op: &Operation, value: &&'static [u8]) -> Verdict {
+    fn verify(tape: &Tape, op: &Operation, value: &&'static [u8]) -> Verified {
         let there = |key: u32| (key as usize) < tape.prefill_count;
         let first = op.indexes.first().is_some_and(|&key| there(key));
         match op.verb {
-            _ if op.kind % 2 == 1 => judge::written(op, true),
-            Verb::GET | Verb::GETS | Verb::GAT => judge::one(tape, op, first.then_some(*value)),
+            _ if op.kind % 2 == 1 => verify::written(op, true),
+            Verb::GET | Verb::GETS | Verb::GAT => verify::one(tape, op, first.then_some(*value)),
             Verb::MGET => {
                 let named = op.keys.iter().zip(op.indexes).filter(|(_, index)| there(**index));
                 let found = named.map(|(key, &index)| {
                     let value = tape.value(index, tape.length(index)).unwrap_or_default();
                     (key.as_bytes(), value)
                 });
-                judge::many(tape, op, found)
+                verify::many(tape, op, found)
             }
-            Verb::DELETE | Verb::TOUCH | Verb::INCR | Verb::DECR => judge::known(first),
-            Verb::CAS => judge::compared(tape, op, first.then_some((op.value, true))),
-            Verb::VERSION => Verdict::of(Ending::Done),
-            Verb::ADD => judge::written(op, !first),
-            Verb::REPLACE => judge::written(op, first),
-            _ => judge::written(op, true),
+            Verb::DELETE | Verb::TOUCH | Verb::INCR | Verb::DECR => verify::known(first),
+            Verb::CAS => verify::compared(tape, op, first.then_some((op.value, true))),
+            Verb::VERSION => Verified::of(ReplyStatus::Done),
+            Verb::ADD => verify::written(op, !first),
+            Verb::REPLACE => verify::written(op, first),
+            _ => verify::written(op, true),
         }
     }
 
-    fn failure(_op: &Operation, (): &()) -> Ending {
-        Ending::Client
+    fn failure(_op: &Operation, (): &()) -> ReplyStatus {
+        ReplyStatus::Client
     }
 }

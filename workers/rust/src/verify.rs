@@ -2,13 +2,13 @@
 
 use crate::tape::{Operation, Tape, Verb};
 
-/// How an operation ended. From `Wrong` on it failed.
+/// How an operation ended. From `WrongValue` on it failed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
-pub enum Ending {
+pub enum ReplyStatus {
     Done,
     Missed,
     NotStored,
-    Wrong,
+    WrongValue,
     Timeout,
     Connection,
     Server,
@@ -17,16 +17,16 @@ pub enum Ending {
 }
 
 /// What is noted of an operation: how it ended, the keys found, the value bytes moved.
-pub struct Verdict {
-    pub ending: Ending,
+pub struct Verified {
+    pub status: ReplyStatus,
     pub found: usize,
     pub value_bytes: usize,
 }
 
-impl Verdict {
+impl Verified {
     /// An end without keys or values.
-    pub fn of(ending: Ending) -> Verdict {
-        Verdict { ending, found: 0, value_bytes: 0 }
+    pub fn of(status: ReplyStatus) -> Verified {
+        Verified { status, found: 0, value_bytes: 0 }
     }
 }
 
@@ -36,12 +36,12 @@ fn right(tape: &Tape, key: u32, value: &[u8]) -> bool {
 }
 
 /// A read of one key.
-pub fn one(tape: &Tape, op: &Operation, value: Option<&[u8]>) -> Verdict {
-    let Some(value) = value else { return Verdict::of(Ending::Missed) };
+pub fn one(tape: &Tape, op: &Operation, value: Option<&[u8]>) -> Verified {
+    let Some(value) = value else { return Verified::of(ReplyStatus::Missed) };
     if value != op.value && !right(tape, op.indexes[0], value) {
-        return Verdict::of(Ending::Wrong);
+        return Verified::of(ReplyStatus::WrongValue);
     }
-    Verdict { ending: Ending::Done, found: 1, value_bytes: value.len() }
+    Verified { status: ReplyStatus::Done, found: 1, value_bytes: value.len() }
 }
 
 /// A read of many keys: those that were found, mostly in the order in which they were asked for.
@@ -49,51 +49,55 @@ pub fn many<'a>(
     tape: &Tape,
     op: &Operation,
     items: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-) -> Verdict {
-    let mut verdict = Verdict::of(Ending::Done);
+) -> Verified {
+    let mut verified = Verified::of(ReplyStatus::Done);
     let (mut used, mut next) = (vec![false; op.keys.len()], 0);
     for (key, value) in items {
         let after = next..op.keys.len();
         let mut places = after.chain(0..next);
         let Some(at) = places.find(|&at| !used[at] && op.keys[at].as_bytes() == key) else {
-            return Verdict::of(Ending::Wrong);
+            return Verified::of(ReplyStatus::WrongValue);
         };
         if !right(tape, op.indexes[at], value) {
-            return Verdict::of(Ending::Wrong);
+            return Verified::of(ReplyStatus::WrongValue);
         }
         used[at] = true;
         next = at + 1;
-        verdict.found += 1;
-        verdict.value_bytes += value.len();
+        verified.found += 1;
+        verified.value_bytes += value.len();
     }
-    verdict
+    verified
 }
 
 /// A write that was stored, or refused.
-pub fn written(op: &Operation, stored: bool) -> Verdict {
+pub fn written(op: &Operation, stored: bool) -> Verified {
     if !stored {
         // A plain `set` has no reason to be refused.
-        return Verdict::of(if op.verb == Verb::SET { Ending::Server } else { Ending::NotStored });
+        return Verified::of(if op.verb == Verb::SET {
+            ReplyStatus::Server
+        } else {
+            ReplyStatus::NotStored
+        });
     }
     let batch = op.pairs.iter().map(|(_, value)| value.len()).sum();
     let value_bytes = if op.verb == Verb::MSET { batch } else { op.value.len() };
-    Verdict { ending: Ending::Done, found: 0, value_bytes }
+    Verified { status: ReplyStatus::Done, found: 0, value_bytes }
 }
 
 /// A `delete`, `touch` or step of a counter: whether the key was there.
-pub fn known(there: bool) -> Verdict {
-    Verdict {
+pub fn known(there: bool) -> Verified {
+    Verified {
         found: usize::from(there),
-        ..Verdict::of(if there { Ending::Done } else { Ending::Missed })
+        ..Verified::of(if there { ReplyStatus::Done } else { ReplyStatus::Missed })
     }
 }
 
 /// A `cas`: nothing if the key was not there, or the value that was read and whether it was replaced.
-pub fn compared(tape: &Tape, op: &Operation, answer: Option<(&[u8], bool)>) -> Verdict {
-    let Some((value, stored)) = answer else { return Verdict::of(Ending::Missed) };
+pub fn compared(tape: &Tape, op: &Operation, answer: Option<(&[u8], bool)>) -> Verified {
+    let Some((value, stored)) = answer else { return Verified::of(ReplyStatus::Missed) };
     if !right(tape, op.indexes[0], value) {
-        return Verdict::of(Ending::Wrong);
+        return Verified::of(ReplyStatus::WrongValue);
     }
-    let ending = if stored { Ending::Done } else { Ending::NotStored };
-    Verdict { ending, found: 1, value_bytes: if stored { op.value.len() } else { 0 } }
+    let status = if stored { ReplyStatus::Done } else { ReplyStatus::NotStored };
+    Verified { status, found: 1, value_bytes: if stored { op.value.len() } else { 0 } }
 }

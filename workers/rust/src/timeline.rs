@@ -15,7 +15,7 @@ struct Slice {
 }
 
 /// All room is there before the window; an operation costs a comparison and two additions.
-pub struct Course {
+pub struct Timeline {
     start_ns: u64,
     slice_ns: u64,
     /// When the slice that is going on ends.
@@ -28,12 +28,12 @@ fn section_of(slice: usize) -> usize {
     (slice / SECTION_SLICES).min(SECTIONS - 1)
 }
 
-impl Course {
+impl Timeline {
     /// Of a window that lasts so long; one that ends by a number of operations has a single slice,
     /// which is not told.
-    pub fn new(duration_ns: Option<u64>) -> Course {
+    pub fn new(duration_ns: Option<u64>) -> Timeline {
         let slice_ns = duration_ns.unwrap_or(0) / SLICES as u64;
-        Course {
+        Timeline {
             start_ns: 0,
             slice_ns,
             end_ns: u64::MAX,
@@ -67,25 +67,26 @@ impl Course {
 
     /// Those of all lanes as they are sent, and their sections with these histograms.
     pub fn messages<'a>(
-        courses: impl Iterator<Item = &'a Course> + Clone,
+        courses: impl Iterator<Item = &'a Timeline> + Clone,
         response: impl FnOnce() -> Vec<Option<String>>,
     ) -> (Option<Value>, Option<Value>) {
-        let slice_ns = courses.clone().map(|course| course.slice_ns).max().unwrap_or(0);
+        let slice_ns = courses.clone().map(|timeline| timeline.slice_ns).max().unwrap_or(0);
         if slice_ns == 0 {
             return (None, None);
         }
-        let count = courses.clone().map(|course| course.at + 1).max().unwrap_or(0);
+        let count = courses.clone().map(|timeline| timeline.at + 1).max().unwrap_or(0);
         let (mut ok, mut response_ns) = (vec![0; count], vec![0; count]);
         let mut in_section = [0; SECTIONS];
-        for (at, slice) in courses.flat_map(|course| course.slices[..=course.at].iter().enumerate())
+        for (at, slice) in
+            courses.flat_map(|timeline| timeline.slices[..=timeline.at].iter().enumerate())
         {
             ok[at] += slice.ok;
             response_ns[at] += slice.response_ns;
             in_section[section_of(at)] += slice.ok;
         }
         let length_ns = slice_ns * SECTION_SLICES as u64;
-        let course = json!({"slice_ns": slice_ns, "ok": ok, "response_ns": response_ns});
+        let timeline = json!({"slice_ns": slice_ns, "ok": ok, "response_ns": response_ns});
         let sections = json!({"length_ns": length_ns, "ok": in_section, "response": response()});
-        (Some(course), Some(sections))
+        (Some(timeline), Some(sections))
     }
 }

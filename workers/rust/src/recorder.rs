@@ -1,36 +1,22 @@
 //! What a lane notes of its operations, kind by kind, and how that is sent.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde_json::{Map, Value, json};
 
-use crate::judge::{Ending, Verdict};
+use crate::histogram::{encode, histogram};
 use crate::tape::{Operation, Verb};
+use crate::verify::{ReplyStatus, Verified};
 
-const ERRORS: &[(Ending, &str)] = &[
-    (Ending::Timeout, "timeout"),
-    (Ending::Connection, "connection"),
-    (Ending::Server, "server"),
-    (Ending::Client, "client"),
-    (Ending::Protocol, "protocol"),
+const ERRORS: &[(ReplyStatus, &str)] = &[
+    (ReplyStatus::Timeout, "timeout"),
+    (ReplyStatus::Connection, "connection"),
+    (ReplyStatus::Server, "server"),
+    (ReplyStatus::Client, "client"),
+    (ReplyStatus::Protocol, "protocol"),
 ];
 
-/// A histogram of ns: 1 ns to 100 s, three digits.
-pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 100_000_000_000, 3).expect("good bounds")
-}
-
-/// A histogram as it travels; nothing if it is empty.
-pub fn encode(histogram: &Histogram<u64>) -> Option<String> {
-    let mut bytes = Vec::new();
-    V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("room in memory");
-    (!histogram.is_empty()).then(|| STANDARD.encode(bytes))
-}
-
 /// The sums of one kind.
-pub struct Tally {
+pub struct Recorder {
     pub attempts: u64,
     ok: u64,
     hits: u64,
@@ -46,10 +32,10 @@ pub struct Tally {
     pub response: Histogram<u64>,
 }
 
-impl Tally {
+impl Recorder {
     /// Nothing yet.
-    pub fn new() -> Tally {
-        Tally {
+    pub fn new() -> Recorder {
+        Recorder {
             attempts: 0,
             ok: 0,
             hits: 0,
@@ -66,33 +52,34 @@ impl Tally {
     }
 
     /// Note an operation; true if its time counts.
-    pub fn note(&mut self, op: &Operation, verdict: &Verdict, service_ns: u64) -> bool {
+    pub fn note(&mut self, op: &Operation, verified: &Verified, service_ns: u64) -> bool {
         self.attempts += 1;
-        let timed = verdict.ending < Ending::Wrong || verdict.ending == Ending::Timeout;
+        let timed =
+            verified.status < ReplyStatus::WrongValue || verified.status == ReplyStatus::Timeout;
         if timed {
             self.service.saturating_record(service_ns.max(1));
         }
-        if verdict.ending >= Ending::Wrong {
-            self.failed[verdict.ending as usize] += 1;
+        if verified.status >= ReplyStatus::WrongValue {
+            self.failed[verified.status as usize] += 1;
             return timed;
         }
         self.ok += 1;
         self.busy_ns += service_ns;
         self.keys += op.keys.len() as u64;
         self.key_bytes += op.key_bytes;
-        self.value_bytes += verdict.value_bytes as u64;
-        self.not_stored += u64::from(verdict.ending == Ending::NotStored);
+        self.value_bytes += verified.value_bytes as u64;
+        self.not_stored += u64::from(verified.status == ReplyStatus::NotStored);
         let writes = op.kind % 2 == 1
             || op.verb.is(&[Verb::SET, Verb::ADD, Verb::REPLACE, Verb::MSET, Verb::VERSION]);
         if !writes {
-            self.hits += verdict.found as u64;
-            self.misses += (op.keys.len() - verdict.found) as u64;
+            self.hits += verified.found as u64;
+            self.misses += (op.keys.len() - verified.found) as u64;
         }
         timed
     }
 
     /// Add another lane's.
-    pub fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &Recorder) {
         let sums = [
             (&mut self.attempts, other.attempts),
             (&mut self.ok, other.ok),
@@ -121,15 +108,15 @@ impl Tally {
 
     /// As it is sent.
     pub fn message(&self, open_loop: bool) -> Value {
-        let count = |ending: Ending| self.failed[ending as usize];
+        let count = |status: ReplyStatus| self.failed[status as usize];
         let errors: Map<String, Value> = (ERRORS.iter())
-            .filter(|(ending, _)| count(*ending) > 0)
-            .map(|(ending, name)| ((*name).to_owned(), json!(count(*ending))))
+            .filter(|(status, _)| count(*status) > 0)
+            .map(|(status, name)| ((*name).to_owned(), json!(count(*status))))
             .collect();
         let service = encode(&self.service);
         json!({
             "attempts": self.attempts, "ok": self.ok, "hits": self.hits, "misses": self.misses,
-            "not_stored": self.not_stored, "wrong_values": count(Ending::Wrong), "errors": errors,
+            "not_stored": self.not_stored, "wrong_values": count(ReplyStatus::WrongValue), "errors": errors,
             "keys": self.keys, "value_bytes": self.value_bytes, "key_bytes": self.key_bytes,
             "busy_ns": self.busy_ns,
             "response": if open_loop { encode(&self.response) } else { service.clone() },

@@ -1,0 +1,39 @@
+//! Panics of a lane: whose code it was that panicked, this worker's own or the library's.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+
+/// What a lane panicked with.
+#[derive(Clone, Default)]
+pub struct Panic {
+    pub text: String,
+    /// The code of this package: a client file, for one.
+    pub own: bool,
+}
+
+impl Panic {
+    /// The kind of the answer `error`.
+    pub fn kind(&self) -> &'static str {
+        if self.own { "internal" } else { "client" }
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<Panic> = RefCell::default();
+}
+
+/// Note where each panic comes from, besides printing it on stderr.
+pub fn watch() {
+    let print = take_hook();
+    set_hook(Box::new(move |info| {
+        print(info);
+        let file = info.location().map_or("", |location| location.file());
+        let own = file.starts_with("src/") || file.starts_with(env!("CARGO_MANIFEST_DIR"));
+        LAST.with_borrow_mut(|last| *last = Panic { text: info.to_string(), own });
+    }));
+}
+
+/// What a function returns, or what it panicked with.
+pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, Panic> {
+    catch_unwind(AssertUnwindSafe(function)).map_err(|_| LAST.with_borrow(Panic::clone))
+}

@@ -1,0 +1,74 @@
+//! When a run begins, what ends it, and how to wait for an instant in it.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
+
+/// A sleep is late by some tens of µs; the rest of a wait is spent asking the clock.
+const SPIN_NS: u64 = 60_000;
+/// A wait looks this often whether it is still wanted.
+const LOOK_NS: u64 = 20_000_000;
+
+/// ns of a clock that only goes forward.
+pub fn clock_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("a clock");
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+}
+
+/// Shared by the lanes of a run. `end_ns` moves to the past when the run is stopped.
+pub struct Window {
+    pub start_ns: u64,
+    pub end_ns: AtomicU64,
+    pub stopped: AtomicBool,
+    pub timeout_ns: u64,
+    pub in_flight: AtomicU64,
+    pub peak: AtomicU64,
+}
+
+impl Window {
+    /// A window that begins at an instant of the clock and lasts so long.
+    pub fn new(start_ns: u64, duration_ns: Option<u64>, timeout_ns: u64) -> Window {
+        let end_ns = start_ns + duration_ns.unwrap_or(u64::MAX / 4);
+        Window {
+            start_ns,
+            end_ns: end_ns.into(),
+            stopped: false.into(),
+            timeout_ns,
+            in_flight: 0.into(),
+            peak: 0.into(),
+        }
+    }
+
+    /// End it now.
+    pub fn stop(&self) {
+        self.end_ns.fetch_min(clock_ns(), Relaxed);
+        self.stopped.store(true, Relaxed);
+    }
+
+    /// Wait for an instant. False if the run was stopped before it came.
+    pub fn wait_until(&self, instant_ns: u64) -> bool {
+        loop {
+            let now = clock_ns();
+            if now >= instant_ns {
+                return true;
+            }
+            if self.stopped.load(Relaxed) {
+                return false;
+            }
+            match (instant_ns - now).checked_sub(SPIN_NS) {
+                Some(left) if left > 0 => {
+                    std::thread::sleep(Duration::from_nanos(left.min(LOOK_NS)))
+                }
+                _ => spin_loop(),
+            }
+        }
+    }
+
+    /// What was due in the window and is not sent by this instant never is.
+    pub fn drain_ns(&self) -> u64 {
+        let grace = if self.stopped.load(Relaxed) { 0 } else { 2 * self.timeout_ns };
+        self.end_ns.load(Relaxed) + grace
+    }
+}
