@@ -144,8 +144,6 @@ void refuse(const struct client *client, const struct setup *setup, const struct
       snprintf(text, TEXT_SIZE, ": no option %s=%s; it has: %s", setup->options[i].name,
                setup->options[i].value, *client->options ? client->options : "none");
   char reason[TEXT_SIZE - 2] = "";
-  if (!*text && client->refuse)
-    client->refuse(setup, tape, reason);
-  if (*reason)
+  if (!*text && client->refuse && (client->refuse(setup, tape, reason), *reason))
     snprintf(text, TEXT_SIZE, ": %s", reason);
 }

@@ -119,22 +119,29 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 			return cannot("%s: %s", c.Library, reason)
 		}
 	}
-	switch servers := len(request.Servers); {
-	case tape.thinks:
+	if tape.thinks {
 		return cannot("%s: no time to think between operations", c.Library)
+	}
+	return c.refuseServers(request)
+}
+
+func (c *Client) refuseServers(request *Request) error {
+	switch servers := len(request.Servers); {
 	case !slices.Contains(c.Wires, request.Wire):
 		return cannot("%s: no wire %q, only %q", c.Library, request.Wire, c.Wires)
 	case request.Depth != 1:
 		return cannot("%s: one operation at a time of each caller (depth 1)", c.Library)
 	case c.inProcess() && servers > 0:
 		return cannot("%s: it lives in the worker's own process and has no server", c.Library)
-	case !c.inProcess() && servers == 0:
+	case c.inProcess():
+		return nil
+	case servers == 0:
 		return cannot("%s: it needs a server", c.Library)
 	case servers > 1 && !slices.Contains(c.Features, "cluster"):
 		return cannot("%s: one server only", c.Library)
 	case hasUnix(request.Servers) && !slices.Contains(c.Features, "unix"):
 		return cannot("%s: no Unix sockets", c.Library)
-	case !c.inProcess() && request.Connections != request.Threads:
+	case request.Connections != request.Threads:
 		return cannot("%s: its pool has one connection for each caller", c.Library)
 	}
 	return nil

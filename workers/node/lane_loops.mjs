@@ -3,7 +3,6 @@
 import { OK, TIMEOUT } from './verify.mjs';
 import { clock, sleepUntil, timerMs } from './window.mjs';
 import { Timeline, SECTIONS } from './timeline.mjs';
-import { SET } from './kinds.mjs';
 import { LostCall } from './prepare.mjs';
 import { Histogram } from './histogram.mjs';
 import { Recorder } from './recorder.mjs';
@@ -239,9 +238,3 @@ export class OpenRun extends Run {
     }
   }
 }
-
-/** The kinds that a phase plays. */
-export function kindsOf(tape, prefill) {
-  return prefill ? new Set([SET]) : tape.kinds;
-}
-

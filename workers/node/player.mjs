@@ -2,10 +2,10 @@
 
 import { Window } from './window.mjs';
 import { Session } from './client.mjs';
-import { KINDS } from './kinds.mjs';
+import { KINDS, SET } from './kinds.mjs';
 import { Call, Lane } from './lane.mjs';
 import { ConnectError } from './prepare.mjs';
-import { ClosedRun, kindsOf, OpenRun } from './lane_loops.mjs';
+import { ClosedRun, OpenRun } from './lane_loops.mjs';
 import { sockets } from './sockets.mjs';
 
 const WATCH_MS = 20;
@@ -74,7 +74,7 @@ export class Player {
     const window = new Window(request.duration_ms ?? null, timeoutMs * 1e6);
     const limit = prefill ? null : (request.ops ?? null);
     const Loop = tape.times !== null && !prefill ? OpenRun : ClosedRun;
-    this.run = new Loop(this.calls, kindsOf(tape, prefill), window);
+    this.run = new Loop(this.calls, prefill ? new Set([SET]) : tape.kinds, window);
     if (this.inProcess) this.run.timeoutNs = Infinity; // with no server to wait for, nothing is late
     this.quiet = !prefill && [...tape.kinds].some((kind) => kind % 2 === 1);
     globalThis.gc?.(); // what came before is not the run's to clear away

@@ -353,12 +353,11 @@ static void release(void *session, const struct answer *answer)
     free(s->value);
     s->value = NULL;
   }
-  if (answer->status >= WRONG_VALUE || s->closed) {
-    uint32_t now = closed(s);
-    if (now < s->closed)
-      s->reconnects += s->closed - now;
-    s->closed = now;
-  }
+  if (answer->status < WRONG_VALUE && !s->closed)
+    return;
+  const uint32_t now = closed(s), before = s->closed;
+  s->reconnects += now < before ? before - now : 0;
+  s->closed = now;
 }
 
 static int barrier(void *session)
@@ -383,8 +382,7 @@ static const struct client libmemcached = {
                "distribution=modula|consistent no_block=on|off keepalive=on|off verify_key=on|off sort_hosts=on|off "
                "hash=default|md5|crc|fnv1_64|fnv1a_64|fnv1_32|fnv1a_32|jenkins|murmur "
                "socket_send_size=N socket_recv_size=N io_msg_watermark=N io_bytes_watermark=N",
-    .refuse = refuse, .open = open_session, .close = close_session,
-    .begin = begin, .call = call, .release = release,
-    .barrier = barrier, .reconnects = reconnects,
+    .refuse = refuse, .open = open_session, .close = close_session, .begin = begin, .call = call,
+    .release = release, .barrier = barrier, .reconnects = reconnects,
 };
 REGISTER_CLIENT(libmemcached)

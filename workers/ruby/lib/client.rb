@@ -53,6 +53,13 @@ class BaseClient
   # What an operation comes to that ended in an exception of the library.
   def failure(_error, _op) = Verify::CLIENT
 
+  # The same; an error of this worker's own code is raised again.
+  def failure_code(error, op)
+    raise error if OwnError.own?(error)
+
+    failure(error, op)
+  end
+
   private
 
   def calls(op, target, arguments, expected, verify)

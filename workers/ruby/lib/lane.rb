@@ -42,21 +42,6 @@ class Lane
 
   # Play the phase that it was made ready for.
   def play(window)
-    play_phase(window)
-  rescue StandardError, ScriptError
-    window.stop # for the other lanes
-    raise
-  end
-
-  # Count what was played; the record.
-  def total
-    @prefill ? @record.total(prefill(whole: false), @limit) : @record.total(@made || script, @length)
-    @record
-  end
-
-  private
-
-  def play_phase(window)
     @window = window
     @now = @record.sent_ns = window.start_ns
     @record.timeline.start(window.start_ns)
@@ -66,6 +51,14 @@ class Lane
     @record.next_slice(0, @open_loop ? @response_ns : @record.busy_ns.values.sum)
     end_quiet if @quiet && !@prefill && @record.played.positive?
   end
+
+  # Count what was played; the record.
+  def total
+    @prefill ? @record.total(prefill(whole: false), @limit) : @record.total(@made || script, @length)
+    @record
+  end
+
+  private
 
   # Give each operation its call.
   def bound(operations)
@@ -147,12 +140,10 @@ class Lane
     now < window.end_ns && played < limit
   end
 
-  # An answer other than the expected one; what it comes to. An error of this worker's own code is raised.
+  # An answer other than the expected one; what it comes to.
   def note(op, answer, took, began)
-    raise answer if answer.is_a?(StandardError) && OwnError.own?(answer)
-
     @session.began_ns = began
-    code = answer.is_a?(StandardError) ? @session.failure(answer, op) : op.verify.call(answer, op)
+    code = answer.is_a?(StandardError) ? @session.failure_code(answer, op) : op.verify.call(answer, op)
     code = Verify::TIMEOUT if took >= @timeout_ns
     @record.other(op, code)
     @record.service[op.base + Histogram.place(took)] += 1 if code >= 0 || code == Verify::TIMEOUT

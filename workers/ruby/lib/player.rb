@@ -44,7 +44,7 @@ class Player
 
   def play(phase, window)
     before = Process.times
-    threads = @lanes.map { |lane| Thread.new { lane.play(window) } }
+    threads = @lanes.map { |lane| Thread.new { play_lane(lane, window) } }
     Thread.new do
       Thread.current.report_on_exception = false
       threads.each(&:join)
@@ -53,6 +53,13 @@ class Player
     ensure
       threads.each(&:kill)
     end
+  end
+
+  def play_lane(lane, window)
+    lane.play(window)
+  rescue StandardError, ScriptError
+    window.stop # for the other lanes
+    raise
   end
 
   def done(phase, window, records, before, after)
