@@ -3,8 +3,8 @@
 
 use cachemark_load::percentile_ns;
 
-use crate::trial::Played;
-use crate::truth::{End, misplaced};
+use crate::ground_truth::{RequestOutcome, in_wrong_bucket};
+use crate::trial::TrialResult;
 
 /// A histogram of 3 digits prints at most this much above the value.
 pub const BUCKET: f64 = 1.0 / 1024.0;
@@ -43,38 +43,38 @@ pub enum Verdict {
 }
 
 /// What a case found.
-pub struct Findings {
+pub struct CaseResult {
     pub checks: Vec<Check>,
     /// The trial, for whoever wants to judge it again; a case about tapes alone has none.
-    pub played: Option<Played>,
+    pub trial: Option<TrialResult>,
     pub verdict: Verdict,
 }
 
-impl Findings {
+impl CaseResult {
     /// Of a trial: whatever it is about, nothing may be lost and every time must be in its bucket.
-    pub fn of(played: Played) -> Findings {
-        let mut findings =
-            Findings { checks: Vec::new(), played: Some(played), verdict: Verdict::Valid };
-        findings.conserve();
-        findings
+    pub fn of(trial: TrialResult) -> CaseResult {
+        let mut case_result =
+            CaseResult { checks: Vec::new(), trial: Some(trial), verdict: Verdict::Valid };
+        case_result.check_conservation();
+        case_result
     }
 
     /// Without a trial.
-    pub fn bare() -> Findings {
-        Findings { checks: Vec::new(), played: None, verdict: Verdict::Valid }
+    pub fn without_trial() -> CaseResult {
+        CaseResult { checks: Vec::new(), trial: None, verdict: Verdict::Valid }
     }
 
-    pub fn verdict(self, verdict: Verdict) -> Findings {
-        Findings { verdict, ..self }
+    pub fn verdict(self, verdict: Verdict) -> CaseResult {
+        CaseResult { verdict, ..self }
     }
 
-    fn played(&self) -> &Played {
-        self.played.as_ref().expect("a case with a trial")
+    fn trial(&self) -> &TrialResult {
+        self.trial.as_ref().expect("a case with a trial")
     }
 
-    fn conserve(&mut self) {
-        let Played { result, truth, open_loop, thinks, .. } = self.played();
-        let gets = self.played().gets();
+    fn check_conservation(&mut self) {
+        let TrialResult { result, truth, open_loop, thinks, .. } = self.trial();
+        let gets = self.trial().gets();
         let metrics = &result.metrics;
         let lags_ns = match (open_loop, thinks) {
             (true, _) => truth.lags_ns(),
@@ -84,20 +84,20 @@ impl Findings {
         };
         let figures = [
             ("attempts", truth.requests(), gets.attempts),
-            ("ok", truth.count(End::Answered), gets.ok),
-            ("wrong values", truth.count(End::Wrong), gets.wrong_values),
-            ("timeouts", truth.count(End::TimedOut), gets.errors[0]),
-            ("lost with a connection", truth.count(End::Lost), gets.errors[1]),
-            ("responses misplaced", 0, misplaced(&gets.response, &truth.responses_ns())),
-            ("services misplaced", 0, misplaced(&gets.service, &truth.services_ns())),
-            ("lags misplaced", 0, misplaced(&metrics.send_lag, &lags_ns)),
-            ("parts misplaced", 0, parts_misplaced(self.played())),
+            ("ok", truth.count(RequestOutcome::Answered), gets.ok),
+            ("wrong values", truth.count(RequestOutcome::Wrong), gets.wrong_values),
+            ("timeouts", truth.count(RequestOutcome::TimedOut), gets.errors[0]),
+            ("lost with a connection", truth.count(RequestOutcome::Lost), gets.errors[1]),
+            ("responses misplaced", 0, in_wrong_bucket(&gets.response, &truth.responses_ns())),
+            ("services misplaced", 0, in_wrong_bucket(&gets.service, &truth.services_ns())),
+            ("lags misplaced", 0, in_wrong_bucket(&metrics.send_lag, &lags_ns)),
+            ("parts misplaced", 0, in_wrong_section(self.trial())),
         ];
         let checks = figures.map(|(name, expected, measured)| exact(name, expected, measured));
         self.checks.extend(checks);
     }
 
-    pub fn check(mut self, check: Check) -> Findings {
+    pub fn check(mut self, check: Check) -> CaseResult {
         self.checks.push(check);
         self
     }
@@ -107,68 +107,72 @@ impl Findings {
         self,
         quantity: &str,
         expected: u64,
-        measured: impl Fn(&Played) -> u64,
-    ) -> Findings {
-        let measured = measured(self.played());
+        measured: impl Fn(&TrialResult) -> u64,
+    ) -> CaseResult {
+        let measured = measured(self.trial());
         self.check(exact(quantity, expected, measured))
     }
 
     /// A figure within a share of its answer.
-    pub fn near(
+    pub fn within(
         self,
         quantity: &str,
         unit: Unit,
         expected: f64,
         share: f64,
-        measured: impl Fn(&Played) -> f64,
-    ) -> Findings {
-        let measured = measured(self.played());
+        measured: impl Fn(&TrialResult) -> f64,
+    ) -> CaseResult {
+        let measured = measured(self.trial());
         let tolerance = expected.abs() * share;
         self.check(Check { quantity: quantity.to_owned(), unit, expected, measured, tolerance })
     }
 
     /// Percentiles of the response time, within a bucket and `slack_ns`.
-    pub fn responses(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> Findings {
-        self.percentiles("response", slack_ns, expected_ns, |played, percent| {
-            played.response_ns(percent)
+    pub fn response_percentiles(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> CaseResult {
+        self.percentiles("response", slack_ns, expected_ns, |trial, percent| {
+            trial.response_ns(percent)
         })
     }
 
     /// Percentiles of the service time.
-    pub fn services(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> Findings {
-        self.percentiles("service", slack_ns, expected_ns, |played, percent| {
-            percentile_ns(&played.gets().service, percent)
+    pub fn service_percentiles(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> CaseResult {
+        self.percentiles("service", slack_ns, expected_ns, |trial, percent| {
+            percentile_ns(&trial.gets().service, percent)
         })
     }
 
     /// Percentiles of the send lag.
-    pub fn lags(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> Findings {
-        self.percentiles("lag", slack_ns, expected_ns, |played, percent| {
-            percentile_ns(&played.result.metrics.send_lag, percent)
+    pub fn send_lag_percentiles(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> CaseResult {
+        self.percentiles("lag", slack_ns, expected_ns, |trial, percent| {
+            percentile_ns(&trial.result.metrics.send_lag, percent)
         })
     }
 
     /// Percentiles of the client's own part of the lag.
-    pub fn own_lags(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> Findings {
-        self.percentiles("own lag", slack_ns, expected_ns, |played, percent| {
-            percentile_ns(&played.result.metrics.generator_lag, percent)
+    pub fn generator_lag_percentiles(
+        self,
+        slack_ns: u64,
+        expected_ns: &[(f64, u64)],
+    ) -> CaseResult {
+        self.percentiles("own lag", slack_ns, expected_ns, |trial, percent| {
+            percentile_ns(&trial.result.metrics.generator_lag, percent)
         })
     }
 
     /// The same where only a share of the answer is known: a sample has an error of its own.
-    pub fn sampled(self, expected_ns: &[(f64, f64, f64)]) -> Findings {
-        expected_ns.iter().fold(self, |findings, &(percent, expected_ns, share)| {
-            let name = format!("response {}", named(percent));
-            findings.near(&name, Unit::Ns, expected_ns, share + BUCKET, |played| {
-                played.response_ns(percent) as f64
+    pub fn sampled(self, expected_ns: &[(f64, f64, f64)]) -> CaseResult {
+        expected_ns.iter().fold(self, |case_result, &(percent, expected_ns, share)| {
+            let name = format!("response {}", percentile_name(percent));
+            case_result.within(&name, Unit::Ns, expected_ns, share + BUCKET, |trial| {
+                trial.response_ns(percent) as f64
             })
         })
     }
 
     /// The mean response time, within a share.
-    pub fn mean(self, expected_ns: f64, share: f64) -> Findings {
-        self.near("response mean", Unit::Ns, expected_ns, share, |played| {
-            played.gets().response.mean()
+    pub fn mean(self, expected_ns: f64, share: f64) -> CaseResult {
+        self.within("response mean", Unit::Ns, expected_ns, share, |trial| {
+            trial.gets().response.mean()
         })
     }
 
@@ -177,28 +181,28 @@ impl Findings {
         what: &str,
         slack_ns: u64,
         expected_ns: &[(f64, u64)],
-        measured: impl Fn(&Played, f64) -> u64,
-    ) -> Findings {
-        expected_ns.iter().fold(self, |findings, &(percent, expected_ns)| {
+        measured: impl Fn(&TrialResult, f64) -> u64,
+    ) -> CaseResult {
+        expected_ns.iter().fold(self, |case_result, &(percent, expected_ns)| {
             let expected = expected_ns as f64;
             let check = Check {
-                quantity: format!("{what} {}", named(percent)),
+                quantity: format!("{what} {}", percentile_name(percent)),
                 unit: Unit::Ns,
                 expected,
-                measured: measured(findings.played(), percent) as f64,
+                measured: measured(case_result.trial(), percent) as f64,
                 tolerance: expected * BUCKET + slack_ns as f64,
             };
-            findings.check(check)
+            case_result.check(check)
         })
     }
 }
 
 /// How many response times are in another part of the window, or bucket of it, than they were.
-fn parts_misplaced(played: &Played) -> u64 {
-    let Some(sections) = &played.result.sections else { return played.truth.requests() };
-    let exact_ns = played.truth.responses_by(sections.length_ns, sections.each.len());
+fn in_wrong_section(trial: &TrialResult) -> u64 {
+    let Some(sections) = &trial.result.sections else { return trial.truth.requests() };
+    let exact_ns = trial.truth.responses_by(sections.length_ns, sections.each.len());
     let parts = sections.each.iter().zip(&exact_ns);
-    parts.map(|(part, exact_ns)| misplaced(&part.response, exact_ns)).sum()
+    parts.map(|(part, exact_ns)| in_wrong_bucket(&part.response, exact_ns)).sum()
 }
 
 /// A count that must be exactly that.
@@ -212,6 +216,6 @@ pub fn exact(quantity: &str, expected: u64, measured: u64) -> Check {
     }
 }
 
-fn named(percent: f64) -> String {
+fn percentile_name(percent: f64) -> String {
     if percent == 100.0 { "max".to_owned() } else { format!("p{percent}") }
 }

@@ -4,11 +4,11 @@
 
 pub mod cases;
 mod check;
+mod ground_truth;
 mod script;
+mod simulated_network;
 mod trial;
-mod truth;
-mod world;
 
 pub use cases::{CASES, Case};
-pub use check::{Check, Findings, Unit, Verdict};
-pub use trial::Played;
+pub use check::{CaseResult, Check, Unit, Verdict};
+pub use trial::TrialResult;

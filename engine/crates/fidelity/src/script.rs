@@ -10,7 +10,7 @@ pub struct Request {
 
 /// What becomes of a request. Each connection answers in order, so a reply may come later.
 #[derive(Clone, Copy, Debug)]
-pub enum Fate {
+pub enum ScriptedReply {
     At(u64),
     Never,
     /// The first half of the reply, and the rest.
@@ -21,16 +21,16 @@ pub enum Fate {
     WrongKey(u64),
 }
 
-pub type Script = Box<dyn FnMut(&Request) -> Fate>;
+pub type Script = Box<dyn FnMut(&Request) -> ScriptedReply>;
 
 /// Answers so long after the request came.
 pub fn after(delay_ns: u64) -> Script {
-    Box::new(move |request| Fate::At(request.at_ns + delay_ns))
+    Box::new(move |request| ScriptedReply::At(request.at_ns + delay_ns))
 }
 
 /// The delay of each request by its number.
 pub fn delays(mut delay_ns: impl FnMut(u64) -> u64 + 'static) -> Script {
-    Box::new(move |request| Fate::At(request.at_ns + delay_ns(request.number)))
+    Box::new(move |request| ScriptedReply::At(request.at_ns + delay_ns(request.number)))
 }
 
 /// Stands still for the first `stall_ns` of each period, then answers everything at once.
@@ -38,7 +38,7 @@ pub fn stalls(stall_ns: u64, period_ns: u64, delay_ns: u64) -> Script {
     Box::new(move |request| {
         let phase = request.at_ns % period_ns;
         let begun = if phase < stall_ns { request.at_ns - phase + stall_ns } else { request.at_ns };
-        Fate::At(begun.max(request.at_ns) + delay_ns)
+        ScriptedReply::At(begun.max(request.at_ns) + delay_ns)
     })
 }
 
@@ -46,7 +46,7 @@ pub fn stalls(stall_ns: u64, period_ns: u64, delay_ns: u64) -> Script {
 pub fn stalls_once(from_ns: u64, to_ns: u64, delay_ns: u64) -> Script {
     Box::new(move |request| {
         let inside = (from_ns..to_ns).contains(&request.at_ns);
-        Fate::At(if inside { to_ns } else { request.at_ns } + delay_ns)
+        ScriptedReply::At(if inside { to_ns } else { request.at_ns } + delay_ns)
     })
 }
 
@@ -55,7 +55,7 @@ pub fn queue(mut service_ns: impl FnMut(u64) -> u64 + 'static) -> Script {
     let mut free_ns = 0;
     Box::new(move |request| {
         free_ns = request.at_ns.max(free_ns) + service_ns(request.number);
-        Fate::At(free_ns)
+        ScriptedReply::At(free_ns)
     })
 }
 
@@ -68,7 +68,7 @@ mod tests {
         at_ns.map(|at_ns| {
             number += 1;
             match script(&Request { number, at_ns }) {
-                Fate::At(ns) => ns,
+                ScriptedReply::At(ns) => ns,
                 fate => panic!("{fate:?}"),
             }
         })

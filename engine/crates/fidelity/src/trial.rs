@@ -9,9 +9,9 @@ use cachemark_tape::{
     parse_mix,
 };
 
+use crate::ground_truth::GroundTruth;
 use crate::script::Script;
-use crate::truth::Truth;
-use crate::world::{Freeze, World};
+use crate::simulated_network::{ProcessPause, SimulatedNetwork};
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -28,15 +28,15 @@ pub struct Trial {
     timeout_ns: u64,
     value_bytes: u32,
     warmup_ns: u64,
-    freeze: Option<Freeze>,
-    call_ns: u64,
+    pause: Option<ProcessPause>,
+    io_call_ns: u64,
     seed: u64,
 }
 
 /// What came of it.
-pub struct Played {
+pub struct TrialResult {
     pub result: RunResult,
-    pub truth: Truth,
+    pub truth: GroundTruth,
     pub open_loop: bool,
     pub thinks: bool,
     pub window_ns: u64,
@@ -58,7 +58,7 @@ impl Trial {
     }
 
     /// A closed loop whose callers think so long before each operation.
-    pub fn thinking(think_ns: u64, seconds: u64) -> Trial {
+    pub fn with_think_time(think_ns: u64, seconds: u64) -> Trial {
         let think = Think::Fixed { ns: think_ns };
         Trial::of(Schedule::Closed { ops: 1000, think }, seconds * SECOND)
     }
@@ -73,8 +73,8 @@ impl Trial {
             timeout_ns: 10 * SECOND,
             value_bytes: 0,
             warmup_ns: 0,
-            freeze: None,
-            call_ns: 0,
+            pause: None,
+            io_call_ns: 0,
             seed: 1,
         }
     }
@@ -84,7 +84,7 @@ impl Trial {
         Trial { ops, ..self }
     }
 
-    pub fn over(self, connections: usize, depth: usize) -> Trial {
+    pub fn with_connections(self, connections: usize, depth: usize) -> Trial {
         Trial { connections, depth, ..self }
     }
 
@@ -101,13 +101,13 @@ impl Trial {
         Trial { warmup_ns, ..self }
     }
 
-    pub fn freeze(self, freeze: Freeze) -> Trial {
-        Trial { freeze: Some(freeze), ..self }
+    pub fn pause(self, pause: ProcessPause) -> Trial {
+        Trial { pause: Some(pause), ..self }
     }
 
     /// Each read and each write takes the client so long.
-    pub fn calls(self, call_ns: u64) -> Trial {
-        Trial { call_ns, ..self }
+    pub fn io_call_time(self, io_call_ns: u64) -> Trial {
+        Trial { io_call_ns, ..self }
     }
 
     pub fn tape(&self) -> Tape {
@@ -135,15 +135,15 @@ impl Trial {
     }
 
     /// Play it against a server; the client is the native one, event loop and all.
-    pub fn play(&self, script: Script) -> Played {
+    pub fn play(&self, script: Script) -> TrialResult {
         self.play_lanes(vec![script])
     }
 
     /// Play it in several lanes, each against a server of its own, and take them together.
-    pub fn play_lanes(&self, scripts: Vec<Script>) -> Played {
+    pub fn play_lanes(&self, scripts: Vec<Script>) -> TrialResult {
         let tape = self.tape();
         let lanes = scripts.len() as u64;
-        let mut truth = Truth::new(self.timeout_ns);
+        let mut truth = GroundTruth::new(self.timeout_ns);
         let mut players = Vec::new();
         for (number, script) in (0..).zip(scripts) {
             let lane = Lane::new(number, lanes, tape.op_count(), tape.group());
@@ -151,7 +151,7 @@ impl Trial {
             players.push(player);
             truth.add(of_lane);
         }
-        Played {
+        TrialResult {
             result: RunResult::of(&players, &tape),
             truth,
             open_loop: tape.is_open_loop(),
@@ -165,11 +165,12 @@ impl Trial {
         tape: &'tape Tape,
         lane: Option<Lane>,
         script: Script,
-    ) -> (Player<'tape>, Truth) {
-        let world = World::new(tape, self.connections, script, self.freeze, self.timeout_ns)
-            .with_calls_of(self.call_ns);
-        let clock = world.clock();
-        let mut links = ThreadConnections::new(world);
+    ) -> (Player<'tape>, GroundTruth) {
+        let network =
+            SimulatedNetwork::new(tape, self.connections, script, self.pause, self.timeout_ns)
+                .with_io_call_time(self.io_call_ns);
+        let clock = network.clock();
+        let mut links = ThreadConnections::new(network);
         let share = WorkSlice::Lane { lane, ops: self.ops };
         let mut play = |length_ns: u64| {
             let start_ns = clock.now_ns();
@@ -191,7 +192,7 @@ impl Trial {
     }
 }
 
-impl Played {
+impl TrialResult {
     /// The one kind of operation there is.
     pub fn gets(&self) -> &KindMetrics {
         self.result.metrics.kinds().next().expect("gets").1
@@ -212,9 +213,9 @@ mod tests {
     /// cut off and called a time-out.
     #[test]
     fn what_is_sent_has_its_whole_time() {
-        let overload = Trial::uniform(1_000.0, 1).over(1, 1).timeout(SECOND);
-        let played = overload.play(after(900 * MS));
-        assert_eq!(played.gets().errors, [0; 5]);
-        assert_eq!((played.gets().ok, played.result.metrics.unsent), (3, 997));
+        let overload = Trial::uniform(1_000.0, 1).with_connections(1, 1).timeout(SECOND);
+        let trial = overload.play(after(900 * MS));
+        assert_eq!(trial.gets().errors, [0; 5]);
+        assert_eq!((trial.gets().ok, trial.result.metrics.unsent), (3, 997));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use cachemark_fidelity::{CASES, Findings};
+use cachemark_fidelity::{CASES, CaseResult};
 
 #[test]
 fn every_case_gives_its_answer() {
@@ -11,7 +11,7 @@ fn every_case_gives_its_answer() {
     let play_all = || {
         let mut wrong = Vec::new();
         while let Some(case) = CASES.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Findings { checks, .. } = (case.play)();
+            let CaseResult { checks, .. } = (case.play)();
             let failed = checks.into_iter().filter(|check| !check.holds());
             wrong.extend(failed.map(|check| format!("{}: {check:?}", case.id)));
         }

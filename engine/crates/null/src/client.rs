@@ -11,26 +11,26 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
-use crate::cycle::{Cycle, Place};
+use crate::repeated_bytes::{Cursor, RepeatedBytes};
 
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
 /// So long nothing comes before the server is given up.
-const SILENCE: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is written, and how much comes back.
 #[derive(Debug)]
-pub struct Plan {
+pub struct RequestPlan {
     requests: Vec<u8>,
     request_bytes: usize,
     reply_bytes: usize,
 }
 
-impl Plan {
+impl RequestPlan {
     /// The gets of a tape: each request and each reply has to be of one length, as nothing is
     /// parsed. `reply_bytes` is that of each reply where the server answers otherwise than with
     /// the tape's values.
-    pub fn of(tape: &Tape, reply_bytes: Option<usize>) -> Result<Plan, String> {
+    pub fn of(tape: &Tape, reply_bytes: Option<usize>) -> Result<RequestPlan, String> {
         let mut requests = Vec::new();
         let (mut request_bytes, mut expected) = (None, reply_bytes);
         for j in 0..tape.op_count() {
@@ -52,7 +52,7 @@ impl Plan {
             }
         }
         let (request_bytes, reply_bytes) = request_bytes.zip(expected).ok_or("an empty tape")?;
-        Ok(Plan { requests, request_bytes, reply_bytes: reply_bytes.max(1) })
+        Ok(RequestPlan { requests, request_bytes, reply_bytes: reply_bytes.max(1) })
     }
 
     fn messages(&self) -> usize {
@@ -69,44 +69,44 @@ fn hit_bytes(tape: &Tape, key: u32) -> usize {
 
 /// What a window came to.
 #[derive(Clone, Copy, Debug)]
-pub struct Floor {
+pub struct FloorResult {
     pub ops: u64,
     pub elapsed_ns: u64,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
 }
 
-struct Line {
+struct Connection {
     stream: Stream,
-    place: Place,
+    cursor: Cursor,
     /// Bytes of a reply that is not whole.
     read: usize,
 }
 
-struct Player<'plan> {
-    plan: &'plan Plan,
-    requests: Cycle,
+struct NullClient<'plan> {
+    plan: &'plan RequestPlan,
+    requests: RepeatedBytes,
     epoll: OwnedFd,
-    lines: Vec<Line>,
+    connections: Vec<Connection>,
 }
 
 /// Play a plan in a closed loop on one thread: first so long unmeasured, then so long measured.
 pub fn play(
     address: &Address,
-    plan: &Plan,
+    plan: &RequestPlan,
     (connections, depth): (usize, usize),
     (warmup, duration): (Duration, Duration),
-) -> io::Result<Floor> {
-    let mut player = Player::connect(address, plan, connections)?;
+) -> io::Result<FloorResult> {
+    let mut client = NullClient::connect(address, plan, connections)?;
     for c in 0..connections {
-        player.owe(c, depth);
-        player.write(c)?;
+        client.add_owed(c, depth);
+        client.write(c)?;
     }
-    player.run(warmup)?;
+    client.run(warmup)?;
     let (begin, before) = (Instant::now(), cpu_times());
-    let ops = player.run(duration)?;
+    let ops = client.run(duration)?;
     let (elapsed_ns, after) = (begin.elapsed().as_nanos() as u64, cpu_times());
-    Ok(Floor {
+    Ok(FloorResult {
         ops,
         elapsed_ns,
         cpu_user_ns: after.0 - before.0,
@@ -114,27 +114,35 @@ pub fn play(
     })
 }
 
-impl<'plan> Player<'plan> {
-    fn connect(address: &Address, plan: &'plan Plan, count: usize) -> io::Result<Player<'plan>> {
+impl<'plan> NullClient<'plan> {
+    fn connect(
+        address: &Address,
+        plan: &'plan RequestPlan,
+        count: usize,
+    ) -> io::Result<NullClient<'plan>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut lines = Vec::with_capacity(count);
+        let mut connections = Vec::with_capacity(count);
         for c in 0..count {
-            let stream = Stream::connect(address, SILENCE)?;
+            let stream = Stream::connect(address, REPLY_TIMEOUT)?;
             epoll::add(&epoll, &stream, EventData::new_u64(c as u64), EventFlags::IN)?;
             // Each begins somewhere else on the tape.
             let first = c * plan.messages() / count;
-            lines.push(Line { stream, place: Place::at(first, plan.request_bytes), read: 0 });
+            connections.push(Connection {
+                stream,
+                cursor: Cursor::at(first, plan.request_bytes),
+                read: 0,
+            });
         }
-        Ok(Player { plan, requests: Cycle::of(&plan.requests), epoll, lines })
+        Ok(NullClient { plan, requests: RepeatedBytes::of(&plan.requests), epoll, connections })
     }
 
-    fn owe(&mut self, c: usize, requests: usize) {
-        self.lines[c].place.owe(requests * self.plan.request_bytes);
+    fn add_owed(&mut self, c: usize, requests: usize) {
+        self.connections[c].cursor.add_owed(requests * self.plan.request_bytes);
     }
 
     fn write(&mut self, c: usize) -> io::Result<()> {
-        let line = &mut self.lines[c];
-        if self.requests.write(&mut line.place, &mut line.stream)? {
+        let connection = &mut self.connections[c];
+        if self.requests.write(&mut connection.cursor, &mut connection.stream)? {
             return Ok(());
         }
         Err(io::Error::other("the socket's buffer is full: use a smaller --depth"))
@@ -144,10 +152,10 @@ impl<'plan> Player<'plan> {
     fn run(&mut self, duration: Duration) -> io::Result<u64> {
         let mut scratch = vec![0; READ_BYTES];
         let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
-        let silence = Timespec { tv_sec: SILENCE.as_secs() as i64, tv_nsec: 0 };
+        let timeout = Timespec { tv_sec: REPLY_TIMEOUT.as_secs() as i64, tv_nsec: 0 };
         let (begin, mut replies) = (Instant::now(), 0);
         while begin.elapsed() < duration {
-            let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&silence)) {
+            let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&timeout)) {
                 Ok(waited) => waited,
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
@@ -156,7 +164,7 @@ impl<'plan> Player<'plan> {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the server is silent"));
             }
             for event in events {
-                replies += self.turn(event.data.u64() as usize, &mut scratch)?;
+                replies += self.answer_readable(event.data.u64() as usize, &mut scratch)?;
             }
         }
         Ok(replies)
@@ -164,15 +172,15 @@ impl<'plan> Player<'plan> {
 
     /// Read what has come, and send as many requests as were answered.
     #[inline]
-    fn turn(&mut self, c: usize, scratch: &mut [u8]) -> io::Result<u64> {
-        let line = &mut self.lines[c];
-        match line.stream.read(scratch)? {
+    fn answer_readable(&mut self, c: usize, scratch: &mut [u8]) -> io::Result<u64> {
+        let connection = &mut self.connections[c];
+        match connection.stream.read(scratch)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             bytes => {
-                line.read += bytes;
-                let whole = line.read / self.plan.reply_bytes;
-                line.read %= self.plan.reply_bytes;
-                self.owe(c, whole);
+                connection.read += bytes;
+                let whole = connection.read / self.plan.reply_bytes;
+                connection.read %= self.plan.reply_bytes;
+                self.add_owed(c, whole);
                 self.write(c)?;
                 Ok(whole as u64)
             }

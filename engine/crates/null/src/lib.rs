@@ -5,8 +5,8 @@
 //! verifies or records. What is above their CPU time per operation is the program's own.
 
 mod client;
-mod cycle;
+mod repeated_bytes;
 mod responder;
 
-pub use client::{Floor, Plan, play};
-pub use responder::{Counting, Responder};
+pub use client::{FloorResult, RequestPlan, play};
+pub use responder::{RequestCounting, Responder};

@@ -13,29 +13,29 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use socket2::Socket;
 
-use crate::cycle::{Cycle, Place};
+use crate::repeated_bytes::{Cursor, RepeatedBytes};
 
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 /// How often it is asked whether to stop.
-const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const STOP_CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// How the responder knows how many requests it has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
+pub enum RequestCounting {
     /// Each request is one line: reads, deletes and the like.
     Lines,
     /// Each request has so many bytes.
     Bytes(usize),
 }
 
-impl Counting {
+impl RequestCounting {
     /// Requests that end in `bytes`; `left` is what of an unended one was read before.
     fn count(self, bytes: &[u8], left: &mut usize) -> usize {
         match self {
-            Counting::Lines => memchr::memchr_iter(b'\n', bytes).count(),
-            Counting::Bytes(each) => {
+            RequestCounting::Lines => memchr::memchr_iter(b'\n', bytes).count(),
+            RequestCounting::Bytes(each) => {
                 let whole = *left + bytes.len();
                 *left = whole % each;
                 whole / each
@@ -44,9 +44,9 @@ impl Counting {
     }
 }
 
-struct Line {
+struct Connection {
     socket: Socket,
-    place: Place,
+    cursor: Cursor,
     left: usize,
     blocked: bool,
 }
@@ -56,15 +56,19 @@ pub struct Responder {
     epoll: OwnedFd,
     listener: Socket,
     address: String,
-    lines: Vec<Option<Line>>,
-    replies: Cycle,
+    connections: Vec<Option<Connection>>,
+    replies: RepeatedBytes,
     reply_bytes: usize,
-    counting: Counting,
+    counting: RequestCounting,
 }
 
 impl Responder {
     /// Listen; port 0 is any.
-    pub fn listen(address: &Address, reply: &[u8], counting: Counting) -> io::Result<Responder> {
+    pub fn listen(
+        address: &Address,
+        reply: &[u8],
+        counting: RequestCounting,
+    ) -> io::Result<Responder> {
         let (listener, address) = match address {
             Address::Tcp(address) => {
                 let listener = TcpListener::bind(address)?;
@@ -84,8 +88,8 @@ impl Responder {
             epoll,
             listener,
             address,
-            lines: Vec::new(),
-            replies: Cycle::of(reply),
+            connections: Vec::new(),
+            replies: RepeatedBytes::of(reply),
             reply_bytes: reply.len(),
             counting,
         })
@@ -101,7 +105,8 @@ impl Responder {
         let mut scratch = vec![0; READ_BYTES];
         let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         while !stop.load(Ordering::Relaxed) {
-            let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&LOOK_AGAIN)) {
+            let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&STOP_CHECK_INTERVAL))
+            {
                 Ok(waited) => waited,
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
@@ -128,45 +133,46 @@ impl Responder {
             if !self.address.starts_with("unix:") {
                 socket.set_tcp_nodelay(true)?;
             }
-            let free = self.lines.iter().position(Option::is_none);
-            let number = free.unwrap_or(self.lines.len());
+            let free = self.connections.iter().position(Option::is_none);
+            let number = free.unwrap_or(self.connections.len());
             epoll::add(&self.epoll, &socket, EventData::new_u64(number as u64), EventFlags::IN)?;
-            let line = Line { socket, place: Place::default(), left: 0, blocked: false };
+            let connection =
+                Connection { socket, cursor: Cursor::default(), left: 0, blocked: false };
             match free {
-                Some(number) => self.lines[number] = Some(line),
-                None => self.lines.push(Some(line)),
+                Some(number) => self.connections[number] = Some(connection),
+                None => self.connections.push(Some(connection)),
             }
         }
     }
 
     fn serve(&mut self, number: usize, scratch: &mut [u8]) -> io::Result<()> {
-        let Some(line) = &mut self.lines[number] else { return Ok(()) };
-        if !line.blocked {
-            match line.socket.read(scratch) {
-                Ok(0) => return self.hang_up(number),
+        let Some(connection) = &mut self.connections[number] else { return Ok(()) };
+        if !connection.blocked {
+            match connection.socket.read(scratch) {
+                Ok(0) => return self.close(number),
                 Ok(bytes) => {
-                    let requests = self.counting.count(&scratch[..bytes], &mut line.left);
-                    line.place.owe(requests * self.reply_bytes);
+                    let requests = self.counting.count(&scratch[..bytes], &mut connection.left);
+                    connection.cursor.add_owed(requests * self.reply_bytes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(_) => return self.hang_up(number),
+                Err(_) => return self.close(number),
             }
         }
-        let Ok(written) = self.replies.write(&mut line.place, &line.socket) else {
-            return self.hang_up(number);
+        let Ok(written) = self.replies.write(&mut connection.cursor, &connection.socket) else {
+            return self.close(number);
         };
-        if line.blocked == written {
-            line.blocked = !written;
+        if connection.blocked == written {
+            connection.blocked = !written;
             let flags = if written { EventFlags::IN } else { EventFlags::OUT };
             let data = EventData::new_u64(number as u64);
-            epoll::modify(&self.epoll, line.socket.as_fd(), data, flags)?;
+            epoll::modify(&self.epoll, connection.socket.as_fd(), data, flags)?;
         }
         Ok(())
     }
 
     /// Dropping the socket takes it out of the epoll set.
-    fn hang_up(&mut self, number: usize) -> io::Result<()> {
-        self.lines[number] = None;
+    fn close(&mut self, number: usize) -> io::Result<()> {
+        self.connections[number] = None;
         Ok(())
     }
 }
@@ -178,9 +184,9 @@ mod tests {
     #[test]
     fn requests_are_counted_across_reads() {
         let mut left = 0;
-        assert_eq!(Counting::Lines.count(b"get a\r\nge", &mut left), 1);
-        assert_eq!(Counting::Lines.count(b"t b\r\n", &mut left), 1);
-        let six = Counting::Bytes(6);
+        assert_eq!(RequestCounting::Lines.count(b"get a\r\nge", &mut left), 1);
+        assert_eq!(RequestCounting::Lines.count(b"t b\r\n", &mut left), 1);
+        let six = RequestCounting::Bytes(6);
         assert_eq!([4, 1, 8, 5].map(|n| six.count(&vec![b'\n'; n], &mut left)), [0, 0, 2, 1]);
     }
 }

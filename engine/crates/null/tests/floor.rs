@@ -8,7 +8,7 @@ use std::time::Duration;
 use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Hashing, PhaseLimits, RunControl,
 };
-use cachemark_null::{Counting, Plan, Responder, play};
+use cachemark_null::{RequestCounting, RequestPlan, Responder, play};
 use cachemark_tape::{KeyShape, Schedule, Tape, Workload, generate, parse_mix};
 
 fn tape(keys: u32, mix: &str) -> Tape {
@@ -33,7 +33,7 @@ fn hit(tape: &Tape) -> Vec<u8> {
 /// Run a test while a responder answers.
 fn with_responder(reply: &[u8], test: impl FnOnce(&Address)) {
     let any = Address::parse("127.0.0.1:0").expect("an address");
-    let mut responder = Responder::listen(&any, reply, Counting::Lines).expect("a port");
+    let mut responder = Responder::listen(&any, reply, RequestCounting::Lines).expect("a port");
     let address = Address::parse(responder.address()).expect("an address");
     let stop = Arc::new(AtomicBool::new(false));
     let heard = Arc::clone(&stop);
@@ -46,7 +46,7 @@ fn with_responder(reply: &[u8], test: impl FnOnce(&Address)) {
 #[test]
 fn replies_are_counted_at_any_depth() {
     let tape = tape(50, "get=1");
-    let plan = Plan::of(&tape, None).expect("a plan");
+    let plan = RequestPlan::of(&tape, None).expect("a plan");
     with_responder(&hit(&tape), |address| {
         for (connections, depth) in [(1, 1), (4, 16)] {
             let window = (Duration::from_millis(1), Duration::from_millis(20));
@@ -80,6 +80,6 @@ fn one_key_makes_the_reply_a_hit_for_the_native_client() {
 
 #[test]
 fn what_cannot_be_counted_in_bytes_is_refused() {
-    assert!(Plan::of(&tape(9, "get=1,set=1"), None).expect_err("a set").contains("set"));
-    assert!(Plan::of(&tape(9, "mget=1"), None).expect_err("an mget").contains("mget"));
+    assert!(RequestPlan::of(&tape(9, "get=1,set=1"), None).expect_err("a set").contains("set"));
+    assert!(RequestPlan::of(&tape(9, "mget=1"), None).expect_err("an mget").contains("mget"));
 }

@@ -1,7 +1,7 @@
 //! Scripts of the fidelity server: refused, or played without going back in time; and its reading of
 //! requests, which must be a session's.
 
-use cachemark_scripted::{Plan, Reply, Script, frame};
+use cachemark_scripted::{PlannedReply, ReplyPlanner, Script, next_request};
 use cachemark_server::Session;
 
 use crate::session;
@@ -10,22 +10,22 @@ use crate::session;
 pub fn refused_or_played(text: &str) {
     match Script::parse(text) {
         Err(error) => assert!(!error.to_string().is_empty()),
-        Ok(script) => play(&mut Plan::new(&script)),
+        Ok(script) => play(&mut ReplyPlanner::new(&script)),
     }
 }
 
-fn play(plan: &mut Plan) {
+fn play(planner: &mut ReplyPlanner) {
     let mut first = Vec::new();
     for round in 0..2 {
         for number in 0..40_u64 {
             let at_ns = number * 30_000_000;
-            let reply = plan.next(at_ns, number % 7);
+            let reply = planner.next(at_ns, number % 7);
             match reply {
-                Reply::At { first_ns, last_ns, .. } => {
+                PlannedReply::At { first_ns, last_ns, .. } => {
                     assert!(at_ns <= first_ns && first_ns <= last_ns, "{reply:?} at {at_ns}");
                 }
-                Reply::Close { at_ns: closed_ns } => assert!(at_ns <= closed_ns),
-                Reply::Never => {}
+                PlannedReply::Close { at_ns: closed_ns } => assert!(at_ns <= closed_ns),
+                PlannedReply::Never => {}
             }
             if round == 0 {
                 first.push(reply);
@@ -33,15 +33,15 @@ fn play(plan: &mut Plan) {
                 assert_eq!(reply, first[number as usize], "the same again");
             }
         }
-        plan.restart();
+        planner.restart();
     }
 }
 
 /// Where a request ends by the fidelity server's reckoning, a session ends it too.
 pub fn framed_as_a_session_does(bytes: &[u8]) {
     let (state, mut server, mut rest) = (session::empty(), Session::default(), bytes);
-    let mut dialect = None;
-    while let Some((length, _)) = frame(rest, b"", &mut dialect) {
+    let mut protocol = None;
+    while let Some((length, _)) = next_request(rest, b"", &mut protocol) {
         assert!((1..=rest.len()).contains(&length));
         let mut held = rest[..length].to_vec();
         let (_, closed) = session::hear(&mut server, &mut held, &state);

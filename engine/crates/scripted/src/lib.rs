@@ -12,18 +12,18 @@
 //! Reads are scripted, everything else is answered at once. `stats reset` begins the script and the
 //! log anew, so that what a client does before its window is not in them.
 
-mod agenda;
 mod clock;
-mod frame;
-mod line;
+mod connection;
 mod log;
-mod plan;
+mod planner;
+mod request;
 mod script;
 mod server;
+mod timers;
 
 pub use clock::monotonic_ns;
-pub use frame::{Dialect, Kind, frame};
-pub use log::{Fate, Log, Record};
-pub use plan::{Plan, Reply};
+pub use log::{ReadLog, ReadOutcome, ReadRecord};
+pub use planner::{PlannedReply, ReplyPlanner};
+pub use request::{ConnectionProtocol, RequestKind, next_request};
 pub use script::{Script, ScriptError};
-pub use server::{Scripted, ScriptedSettings};
+pub use server::{ScriptedServer, ScriptedServerSettings};

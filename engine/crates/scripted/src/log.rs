@@ -6,7 +6,7 @@ use serde::ser::SerializeStruct;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fate {
+pub enum ReadOutcome {
     /// Not yet, or the connection ended before.
     Pending,
     Answered,
@@ -21,7 +21,7 @@ pub enum Fate {
 
 /// One read. Instants are of CLOCK_MONOTONIC, in ns; 0 where there was none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct ReadRecord {
     /// After the read(2) that brought its last byte.
     pub received_ns: u64,
     /// When the script wants its last byte to go out.
@@ -31,24 +31,24 @@ pub struct Record {
     /// Before the write(2) of its last byte.
     pub sent_ns: u64,
     pub connection: u64,
-    pub fate: Fate,
+    pub outcome: ReadOutcome,
 }
 
-const EMPTY: Record = Record {
+const EMPTY: ReadRecord = ReadRecord {
     received_ns: 0,
     due_ns: 0,
     first_ns: 0,
     sent_ns: 0,
     connection: 0,
     // Not all zeroes, so that the pages are there before the first request.
-    fate: Fate::Closed,
+    outcome: ReadOutcome::Closed,
 };
 
-pub struct Log {
-    records: Vec<Record>,
+pub struct ReadLog {
+    records: Vec<ReadRecord>,
     used: usize,
     /// Reads that came when the log was full.
-    beyond: u64,
+    overflow: u64,
     /// Connections that were accepted.
     accepted: u64,
     /// Counts restarts: what was asked before one is answered, and not logged.
@@ -57,18 +57,18 @@ pub struct Log {
 
 /// A read's place in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LogEntry {
     index: usize,
     epoch: u64,
 }
 
-impl Log {
-    pub fn with_room(requests: usize) -> Log {
-        Log { records: vec![EMPTY; requests], used: 0, beyond: 0, accepted: 0, epoch: 0 }
+impl ReadLog {
+    pub fn with_room(requests: usize) -> ReadLog {
+        ReadLog { records: vec![EMPTY; requests], used: 0, overflow: 0, accepted: 0, epoch: 0 }
     }
 
     pub fn restart(&mut self) {
-        (self.used, self.beyond, self.accepted) = (0, 0, 0);
+        (self.used, self.overflow, self.accepted) = (0, 0, 0);
         self.epoch += 1;
     }
 
@@ -76,43 +76,43 @@ impl Log {
         self.accepted += 1;
     }
 
-    pub fn receive(&mut self, received_ns: u64, connection: u64) -> Option<Entry> {
+    pub fn receive(&mut self, received_ns: u64, connection: u64) -> Option<LogEntry> {
         let Some(record) = self.records.get_mut(self.used) else {
-            self.beyond += 1;
+            self.overflow += 1;
             return None;
         };
-        *record = Record { received_ns, connection, fate: Fate::Pending, ..EMPTY };
+        *record = ReadRecord { received_ns, connection, outcome: ReadOutcome::Pending, ..EMPTY };
         self.used += 1;
-        Some(Entry { index: self.used - 1, epoch: self.epoch })
+        Some(LogEntry { index: self.used - 1, epoch: self.epoch })
     }
 
     /// The record of an entry, unless the log has begun anew since.
-    pub fn get(&mut self, entry: Option<Entry>) -> Option<&mut Record> {
+    pub fn get(&mut self, entry: Option<LogEntry>) -> Option<&mut ReadRecord> {
         let entry = entry.filter(|entry| entry.epoch == self.epoch)?;
         self.records.get_mut(entry.index)
     }
 
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[ReadRecord] {
         &self.records[..self.used]
     }
 }
 
 /// Columns: an array for each field.
-impl Serialize for Log {
+impl Serialize for ReadLog {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fn column<T>(records: &[Record], of: impl Fn(&Record) -> T) -> Vec<T> {
+        fn column<T>(records: &[ReadRecord], of: impl Fn(&ReadRecord) -> T) -> Vec<T> {
             records.iter().map(of).collect()
         }
         let records = self.records();
         let mut out = serializer.serialize_struct("log", 8)?;
-        out.serialize_field("beyond", &self.beyond)?;
+        out.serialize_field("beyond", &self.overflow)?;
         out.serialize_field("accepted", &self.accepted)?;
         out.serialize_field("received_ns", &column(records, |record| record.received_ns))?;
         out.serialize_field("due_ns", &column(records, |record| record.due_ns))?;
         out.serialize_field("first_ns", &column(records, |record| record.first_ns))?;
         out.serialize_field("sent_ns", &column(records, |record| record.sent_ns))?;
         out.serialize_field("connection", &column(records, |record| record.connection))?;
-        out.serialize_field("fate", &column(records, |record| record.fate))?;
+        out.serialize_field("fate", &column(records, |record| record.outcome))?;
         out.end()
     }
 }
@@ -123,12 +123,12 @@ mod tests {
 
     #[test]
     fn a_full_log_counts_on_and_a_restart_forgets() {
-        let mut log = Log::with_room(1);
+        let mut log = ReadLog::with_room(1);
         let first = log.receive(5, 0);
         assert_eq!(log.receive(6, 0), None);
-        assert_eq!((log.records().len(), log.beyond), (1, 1));
+        assert_eq!((log.records().len(), log.overflow), (1, 1));
         log.restart();
         assert_eq!(log.get(first), None, "it is of another time");
-        assert_eq!((log.records().len(), log.beyond), (0, 0));
+        assert_eq!((log.records().len(), log.overflow), (0, 0));
     }
 }

@@ -13,9 +13,9 @@ pub struct Script {
     /// Reads of other keys are answered at once and not logged: libraries have some of their own.
     pub key_prefix: String,
     /// Between a read and its reply, however many others are waiting.
-    pub delay: Option<Times>,
+    pub delay: Option<DelaySpec>,
     /// One server for all connections: each read is served after the one before it, for so long.
-    pub service: Option<Times>,
+    pub service: Option<DelaySpec>,
     pub stall: Option<Stall>,
     pub chunks: Option<Chunks>,
     /// Every so manieth read is never answered, and its connection says nothing any more.
@@ -48,7 +48,7 @@ impl Default for Script {
 /// A time for each read, by its number or drawn.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Times {
+pub enum DelaySpec {
     Constant {
         ms: f64,
     },
@@ -112,64 +112,66 @@ impl Script {
     }
 
     fn check(&self) -> Result<(), ScriptError> {
-        time("accept_ms", self.accept_ms)?;
+        check_time("accept_ms", self.accept_ms)?;
         for (name, times) in [("delay", &self.delay), ("service", &self.service)] {
             times.as_ref().map_or(Ok(()), |times| times.check(name))?;
         }
         if let Some(Stall { stall_ms, period_ms, phase_ms }) = self.stall {
-            time("stall.stall_ms", stall_ms)?;
-            time("stall.period_ms", period_ms)?;
-            time("stall.phase_ms", phase_ms)?;
+            check_time("stall.stall_ms", stall_ms)?;
+            check_time("stall.period_ms", period_ms)?;
+            check_time("stall.phase_ms", phase_ms)?;
             if stall_ms >= period_ms {
-                return refuse("stall: stall_ms must be shorter than period_ms");
+                return reject("stall: stall_ms must be shorter than period_ms");
             }
         }
         if let Some(Chunks { first_ms, last_ms }) = self.chunks {
-            time("chunks.first_ms", first_ms)?;
-            time("chunks.last_ms", last_ms)?;
+            check_time("chunks.first_ms", first_ms)?;
+            check_time("chunks.last_ms", last_ms)?;
             if first_ms > last_ms {
-                return refuse("chunks: first_ms must not be after last_ms");
+                return reject("chunks: first_ms must not be after last_ms");
             }
             if self.delay.is_some() {
-                return refuse("chunks: say both times there, and no delay");
+                return reject("chunks: say both times there, and no delay");
             }
         }
         Ok(())
     }
 }
 
-impl Times {
+impl DelaySpec {
     fn check(&self, name: &str) -> Result<(), ScriptError> {
         match self {
-            Times::Constant { ms } => time(&format!("{name}.ms"), *ms),
-            Times::List { ms } if ms.is_empty() => refuse(&format!("{name}.ms: an empty list")),
-            Times::List { ms } => ms.iter().try_for_each(|each| time(&format!("{name}.ms"), *each)),
-            Times::Exponential { mean_ms } => time(&format!("{name}.mean_ms"), *mean_ms),
-            Times::Lognormal { median_ms, sigma } => {
-                time(&format!("{name}.median_ms"), *median_ms)?;
-                within(&format!("{name}.sigma"), *sigma, 10.0)
+            DelaySpec::Constant { ms } => check_time(&format!("{name}.ms"), *ms),
+            DelaySpec::List { ms } if ms.is_empty() => reject(&format!("{name}.ms: an empty list")),
+            DelaySpec::List { ms } => {
+                ms.iter().try_for_each(|each| check_time(&format!("{name}.ms"), *each))
             }
-            Times::Bimodal { fast_ms, slow_ms, slow_share } => {
-                time(&format!("{name}.fast_ms"), *fast_ms)?;
-                time(&format!("{name}.slow_ms"), *slow_ms)?;
-                within(&format!("{name}.slow_share"), *slow_share, 1.0)
+            DelaySpec::Exponential { mean_ms } => check_time(&format!("{name}.mean_ms"), *mean_ms),
+            DelaySpec::Lognormal { median_ms, sigma } => {
+                check_time(&format!("{name}.median_ms"), *median_ms)?;
+                check_range(&format!("{name}.sigma"), *sigma, 10.0)
+            }
+            DelaySpec::Bimodal { fast_ms, slow_ms, slow_share } => {
+                check_time(&format!("{name}.fast_ms"), *fast_ms)?;
+                check_time(&format!("{name}.slow_ms"), *slow_ms)?;
+                check_range(&format!("{name}.slow_share"), *slow_share, 1.0)
             }
         }
     }
 }
 
-fn time(name: &str, ms: f64) -> Result<(), ScriptError> {
-    within(name, ms, LONGEST_MS)
+fn check_time(name: &str, ms: f64) -> Result<(), ScriptError> {
+    check_range(name, ms, LONGEST_MS)
 }
 
-fn within(name: &str, value: f64, most: f64) -> Result<(), ScriptError> {
+fn check_range(name: &str, value: f64, most: f64) -> Result<(), ScriptError> {
     match (0.0..=most).contains(&value) {
         true => Ok(()),
-        false => refuse(&format!("{name} = {value}: it must be between 0 and {most}")),
+        false => reject(&format!("{name} = {value}: it must be between 0 and {most}")),
     }
 }
 
-fn refuse(text: &str) -> Result<(), ScriptError> {
+fn reject(text: &str) -> Result<(), ScriptError> {
     Err(ScriptError(text.to_owned()))
 }
 
@@ -186,7 +188,7 @@ mod tests {
             drop_every = 100
         ";
         let script = Script::parse(text).expect("a script");
-        assert_eq!(script.delay, Some(Times::Lognormal { median_ms: 1.0, sigma: 0.5 }));
+        assert_eq!(script.delay, Some(DelaySpec::Lognormal { median_ms: 1.0, sigma: 0.5 }));
         assert_eq!(script.stall.map(|stall| stall.phase_ms), Some(0.0));
         assert_eq!((script.seed, script.drop_every, script.close_after), (7, 100, 0));
     }

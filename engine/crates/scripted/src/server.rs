@@ -12,12 +12,12 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use socket2::Socket;
 
-use crate::agenda::{Agenda, Entry};
 use crate::clock::monotonic_ns;
-use crate::line::{After, Line, World};
-use crate::log::Log;
-use crate::plan::Plan;
+use crate::connection::{Connection, ConnectionStatus, ServerContext};
+use crate::log::ReadLog;
+use crate::planner::ReplyPlanner;
 use crate::script::Script;
+use crate::timers::{Timer, TimerQueue};
 
 const EVENTS: usize = 256;
 /// Event data of the n-th listener: far above any connection's.
@@ -28,7 +28,7 @@ const SPIN_NS: u64 = 150_000;
 const LONGEST_SLEEP_NS: u64 = 50_000_000;
 
 /// How a scripted server is set up.
-pub struct ScriptedSettings {
+pub struct ScriptedServerSettings {
     pub script: Script,
     pub store: Settings,
     pub version: &'static str,
@@ -36,54 +36,63 @@ pub struct ScriptedSettings {
     pub log_requests: usize,
 }
 
-struct Door {
+struct Listener {
     listener: Socket,
     path: Option<std::path::PathBuf>,
     address: String,
     /// When whoever waits is let in.
-    opens_ns: Option<u64>,
+    accept_at_ns: Option<u64>,
 }
 
 /// A memcached whose reads a script answers.
-pub struct Scripted {
+pub struct ScriptedServer {
     epoll: OwnedFd,
-    doors: Vec<Door>,
-    lines: Vec<Option<Line>>,
-    lives: u64,
-    world: World,
+    listeners: Vec<Listener>,
+    connections: Vec<Option<Connection>>,
+    next_generation: u64,
+    context: ServerContext,
 }
 
-impl Scripted {
+impl ScriptedServer {
     /// Listen; port 0 is any.
-    pub fn listen(endpoints: &[Endpoint], settings: ScriptedSettings) -> io::Result<Scripted> {
+    pub fn listen(
+        endpoints: &[Endpoint],
+        settings: ScriptedServerSettings,
+    ) -> io::Result<ScriptedServer> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut doors = Vec::new();
+        let mut listeners = Vec::new();
         for (number, endpoint) in endpoints.iter().enumerate() {
-            let door = open(endpoint)?;
+            let listener = open(endpoint)?;
             let data = EventData::new_u64(LISTENERS + number as u64);
-            epoll::add(&epoll, &door.listener, data, EventFlags::IN)?;
-            doors.push(door);
+            epoll::add(&epoll, &listener.listener, data, EventFlags::IN)?;
+            listeners.push(listener);
         }
-        let world = World {
+        let context = ServerContext {
             state: State::new(settings.store, settings.version),
             key_prefix: settings.script.key_prefix.clone().into_bytes(),
-            plan: Plan::new(&settings.script),
-            log: Log::with_room(settings.log_requests),
-            agenda: Agenda::with_room(4096),
+            planner: ReplyPlanner::new(&settings.script),
+            log: ReadLog::with_room(settings.log_requests),
+            timers: TimerQueue::with_room(4096),
             began_ns: None,
             now_s: 0,
         };
-        Ok(Scripted { epoll, doors, lines: Vec::new(), lives: 0, world })
+        Ok(ScriptedServer {
+            epoll,
+            listeners,
+            connections: Vec::new(),
+            next_generation: 0,
+            context,
+        })
     }
 
     /// Where it listens.
     pub fn addresses(&self) -> Vec<String> {
-        self.doors.iter().map(|door| door.address.clone()).collect()
+        self.listeners.iter().map(|listener| listener.address.clone()).collect()
     }
 
     /// What became of each read since the script began.
-    pub fn log(&self) -> &Log {
-        &self.world.log
+    pub fn log(&self) -> &ReadLog {
+        &self.context.log
     }
 
     /// Answer until told to stop.
@@ -93,17 +102,17 @@ impl Scripted {
         let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         while !stop.load(Ordering::Relaxed) {
             self.send_due()?;
-            let sleep = nap(self.next_ns(), monotonic_ns());
+            let sleep = sleep_time(self.next_ns(), monotonic_ns());
             let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&sleep)) {
                 Ok(waited) => waited,
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            self.world.now_s = now_s();
+            self.context.now_s = now_s();
             for event in events {
                 let (number, flags) = (event.data.u64(), event.flags);
                 if number >= LISTENERS {
-                    self.knock((number - LISTENERS) as usize)?;
+                    self.delay_accept((number - LISTENERS) as usize)?;
                 } else if flags.contains(EventFlags::OUT) {
                     self.flush(number as usize)?;
                 } else {
@@ -115,21 +124,27 @@ impl Scripted {
     }
 
     fn next_ns(&self) -> Option<u64> {
-        let doors = self.doors.iter().filter_map(|door| door.opens_ns);
-        doors.chain(self.world.agenda.next_ns()).min()
+        let listeners = self.listeners.iter().filter_map(|listener| listener.accept_at_ns);
+        listeners.chain(self.context.timers.next_ns()).min()
     }
 
     fn send_due(&mut self) -> io::Result<()> {
-        while let Some(Entry { line: slot, life, .. }) = self.world.agenda.due(monotonic_ns()) {
-            if self.lines[slot].as_ref().is_some_and(|line| line.life == life) {
+        while let Some(Timer { slot, generation, .. }) = self.context.timers.due(monotonic_ns()) {
+            if self.connections[slot]
+                .as_ref()
+                .is_some_and(|connection| connection.generation == generation)
+            {
                 self.flush(slot)?;
             }
         }
         let now_ns = monotonic_ns();
-        for number in 0..self.doors.len() {
-            if self.doors[number].opens_ns.is_some_and(|opens_ns| opens_ns <= now_ns) {
-                self.doors[number].opens_ns = None;
-                self.watch_door(number, EventFlags::IN)?;
+        for number in 0..self.listeners.len() {
+            if self.listeners[number]
+                .accept_at_ns
+                .is_some_and(|accept_at_ns| accept_at_ns <= now_ns)
+            {
+                self.listeners[number].accept_at_ns = None;
+                self.watch_listener(number, EventFlags::IN)?;
                 self.accept(number)?;
             }
         }
@@ -137,89 +152,95 @@ impl Scripted {
     }
 
     /// Somebody is at the door.
-    fn knock(&mut self, number: usize) -> io::Result<()> {
-        let wait_ns = self.world.plan.accept_ns();
+    fn delay_accept(&mut self, number: usize) -> io::Result<()> {
+        let wait_ns = self.context.planner.accept_ns();
         if wait_ns == 0 {
             return self.accept(number);
         }
-        self.doors[number].opens_ns = Some(monotonic_ns() + wait_ns);
-        self.watch_door(number, EventFlags::empty())
+        self.listeners[number].accept_at_ns = Some(monotonic_ns() + wait_ns);
+        self.watch_listener(number, EventFlags::empty())
     }
 
-    fn watch_door(&self, number: usize, flags: EventFlags) -> io::Result<()> {
+    fn watch_listener(&self, number: usize, flags: EventFlags) -> io::Result<()> {
         let data = EventData::new_u64(LISTENERS + number as u64);
-        Ok(epoll::modify(&self.epoll, &self.doors[number].listener, data, flags)?)
+        Ok(epoll::modify(&self.epoll, &self.listeners[number].listener, data, flags)?)
     }
 
     fn accept(&mut self, number: usize) -> io::Result<()> {
         loop {
-            let socket = match self.doors[number].listener.accept() {
+            let socket = match self.listeners[number].listener.accept() {
                 Ok((socket, _)) => socket,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error),
             };
-            if !self.world.state.admit() {
+            if !self.context.state.admit() {
                 continue;
             }
             socket.set_nonblocking(true)?;
-            if self.doors[number].path.is_none() {
+            if self.listeners[number].path.is_none() {
                 socket.set_tcp_nodelay(true)?;
             }
-            self.world.log.accept();
-            let free = self.lines.iter().position(Option::is_none);
-            let slot = free.unwrap_or(self.lines.len());
+            self.context.log.accept();
+            let free = self.connections.iter().position(Option::is_none);
+            let slot = free.unwrap_or(self.connections.len());
             epoll::add(&self.epoll, &socket, EventData::new_u64(slot as u64), EventFlags::IN)?;
-            self.lives += 1;
-            let line = Line::new(socket, slot, self.lives, self.lives);
+            self.next_generation += 1;
+            let connection =
+                Connection::new(socket, slot, self.next_generation, self.next_generation);
             match free {
-                Some(slot) => self.lines[slot] = Some(line),
-                None => self.lines.push(Some(line)),
+                Some(slot) => self.connections[slot] = Some(connection),
+                None => self.connections.push(Some(connection)),
             }
         }
     }
 
     fn read(&mut self, slot: usize) -> io::Result<()> {
-        let Some(line) = &mut self.lines[slot] else { return Ok(()) };
-        let after = line.read(&mut self.world);
-        self.settle(slot, after, false)
+        let Some(connection) = &mut self.connections[slot] else { return Ok(()) };
+        let status = connection.read(&mut self.context);
+        self.apply_status(slot, status, false)
     }
 
     fn flush(&mut self, slot: usize) -> io::Result<()> {
-        let Some(line) = &mut self.lines[slot] else { return Ok(()) };
-        let was_blocked = line.blocked;
-        let after = line.flush(monotonic_ns(), &mut self.world);
-        self.settle(slot, after, was_blocked)
+        let Some(connection) = &mut self.connections[slot] else { return Ok(()) };
+        let was_blocked = connection.blocked;
+        let status = connection.flush(monotonic_ns(), &mut self.context);
+        self.apply_status(slot, status, was_blocked)
     }
 
-    fn settle(&mut self, slot: usize, after: After, was_blocked: bool) -> io::Result<()> {
-        let Some(line) = &mut self.lines[slot] else { return Ok(()) };
-        let flags = match after {
-            After::Close => {
-                self.world.state.leave();
+    fn apply_status(
+        &mut self,
+        slot: usize,
+        status: ConnectionStatus,
+        was_blocked: bool,
+    ) -> io::Result<()> {
+        let Some(connection) = &mut self.connections[slot] else { return Ok(()) };
+        let flags = match status {
+            ConnectionStatus::Close => {
+                self.context.state.leave();
                 // Dropping the socket takes it out of the epoll set.
-                self.lines[slot] = None;
+                self.connections[slot] = None;
                 return Ok(());
             }
-            After::Blocked => EventFlags::OUT,
-            After::Open if was_blocked => EventFlags::IN,
-            After::Open => return Ok(()),
+            ConnectionStatus::Blocked => EventFlags::OUT,
+            ConnectionStatus::Open if was_blocked => EventFlags::IN,
+            ConnectionStatus::Open => return Ok(()),
         };
-        line.blocked = after == After::Blocked;
-        Ok(epoll::modify(&self.epoll, &line.socket, EventData::new_u64(slot as u64), flags)?)
+        connection.blocked = status == ConnectionStatus::Blocked;
+        Ok(epoll::modify(&self.epoll, &connection.socket, EventData::new_u64(slot as u64), flags)?)
     }
 }
 
-impl Drop for Scripted {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
-        for path in self.doors.iter().filter_map(|door| door.path.as_ref()) {
+        for path in self.listeners.iter().filter_map(|listener| listener.path.as_ref()) {
             // Somebody else may have taken it away already: it is what we want.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-fn open(endpoint: &Endpoint) -> io::Result<Door> {
+fn open(endpoint: &Endpoint) -> io::Result<Listener> {
     let (listener, path, address) = match endpoint {
         Endpoint::Tcp(address) => {
             let listener = TcpListener::bind(address)?;
@@ -236,11 +257,11 @@ fn open(endpoint: &Endpoint) -> io::Result<Door> {
         }
     };
     listener.set_nonblocking(true)?;
-    Ok(Door { listener, path, address, opens_ns: None })
+    Ok(Listener { listener, path, address, accept_at_ns: None })
 }
 
 /// How long to sleep until something is due: not at all over the last stretch.
-fn nap(next_ns: Option<u64>, now_ns: u64) -> Timespec {
+fn sleep_time(next_ns: Option<u64>, now_ns: u64) -> Timespec {
     let left_ns = next_ns.map_or(u64::MAX, |next_ns| next_ns.saturating_sub(now_ns));
     let sleep_ns = left_ns.saturating_sub(SPIN_NS).min(LONGEST_SLEEP_NS);
     Timespec { tv_sec: 0, tv_nsec: sleep_ns as i64 }
@@ -257,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_last_stretch_is_spun() {
-        let sleep_ns = |next_ns: Option<u64>| nap(next_ns, 1_000_000).tv_nsec;
+        let sleep_ns = |next_ns: Option<u64>| sleep_time(next_ns, 1_000_000).tv_nsec;
         assert_eq!(sleep_ns(None), LONGEST_SLEEP_NS as i64);
         assert_eq!(sleep_ns(Some(2_000_000)), 850_000);
         assert_eq!(sleep_ns(Some(1_100_000)), 0);

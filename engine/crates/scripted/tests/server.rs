@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use cachemark_scripted::{Fate, Record, Script, Scripted, ScriptedSettings, monotonic_ns};
+use cachemark_scripted::{
+    ReadOutcome, ReadRecord, Script, ScriptedServer, ScriptedServerSettings, monotonic_ns,
+};
 use cachemark_server::{Endpoint, IoMode, Settings};
 
 struct Server {
     address: String,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Scripted>,
+    thread: JoinHandle<ScriptedServer>,
 }
 
 impl Server {
@@ -27,9 +29,9 @@ impl Server {
             max_connections: 64,
         };
         let script = Script::parse(script).expect("a script");
-        let settings = ScriptedSettings { script, store, version: "0", log_requests: 1000 };
+        let settings = ScriptedServerSettings { script, store, version: "0", log_requests: 1000 };
         let endpoint = Endpoint::Tcp("127.0.0.1:0".to_owned());
-        let mut server = Scripted::listen(&[endpoint], settings).expect("a port");
+        let mut server = ScriptedServer::listen(&[endpoint], settings).expect("a port");
         let address = server.addresses().remove(0);
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
@@ -47,7 +49,7 @@ impl Server {
     }
 
     /// Stop it; what it has logged.
-    fn records(self) -> Vec<Record> {
+    fn records(self) -> Vec<ReadRecord> {
         self.stop.store(true, Ordering::Relaxed);
         let server = self.thread.join().expect("no panic");
         server.log().records().to_vec()
@@ -62,8 +64,8 @@ fn ask(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
     assert_eq!(String::from_utf8_lossy(&reply), String::from_utf8_lossy(expected));
 }
 
-fn fates(records: &[Record]) -> Vec<Fate> {
-    records.iter().map(|record| record.fate).collect()
+fn outcomes(records: &[ReadRecord]) -> Vec<ReadOutcome> {
+    records.iter().map(|record| record.outcome).collect()
 }
 
 const SET: &[u8] = b"set k 0 0 2\r\nab\r\n";
@@ -82,7 +84,7 @@ fn it_is_a_memcached_whose_reads_take_their_time() {
     ask(&mut stream, b"delete k\r\n", b"DELETED\r\n");
     ask(&mut stream, b"flush_all\r\n", b"OK\r\n");
     let records = server.records();
-    assert_eq!(fates(&records), [Fate::Answered; 2]);
+    assert_eq!(outcomes(&records), [ReadOutcome::Answered; 2]);
     for record in &records {
         assert!(asked_ns < record.received_ns && record.sent_ns < told_ns);
         assert!(record.sent_ns >= record.due_ns, "before its time");
@@ -100,7 +102,7 @@ fn a_restart_begins_the_script_and_its_log_anew() {
     ask(&mut other, b"stats reset\r\n", b"RESET\r\n");
     ask(&mut stream, b"get k\r\n", HIT);
     ask(&mut stream, b"get k\r\n", b"VALUE k 0 2\r\n`b\r\nEND\r\n");
-    assert_eq!(fates(&server.records()), [Fate::Answered, Fate::Wrong]);
+    assert_eq!(outcomes(&server.records()), [ReadOutcome::Answered, ReadOutcome::Wrong]);
 }
 
 #[test]
@@ -113,8 +115,9 @@ fn a_dropped_read_silences_its_connection_alone() {
     mute.set_nonblocking(true).expect("a socket");
     let silent = mute.read(&mut [0; 8]).expect_err("nothing more");
     assert_eq!(silent.kind(), ErrorKind::WouldBlock);
-    let expected = [Fate::Answered, Fate::Dropped, Fate::Behind, Fate::Answered];
-    assert_eq!(fates(&server.records()), expected);
+    let expected =
+        [ReadOutcome::Answered, ReadOutcome::Dropped, ReadOutcome::Behind, ReadOutcome::Answered];
+    assert_eq!(outcomes(&server.records()), expected);
 }
 
 #[test]
@@ -126,8 +129,8 @@ fn a_connection_ends_with_the_read_after_its_last() {
         stream.write_all(b"get k\r\n").expect("it reads");
         assert_eq!(stream.read(&mut [0; 8]).expect("its end"), 0);
     }
-    let once = [Fate::Answered, Fate::Answered, Fate::Closed];
-    assert_eq!(fates(&server.records()), [once, once].concat());
+    let once = [ReadOutcome::Answered, ReadOutcome::Answered, ReadOutcome::Closed];
+    assert_eq!(outcomes(&server.records()), [once, once].concat());
 }
 
 #[test]
@@ -140,7 +143,9 @@ fn a_large_value_comes_in_chunks() {
     let hit = [b"VALUE k 0 1000000\r\n".to_vec(), value, b"\r\nEND\r\n".to_vec()].concat();
     ask(&mut stream, b"get k\r\n", &hit);
     let records = server.records();
-    let [Record { received_ns, first_ns, sent_ns, .. }] = records[..] else { panic!("one read") };
+    let [ReadRecord { received_ns, first_ns, sent_ns, .. }] = records[..] else {
+        panic!("one read")
+    };
     assert!(first_ns - received_ns >= 1_000_000);
     assert!(sent_ns - received_ns >= 5_000_000);
 }
@@ -161,7 +166,7 @@ fn meta_requests_are_scripted_too() {
     let mut stream = server.connect();
     ask(&mut stream, b"ms k 2\r\nab\r\n", b"HD\r\n");
     ask(&mut stream, b"mg k v\r\nmg k v\r\nmn\r\n", b"VA 2\r\nab\r\nVA 2\r\n`b\r\nMN\r\n");
-    assert_eq!(fates(&server.records()), [Fate::Answered, Fate::Wrong]);
+    assert_eq!(outcomes(&server.records()), [ReadOutcome::Answered, ReadOutcome::Wrong]);
 }
 
 #[test]
@@ -182,5 +187,5 @@ fn binary_requests_are_scripted_too() {
     let mut hit = [0; 30];
     stream.read_exact(&mut hit).expect("a hit");
     assert_eq!(&hit[24..], b"\0\0\0\0`b");
-    assert_eq!(fates(&server.records()), [Fate::Wrong]);
+    assert_eq!(outcomes(&server.records()), [ReadOutcome::Wrong]);
 }

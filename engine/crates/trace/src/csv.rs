@@ -1,7 +1,7 @@
 //! Plain CSV with a header that names its columns: `op` and `key`, and if they are known `time`
 //! (seconds), `size` (bytes), `ttl` (seconds). Others are left alone.
 
-use crate::event::{Event, action, exptime, length, seconds};
+use crate::event::{TraceEvent, action, exptime, length, seconds};
 
 /// Where each column is.
 #[derive(Clone, Debug)]
@@ -15,25 +15,29 @@ pub(crate) struct Columns {
 }
 
 /// The places of columns by name; `None` where the needed ones are not all there.
-pub(crate) fn places<const N: usize>(header: &str, names: [&str; N]) -> [Option<usize>; N] {
+pub(crate) fn column_positions<const N: usize>(
+    header: &str,
+    names: [&str; N],
+) -> [Option<usize>; N] {
     let columns: Vec<&str> = header.split(',').map(str::trim).collect();
     names.map(|name| columns.iter().position(|column| column.eq_ignore_ascii_case(name)))
 }
 
 impl Columns {
     pub(crate) fn of(header: &str) -> Option<Columns> {
-        let [key, op, time, size, ttl] = places(header, ["key", "op", "time", "size", "ttl"]);
+        let [key, op, time, size, ttl] =
+            column_positions(header, ["key", "op", "time", "size", "ttl"]);
         let count = header.split(',').count();
         Some(Columns { key: key?, op: op?, time, size, ttl, count })
     }
 
-    pub(crate) fn event(&self, line: &str) -> Result<Event, String> {
+    pub(crate) fn event(&self, line: &str) -> Result<TraceEvent, String> {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         if fields.len() != self.count {
             return Err(format!("{} fields, the header has {}", fields.len(), self.count));
         }
         let given = |at: Option<usize>| at.map(|at| fields[at]).filter(|text| !text.is_empty());
-        Ok(Event {
+        Ok(TraceEvent {
             at_ns: given(self.time).map(seconds).transpose()?,
             key: fields[self.key].to_owned(),
             key_bytes: None,

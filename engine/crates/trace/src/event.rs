@@ -4,7 +4,7 @@ use cachemark_tape::Verb;
 
 /// What was done to one key.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Event {
+pub(crate) struct TraceEvent {
     /// In ns on the trace's own clock.
     pub at_ns: Option<u64>,
     pub key: String,
@@ -26,10 +26,10 @@ pub(crate) enum Action {
 }
 
 /// The longest value that is believed: servers of default settings take a hundredth of it.
-const LENGTH_MOST: u64 = 1 << 27;
+const MAX_LENGTH: u64 = 1 << 27;
 /// What is longer, memcached reads as a date.
-const EXPTIME_MOST_S: u64 = 30 * 24 * 3600;
-const COUNT_MOST: u64 = 1_000_000;
+const MAX_EXPTIME_S: u64 = 30 * 24 * 3600;
+const MAX_COUNT: u64 = 1_000_000;
 
 /// The operation of that name, as memcached's own commands are called.
 pub(crate) fn action(name: &str) -> Result<Action, String> {
@@ -52,17 +52,17 @@ pub(crate) fn action(name: &str) -> Result<Action, String> {
 }
 
 pub(crate) fn length(text: &str) -> Result<u32, String> {
-    number(text, "value size", LENGTH_MOST).map(|length| length as u32)
+    number(text, "value size", MAX_LENGTH).map(|length| length as u32)
 }
 
 pub(crate) fn count(text: &str) -> Result<u32, String> {
-    number(text, "operation count", COUNT_MOST).map(|count| count as u32)
+    number(text, "operation count", MAX_COUNT).map(|count| count as u32)
 }
 
 /// An expiry time in seconds; one beyond what is relative is the longest that is.
 pub(crate) fn exptime(text: &str) -> Result<u32, String> {
     match text.parse::<i64>() {
-        Ok(seconds) => Ok(seconds.clamp(0, EXPTIME_MOST_S as i64) as u32),
+        Ok(seconds) => Ok(seconds.clamp(0, MAX_EXPTIME_S as i64) as u32),
         Err(_) => Err(format!("expiry time {text:?} is no number of seconds")),
     }
 }

@@ -6,18 +6,18 @@ use std::path::Path;
 
 use cachemark_tape::{Op, Recorded, Verb};
 
-use crate::event::{Action, Event};
-use crate::fetchers::{Log, Logged};
+use crate::event::{Action, TraceEvent};
 use crate::format::Format;
+use crate::watch_log::{LogLine, WatchLog};
 use crate::{csv, kvcache, lines, twitter};
 
-const KEY_BYTES_MOST: usize = 250;
+const MAX_KEY_BYTES: usize = 250;
 /// Lines of several threads may be out of order by less than this.
-const BACK_NS_MOST: u64 = 1_000_000_000;
+const MAX_BACKWARD_NS: u64 = 1_000_000_000;
 
 /// A recording, and what a reader of it should know.
 #[derive(Clone, Debug, Default)]
-pub struct Imported {
+pub struct ImportedTrace {
     pub recorded: Recorded,
     pub lines: u64,
     /// Operations that a tape does not hold, by name.
@@ -26,34 +26,38 @@ pub struct Imported {
     pub lost: u64,
 }
 
-/// Read a trace, at most `most` operations of it. An error names the line.
-pub fn import_file(path: &Path, format: Option<Format>, most: u64) -> Result<Imported, String> {
+/// Read a trace, at most `max_ops` operations of it. An error names the line.
+pub fn import_file(
+    path: &Path,
+    format: Option<Format>,
+    max_ops: u64,
+) -> Result<ImportedTrace, String> {
     let place = |error: String| format!("{}: {error}", path.display());
     let mut from =
         lines::open(path).map_err(|error| place(format!("it cannot be read: {error}")))?;
-    import(&mut *from, format, most).map_err(place)
+    import(&mut *from, format, max_ops).map_err(place)
 }
 
 /// The same from lines that are in hand; without a format, the first line tells it.
 pub fn import(
     from: &mut dyn BufRead,
     format: Option<Format>,
-    most: u64,
-) -> Result<Imported, String> {
+    max_ops: u64,
+) -> Result<ImportedTrace, String> {
     let mut line = String::new();
     let at = |number: u64, error: String| format!("line {number}: {error}");
     if !lines::next(from, &mut line).map_err(|error| at(1, error))? {
         return Err("it is empty".to_owned());
     }
-    let mut reader = Reader::new(format, &line).map_err(|error| at(1, error))?;
-    let mut trace = Collected::default();
+    let mut reader = LineReader::new(format, &line).map_err(|error| at(1, error))?;
+    let mut trace = EventCollector::default();
     let mut number = 1;
     loop {
         let blank = line.trim().is_empty();
-        if !blank && !reader.is_head(number, &line) {
+        if !blank && !reader.is_header(number, &line) {
             trace.line(&mut reader, &line).map_err(|error| at(number, error))?;
         }
-        if trace.count >= most {
+        if trace.count >= max_ops {
             break;
         }
         number += 1;
@@ -62,20 +66,20 @@ pub fn import(
             break;
         }
     }
-    let mut imported = trace.recording(most)?;
+    let mut imported = trace.recording(max_ops)?;
     imported.lines = number;
     Ok(imported)
 }
 
-enum Reader {
+enum LineReader {
     Twitter,
     Kvcache(kvcache::Columns),
     Csv(csv::Columns),
-    Memcached(Log),
+    Memcached(WatchLog),
 }
 
-impl Reader {
-    fn new(format: Option<Format>, first: &str) -> Result<Reader, String> {
+impl LineReader {
+    fn new(format: Option<Format>, first: &str) -> Result<LineReader, String> {
         let Some(format) = format.or_else(|| Format::guess(first)) else {
             return Err(format!(
                 "{:?} begins none of the formats that are known; say which with --trace-format",
@@ -84,50 +88,50 @@ impl Reader {
         };
         let header = |needs: &str| format!("a header is needed here, with {needs}");
         match format {
-            Format::Twitter => Ok(Reader::Twitter),
-            Format::Memcached => Ok(Reader::Memcached(Log::default())),
+            Format::Twitter => Ok(LineReader::Twitter),
+            Format::Memcached => Ok(LineReader::Memcached(WatchLog::default())),
             Format::Kvcache => kvcache::Columns::of(first)
-                .map(Reader::Kvcache)
+                .map(LineReader::Kvcache)
                 .ok_or_else(|| header("key, op, size, op_count and key_size")),
             Format::Csv => {
-                csv::Columns::of(first).map(Reader::Csv).ok_or_else(|| header("key and op"))
+                csv::Columns::of(first).map(LineReader::Csv).ok_or_else(|| header("key and op"))
             }
         }
     }
 
     /// Whether a line is no event: a header, or memcached's answer to `watch`.
-    fn is_head(&self, number: u64, line: &str) -> bool {
+    fn is_header(&self, number: u64, line: &str) -> bool {
         match self {
-            Reader::Kvcache(_) | Reader::Csv(_) => number == 1,
-            Reader::Memcached(_) => line == "OK",
-            Reader::Twitter => false,
+            LineReader::Kvcache(_) | LineReader::Csv(_) => number == 1,
+            LineReader::Memcached(_) => line == "OK",
+            LineReader::Twitter => false,
         }
     }
 }
 
 /// Events so far.
 #[derive(Default)]
-struct Collected {
-    events: Vec<Event>,
+struct EventCollector {
+    events: Vec<TraceEvent>,
     count: u64,
     skipped: BTreeMap<String, u64>,
     lost: u64,
     last_ns: u64,
 }
 
-impl Collected {
-    fn line(&mut self, reader: &mut Reader, line: &str) -> Result<(), String> {
+impl EventCollector {
+    fn line(&mut self, reader: &mut LineReader, line: &str) -> Result<(), String> {
         let event = match reader {
-            Reader::Twitter => twitter::event(line)?,
-            Reader::Kvcache(columns) => columns.event(line)?,
-            Reader::Csv(columns) => columns.event(line)?,
-            Reader::Memcached(log) => match log.line(line)? {
-                Logged::Event(event) => event,
-                Logged::Lost(lost) => {
+            LineReader::Twitter => twitter::event(line)?,
+            LineReader::Kvcache(columns) => columns.event(line)?,
+            LineReader::Csv(columns) => columns.event(line)?,
+            LineReader::Memcached(log) => match log.line(line)? {
+                LogLine::TraceEvent(event) => event,
+                LogLine::Lost(lost) => {
                     self.lost = self.lost.saturating_add(lost);
                     return Ok(());
                 }
-                Logged::Instead(place, event) => {
+                LogLine::Replace(place, event) => {
                     check_key(&event.key)?;
                     self.events[place] = event;
                     return Ok(());
@@ -137,10 +141,10 @@ impl Collected {
         self.add(event)
     }
 
-    fn add(&mut self, mut event: Event) -> Result<(), String> {
+    fn add(&mut self, mut event: TraceEvent) -> Result<(), String> {
         check_key(&event.key)?;
         if let Some(at_ns) = event.at_ns {
-            if at_ns + BACK_NS_MOST <= self.last_ns {
+            if at_ns + MAX_BACKWARD_NS <= self.last_ns {
                 return Err("its time is before that of the line above".to_owned());
             }
             self.last_ns = self.last_ns.max(at_ns);
@@ -152,16 +156,16 @@ impl Collected {
     }
 
     /// Keys are numbered as they come; those that are counted and nothing else are counters.
-    fn recording(mut self, most: u64) -> Result<Imported, String> {
+    fn recording(mut self, max_ops: u64) -> Result<ImportedTrace, String> {
         let counters = counters(&self.events);
-        let is_counter = |event: &Event| counters.contains(&event.key);
+        let is_counter = |event: &TraceEvent| counters.contains(&event.key);
         let timed = self.events.iter().all(|event| event.at_ns.is_some());
         let first_ns = self.events.iter().filter_map(|event| event.at_ns).min().unwrap_or(0);
         let mut keys = KeyTable::default();
         // Counters are the last keys of a table.
-        self.events.iter().filter(|event| !is_counter(event)).for_each(|event| keys.see(event));
+        self.events.iter().filter(|event| !is_counter(event)).for_each(|event| keys.add(event));
         let plain = keys.names.len();
-        self.events.iter().filter(|event| is_counter(event)).for_each(|event| keys.see(event));
+        self.events.iter().filter(|event| is_counter(event)).for_each(|event| keys.add(event));
         let mut recorded =
             Recorded { counters: (keys.names.len() - plain) as u32, ..Recorded::default() };
         for event in &self.events {
@@ -187,7 +191,7 @@ impl Collected {
             };
             let op = Op { verb, noreply: false, run: 1, key, length, exptime_s: event.exptime_s };
             for _ in 0..event.count {
-                if recorded.ops.len() as u64 == most {
+                if recorded.ops.len() as u64 == max_ops {
                     break;
                 }
                 recorded.ops.push(op);
@@ -197,14 +201,14 @@ impl Collected {
             }
         }
         recorded.lengths = keys.lengths;
-        recorded.keys = padded(keys.names, &keys.sizes);
-        Ok(Imported { recorded, lines: 0, skipped: self.skipped, lost: self.lost })
+        recorded.keys = padded_names(keys.names, &keys.sizes);
+        Ok(ImportedTrace { recorded, lines: 0, skipped: self.skipped, lost: self.lost })
     }
 }
 
 /// Keys that are incremented and decremented, perhaps deleted, and never read or stored.
-fn counters(events: &[Event]) -> HashSet<String> {
-    let counts = |event: &&Event| matches!(event.action, Action::Do(verb) if verb.counts());
+fn counters(events: &[TraceEvent]) -> HashSet<String> {
+    let counts = |event: &&TraceEvent| matches!(event.action, Action::Do(verb) if verb.counts());
     let mut counters: HashSet<String> =
         events.iter().filter(counts).map(|event| event.key.clone()).collect();
     for event in events {
@@ -231,7 +235,7 @@ struct KeyTable {
 }
 
 impl KeyTable {
-    fn see(&mut self, event: &Event) {
+    fn add(&mut self, event: &TraceEvent) {
         let number = *self.numbers.entry(event.key.clone()).or_insert_with(|| {
             self.names.push(event.key.clone());
             self.sizes.push(event.key_bytes);
@@ -248,11 +252,11 @@ impl KeyTable {
 
 /// Keys as long as they were recorded: anonymous ones are shorter than they were. One that would
 /// be like another stays as it is.
-fn padded(names: Vec<String>, sizes: &[Option<u32>]) -> Vec<Vec<u8>> {
+fn padded_names(names: Vec<String>, sizes: &[Option<u32>]) -> Vec<Vec<u8>> {
     let mut taken: HashSet<Vec<u8>> = names.iter().map(|name| name.clone().into_bytes()).collect();
     let pad = |(name, size): (String, &Option<u32>)| {
         let bytes = name.into_bytes();
-        let wanted = size.map_or(0, |size| size as usize).min(KEY_BYTES_MOST);
+        let wanted = size.map_or(0, |size| size as usize).min(MAX_KEY_BYTES);
         if bytes.len() >= wanted {
             return bytes;
         }
@@ -265,7 +269,7 @@ fn padded(names: Vec<String>, sizes: &[Option<u32>]) -> Vec<Vec<u8>> {
 
 fn check_key(key: &str) -> Result<(), String> {
     let clean = key.bytes().all(|byte| byte > b' ' && byte != 0x7f);
-    if key.is_empty() || key.len() > KEY_BYTES_MOST || !clean {
+    if key.is_empty() || key.len() > MAX_KEY_BYTES || !clean {
         let shown: String = key.chars().take(40).collect();
         return Err(format!(
             "key {shown:?}: keys are 1 to 250 bytes without spaces or control characters"

@@ -1,8 +1,8 @@
 //! The traces of Meta's key-value cache that CacheLib publishes, with a header; of 2022
 //! `key,op,size,op_count,key_size[,ttl]`, of 2024 `op_time,key,key_size,op,op_count,size,…,ttl,…`.
 
-use crate::csv::places;
-use crate::event::{Event, action, count, exptime, length, number, seconds};
+use crate::csv::column_positions;
+use crate::event::{TraceEvent, action, count, exptime, length, number, seconds};
 
 /// Where each column is.
 #[derive(Clone, Debug)]
@@ -19,8 +19,10 @@ pub(crate) struct Columns {
 
 impl Columns {
     pub(crate) fn of(header: &str) -> Option<Columns> {
-        let [key, op, size, op_count, key_size, op_time, ttl] =
-            places(header, ["key", "op", "size", "op_count", "key_size", "op_time", "ttl"]);
+        let [key, op, size, op_count, key_size, op_time, ttl] = column_positions(
+            header,
+            ["key", "op", "size", "op_count", "key_size", "op_time", "ttl"],
+        );
         Some(Columns {
             key: key?,
             op: op?,
@@ -33,14 +35,14 @@ impl Columns {
         })
     }
 
-    pub(crate) fn event(&self, line: &str) -> Result<Event, String> {
+    pub(crate) fn event(&self, line: &str) -> Result<TraceEvent, String> {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         if fields.len() != self.count {
             return Err(format!("{} fields, the header has {}", fields.len(), self.count));
         }
         let bytes = length(fields[self.size])?;
         let ttl = self.ttl.map(|at| fields[at]).filter(|text| !text.is_empty());
-        Ok(Event {
+        Ok(TraceEvent {
             at_ns: self.op_time.map(|at| seconds(fields[at])).transpose()?,
             key: fields[self.key].to_owned(),
             key_bytes: Some(number(fields[self.key_size], "key size", u64::from(u32::MAX))? as u32),

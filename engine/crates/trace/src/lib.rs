@@ -6,12 +6,12 @@
 
 mod csv;
 mod event;
-mod fetchers;
 mod format;
 mod import;
 mod kvcache;
 mod lines;
 mod twitter;
+mod watch_log;
 
 pub use format::Format;
-pub use import::{Imported, import, import_file};
+pub use import::{ImportedTrace, import, import_file};

@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 /// Longer lines belong to no trace.
-const LINE_BYTES_MOST: u64 = 64 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 /// Open a trace; its first bytes tell how it is packed.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
@@ -28,11 +28,11 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
 pub(crate) fn next(from: &mut dyn BufRead, line: &mut String) -> Result<bool, String> {
     line.clear();
     let mut bytes = Vec::new();
-    from.take(LINE_BYTES_MOST + 1)
+    from.take(MAX_LINE_BYTES + 1)
         .read_until(b'\n', &mut bytes)
         .map_err(|error| format!("it cannot be read: {error}"))?;
-    if bytes.len() as u64 > LINE_BYTES_MOST {
-        return Err(format!("longer than {LINE_BYTES_MOST} bytes"));
+    if bytes.len() as u64 > MAX_LINE_BYTES {
+        return Err(format!("longer than {MAX_LINE_BYTES} bytes"));
     }
     let whole = std::str::from_utf8(&bytes).map_err(|_| "it is no UTF-8".to_owned())?;
     line.push_str(whole.trim_end_matches(['\n', '\r']));

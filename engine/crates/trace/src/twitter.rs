@@ -1,10 +1,10 @@
 //! Twitter's public cache traces (twitter/cache-trace), without a header:
 //! `timestamp,anonymized key,key size,value size,client id,operation,TTL`.
 
-use crate::event::{Event, action, exptime, length, number, seconds};
+use crate::event::{TraceEvent, action, exptime, length, number, seconds};
 
 /// A line as an event. Keys may have commas in them, so that fields are counted from both ends.
-pub(crate) fn event(line: &str) -> Result<Event, String> {
+pub(crate) fn event(line: &str) -> Result<TraceEvent, String> {
     let refuse = || "it needs timestamp,key,key size,value size,client id,operation,TTL".to_owned();
     let (at, rest) = line.split_once(',').ok_or_else(refuse)?;
     let fields: Vec<&str> = rest.rsplitn(6, ',').collect();
@@ -12,7 +12,7 @@ pub(crate) fn event(line: &str) -> Result<Event, String> {
         return Err(refuse());
     };
     let bytes = length(value_size)?;
-    Ok(Event {
+    Ok(TraceEvent {
         at_ns: Some(seconds(at)?),
         key: key.to_owned(),
         key_bytes: Some(number(key_size, "key size", u64::from(u32::MAX))? as u32),

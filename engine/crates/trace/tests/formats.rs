@@ -4,10 +4,10 @@ use std::io::Cursor;
 
 use cachemark_properties::traces::{CLOSED, refused_or_playable};
 use cachemark_tape::{Arrivals, Recorded, Replay, Schedule, Tape, Verb};
-use cachemark_trace::{Format, Imported, import, import_file};
+use cachemark_trace::{Format, ImportedTrace, import, import_file};
 use proptest::prelude::*;
 
-fn read(text: &str, format: Option<Format>) -> Result<Imported, String> {
+fn read(text: &str, format: Option<Format>) -> Result<ImportedTrace, String> {
     import(&mut Cursor::new(text.as_bytes()), format, u64::MAX)
 }
 

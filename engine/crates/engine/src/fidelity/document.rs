@@ -1,6 +1,6 @@
 //! What `fidelity --json` prints of a case.
 
-use cachemark_fidelity::{Case, Check, Findings, Unit, Verdict};
+use cachemark_fidelity::{Case, CaseResult, Check, Unit, Verdict};
 use serde::Serialize;
 
 use crate::worker::messages::{Done, Phase};
@@ -29,7 +29,7 @@ struct Row<'a> {
 }
 
 /// The document of a case that was played.
-pub fn document<'a>(case: &'a Case, findings: &'a Findings) -> Document<'a> {
+pub fn document<'a>(case: &'a Case, case_result: &'a CaseResult) -> Document<'a> {
     let row = |check: &'a Check| Row {
         quantity: &check.quantity,
         unit: match check.unit {
@@ -42,21 +42,21 @@ pub fn document<'a>(case: &'a Case, findings: &'a Findings) -> Document<'a> {
         measured: check.measured,
         tolerance: check.tolerance,
     };
-    let played = findings.played.as_ref();
+    let trial = case_result.trial.as_ref();
     Document {
         case: case.id,
         title: case.title,
-        holds: findings.checks.iter().all(Check::holds),
-        checks: findings.checks.iter().map(row).collect(),
-        verdict: match findings.verdict {
+        holds: case_result.checks.iter().all(Check::holds),
+        checks: case_result.checks.iter().map(row).collect(),
+        verdict: match case_result.verdict {
             Verdict::Valid => "VALID",
             Verdict::Overload => "OVERLOAD",
             Verdict::Invalid => "INVALID",
             Verdict::NonStationary => "NON_STATIONARY",
         },
-        open_loop: played.is_some_and(|played| played.open_loop),
-        window_ns: played.map_or(0, |played| played.window_ns),
-        server_gets: played.map_or(0, |played| played.truth.requests()),
-        measure: played.map(|played| Done::new(Phase::Measure, &played.result)),
+        open_loop: trial.is_some_and(|trial| trial.open_loop),
+        window_ns: trial.map_or(0, |trial| trial.window_ns),
+        server_gets: trial.map_or(0, |trial| trial.truth.requests()),
+        measure: trial.map(|trial| Done::new(Phase::Measure, &trial.result)),
     }
 }

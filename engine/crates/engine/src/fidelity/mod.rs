@@ -43,20 +43,20 @@ pub fn run(arguments: Arguments) -> ExitCode {
     if cases.is_empty() {
         return fail(format!("no case {:?}: they go from F1 to F29", arguments.cases));
     }
-    if cachemark_planted::POSSIBLE {
-        return fail("bugs can be planted in this build: it is for tests only".to_owned());
+    if cachemark_injected_bugs::ENABLED {
+        return fail("this build can inject bugs: it is for tests only".to_owned());
     }
     let mut right = 0;
     let mut table = table::heading();
     for case in &cases {
         progress(case);
-        let findings = (case.play)();
-        right += usize::from(findings.checks.iter().all(Check::holds));
+        let case_result = (case.play)();
+        right += usize::from(case_result.checks.iter().all(Check::holds));
         if arguments.json {
-            let document = document(case, &findings);
+            let document = document(case, &case_result);
             println!("{}", serde_json::to_string(&document).expect("plain values"));
         } else {
-            table::add_rows(&mut table, case, &findings, arguments.all);
+            table::add_rows(&mut table, case, &case_result, arguments.all);
         }
     }
     if !arguments.json {

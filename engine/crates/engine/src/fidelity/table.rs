@@ -1,6 +1,6 @@
 //! The table that `fidelity` prints.
 
-use cachemark_fidelity::{Case, Findings, Unit};
+use cachemark_fidelity::{Case, CaseResult, Unit};
 use comfy_table::{CellAlignment, Table, presets};
 
 /// A table without rows.
@@ -17,10 +17,10 @@ pub fn heading() -> Table {
 }
 
 /// Add the rows of a case that was played.
-pub fn add_rows(table: &mut Table, case: &Case, findings: &Findings, all: bool) {
+pub fn add_rows(table: &mut Table, case: &Case, case_result: &CaseResult, all: bool) {
     table.add_row([case.id, case.title]);
     let mut agreed = 0;
-    for check in &findings.checks {
+    for check in &case_result.checks {
         // Rows that say the same of every case are told as one, unless one is wrong.
         if check.expected == check.measured && check.unit == Unit::Count && !all {
             agreed += 1;

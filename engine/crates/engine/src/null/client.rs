@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use cachemark_load::Address;
-use cachemark_null::{Floor, Plan, play};
+use cachemark_null::{FloorResult, RequestPlan, play};
 use serde::Serialize;
 
 use crate::options::tape_file;
@@ -51,7 +51,7 @@ struct Document {
 /// Runs the verb `null-client`: its figures as one JSON document.
 pub fn run(arguments: Arguments) -> ExitCode {
     match floor(&arguments) {
-        Ok(Floor { ops, elapsed_ns, cpu_user_ns, cpu_system_ns }) => {
+        Ok(FloorResult { ops, elapsed_ns, cpu_user_ns, cpu_system_ns }) => {
             let document = Document { ops, elapsed_ns, cpu_user_ns, cpu_system_ns };
             println!("{}", serde_json::to_string(&document).expect("plain values"));
             ExitCode::SUCCESS
@@ -60,13 +60,13 @@ pub fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-fn floor(arguments: &Arguments) -> Result<Floor, String> {
+fn floor(arguments: &Arguments) -> Result<FloorResult, String> {
     let address = Address::parse(&arguments.server).map_err(|text| format!("--server {text}"))?;
     let tape = match &arguments.tape {
         Some(path) => tape_file::open(path)?,
         None => tape_file::in_memory(arguments.workload.tape(None)?)?,
     };
-    let plan = Plan::of(&tape, arguments.reply_bytes.map(|bytes| bytes as usize))?;
+    let plan = RequestPlan::of(&tape, arguments.reply_bytes.map(|bytes| bytes as usize))?;
     let load = (arguments.connections as usize, arguments.depth as usize);
     play(&address, &plan, load, (arguments.warmup, arguments.duration))
         .map_err(|error| format!("--server {}: {error}", arguments.server))

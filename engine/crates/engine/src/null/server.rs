@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use cachemark_load::Address;
-use cachemark_null::{Counting, Responder};
+use cachemark_null::{RequestCounting, Responder};
 use cachemark_tape::Tape;
 use serde::Serialize;
 
@@ -52,8 +52,9 @@ fn respond(arguments: &Arguments) -> Result<(), String> {
     if reply.is_empty() {
         return Err("--reply: nothing to answer with".to_owned());
     }
-    let counting =
-        arguments.request_bytes.map_or(Counting::Lines, |each| Counting::Bytes(each as usize));
+    let counting = arguments
+        .request_bytes
+        .map_or(RequestCounting::Lines, |each| RequestCounting::Bytes(each as usize));
     let stop = stop_flag(arguments.stop_with_stdin)?;
     let mut responder = Responder::listen(&address, &reply, counting)
         .map_err(|error| format!("--listen {}: {error}", arguments.listen))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cachemark_tape::{
     Arrivals, KeyShape, Law, Order, Replay, Schedule, Think, Workload, WorkloadError, generate,
 };
-use cachemark_trace::{Imported, import_file};
+use cachemark_trace::{ImportedTrace, import_file};
 
 use crate::options::presets;
 use crate::options::schedule_name::ScheduleName;
@@ -200,7 +200,7 @@ impl WorkloadArguments {
 }
 
 /// What of a trace is not on its tape, and what on it was not in the trace, on stderr.
-fn report_import(trace: &Imported, schedule: Option<ScheduleName>) {
+fn report_import(trace: &ImportedTrace, schedule: Option<ScheduleName>) {
     for (name, count) in &trace.skipped {
         eprintln!("trace: {count} left out, which a tape does not hold: {name}");
     }

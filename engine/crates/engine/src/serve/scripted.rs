@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cachemark_scripted::{Script, Scripted, ScriptedSettings};
+use cachemark_scripted::{Script, ScriptedServer, ScriptedServerSettings};
 
 use crate::process::stop_flag;
 use crate::serve::announcement::announce;
@@ -20,13 +20,13 @@ pub fn serve(arguments: &Arguments, path: &Path) -> Result<(), String> {
     let mut settings = arguments.settings();
     settings.threads = 1;
     let stop = stop_flag(arguments.stop_with_stdin)?;
-    let scripted = ScriptedSettings {
+    let scripted = ScriptedServerSettings {
         script,
         store: settings,
         version: VERSION,
         log_requests: arguments.log_requests as usize,
     };
-    let mut server = Scripted::listen(&arguments.endpoints(), scripted)
+    let mut server = ScriptedServer::listen(&arguments.endpoints(), scripted)
         .map_err(|error| format!("--listen: {error}"))?;
     announce(&server.addresses(), "scripted", &settings)?;
     server.run(&stop).map_err(|error| error.to_string())?;
@@ -36,7 +36,7 @@ pub fn serve(arguments: &Arguments, path: &Path) -> Result<(), String> {
     }
 }
 
-fn write_log(path: &Path, server: &Scripted) -> Result<(), String> {
+fn write_log(path: &Path, server: &ScriptedServer) -> Result<(), String> {
     let text = serde_json::to_string(server.log()).expect("plain values");
     fs::write(path, text).map_err(|error| format!("--log {}: {error}", path.display()))
 }

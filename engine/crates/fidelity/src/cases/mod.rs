@@ -1,30 +1,30 @@
 //! The cases, in the order in which they are printed.
 
+mod delays;
 mod failures;
-mod plain;
 mod queues;
 mod recorder;
 mod schedules;
 mod stalls;
 
-use crate::check::Findings;
+use crate::check::CaseResult;
 
 /// One case: what is played, and against which answers it is held.
 pub struct Case {
     pub id: &'static str,
     pub title: &'static str,
-    pub play: fn() -> Findings,
+    pub play: fn() -> CaseResult,
 }
 
-const fn case(id: &'static str, title: &'static str, play: fn() -> Findings) -> Case {
+const fn case(id: &'static str, title: &'static str, play: fn() -> CaseResult) -> Case {
     Case { id, title, play }
 }
 
 pub const CASES: [Case; 38] = [
-    case("F1", "constant 1 ms, 10,000/s", plain::constant),
-    case("F2", "1 ms, each 100th 10 ms: which rank is p99?", plain::bimodal),
-    case("F3", "exponential delays of 1 ms, Poisson arrivals", plain::exponential),
-    case("F4", "lognormal delays, median 1 ms, σ = 1", plain::lognormal),
+    case("F1", "constant 1 ms, 10,000/s", delays::constant),
+    case("F2", "1 ms, each 100th 10 ms: which rank is p99?", delays::bimodal),
+    case("F3", "exponential delays of 1 ms, Poisson arrivals", delays::exponential),
+    case("F4", "lognormal delays, median 1 ms, σ = 1", delays::lognormal),
     case("F5", "a stall of 100 ms each second", stalls::each_second),
     case("F5 Poisson", "the same, Poisson arrivals", stalls::each_second_poisson),
     case("F5b", "the same, then served one by one", stalls::drained_one_by_one),
@@ -41,13 +41,13 @@ pub const CASES: [Case; 38] = [
     case("F13 one", "each 1,000th takes 10 ms, 1 connection", queues::head_of_line),
     case("F13 ten", "the same over 10 connections", queues::head_of_line_of_ten),
     case("F14", "16 callers, one server of 100 µs", queues::closed_loop),
-    case("F14 think", "the same callers think 9 ms, replies take 1 ms", queues::thinking),
+    case("F14 think", "the same callers think 9 ms, replies take 1 ms", queues::with_think_time),
     case("F15", "a stall that the window's end falls into", failures::end_in_a_stall),
     case("F16", "1 % is never answered", failures::timeouts),
-    case("F17", "10 ms for 5 s, then 1 ms: a warm-up is not counted", plain::warmup),
-    case("F17 counted", "the same with the warm-up in the window", plain::warmup_counted),
-    case("F17b", "1 ms, and from half time 2 ms", plain::regimes),
-    case("F17 drift", "1 ms that becomes 2 ms little by little", plain::drift),
+    case("F17", "10 ms for 5 s, then 1 ms: a warm-up is not counted", delays::warmup),
+    case("F17 counted", "the same with the warm-up in the window", delays::warmup_counted),
+    case("F17b", "1 ms, and from half time 2 ms", delays::regimes),
+    case("F17 drift", "1 ms that becomes 2 ms little by little", delays::drift),
     case("F18 Zipf", "keys: Zipf 0.99 over a million", schedules::zipf),
     case("F18 uniform", "keys: uniform", schedules::uniform_keys),
     case("F19", "arrivals: Poisson and equal gaps", schedules::arrivals),
@@ -57,6 +57,6 @@ pub const CASES: [Case; 38] = [
     case("F22", "a value of 1 MB in two halves", failures::in_halves),
     case("F23", "constants of 100 ns to 100 s, 0, and 150 s", recorder::sweep),
     case("F24", "two recorders, 1 ms and 10 ms, merged", recorder::merged),
-    case("F28", "the wall clock is set by 1 s, forth and back", plain::wall_clock),
+    case("F28", "the wall clock is set by 1 s, forth and back", delays::wall_clock),
     case("F29", "1 in 10,000 replies is wrong", failures::wrong_replies),
 ];

@@ -2,7 +2,7 @@
 
 use cachemark_tape::{Distribution, KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
 
-use crate::check::{Check, Findings, Unit, exact};
+use crate::check::{CaseResult, Check, Unit, exact};
 use crate::trial::Trial;
 
 /// sup |F_n − F| of a million draws stays below this in 99 % of cases (Dvoretzky–Kiefer–Wolfowitz).
@@ -18,7 +18,7 @@ fn at_100_000(sigma: f64) -> f64 {
     3.29 * sigma / 100_000_f64.sqrt()
 }
 
-pub fn arrivals() -> Findings {
+pub fn arrivals() -> CaseResult {
     let trial = Trial::poisson(10_000.0, 10);
     let tape = trial.tape();
     let gaps = gaps_ns(&tape);
@@ -31,7 +31,7 @@ pub fn arrivals() -> Findings {
     let uneven = equal.iter().filter(|gap| **gap != 100_000.0).count() as u64;
     let again = trial.tape();
     let moved = (0..tape.op_count()).filter(|j| tape.due_ns(*j) != again.due_ns(*j)).count();
-    Findings::bare()
+    CaseResult::without_trial()
         .check(figure("Poisson arrivals", Unit::Count, 100_000.0, tape.op_count() as f64, 1_040.0))
         .check(figure(
             "σ / mean of gaps",
@@ -68,27 +68,27 @@ fn farthest(mut sample: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// The first k of a true Zipf law have the part Σ i^−s of all.
-pub fn zipf() -> Findings {
+pub fn zipf() -> CaseResult {
     let shares = shares(Distribution::Zipf(0.99), 1_000_000);
     let mass = |ranks: u32| (1..=ranks).map(|rank| f64::from(rank).powf(-0.99)).sum::<f64>();
     [("key", 1), ("100", 100), ("1,000", 1000)].into_iter().fold(
-        Findings::bare(),
-        |findings, (name, ranks)| {
+        CaseResult::without_trial(),
+        |case_result, (name, ranks)| {
             let of_tape = shares[..ranks as usize].iter().sum();
             let of_law = mass(ranks) / mass(1_000_000);
             let quantity = format!("share of the hottest {name}");
             // A sample's own order favours, by a little, whatever came often by chance.
-            findings.check(figure(&quantity, Unit::Ratio, of_law, of_tape, 2.0 * DKW))
+            case_result.check(figure(&quantity, Unit::Ratio, of_law, of_tape, 2.0 * DKW))
         },
     )
 }
 
-pub fn uniform_keys() -> Findings {
+pub fn uniform_keys() -> CaseResult {
     let mut shares = shares(Distribution::Uniform, 100);
     shares.sort_by(f64::total_cmp);
     let sigma = (0.01 * 0.99 / DRAWS as f64).sqrt();
     // The extremes of a hundred: 4.4 σ, one case in a thousand.
-    Findings::bare()
+    CaseResult::without_trial()
         .check(figure("share of the rarest of 100", Unit::Ratio, 0.01, shares[0], 4.4 * sigma))
         .check(figure("share of the hottest of 100", Unit::Ratio, 0.01, shares[99], 4.4 * sigma))
 }

@@ -1,6 +1,6 @@
 //! Whether replies are right, and what an operation came to; the same for every protocol.
 
-use cachemark_planted::{Bug, planted};
+use cachemark_injected_bugs::{Bug, injected};
 use cachemark_protocol::reply_errors::ErrorKind;
 
 use crate::operation::{Failure, Pending};
@@ -51,7 +51,7 @@ pub(crate) fn verify_value(
 ) {
     pending.counts.hits += 1;
     pending.counts.value_bytes += data.len() as u64;
-    if view.verifies() && !planted(Bug::UnverifiedValues) {
+    if view.verifies() && !injected(Bug::UnverifiedValues) {
         let holds = view.holds_length(data.len() as u64);
         let right = holds && flags == 0 && view.value(k, data.len() as u32) == data;
         pending.wrong |= !right;

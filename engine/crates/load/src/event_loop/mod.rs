@@ -8,7 +8,7 @@ mod timers;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use cachemark_planted::{Bug, planted};
+use cachemark_injected_bugs::{Bug, injected};
 
 use connections::ConnectionState;
 pub use connections::ThreadConnections;
@@ -96,7 +96,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             self.player.issue(now);
             self.player.send_barriers(now);
             self.flush(now)?;
-            if planted(Bug::DroppedInFlight) && self.player.closing(now) {
+            if injected(Bug::DroppedInFlight) && self.player.closing(now) {
                 return Ok(());
             }
             if self.player.finished(now) || now >= self.drain_end_ns {
@@ -121,8 +121,8 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
 
     #[inline]
     fn now(&self) -> u64 {
-        let now = if planted(Bug::WallClock) { self.clock.wall_ns() } else { self.clock.now_ns() };
-        if planted(Bug::CoarseClock) { now - now % 4_000_000 } else { now }
+        let now = if injected(Bug::WallClock) { self.clock.wall_ns() } else { self.clock.now_ns() };
+        if injected(Bug::CoarseClock) { now - now % 4_000_000 } else { now }
     }
 
     /// Whether to go on at once: a write made room, as operations without a reply are complete
@@ -220,7 +220,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         let count = self.connections.network.wait(limit)?;
         for n in 0..count {
             self.ready(self.connections.network.ready(n))?;
-            if self.is_timed && !planted(Bug::RepliesFirst) {
+            if self.is_timed && !injected(Bug::RepliesFirst) {
                 self.issue_overdue()?;
             }
         }

@@ -1,6 +1,6 @@
 //! One operation on its way: when it was due, when it left, what its replies came to so far.
 
-use cachemark_planted::{Bug, planted};
+use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::{Op, Verb};
 
 use super::result::{Failure, OperationCounts, Timestamps};
@@ -115,7 +115,7 @@ impl Pending {
 
     #[inline]
     pub(crate) fn timestamps(&self, now_ns: u64) -> Timestamps {
-        let from_due = self.open_loop && !planted(Bug::SendStamp);
+        let from_due = self.open_loop && !injected(Bug::SendStamp);
         Timestamps {
             verb: self.op.verb,
             noreply: self.op.noreply,

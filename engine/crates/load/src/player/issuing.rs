@@ -1,6 +1,6 @@
 //! What a player sends, and when: the half of it that hands out operations.
 
-use cachemark_planted::{Bug, planted};
+use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::Op;
 
 use super::Player;
@@ -70,7 +70,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         while let Some((op, due_ns)) = self.take_due(now_ns) {
             self.recorder.metrics.generator_lag.saturating_record((now_ns - due_ns).max(1));
             let waits = !self.queue.is_empty() || self.next_channel_with_room().is_none();
-            self.recorder.metrics.queued += u64::from(waits && !planted(Bug::UnflaggedLimit));
+            self.recorder.metrics.queued += u64::from(waits && !injected(Bug::UnflaggedLimit));
             self.queue.push_back((op, due_ns));
             self.send_queued();
         }

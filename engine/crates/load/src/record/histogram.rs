@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use cachemark_planted::{Bug, planted};
+use cachemark_injected_bugs::{Bug, injected};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
@@ -19,8 +19,8 @@ pub fn histogram() -> Histogram<u64> {
 pub fn percentile_ns(histogram: &Histogram<u64>, percent: f64) -> u64 {
     // Shares such as 0.999 are not exact in binary: stay one part in 10¹² below.
     let rank = (percent / 100.0 * histogram.len() as f64 * (1.0 - 1e-12)).ceil() as u64;
-    let rank = rank + u64::from(planted(Bug::PercentileOneMore));
-    let rank = rank.saturating_sub(u64::from(planted(Bug::PercentileOneLess)));
+    let rank = rank + u64::from(injected(Bug::PercentileOneMore));
+    let rank = rank.saturating_sub(u64::from(injected(Bug::PercentileOneLess)));
     let mut seen = 0;
     for value in histogram.iter_recorded() {
         seen += value.count_since_last_iteration();
@@ -33,7 +33,7 @@ pub fn percentile_ns(histogram: &Histogram<u64>, percent: f64) -> u64 {
 
 /// The histogram of the values of both.
 pub(crate) fn merge(sum: &mut Histogram<u64>, part: &Histogram<u64>) {
-    if planted(Bug::AveragedPercentiles) && !sum.is_empty() && !part.is_empty() {
+    if injected(Bug::AveragedPercentiles) && !sum.is_empty() && !part.is_empty() {
         let mut averaged = histogram();
         let each = (sum.len() + part.len()) / 100;
         for percent in 1..=100 {

@@ -1,6 +1,6 @@
 //! What was recorded of one kind of operation.
 
-use cachemark_planted::{Bug, planted};
+use cachemark_injected_bugs::{Bug, injected};
 use hdrhistogram::Histogram;
 
 use super::buckets::LatencyBuckets;
@@ -31,17 +31,17 @@ pub struct KindMetrics {
 /// A value outside the bounds is recorded as the bound that it is beyond.
 #[inline]
 pub(crate) fn record(times: &mut LatencyBuckets, ns: u64) {
-    let lowest_ns = if planted(Bug::TenMicrosecondFloor) { 10_000 } else { 1 };
+    let lowest_ns = if injected(Bug::TenMicrosecondFloor) { 10_000 } else { 1 };
     let ns = ns.clamp(lowest_ns, HIGHEST_NS);
     times.record(ns);
-    if planted(Bug::CorrectedHistogram) {
+    if injected(Bug::CorrectedHistogram) {
         let missed = (1..).map(|n| ns.saturating_sub(n * 10_000_000));
         missed.take_while(|ns| *ns >= 10_000_000).for_each(|ns| times.record(ns));
     }
 }
 
 fn add_buckets(sum: &mut Histogram<u64>, times: &LatencyBuckets) {
-    match planted(Bug::AveragedPercentiles) {
+    match injected(Bug::AveragedPercentiles) {
         true => merge(sum, &times.histogram()),
         false => times.add_to(sum),
     }
@@ -104,7 +104,7 @@ impl KindMetrics {
         let response_ns = now_ns.saturating_sub(due_ns);
         record(&mut self.responses, response_ns);
         record(&mut self.services, now_ns.saturating_sub(sent_ns));
-        response_ns > HIGHEST_NS && !planted(Bug::SilentOverflow)
+        response_ns > HIGHEST_NS && !injected(Bug::SilentOverflow)
     }
 
     pub(crate) fn add(&mut self, other: &KindMetrics) {

@@ -1,6 +1,6 @@
 //! What was recorded: counts and histograms per kind of operation.
 
-use cachemark_planted::{Bug, planted};
+use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::{Tape, Verb};
 use hdrhistogram::Histogram;
 
@@ -211,7 +211,7 @@ impl Metrics {
         self.pass_section_ends(at.now_ns);
         let kind = self.kind_mut(at.verb, at.noreply);
         kind.errors[failure as usize] += 1;
-        if failure == Failure::Timeout && !planted(Bug::DroppedTimeouts) {
+        if failure == Failure::Timeout && !injected(Bug::DroppedTimeouts) {
             self.overflow += u64::from(kind.record_times(at.due_ns, at.sent_ns, at.now_ns));
         }
     }

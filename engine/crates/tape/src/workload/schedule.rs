@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use cachemark_planted::{Bug, planted};
+use cachemark_injected_bugs::{Bug, injected};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
@@ -258,7 +258,7 @@ impl Gaps {
     fn next_ns(&mut self, rng: &mut ChaCha8Rng) -> f64 {
         match self.arrivals {
             Arrivals::Uniform => self.mean_ns,
-            Arrivals::Poisson if planted(Bug::UniformForPoisson) => self.mean_ns,
+            Arrivals::Poisson if injected(Bug::UniformForPoisson) => self.mean_ns,
             Arrivals::Poisson => exponential(rng) * 1e9 / self.rate,
             Arrivals::Gpareto { shape } => {
                 // exp(shape · E) is (1 − u)^−shape; the mean of the law is scale / (1 − shape).

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::event::{Action, Event, action, exptime, length, seconds};
+use crate::event::{Action, TraceEvent, action, exptime, length, seconds};
 use cachemark_tape::Verb;
 
 /// A read and a store of one key on one connection this close to each other are one store: its own
@@ -15,28 +15,28 @@ const LOOKUP_NS: u64 = 20_000;
 
 /// Lines so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
+pub(crate) struct WatchLog {
     /// The last event of each connection, by its place in the trace, if that was a read.
-    reads: HashMap<String, (usize, Event)>,
+    reads: HashMap<String, (usize, TraceEvent)>,
     events: usize,
 }
 
 /// What a line of the log comes to.
-pub(crate) enum Logged {
-    Event(Event),
+pub(crate) enum LogLine {
+    TraceEvent(TraceEvent),
     /// In place of the read that is so many events from the start: it was the store's own.
-    Instead(usize, Event),
+    Replace(usize, TraceEvent),
     /// So many lines the server could not keep.
     Lost(u64),
 }
 
-impl Log {
-    pub(crate) fn line(&mut self, line: &str) -> Result<Logged, String> {
+impl WatchLog {
+    pub(crate) fn line(&mut self, line: &str) -> Result<LogLine, String> {
         if let Some(lost) = line.strip_prefix("skipped=") {
             return lost
                 .trim()
                 .parse()
-                .map(Logged::Lost)
+                .map(LogLine::Lost)
                 .map_err(|_| format!("{line:?}: how many?"));
         }
         let fields: HashMap<&str, &str> =
@@ -45,7 +45,7 @@ impl Log {
             |name: &str| fields.get(name).copied().ok_or_else(|| format!("no {name}= in it"));
         let kind = field("type")?;
         let connection = fields.get("cfd").copied().unwrap_or("").to_owned();
-        let mut event = Event {
+        let mut event = TraceEvent {
             at_ns: Some(seconds(field("ts")?)?),
             key: decoded(field("key")?)?,
             key_bytes: None,
@@ -68,13 +68,13 @@ impl Log {
                     && read.key == event.key
                     && event.at_ns <= read.at_ns.map(|at| at + LOOKUP_NS)
                 {
-                    return Ok(Logged::Instead(place, event));
+                    return Ok(LogLine::Replace(place, event));
                 }
             }
             other => event.action = Action::Skip(other.to_owned()),
         }
         self.events += 1;
-        Ok(Logged::Event(event))
+        Ok(LogLine::TraceEvent(event))
     }
 }
 

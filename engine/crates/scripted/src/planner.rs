@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, LogNormal};
 
-use crate::script::{Script, Stall, Times};
+use crate::script::{DelaySpec, Script, Stall};
 
 const NS_IN_MS: f64 = 1e6;
 /// A time that is drawn is at most a week, so that sums of many stay inside 64 bits.
@@ -13,7 +13,7 @@ const LONGEST_NS: f64 = 7.0 * 86_400e9;
 
 /// What becomes of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum PlannedReply {
     /// The first half of the reply at one instant, the rest at another; or the whole at once.
     At {
         first_ns: u64,
@@ -28,24 +28,24 @@ pub enum Reply {
 }
 
 /// A script that is being played.
-pub struct Plan {
+pub struct ReplyPlanner {
     script: Script,
-    delay: Draws,
-    service: Draws,
-    stall: Option<StallNs>,
+    delay: DelaySampler,
+    service: DelaySampler,
+    stall: Option<StallTimes>,
     /// How many reads there were.
     number: u64,
     /// When the last of those in service is done.
     free_ns: u64,
 }
 
-impl Plan {
-    pub fn new(script: &Script) -> Plan {
-        Plan {
+impl ReplyPlanner {
+    pub fn new(script: &Script) -> ReplyPlanner {
+        ReplyPlanner {
             script: script.clone(),
-            delay: Draws::new(script.delay.as_ref(), script.seed, 0),
-            service: Draws::new(script.service.as_ref(), script.seed, 1),
-            stall: script.stall.map(StallNs::of),
+            delay: DelaySampler::new(script.delay.as_ref(), script.seed, 0),
+            service: DelaySampler::new(script.service.as_ref(), script.seed, 1),
+            stall: script.stall.map(StallTimes::of),
             number: 0,
             free_ns: 0,
         }
@@ -53,7 +53,7 @@ impl Plan {
 
     /// Begin again from the first read.
     pub fn restart(&mut self) {
-        *self = Plan::new(&self.script);
+        *self = ReplyPlanner::new(&self.script);
     }
 
     /// How long a connection waits until it is accepted.
@@ -62,30 +62,30 @@ impl Plan {
     }
 
     /// A read has come, on a connection that has answered so many.
-    pub fn next(&mut self, at_ns: u64, answered: u64) -> Reply {
+    pub fn next(&mut self, at_ns: u64, answered: u64) -> PlannedReply {
         let number = self.number;
         self.number += 1;
         let (delay_ns, service_ns) = (self.delay.next(number), self.service.next(number));
-        let begun_ns = self.stalled(match self.script.service {
+        let start_ns = self.stalled(match self.script.service {
             Some(_) => at_ns.max(self.free_ns),
             None => at_ns,
         });
-        let served_ns = begun_ns + service_ns;
+        let served_ns = start_ns + service_ns;
         if self.script.service.is_some() {
             self.free_ns = served_ns;
         }
         if self.script.close_after > 0 && answered >= self.script.close_after {
-            return Reply::Close { at_ns: served_ns };
+            return PlannedReply::Close { at_ns: served_ns };
         }
         let nth = |every: u64| every > 0 && (number + 1).is_multiple_of(every);
         if nth(self.script.drop_every) {
-            return Reply::Never;
+            return PlannedReply::Never;
         }
         let (first_ns, last_ns) = match self.script.chunks {
             Some(chunks) => (ns(chunks.first_ms), ns(chunks.last_ms)),
             None => (delay_ns, delay_ns),
         };
-        Reply::At {
+        PlannedReply::At {
             first_ns: served_ns + first_ns,
             last_ns: served_ns + last_ns,
             wrong: nth(self.script.wrong_every),
@@ -97,15 +97,15 @@ impl Plan {
     }
 }
 
-struct StallNs {
+struct StallTimes {
     stall_ns: u64,
     period_ns: u64,
     phase_ns: u64,
 }
 
-impl StallNs {
-    fn of(stall: Stall) -> StallNs {
-        StallNs {
+impl StallTimes {
+    fn of(stall: Stall) -> StallTimes {
+        StallTimes {
             stall_ns: ns(stall.stall_ms),
             period_ns: ns(stall.period_ms).max(1),
             phase_ns: ns(stall.phase_ms),
@@ -120,7 +120,7 @@ impl StallNs {
     }
 }
 
-enum Law {
+enum DelayDistribution {
     Constant(u64),
     List(Vec<u64>),
     Exponential(Exp<f64>),
@@ -128,47 +128,56 @@ enum Law {
     Bimodal { fast_ns: u64, slow_ns: u64, slow_share: f64 },
 }
 
-struct Draws {
-    law: Law,
+struct DelaySampler {
+    distribution: DelayDistribution,
     random: ChaCha8Rng,
 }
 
-impl Draws {
-    fn new(times: Option<&Times>, seed: u64, stream: u64) -> Draws {
+impl DelaySampler {
+    fn new(times: Option<&DelaySpec>, seed: u64, stream: u64) -> DelaySampler {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(stream);
-        Draws { law: times.map_or(Law::Constant(0), law), random }
+        DelaySampler {
+            distribution: times.map_or(DelayDistribution::Constant(0), distribution),
+            random,
+        }
     }
 
     fn next(&mut self, number: u64) -> u64 {
-        match &self.law {
-            Law::Constant(ns) => *ns,
-            Law::List(list) => list[(number % list.len() as u64) as usize],
-            Law::Exponential(law) => law.sample(&mut self.random).min(LONGEST_NS) as u64,
-            Law::Lognormal(law) => law.sample(&mut self.random).min(LONGEST_NS) as u64,
-            Law::Bimodal { fast_ns, slow_ns, slow_share } => {
+        match &self.distribution {
+            DelayDistribution::Constant(ns) => *ns,
+            DelayDistribution::List(list) => list[(number % list.len() as u64) as usize],
+            DelayDistribution::Exponential(distribution) => {
+                distribution.sample(&mut self.random).min(LONGEST_NS) as u64
+            }
+            DelayDistribution::Lognormal(distribution) => {
+                distribution.sample(&mut self.random).min(LONGEST_NS) as u64
+            }
+            DelayDistribution::Bimodal { fast_ns, slow_ns, slow_share } => {
                 if self.random.random::<f64>() < *slow_share { *slow_ns } else { *fast_ns }
             }
         }
     }
 }
 
-fn law(times: &Times) -> Law {
+fn distribution(times: &DelaySpec) -> DelayDistribution {
     match times {
-        Times::Exponential { mean_ms: 0.0 } => Law::Constant(0),
-        Times::Lognormal { median_ms: 0.0, .. } => Law::Constant(0),
-        Times::Constant { ms } => Law::Constant(ns(*ms)),
-        Times::List { ms } => Law::List(ms.iter().map(|ms| ns(*ms)).collect()),
-        Times::Exponential { mean_ms } => {
-            Law::Exponential(Exp::new(1.0 / (mean_ms * NS_IN_MS)).expect("a checked mean"))
+        DelaySpec::Exponential { mean_ms: 0.0 } => DelayDistribution::Constant(0),
+        DelaySpec::Lognormal { median_ms: 0.0, .. } => DelayDistribution::Constant(0),
+        DelaySpec::Constant { ms } => DelayDistribution::Constant(ns(*ms)),
+        DelaySpec::List { ms } => DelayDistribution::List(ms.iter().map(|ms| ns(*ms)).collect()),
+        DelaySpec::Exponential { mean_ms } => DelayDistribution::Exponential(
+            Exp::new(1.0 / (mean_ms * NS_IN_MS)).expect("a checked mean"),
+        ),
+        DelaySpec::Lognormal { median_ms, sigma } => {
+            let distribution = LogNormal::new((median_ms * NS_IN_MS).ln(), *sigma);
+            DelayDistribution::Lognormal(distribution.expect("a checked sigma"))
         }
-        Times::Lognormal { median_ms, sigma } => {
-            let law = LogNormal::new((median_ms * NS_IN_MS).ln(), *sigma);
-            Law::Lognormal(law.expect("a checked sigma"))
-        }
-        Times::Bimodal { fast_ms, slow_ms, slow_share } => {
-            Law::Bimodal { fast_ns: ns(*fast_ms), slow_ns: ns(*slow_ms), slow_share: *slow_share }
-        }
+        DelaySpec::Bimodal { fast_ms, slow_ms, slow_share } => DelayDistribution::Bimodal {
+            fast_ns: ns(*fast_ms),
+            slow_ns: ns(*slow_ms),
+            slow_share: *slow_share,
+        },
     }
 }
 
@@ -180,15 +189,15 @@ fn ns(ms: f64) -> u64 {
 mod tests {
     use super::*;
 
-    fn plan(text: &str) -> Plan {
-        Plan::new(&Script::parse(text).expect("a script"))
+    fn planner(text: &str) -> ReplyPlanner {
+        ReplyPlanner::new(&Script::parse(text).expect("a script"))
     }
 
     /// The instants, in ms, of the replies to reads that came at these.
     fn answers(text: &str, at_ms: &[u64]) -> Vec<f64> {
-        let mut plan = plan(text);
-        let replies = at_ms.iter().map(|at_ms| match plan.next(at_ms * 1_000_000, 0) {
-            Reply::At { last_ns, .. } => last_ns as f64 / 1e6,
+        let mut planner = planner(text);
+        let replies = at_ms.iter().map(|at_ms| match planner.next(at_ms * 1_000_000, 0) {
+            PlannedReply::At { last_ns, .. } => last_ns as f64 / 1e6,
             other => panic!("{other:?}"),
         });
         replies.collect()
@@ -235,22 +244,22 @@ mod tests {
 
     #[test]
     fn a_reply_in_chunks_has_two_instants() {
-        let mut plan = plan("chunks = { first_ms = 1, last_ms = 11 }");
-        let halves = Reply::At { first_ns: 1_000_000, last_ns: 11_000_000, wrong: false };
-        assert_eq!(plan.next(0, 0), halves);
+        let mut planner = planner("chunks = { first_ms = 1, last_ms = 11 }");
+        let halves = PlannedReply::At { first_ns: 1_000_000, last_ns: 11_000_000, wrong: false };
+        assert_eq!(planner.next(0, 0), halves);
     }
 
     #[test]
     fn faults_are_counted_exactly() {
-        let mut plan = plan("drop_every = 100\nwrong_every = 30\nclose_after = 7");
+        let mut planner = planner("drop_every = 100\nwrong_every = 30\nclose_after = 7");
         let mut fates = [0; 4];
         for number in 0..1000 {
             let answered = if number == 500 { 7 } else { 0 };
-            fates[match plan.next(number, answered) {
-                Reply::At { wrong: false, .. } => 0,
-                Reply::At { wrong: true, .. } => 1,
-                Reply::Never => 2,
-                Reply::Close { .. } => 3,
+            fates[match planner.next(number, answered) {
+                PlannedReply::At { wrong: false, .. } => 0,
+                PlannedReply::At { wrong: true, .. } => 1,
+                PlannedReply::Never => 2,
+                PlannedReply::Close { .. } => 3,
             }] += 1;
         }
         // Every 300th is dropped, which leaves it no value to be wrong.
@@ -277,7 +286,7 @@ mod tests {
             |seed: u64| format!("seed = {seed}\ndelay = {{ kind = 'exponential', mean_ms = 1 }}");
         assert_eq!(delays(&script(3), 100), delays(&script(3), 100));
         assert_ne!(delays(&script(3), 100), delays(&script(4), 100));
-        let mut again = plan(&script(3));
+        let mut again = planner(&script(3));
         let first = again.next(0, 0);
         again.next(0, 0);
         again.restart();

@@ -6,45 +6,45 @@ use std::io::{self, Write};
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A message repeated, so that any number of them can be written from anywhere inside one.
-pub struct Cycle {
+pub struct RepeatedBytes {
     bytes: Vec<u8>,
     period: usize,
 }
 
 /// How far one connection has come.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub struct Cursor {
     at: usize,
-    owed: usize,
+    owed_bytes: usize,
 }
 
-impl Place {
+impl Cursor {
     /// In front of the n-th message of a cycle's period, of so many bytes each.
-    pub fn at(message: usize, message_bytes: usize) -> Place {
-        Place { at: message * message_bytes, owed: 0 }
+    pub fn at(message: usize, message_bytes: usize) -> Cursor {
+        Cursor { at: message * message_bytes, owed_bytes: 0 }
     }
 
-    pub fn owe(&mut self, bytes: usize) {
-        self.owed += bytes;
+    pub fn add_owed(&mut self, bytes: usize) {
+        self.owed_bytes += bytes;
     }
 }
 
-impl Cycle {
+impl RepeatedBytes {
     /// Of a message, or of several one after the other; not empty.
-    pub fn of(message: &[u8]) -> Cycle {
+    pub fn of(message: &[u8]) -> RepeatedBytes {
         let times = CHUNK_BYTES.div_ceil(message.len()) + 1;
-        Cycle { bytes: message.repeat(times), period: message.len() }
+        RepeatedBytes { bytes: message.repeat(times), period: message.len() }
     }
 
     /// Write what is owed until all is written or no more fits: false in the latter case.
     #[inline]
-    pub fn write(&self, place: &mut Place, mut out: impl Write) -> io::Result<bool> {
-        while place.owed > 0 {
-            let end = self.bytes.len().min(place.at + place.owed);
-            match out.write(&self.bytes[place.at..end]) {
+    pub fn write(&self, cursor: &mut Cursor, mut out: impl Write) -> io::Result<bool> {
+        while cursor.owed_bytes > 0 {
+            let end = self.bytes.len().min(cursor.at + cursor.owed_bytes);
+            match out.write(&self.bytes[cursor.at..end]) {
                 Ok(written) => {
-                    place.owed -= written;
-                    place.at = (place.at + written) % self.period;
+                    cursor.owed_bytes -= written;
+                    cursor.at = (cursor.at + written) % self.period;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -85,25 +85,25 @@ mod tests {
     #[test]
     fn each_message_is_written_whole_however_it_is_cut() {
         for bytes in [1, 2, 7, 1000, CHUNK_BYTES] {
-            let cycle = Cycle::of(b"abc");
+            let cycle = RepeatedBytes::of(b"abc");
             let mut slow = Slow { taken: vec![], bytes, blocks: false };
-            let mut place = Place::default();
-            for owed in [3, 6, 3000] {
-                place.owe(owed);
-                while !cycle.write(&mut place, &mut slow).expect("no error") {}
+            let mut cursor = Cursor::default();
+            for owed_bytes in [3, 6, 3000] {
+                cursor.add_owed(owed_bytes);
+                while !cycle.write(&mut cursor, &mut slow).expect("no error") {}
             }
             assert_eq!(slow.taken, b"abc".repeat(1003), "{bytes} at a time");
-            assert_eq!(place.owed, 0);
+            assert_eq!(cursor.owed_bytes, 0);
         }
     }
 
     #[test]
     fn a_place_may_be_any_message_of_the_period() {
-        let cycle = Cycle::of(b"ab12");
-        let mut place = Place::at(1, 2);
-        place.owe(6);
+        let cycle = RepeatedBytes::of(b"ab12");
+        let mut cursor = Cursor::at(1, 2);
+        cursor.add_owed(6);
         let mut out = Vec::new();
-        assert!(cycle.write(&mut place, &mut out).expect("no error"));
+        assert!(cycle.write(&mut cursor, &mut out).expect("no error"));
         assert_eq!(out, b"12ab12");
     }
 }

@@ -1,7 +1,7 @@
 //! The cases can fail: each of these bugs, planted in the client, turns those named beside it red.
 
 use cachemark_fidelity::{CASES, Case, Check};
-use cachemark_planted::{Bug, plant};
+use cachemark_injected_bugs::{Bug, with_bug};
 
 const CAUGHT_BY: [(Bug, &[&str]); 15] = [
     (Bug::SendStamp, &["F5d", "F20"]),
@@ -23,9 +23,9 @@ const CAUGHT_BY: [(Bug, &[&str]); 15] = [
 
 /// The quantities that come out wrong. A client that breaks down is found out too.
 fn wrong(case: &Case, bug: Option<Bug>) -> Vec<String> {
-    let play = || plant(bug, || (case.play)());
-    let Ok(findings) = std::panic::catch_unwind(play) else { return vec!["panic".to_owned()] };
-    let wrong = findings.checks.into_iter().filter(|check| !check.holds());
+    let play = || with_bug(bug, || (case.play)());
+    let Ok(case_result) = std::panic::catch_unwind(play) else { return vec!["panic".to_owned()] };
+    let wrong = case_result.checks.into_iter().filter(|check| !check.holds());
     wrong.map(|Check { quantity, .. }| quantity).collect()
 }
 
@@ -34,7 +34,7 @@ fn find(id: &str) -> &'static Case {
 }
 
 #[test]
-fn every_planted_bug_is_found() {
+fn every_injected_bug_is_found() {
     let survived: Vec<String> = CAUGHT_BY
         .iter()
         .flat_map(|(bug, ids)| ids.iter().map(move |id| (*bug, *id)))

@@ -6,29 +6,29 @@ use std::io::{self, ErrorKind, Read, Write};
 use cachemark_server::{Session, State};
 use socket2::Socket;
 
-use crate::agenda::Agenda;
 use crate::clock::monotonic_ns;
-use crate::frame::{Dialect, Kind, frame, spoil};
-use crate::log::{Entry, Fate, Log};
-use crate::plan::{Plan, Reply};
+use crate::log::{LogEntry, ReadLog, ReadOutcome};
+use crate::planner::{PlannedReply, ReplyPlanner};
+use crate::request::{ConnectionProtocol, RequestKind, corrupt_value, next_request};
+use crate::timers::TimerQueue;
 
 const ROOM_BYTES: usize = 64 * 1024;
 
 /// What all connections share.
-pub struct World {
+pub struct ServerContext {
     pub state: State,
     pub key_prefix: Vec<u8>,
-    pub plan: Plan,
-    pub log: Log,
-    pub agenda: Agenda,
+    pub planner: ReplyPlanner,
+    pub log: ReadLog,
+    pub timers: TimerQueue,
     /// When the script's first read came.
     pub began_ns: Option<u64>,
     pub now_s: u32,
 }
 
-impl World {
+impl ServerContext {
     fn restart(&mut self) {
-        self.plan.restart();
+        self.planner.restart();
         self.log.restart();
         self.began_ns = None;
     }
@@ -38,28 +38,28 @@ impl World {
 struct Pending {
     due_ns: u64,
     left: usize,
-    entry: Option<Entry>,
+    entry: Option<LogEntry>,
     /// What the read has come to once these bytes are out; none for the first half of a reply.
-    fate: Option<Fate>,
+    outcome: Option<ReadOutcome>,
     close: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum After {
+pub enum ConnectionStatus {
     Open,
     /// The socket takes no more for now.
     Blocked,
     Close,
 }
 
-pub struct Line {
+pub struct Connection {
     pub socket: Socket,
     /// Which of its slot's connections it is.
-    pub life: u64,
+    pub generation: u64,
     slot: usize,
     number: u64,
     session: Session,
-    dialect: Option<Dialect>,
+    protocol: Option<ConnectionProtocol>,
     input: Vec<u8>,
     filled: usize,
     replies: Vec<u8>,
@@ -70,20 +70,20 @@ pub struct Line {
     answered: u64,
     epoch_ns: Option<u64>,
     /// It says nothing any more.
-    mute: bool,
+    is_silent: bool,
     /// Watched for room to write, not for requests.
     pub blocked: bool,
 }
 
-impl Line {
-    pub fn new(socket: Socket, slot: usize, life: u64, number: u64) -> Line {
-        Line {
+impl Connection {
+    pub fn new(socket: Socket, slot: usize, generation: u64, number: u64) -> Connection {
+        Connection {
             socket,
-            life,
+            generation,
             slot,
             number,
             session: Session::default(),
-            dialect: None,
+            protocol: None,
             input: vec![0; ROOM_BYTES],
             filled: 0,
             replies: Vec::with_capacity(ROOM_BYTES),
@@ -92,95 +92,101 @@ impl Line {
             last_due_ns: 0,
             answered: 0,
             epoch_ns: None,
-            mute: false,
+            is_silent: false,
             blocked: false,
         }
     }
 
     /// Read once, take every whole request, and send what is due.
-    pub fn read(&mut self, world: &mut World) -> After {
+    pub fn read(&mut self, context: &mut ServerContext) -> ConnectionStatus {
         if self.filled == self.input.len() {
             self.input.resize(self.input.len() * 2, 0);
         }
         match self.socket.read(&mut self.input[self.filled..]) {
-            Ok(0) => return After::Close,
+            Ok(0) => return ConnectionStatus::Close,
             Ok(bytes) => self.filled += bytes,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return After::Open,
-            Err(_) => return After::Close,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return ConnectionStatus::Open,
+            Err(_) => return ConnectionStatus::Close,
         }
         let now_ns = monotonic_ns();
         let mut taken = 0;
         while let Some((length, kind)) =
-            frame(&self.input[taken..self.filled], &world.key_prefix, &mut self.dialect)
+            next_request(&self.input[taken..self.filled], &context.key_prefix, &mut self.protocol)
         {
-            self.take(taken..taken + length, kind, now_ns, world);
+            self.take(taken..taken + length, kind, now_ns, context);
             taken += length;
         }
         self.input.copy_within(taken..self.filled, 0);
         self.filled -= taken;
-        self.flush(monotonic_ns(), world)
+        self.flush(monotonic_ns(), context)
     }
 
-    fn take(&mut self, at: std::ops::Range<usize>, kind: Kind, now_ns: u64, world: &mut World) {
-        if kind == Kind::Restart {
-            world.restart();
+    fn take(
+        &mut self,
+        at: std::ops::Range<usize>,
+        kind: RequestKind,
+        now_ns: u64,
+        context: &mut ServerContext,
+    ) {
+        if kind == RequestKind::Restart {
+            context.restart();
         }
-        if kind == Kind::Read {
-            self.scripted(at, now_ns, world);
-        } else if !self.mute {
-            let (bytes, close) = self.carry_out(at, world);
-            self.queue(now_ns, bytes, None, None, world);
+        if kind == RequestKind::Read {
+            self.scripted(at, now_ns, context);
+        } else if !self.is_silent {
+            let (bytes, close) = self.execute(at, context);
+            self.queue(now_ns, bytes, None, None, context);
             if close {
-                self.end(now_ns, None, world);
+                self.close_at(now_ns, None, context);
             }
         }
     }
 
-    fn scripted(&mut self, at: std::ops::Range<usize>, now_ns: u64, world: &mut World) {
-        let entry = world.log.receive(now_ns, self.number);
-        let fate = |world: &mut World, fate| {
-            if let Some(record) = world.log.get(entry) {
-                record.fate = fate;
+    fn scripted(&mut self, at: std::ops::Range<usize>, now_ns: u64, context: &mut ServerContext) {
+        let entry = context.log.receive(now_ns, self.number);
+        let outcome = |context: &mut ServerContext, outcome| {
+            if let Some(record) = context.log.get(entry) {
+                record.outcome = outcome;
             }
         };
-        if self.mute {
-            return fate(world, Fate::Behind);
+        if self.is_silent {
+            return outcome(context, ReadOutcome::Behind);
         }
-        let began_ns = *world.began_ns.get_or_insert(now_ns);
-        if self.epoch_ns != world.began_ns {
-            (self.epoch_ns, self.answered) = (world.began_ns, 0);
+        let began_ns = *context.began_ns.get_or_insert(now_ns);
+        if self.epoch_ns != context.began_ns {
+            (self.epoch_ns, self.answered) = (context.began_ns, 0);
         }
-        match world.plan.next(now_ns - began_ns, self.answered) {
-            Reply::Never => {
-                self.mute = true;
-                fate(world, Fate::Dropped);
+        match context.planner.next(now_ns - began_ns, self.answered) {
+            PlannedReply::Never => {
+                self.is_silent = true;
+                outcome(context, ReadOutcome::Dropped);
             }
-            Reply::Close { at_ns } => {
-                fate(world, Fate::Closed);
-                self.end(began_ns + at_ns, entry, world);
+            PlannedReply::Close { at_ns } => {
+                outcome(context, ReadOutcome::Closed);
+                self.close_at(began_ns + at_ns, entry, context);
             }
-            Reply::At { first_ns, last_ns, wrong } => {
+            PlannedReply::At { first_ns, last_ns, wrong } => {
                 self.answered += 1;
                 let from = self.replies.len();
-                let (bytes, _) = self.carry_out(at, world);
-                let spoilt = wrong && spoil(&mut self.replies[from..]);
+                let (bytes, _) = self.execute(at, context);
+                let corrupted = wrong && corrupt_value(&mut self.replies[from..]);
                 let head = if first_ns < last_ns { bytes / 2 } else { 0 };
                 if head > 0 {
-                    self.queue(began_ns + first_ns, head, entry, None, world);
+                    self.queue(began_ns + first_ns, head, entry, None, context);
                 }
-                let fate = if spoilt { Fate::Wrong } else { Fate::Answered };
-                self.queue(began_ns + last_ns, bytes - head, entry, Some(fate), world);
+                let outcome = if corrupted { ReadOutcome::Wrong } else { ReadOutcome::Answered };
+                self.queue(began_ns + last_ns, bytes - head, entry, Some(outcome), context);
             }
         }
     }
 
     /// Have the embedded server's session answer: the bytes it has to say, and whether it ends.
-    fn carry_out(&mut self, at: std::ops::Range<usize>, world: &World) -> (usize, bool) {
+    fn execute(&mut self, at: std::ops::Range<usize>, context: &ServerContext) -> (usize, bool) {
         let before = self.replies.len();
         let mut from = at.start;
         loop {
             let input = &self.input[from..at.end];
-            let fed = self.session.feed(input, &world.state, world.now_s, &mut self.replies);
+            let fed = self.session.feed(input, &context.state, context.now_s, &mut self.replies);
             from += fed.consumed;
             if fed.close || !fed.paused {
                 return (self.replies.len() - before, fed.close);
@@ -188,12 +194,12 @@ impl Line {
         }
     }
 
-    fn end(&mut self, due_ns: u64, entry: Option<Entry>, world: &mut World) {
-        self.queue(due_ns, 0, entry, None, world);
+    fn close_at(&mut self, due_ns: u64, entry: Option<LogEntry>, context: &mut ServerContext) {
+        self.queue(due_ns, 0, entry, None, context);
         if let Some(last) = self.queue.back_mut() {
             last.close = true;
         }
-        self.mute = true;
+        self.is_silent = true;
     }
 
     /// A connection's replies go out in order, so none before the one in front of it.
@@ -201,33 +207,33 @@ impl Line {
         &mut self,
         due_ns: u64,
         left: usize,
-        entry: Option<Entry>,
-        fate: Option<Fate>,
-        world: &mut World,
+        entry: Option<LogEntry>,
+        outcome: Option<ReadOutcome>,
+        context: &mut ServerContext,
     ) {
         self.last_due_ns = self.last_due_ns.max(due_ns);
         let due_ns = self.last_due_ns;
-        if let Some(record) = world.log.get(entry) {
+        if let Some(record) = context.log.get(entry) {
             record.due_ns = due_ns;
         }
-        self.queue.push_back(Pending { due_ns, left, entry, fate, close: false });
+        self.queue.push_back(Pending { due_ns, left, entry, outcome, close: false });
         // What is due already goes out with the read that brought it.
         if due_ns > monotonic_ns() {
-            world.agenda.add(due_ns, self.slot, self.life);
+            context.timers.add(due_ns, self.slot, self.generation);
         }
     }
 
     /// Send what is due by now.
-    pub fn flush(&mut self, now_ns: u64, world: &mut World) -> After {
+    pub fn flush(&mut self, now_ns: u64, context: &mut ServerContext) -> ConnectionStatus {
         while let Some(pending) = self.queue.front_mut().filter(|front| front.due_ns <= now_ns) {
             let sent_ns = monotonic_ns();
-            if let Some(record) = world.log.get(pending.entry) {
+            if let Some(record) = context.log.get(pending.entry) {
                 if record.first_ns == 0 {
                     record.first_ns = sent_ns;
                 }
-                if let Some(fate) = pending.fate {
+                if let Some(outcome) = pending.outcome {
                     record.sent_ns = sent_ns;
-                    record.fate = fate;
+                    record.outcome = outcome;
                 }
             }
             let bytes = &self.replies[self.written..self.written + pending.left];
@@ -236,13 +242,13 @@ impl Line {
                     self.written += bytes;
                     pending.left -= bytes;
                 }
-                Err(_) => return After::Close,
+                Err(_) => return ConnectionStatus::Close,
             }
             if pending.left > 0 {
-                return After::Blocked;
+                return ConnectionStatus::Blocked;
             }
             if pending.close {
-                return After::Close;
+                return ConnectionStatus::Close;
             }
             self.queue.pop_front();
         }
@@ -253,7 +259,7 @@ impl Line {
             self.replies.drain(..self.written);
             self.written = 0;
         }
-        After::Open
+        ConnectionStatus::Open
     }
 }
 

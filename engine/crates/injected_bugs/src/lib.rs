@@ -1,6 +1,6 @@
 //! Bugs that load generators are known for, to be switched on by the tests that must find them.
 //!
-//! Without the feature `on` the question `planted` is the constant `false`, and nothing of a bug is
+//! Without the feature `on` the question `injected` is the constant `false`, and nothing of a bug is
 //! compiled. Only the tests of the fidelity cases ask for the feature.
 
 /// A bug, and where it has been seen or is easily made.
@@ -59,16 +59,16 @@ impl Bug {
 }
 
 /// Whether bugs can be planted in this build at all.
-pub const POSSIBLE: bool = cfg!(feature = "on");
+pub const ENABLED: bool = cfg!(feature = "on");
 
 #[cfg(not(feature = "on"))]
 #[inline(always)]
-pub const fn planted(_: Bug) -> bool {
+pub const fn injected(_: Bug) -> bool {
     false
 }
 
 #[cfg(feature = "on")]
-pub use switch::{plant, planted};
+pub use switch::{injected, with_bug};
 
 #[cfg(feature = "on")]
 mod switch {
@@ -77,20 +77,20 @@ mod switch {
     use super::Bug;
 
     thread_local! {
-        static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
+        static INJECTED: Cell<Option<Bug>> = const { Cell::new(None) };
     }
 
     /// Whether this thread runs with that bug.
     #[inline]
-    pub fn planted(bug: Bug) -> bool {
-        PLANTED.get() == Some(bug)
+    pub fn injected(bug: Bug) -> bool {
+        INJECTED.get() == Some(bug)
     }
 
     /// Run with a bug, on this thread.
-    pub fn plant<T>(bug: Option<Bug>, run: impl FnOnce() -> T) -> T {
-        PLANTED.set(bug);
+    pub fn with_bug<T>(bug: Option<Bug>, run: impl FnOnce() -> T) -> T {
+        INJECTED.set(bug);
         let result = run();
-        PLANTED.set(None);
+        INJECTED.set(None);
         result
     }
 }

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
+pub enum RequestOutcome {
     Answered,
     Wrong,
     TimedOut,
@@ -13,13 +13,13 @@ pub enum End {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Life {
+struct RequestRecord {
     due_ns: Option<u64>,
     sent_ns: u64,
-    end: Option<(End, u64)>,
+    end: Option<(RequestOutcome, u64)>,
 }
 
-impl Life {
+impl RequestRecord {
     fn intended_ns(&self) -> u64 {
         self.due_ns.unwrap_or(self.sent_ns)
     }
@@ -27,87 +27,99 @@ impl Life {
 
 /// Every request since the window began.
 #[derive(Debug)]
-pub struct Truth {
+pub struct GroundTruth {
     timeout_ns: u64,
     /// When the window of each of these requests began.
     began_ns: u64,
-    lives: Vec<Life>,
+    requests: Vec<RequestRecord>,
 }
 
-impl Truth {
-    pub fn new(timeout_ns: u64) -> Truth {
-        Truth { timeout_ns, began_ns: 0, lives: Vec::new() }
+impl GroundTruth {
+    pub fn new(timeout_ns: u64) -> GroundTruth {
+        GroundTruth { timeout_ns, began_ns: 0, requests: Vec::new() }
     }
 
     /// Take another lane's requests in, whose window began at the same instant.
-    pub fn add(&mut self, lane: Truth) {
+    pub fn add(&mut self, lane: GroundTruth) {
         self.began_ns = lane.began_ns;
-        self.lives.extend(lane.lives);
+        self.requests.extend(lane.requests);
     }
 
     /// Forget what was before: a window begins.
     pub fn begin(&mut self, now_ns: u64) {
         self.began_ns = now_ns;
-        self.lives.clear();
+        self.requests.clear();
     }
 
     /// A request was written; its number.
     pub fn came(&mut self, due_ns: Option<u64>, sent_ns: u64) -> usize {
-        self.lives.push(Life { due_ns, sent_ns, end: None });
-        self.lives.len() - 1
+        self.requests.push(RequestRecord { due_ns, sent_ns, end: None });
+        self.requests.len() - 1
     }
 
-    pub fn ended(&mut self, request: usize, end: End, at_ns: u64) {
-        self.lives[request].end = Some((end, at_ns));
+    pub fn ended(&mut self, request: usize, end: RequestOutcome, at_ns: u64) {
+        self.requests[request].end = Some((end, at_ns));
     }
 
     /// The client closed the connection on which these were outstanding.
     pub fn closed(&mut self, requests: impl Iterator<Item = usize>, at_ns: u64) {
         for request in requests {
-            let late = at_ns - self.lives[request].sent_ns >= self.timeout_ns;
-            self.ended(request, if late { End::TimedOut } else { End::Lost }, at_ns);
+            let late = at_ns - self.requests[request].sent_ns >= self.timeout_ns;
+            self.ended(
+                request,
+                if late { RequestOutcome::TimedOut } else { RequestOutcome::Lost },
+                at_ns,
+            );
         }
     }
 
     pub fn requests(&self) -> u64 {
-        self.lives.len() as u64
+        self.requests.len() as u64
     }
 
-    pub fn count(&self, which: End) -> u64 {
-        self.lives.iter().filter(|life| life.end.is_some_and(|(end, _)| end == which)).count()
-            as u64
+    pub fn count(&self, which: RequestOutcome) -> u64 {
+        self.requests
+            .iter()
+            .filter(|request| request.end.is_some_and(|(end, _)| end == which))
+            .count() as u64
     }
 
     /// From intended start to end, of those whose time counts, in order of size.
     pub fn responses_ns(&self) -> Vec<u64> {
-        self.times(Life::intended_ns)
+        self.times(RequestRecord::intended_ns)
     }
 
     /// The same by the part of the window in which each ended; the last has what ended beyond it.
     pub fn responses_by(&self, part_ns: u64, parts: usize) -> Vec<Vec<u64>> {
         let mut found = vec![Vec::new(); parts];
-        for life in &self.lives {
-            let Some((End::Answered | End::TimedOut, at_ns)) = life.end else { continue };
+        for request in &self.requests {
+            let Some((RequestOutcome::Answered | RequestOutcome::TimedOut, at_ns)) = request.end
+            else {
+                continue;
+            };
             let part = ((at_ns - self.began_ns) / part_ns) as usize;
-            found[part.min(parts - 1)].push(at_ns - life.intended_ns());
+            found[part.min(parts - 1)].push(at_ns - request.intended_ns());
         }
         found.into_iter().map(sorted).collect()
     }
 
     /// From send to end.
     pub fn services_ns(&self) -> Vec<u64> {
-        self.times(|life| life.sent_ns)
+        self.times(|request| request.sent_ns)
     }
 
     /// From intended start to send, of all in an open loop.
     pub fn lags_ns(&self) -> Vec<u64> {
-        let open = self.lives.iter().filter_map(|life| Some(life.sent_ns - life.due_ns?));
+        let open =
+            self.requests.iter().filter_map(|request| Some(request.sent_ns - request.due_ns?));
         sorted(open.collect())
     }
 
-    fn times(&self, from_ns: impl Fn(&Life) -> u64) -> Vec<u64> {
-        let timed = self.lives.iter().filter_map(|life| match life.end? {
-            (End::Answered | End::TimedOut, at_ns) => Some(at_ns - from_ns(life)),
+    fn times(&self, from_ns: impl Fn(&RequestRecord) -> u64) -> Vec<u64> {
+        let timed = self.requests.iter().filter_map(|request| match request.end? {
+            (RequestOutcome::Answered | RequestOutcome::TimedOut, at_ns) => {
+                Some(at_ns - from_ns(request))
+            }
             _ => None,
         });
         sorted(timed.collect())
@@ -120,14 +132,14 @@ fn sorted(mut times_ns: Vec<u64>) -> Vec<u64> {
 }
 
 /// How many values a histogram has in another bucket than the exact times are in.
-pub fn misplaced(histogram: &Histogram<u64>, exact_ns: &[u64]) -> u64 {
-    let mut misplaced = histogram.len().abs_diff(exact_ns.len() as u64);
+pub fn in_wrong_bucket(histogram: &Histogram<u64>, exact_ns: &[u64]) -> u64 {
+    let mut in_wrong_bucket = histogram.len().abs_diff(exact_ns.len() as u64);
     let mut recorded = 0;
     for bucket in histogram.iter_recorded() {
         recorded += bucket.count_at_value();
         let highest = histogram.highest_equivalent(bucket.value_iterated_to());
         let exact = exact_ns.partition_point(|ns| (*ns).max(1) <= highest) as u64;
-        misplaced = misplaced.max(recorded.abs_diff(exact));
+        in_wrong_bucket = in_wrong_bucket.max(recorded.abs_diff(exact));
     }
-    misplaced
+    in_wrong_bucket
 }
