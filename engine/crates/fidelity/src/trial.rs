@@ -5,8 +5,8 @@ use cachemark_load::{
     Window, WorkSlice, percentile_ns,
 };
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Lane, Schedule, Span, Tape, Think, Workload, generate,
-    parse_mix,
+    Arrivals, IntegerRange, KeyDistribution, KeyShape, Lane, Schedule, Tape, Think, Workload,
+    generate, parse_mix,
 };
 
 use crate::ground_truth::GroundTruth;
@@ -122,9 +122,9 @@ impl Trial {
         let workload = Workload {
             keys,
             // Record j asks for key j, so that the server knows which record it answers.
-            distribution: Distribution::Sequential,
+            distribution: KeyDistribution::Sequential,
             shape: KeyShape::Pattern("k{index}".to_owned()),
-            size: Span { low: self.value_bytes, high: self.value_bytes }.into(),
+            size: IntegerRange { low: self.value_bytes, high: self.value_bytes }.into(),
             mix: parse_mix("get").expect("a mix"),
             run: 1,
             prefill: 0.0,
@@ -155,7 +155,7 @@ impl Trial {
             result: RunResult::of(&players, &tape),
             truth,
             open_loop: tape.is_open_loop(),
-            thinks: tape.has_thinks(),
+            thinks: tape.has_think_times(),
             window_ns: self.window_ns,
         }
     }

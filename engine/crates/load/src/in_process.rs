@@ -1,5 +1,6 @@
-//! The item store as a target, without a network: in this process, or in memory that it shares with
-//! others. Threads play the tape in a closed loop of calls, each checked as a server's reply is.
+//! Plays a tape on the item store itself, without a network: in this process, or in memory that
+//! processes share. Threads call the store in a closed loop. Each result is checked like a server's
+//! reply.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,10 +22,10 @@ use crate::record::{Metrics, Recorder, Sections, Window};
 use crate::routing::TapeView;
 use crate::transport::{Monotonic, wait_until};
 
-/// Progress is told, and the stop flag heeded, each time so many operations are done.
+/// Progress is reported, and the stop flag checked, after this many operations.
 const STRIDE: u64 = 256;
 
-/// Callers of a store.
+/// A client of a store.
 pub struct InProcess {
     store: Arc<Store>,
     tape: Arc<Tape>,
@@ -33,7 +34,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// So many threads, which play share `segment.0` of `segment.1` of a tape.
+    /// A client with a number of threads that plays part `segment.0` of `segment.1` of the tape.
     pub fn prepare(
         store: Arc<Store>,
         tape: Arc<Tape>,
@@ -44,7 +45,7 @@ impl InProcess {
             let text = format!("no segment {} of {}, or no thread", segment.0, segment.1);
             return Err(PrepareError::Usage(text));
         }
-        if tape.is_open_loop() || tape.has_thinks() {
+        if tape.is_open_loop() || tape.has_think_times() {
             let text = "a store in the process is played in a closed loop without a pause";
             return Err(PrepareError::Unsupported(text.to_owned()));
         }
@@ -56,7 +57,7 @@ impl InProcess {
         Ok(InProcess { store, tape, threads, segment })
     }
 
-    /// Play one phase on all threads; blocks until it is over.
+    /// Play one phase on all threads. Returns when it is over.
     pub fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> RunResult {
         let window = window_of(limits, Duration::ZERO, self.threads);
         let before = cpu_times();
@@ -93,7 +94,7 @@ impl InProcess {
     }
 }
 
-/// One thread's part.
+/// One thread of the client.
 struct Caller<'a> {
     store: &'a Store,
     tape: &'a Tape,
@@ -101,7 +102,7 @@ struct Caller<'a> {
     work_slice: WorkSlice,
     window: Window,
     recorder: Recorder,
-    /// One instant on the store's clock and on the loop's.
+    /// The same instant on the wall clock, which the store uses, and on the monotonic clock.
     epoch: (u64, u64),
     sent_ns: u64,
     last_ns: u64,
@@ -228,7 +229,7 @@ impl<'a> Caller<'a> {
             None => pending.counts.misses = 1,
             Some(cas) => {
                 self.write(pending, Mode::Cas(cas), op.key, op.length, now_s);
-                // Gone between the two.
+                // A miss here means that the item was deleted between the read and the store.
                 pending.counts.hits -= pending.counts.misses;
             }
         }
@@ -246,7 +247,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Nanoseconds since the epoch; nothing is timed with it.
+/// The wall clock in ns since 1970. No measurement uses it.
 #[expect(clippy::disallowed_types, reason = "the store's expiry is in seconds since the epoch")]
 fn unix_ns() -> u64 {
     use std::time::{SystemTime, UNIX_EPOCH};

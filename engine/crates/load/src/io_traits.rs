@@ -1,82 +1,84 @@
-//! What the event loop takes from outside: a clock, and connections that never block.
+//! The clock and the non-blocking connections that the event loop runs on.
 //!
-//! Both are type parameters, so the measured path pays nothing for them. The native client runs on
-//! `Monotonic` and `EpollSockets`; the fidelity cases run the same loop on a clock and a server that
-//! are scripts, and need no time.
+//! Both are type parameters, so the measured path has no dynamic calls. The native client uses
+//! `Monotonic` and `EpollSockets` or `Ring`. The fidelity cases run the same loop on a simulated clock
+//! and a simulated network, which take no real time.
 
 use std::io::{self, IoSlice};
 
-/// Instants in ns that never go back.
+/// A clock in ns that never goes backwards.
 pub trait Clock {
     fn now_ns(&self) -> u64;
 
-    /// The wall clock, in a world that sets it. Nothing that is measured comes from it: it is there
-    /// for the case that proves so.
+    /// The wall clock. Only a simulation overrides this method: one fidelity case proves that no
+    /// measurement depends on the wall clock.
     fn wall_ns(&self) -> u64 {
         self.now_ns()
     }
 }
 
-/// How long a wait may last when nothing is ready.
+/// How long a wait may last if nothing becomes ready.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitLimit {
-    /// The next operation is due in so long: an instant to be met as exactly as the world allows.
+    /// The next operation is due after this time. The wait must end at that instant as exactly as
+    /// possible.
     pub due_in_ns: Option<u64>,
-    /// Whatever else time brings comes in so long.
+    /// The wait ends after this time in any case.
     pub max_ns: u64,
 }
 
 impl WaitLimit {
-    /// Look at what is ready, and go on.
+    /// Do not wait: only look at what is ready.
     pub const NONE: WaitLimit = WaitLimit { due_in_ns: None, max_ns: 0 };
 }
 
-/// Something that a connection waited for.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     pub connection: usize,
-    /// More can be written; otherwise there is something to read, or the connection has ended.
+    /// True: the connection can be written to. False: it has input, or it has ended.
     pub writable: bool,
 }
 
-/// A thread's connections, numbered from 0. `WouldBlock` means what it does for sockets.
+/// The connections of one thread, numbered from 0. `WouldBlock` has the same meaning as for sockets.
 pub trait Network {
     fn connections(&self) -> usize;
 
-    /// The calling thread is going to use them.
+    /// The calling thread is about to use the connections.
     fn attach_thread(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// It has done with them.
+    /// The calling thread has finished with the connections.
     fn detach_thread(&mut self) -> io::Result<()> {
         Ok(())
     }
 
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Write pieces that follow each other; at least a part of the first.
+    /// Write several buffers in one call. At least a part of the first is written.
     fn write_vectored(&mut self, c: usize, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         self.write(c, &slices[0])
     }
 
-    /// 0 bytes: the other side has closed.
+    /// Read available bytes. A result of 0 means that the other side has closed the connection.
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Whether `wait` is to tell that more can be written.
+    /// Choose whether `wait` also reports that the connection can be written to.
     fn watch_writable(&mut self, c: usize, watch: bool) -> io::Result<()>;
 
     fn close(&mut self, c: usize);
 
-    /// Begin to open a closed connection; it is ready once it is open or has failed.
+    /// Start to open a closed connection. It becomes ready when it is open or has failed.
     fn start_connect(&mut self, c: usize) -> io::Result<()>;
 
-    /// How that ended. An open connection tells from then on what there is to read.
+    /// The result of `start_connect`. If it is `Ok`, `wait` reports input of this connection from now
+    /// on.
     fn finish_connect(&mut self, c: usize) -> io::Result<()>;
 
-    /// Wait until a connection is ready or the nap is over: how many are ready.
+    /// Wait until a connection is ready or the limit has passed. Returns the number of events.
     fn wait(&mut self, nap: WaitLimit) -> io::Result<usize>;
 
-    /// The n-th that was ready after the last wait.
+    /// Event `n` of the last wait.
     fn ready(&self, n: usize) -> Ready;
 }

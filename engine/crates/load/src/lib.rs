@@ -1,9 +1,13 @@
-//! The native client: plays a tape against a memcached server and records what it took.
+//! The native client: it plays a tape against memcached servers and records how long operations took.
 //!
-//! `player` decides (when, what, on which connection; `player/issuing` is its sending half), `connection` turns operations into bytes and
-//! bytes into completions in a protocol (`wire`), `judge` says whether a reply is right, `ledger` and
-//! `metrics` record. `event_loop` drives them on a clock and connections that are given to it (`outside`): on real ones by
-//! `client`, which has the threads, and on scripted ones by the fidelity cases.
+//! The modules, from low to high: `options` (what the user asked for), `io_traits` (the clock and the
+//! connections that the event loop needs), `routing` (which server holds a key), `operation` (one
+//! operation in flight), `record` (counts and histograms), `connection` (operations to bytes, bytes to
+//! completions), `player` (which operation is sent when), `event_loop` (drives a player on a clock and
+//! connections), `transport` (the real clock and sockets), `client` (threads and the phases of a
+//! trial). `in_process` plays a tape on the item store, without a network.
+//!
+//! No module imports one that stands after it in this list.
 
 mod client;
 mod connection;

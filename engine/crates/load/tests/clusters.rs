@@ -1,4 +1,4 @@
-//! One tape comes to the same in every protocol, on one server, on several, and on replicas.
+//! A tape has the same result in every protocol: on one server, on several, and on replicas.
 
 mod common;
 #[path = "common/ways.rs"]
@@ -20,7 +20,7 @@ const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat
                           incr_noreply,append_noreply,prepend_noreply";
 const OPS: u64 = 2000;
 
-/// How it is played, and over how many connections with how much on each.
+/// The options of a play.
 #[derive(Clone, Copy)]
 struct Play {
     servers: usize,
@@ -42,7 +42,7 @@ const PLAIN: Play = Play {
     depth: 1,
 };
 
-/// The tape's prefill and one pass of it, and how many items each server then holds.
+/// Play the prefill and the tape once. Returns the number of items on each server as well.
 fn play(tape: &Arc<Tape>, how: Play) -> Result<(RunResult, Vec<u64>), PrepareError> {
     let mut servers: Vec<_> = (0..how.servers).map(|_| server()).collect();
     let addresses = servers.iter().map(|(server, _)| Address::parse(&server.addresses[0]));

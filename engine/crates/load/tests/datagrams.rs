@@ -1,4 +1,4 @@
-//! Gets over UDP: replies in many datagrams that come in any order, twice, or never.
+//! Gets over UDP: the datagrams of a reply arrive in any order, twice, or never.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -9,7 +9,9 @@ use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Failure, Hashing, IoBackend, PhaseLimits,
     PrepareError, RunControl, WireName,
 };
-use cachemark_tape::{KeyShape, Law, Schedule, Tape, Workload, generate, parse_mix};
+use cachemark_tape::{
+    IntegerDistribution, KeyShape, Schedule, Tape, Workload, generate, parse_mix,
+};
 
 const VALUE_BYTES: u32 = 3000;
 const PART_BYTES: usize = 1000;
@@ -19,7 +21,7 @@ fn tape(mix: &str) -> Arc<Tape> {
     let workload = Workload {
         keys: 4,
         shape: KeyShape::Pattern("key-{index}".to_owned()),
-        size: Law::fixed(VALUE_BYTES),
+        size: IntegerDistribution::fixed(VALUE_BYTES),
         mix: parse_mix(mix).expect("a mix"),
         ..Workload::default()
     };
@@ -27,8 +29,8 @@ fn tape(mix: &str) -> Arc<Tape> {
     Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
 }
 
-/// A server that answers `version`, and gets from behind, each part twice; the n-th get not at all
-/// where `lost` says so. It ends with the process.
+/// A server that answers `version` and gets. The datagrams of a reply are sent in reverse order, each
+/// twice. It does not answer the n-th get if `lost` says so. It ends with the process.
 fn server(tape: &Arc<Tape>, lost: fn(u32) -> bool) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = socket.local_addr().expect("bound");
@@ -60,7 +62,7 @@ fn send(socket: &UdpSocket, to: SocketAddr, id: [u8; 2], reply: &[u8]) {
     for (place, part) in parts.iter().enumerate().rev() {
         let header = [id[0], id[1], 0, place as u8, 0, parts.len() as u8, 0, 0];
         for _ in 0..2 {
-            // One that is gone does not miss it.
+            // An error means that the client has closed its socket.
             let _ = socket.send_to(&[&header[..], part].concat(), to);
         }
     }
@@ -110,7 +112,7 @@ fn what_is_lost_is_a_timeout() {
     let tape = tape("get");
     let address = server(&tape, |number| number == 3 || number == 8);
     let (attempts, ok, timeouts, reconnects) = figures(address, &tape, Duration::from_secs(1));
-    // A machine that stands still for a second has more of them.
+    // After a pause of this machine there are more timeouts.
     assert!(timeouts >= 2 && ok <= OPS - 2 && attempts <= OPS, "{timeouts} of {attempts}, {ok}");
     assert!(reconnects >= 1, "a socket with a time-out is left");
 }

@@ -1,4 +1,4 @@
-//! A tape comes to the same on the store itself as on a server over the network.
+//! A tape has the same result on the store itself and on a server.
 
 mod common;
 

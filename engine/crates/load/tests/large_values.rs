@@ -1,5 +1,5 @@
-//! Values that are written from where the tape has them arrive as the tape has them, in each
-//! protocol, however full the sockets are.
+//! Values that are written directly from the tape arrive unchanged, in each protocol, and also when the
+//! sockets are full.
 
 mod common;
 #[path = "common/ways.rs"]
@@ -15,7 +15,7 @@ use common::{figures, server, tape};
 use ways::ways_of_io;
 
 const OPS: u64 = 600;
-/// Some values are copied, most are not.
+/// The size of the largest value: some values are copied, most are not.
 const MOST_BYTES: u32 = 60_000;
 
 #[test]
@@ -39,7 +39,7 @@ fn what_is_stored_is_what_is_read() {
             client.run(PhaseLimits::Prefill, &control).expect("a prefill");
             let limits = PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
             let result = client.run(limits, &control).expect("a window");
-            // None failed, and no value was wrong.
+            // No operation failed, and no value was wrong.
             let told = figures(&result);
             assert!(told["get"][2] > 0, "{io:?} {wire:?} {depth}: hits");
             assert_eq!(

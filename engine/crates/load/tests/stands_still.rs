@@ -1,4 +1,4 @@
-//! A thread that did not run for longer than the time-out: what was answered meanwhile is answered.
+//! A thread is paused for longer than the timeout: replies that arrived meanwhile still count.
 
 use std::cell::Cell;
 use std::io;
@@ -8,7 +8,9 @@ use cachemark_load::{
     Clock, EventLoop, Failure, Network, Player, Ready, RunResult, SharedState, ThreadConnections,
     WaitLimit, Window, WorkSlice,
 };
-use cachemark_tape::{Distribution, KeyShape, Lane, Schedule, Tape, Workload, generate, parse_mix};
+use cachemark_tape::{
+    KeyDistribution, KeyShape, Lane, Schedule, Tape, Workload, generate, parse_mix,
+};
 
 const SECOND: u64 = 1_000_000_000;
 const LINES: usize = 8;
@@ -22,8 +24,9 @@ impl Clock for Watch {
     }
 }
 
-/// Answers the first of so many lines at once with a miss, and never the others. The program sleeps
-/// through a minute in its first wait, and is told of one line at a time, as kernels do not tell of all.
+/// A network that answers on the first `answered` connections at once with a miss, and never on the
+/// others. The first wait takes a simulated minute, and each wait reports only one connection, because
+/// kernels may report fewer than there are.
 struct Shy {
     watch: Watch,
     answered: usize,
@@ -81,7 +84,7 @@ impl Network for Shy {
 fn tape() -> Tape {
     let workload = Workload {
         keys: 1,
-        distribution: Distribution::Constant,
+        distribution: KeyDistribution::Constant,
         shape: KeyShape::Pattern("key".to_owned()),
         mix: parse_mix("get").expect("a mix"),
         prefill: 0.0,
@@ -91,7 +94,7 @@ fn tape() -> Tape {
     Tape::from_bytes(bytes).expect("our own tape")
 }
 
-/// One get on each line, with a time-out of a second; misses and time-outs.
+/// One get per connection, with a timeout of a second. Returns misses and timeouts.
 fn play(answered: usize, window_ns: u64) -> (u64, u64) {
     let tape = tape();
     let watch = Watch(Rc::new(Cell::new(SECOND)));

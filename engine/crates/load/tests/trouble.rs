@@ -1,5 +1,5 @@
-//! Servers that do wrong, in each protocol: what goes wrong is counted as what it is, connections are
-//! opened again, and the run ends.
+//! Faulty servers, in each protocol: errors are counted by their cause, connections are opened again,
+//! and the run ends.
 
 #[path = "common/ways.rs"]
 mod ways;
@@ -15,26 +15,28 @@ use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Failure, Hashing, IoBackend, KindMetrics,
     PhaseLimits, RunControl, RunResult, WireName,
 };
-use cachemark_tape::{Distribution, KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
+use cachemark_tape::{
+    IntegerRange, KeyDistribution, KeyShape, Schedule, Tape, Workload, generate, parse_mix,
+};
 use ways::ways_of_io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// Hangs up when something comes.
+    /// Closes the connection when a request arrives.
     Closes,
-    /// Answers what is no reply.
+    /// Answers with bytes that are no reply.
     Garbage,
-    /// Answers half, and hangs up.
+    /// Answers with half a reply and closes.
     Truncates,
-    /// Answers with what was not asked for: another key, or another command's number.
+    /// Answers with the reply to another key or another command.
     Mixes,
-    /// Answers more than was asked for.
+    /// Sends each reply twice.
     Repeats,
-    /// Reads, and stands still.
+    /// Reads requests and never answers.
     Freezes,
-    /// Says that it cannot.
+    /// Answers with an error.
     Refuses,
-    /// Answers byte by byte.
+    /// Sends its reply byte by byte.
     Dribbles,
 }
 
@@ -43,9 +45,9 @@ const VALUE_BYTES: usize = 20;
 fn tape() -> Arc<Tape> {
     let workload = Workload {
         keys: 2,
-        distribution: Distribution::Constant,
+        distribution: KeyDistribution::Constant,
         shape: KeyShape::Pattern("key-{index}".to_owned()),
-        size: Span { low: VALUE_BYTES as u32, high: VALUE_BYTES as u32 }.into(),
+        size: IntegerRange { low: VALUE_BYTES as u32, high: VALUE_BYTES as u32 }.into(),
         mix: parse_mix("get").expect("a mix"),
         prefill: 0.0,
         ..Workload::default()
@@ -54,7 +56,7 @@ fn tape() -> Arc<Tape> {
     Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
 }
 
-/// A hit for the key at that place, as `wire` has it.
+/// A hit for a key, in the protocol `wire`.
 fn hit(tape: &Tape, wire: WireName, k: u32, opaque: u32) -> Vec<u8> {
     let (key, value) = (tape.key(k), tape.value(k, VALUE_BYTES as u32));
     let mut reply = match wire {
@@ -76,7 +78,7 @@ fn hit(tape: &Tape, wire: WireName, k: u32, opaque: u32) -> Vec<u8> {
     reply
 }
 
-/// What a fault sends for one request; `None` is silence.
+/// The reply to one request; `None` for no reply.
 fn answer(fault: Fault, tape: &Tape, wire: WireName, request: &[u8]) -> Option<Vec<u8>> {
     let opaque = request
         .get(12..16)
@@ -103,7 +105,7 @@ fn answer(fault: Fault, tape: &Tape, wire: WireName, request: &[u8]) -> Option<V
 
 fn serve(mut line: TcpStream, fault: Fault, tape: &Tape, wire: WireName) {
     let mut request = [0; 512];
-    // At depth 1 what is read is one request. Whoever hangs up first ends it.
+    // At depth 1 a read returns one request. The loop ends when either side closes.
     while let Ok(bytes @ 1..) = line.read(&mut request) {
         let Some(reply) = answer(fault, tape, wire, &request[..bytes]) else { continue };
         let slices = reply.chunks(if fault == Fault::Dribbles { 1 } else { 1 << 16 });
@@ -144,7 +146,7 @@ impl Hostile {
 impl Drop for Hostile {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // A connection wakes it.
+        // A connection wakes the listener.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -226,7 +228,7 @@ fn a_reply_for_another_is_no_hit() {
     for (io, wire) in ways_of_io() {
         let told = play(Fault::Mixes, (io, wire), 20_000);
         let (wrong, protocol) = (gets(&told).wrong_values, failures(&told, Failure::Protocol));
-        // Binary numbers its commands; the others know it by the key.
+        // The binary protocol notices it by the command's number, the others by the key.
         let expected = if wire == WireName::Binary { (0, 6) } else { (6, 0) };
         assert_eq!((gets(&told).ok, (wrong, protocol)), (0, expected), "{io:?} {wire:?}");
     }
@@ -236,7 +238,8 @@ fn a_reply_for_another_is_no_hit() {
 fn a_reply_too_many_ends_the_connection() {
     for (io, wire) in ways_of_io() {
         let told = play(Fault::Repeats, (io, wire), 20_000);
-        // What it is taken for depends on when it comes: for nothing, or for the next one's.
+        // A reply too many belongs to no operation, or is taken for the reply to the next one,
+        // depending on when it arrives.
         let counted = gets(&told);
         assert_eq!(counted.attempts, 6, "{io:?} {wire:?}");
         assert_eq!((counted.misses, counted.wrong_values), (0, 0), "{io:?} {wire:?}");

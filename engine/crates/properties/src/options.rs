@@ -46,6 +46,6 @@ fn is_small(workload: &Workload, schedule: &Schedule) -> bool {
     ops <= OPS_MOST
         && steps <= 100
         && workload.keys <= KEYS_MOST
-        && workload.longest_run() <= RUN_MOST
-        && workload.size_most() <= BYTES_MOST
+        && workload.max_run() <= RUN_MOST
+        && workload.max_size() <= BYTES_MOST
 }

@@ -13,7 +13,7 @@ use cachemark_load::{
 };
 use cachemark_server::{Session, State};
 use cachemark_tape::{
-    Distribution, KeyShape, Lane, Schedule, Span, Tape, Workload, generate, parse_mix,
+    IntegerRange, KeyDistribution, KeyShape, Lane, Schedule, Tape, Workload, generate, parse_mix,
 };
 
 use crate::connections::{Piece, bytes, pieces};
@@ -36,9 +36,9 @@ fn tape() -> &'static Tape {
         let workload = Workload {
             keys: 6,
             counters: 1,
-            distribution: Distribution::Uniform,
+            distribution: KeyDistribution::Uniform,
             shape: KeyShape::Pattern("k{index}".to_owned()),
-            size: Span { low: 0, high: 9 }.into(),
+            size: IntegerRange { low: 0, high: 9 }.into(),
             mix: parse_mix(mix).expect("a mix"),
             run: 3,
             prefill: 0.5,

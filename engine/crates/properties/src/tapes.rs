@@ -1,7 +1,8 @@
 //! No file can fool the tape's reader: what is damaged is refused, or every accessor stays in bounds.
 
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Law, Schedule, Span, Tape, Workload, generate, parse_mix,
+    Arrivals, IntegerDistribution, IntegerRange, KeyDistribution, KeyShape, Schedule, Tape,
+    Workload, generate, parse_mix,
 };
 
 pub const POOL_BYTES: usize = 64;
@@ -18,14 +19,14 @@ pub fn put(bytes: &mut [u8], at: usize, number: usize) {
 pub fn small(timed: bool) -> Vec<u8> {
     let workload = Workload {
         keys: 12,
-        distribution: Distribution::Zipf(0.99),
-        shape: KeyShape::Length(Span { low: 2, high: 9 }.into()),
-        size: Span { low: 0, high: 40 }.into(),
+        distribution: KeyDistribution::Zipf(0.99),
+        shape: KeyShape::Length(IntegerRange { low: 2, high: 9 }.into()),
+        size: IntegerRange { low: 0, high: 40 }.into(),
         mix: parse_mix("get=5,set=2,mget=1,set_noreply=1,version=1,mset=1,incr=1,cas=1")
             .expect("a mix"),
         run: 6,
         prefill: 0.5,
-        exptime_s: Law::fixed(60),
+        exptime_s: IntegerDistribution::fixed(60),
         counters: 2,
         ..Workload::default()
     };

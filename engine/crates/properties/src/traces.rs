@@ -2,21 +2,22 @@
 
 use std::io::{Cursor, Write};
 
-use cachemark_tape::{Recorded, Replay, Schedule, Tape, Think};
+use cachemark_tape::{Recording, ReplaySchedule, Schedule, Tape, Think};
 use cachemark_trace::{Format, import, import_file};
 
 const FORMATS: [Format; 4] = [Format::Twitter, Format::Kvcache, Format::Memcached, Format::Csv];
 /// Lines can stand for a million operations each.
 const OPS_MOST: u64 = 2000;
 
-pub const CLOSED: Replay = Replay::Schedule(Schedule::Closed { ops: u64::MAX, think: Think::None });
+pub const CLOSED: ReplaySchedule =
+    ReplaySchedule::Schedule(Schedule::Closed { ops: u64::MAX, think: Think::None });
 
 /// Read lines as each format, and as what they look like.
 pub fn refused_or_playable(bytes: &[u8]) {
     for format in FORMATS.map(Some).into_iter().chain([None]) {
         match import(&mut Cursor::new(bytes), format, OPS_MOST) {
             Err(refused) => sound(&refused),
-            Ok(imported) => playable(&imported.recorded),
+            Ok(imported) => playable(&imported.recording),
         }
     }
 }
@@ -31,7 +32,7 @@ pub fn unpacked_or_refused(bytes: &[u8]) {
             let told = refused.strip_prefix(&place).expect("the file is named");
             assert!(!told.is_empty() && !told.contains('\n'), "{told}");
         }
-        Ok(imported) => playable(&imported.recorded),
+        Ok(imported) => playable(&imported.recording),
     }
 }
 
@@ -41,9 +42,9 @@ fn sound(refused: &str) {
 }
 
 /// Either it can be played, or the reason is told.
-pub fn playable(recorded: &Recorded) {
-    for replay in [CLOSED, Replay::Recorded { speed: 3.0 }] {
-        match recorded.tape(replay, 0.5, 0.0, 1) {
+pub fn playable(recording: &Recording) {
+    for replay in [CLOSED, ReplaySchedule::Recorded { speed: 3.0 }] {
+        match recording.tape(replay, 0.5, 0.0, 1) {
             Ok(bytes) => assert!(Tape::from_bytes(bytes).is_ok(), "its own tape is refused"),
             Err(error) => assert!(!error.0.is_empty()),
         }

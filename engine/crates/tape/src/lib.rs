@@ -9,8 +9,9 @@ mod random;
 mod workload;
 
 pub use format::{FLAG_NOREPLY, Lane, Op, RunKeys, Tape, TapeError, Verb, value_offset};
-pub use generate::{Recorded, Replay, generate};
+pub use generate::{Recording, ReplaySchedule, generate};
 pub use workload::{
-    Arrivals, Distribution, KeyShape, Kind, Law, Order, Schedule, Span, Step, Think, Workload,
-    WorkloadError, bytes, parse_mix, parse_sequence, seconds,
+    Arrivals, IntegerDistribution, IntegerRange, KeyDistribution, KeyShape, MixEntry, Order,
+    Schedule, SequenceStep, Think, Workload, WorkloadError, bytes, parse_mix, parse_sequence,
+    seconds,
 };

@@ -5,14 +5,14 @@ use rand_chacha::ChaCha8Rng;
 
 /// Each purpose has a stream of its own, so that a change of one leaves the others as they were.
 #[derive(Clone, Copy)]
-pub enum Stream {
+pub enum RandomStream {
     Pool = 1,
     Ranks,
-    Draws,
+    OperationSampler,
     Times,
 }
 
-pub fn stream(seed: u64, purpose: Stream) -> ChaCha8Rng {
+pub fn random_stream(seed: u64, purpose: RandomStream) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(purpose as u64);
     rng

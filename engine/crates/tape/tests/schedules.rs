@@ -1,14 +1,14 @@
 //! Schedules against what renewal theory says of them: counts, gaps, correlation (case F19).
 
 use cachemark_tape::{
-    Arrivals, KeyShape, Law, Schedule, Tape, Think, Workload, generate, parse_mix,
+    Arrivals, IntegerDistribution, KeyShape, Schedule, Tape, Think, Workload, generate, parse_mix,
 };
 
 fn workload() -> Workload {
     Workload {
         keys: 10,
-        shape: KeyShape::Length(Law::fixed(8)),
-        size: Law::fixed(10),
+        shape: KeyShape::Length(IntegerDistribution::fixed(8)),
+        size: IntegerDistribution::fixed(10),
         mix: parse_mix("get").expect("a mix"),
         run: 1,
         ..Workload::default()
@@ -139,7 +139,7 @@ fn callers_think_as_long_as_they_are_told() {
         let think: Think = think.parse().expect("a think time");
         let tape = open(Schedule::Closed { ops, think });
         assert!(!tape.is_open_loop());
-        (tape.has_thinks(), (0..ops).map(|j| tape.think_ns(j) as f64).collect::<Vec<_>>())
+        (tape.has_think_times(), (0..ops).map(|j| tape.think_ns(j) as f64).collect::<Vec<_>>())
     };
     assert_eq!(thinks("0ms", 3), (false, vec![0.0; 3]));
     assert_eq!(thinks("1.5ms", 3), (true, vec![1_500_000.0; 3]));

@@ -3,20 +3,20 @@
 use std::collections::HashSet;
 
 use cachemark_tape::{
-    Arrivals, Distribution, KeyShape, Lane, Law, Order, Schedule, Span, Tape, Verb, Workload,
-    generate, parse_mix, parse_sequence, value_offset,
+    Arrivals, IntegerDistribution, IntegerRange, KeyDistribution, KeyShape, Lane, Order, Schedule,
+    Tape, Verb, Workload, generate, parse_mix, parse_sequence, value_offset,
 };
 
 fn workload() -> Workload {
     Workload {
         keys: 50,
-        distribution: Distribution::Zipf(0.99),
-        shape: KeyShape::Length(Span { low: 4, high: 9 }.into()),
-        size: Span { low: 0, high: 40 }.into(),
+        distribution: KeyDistribution::Zipf(0.99),
+        shape: KeyShape::Length(IntegerRange { low: 4, high: 9 }.into()),
+        size: IntegerRange { low: 0, high: 40 }.into(),
         mix: parse_mix("get=5,set=2,mget=1,set_noreply=1,version=1,mset=1").expect("a mix"),
         run: 6,
         prefill: 0.5,
-        exptime_s: Law::fixed(60),
+        exptime_s: IntegerDistribution::fixed(60),
         ..Workload::default()
     }
 }
@@ -50,7 +50,7 @@ fn the_format_and_the_generator_stay_as_they_are() {
 #[test]
 fn keys_are_unique_and_as_shaped() {
     let shapes = [
-        (KeyShape::Length(Span { low: 4, high: 9 }.into()), 4..=9),
+        (KeyShape::Length(IntegerRange { low: 4, high: 9 }.into()), 4..=9),
         (KeyShape::Pattern("user:{index:08}".to_owned()), 13..=13),
         (KeyShape::Pattern("{hex:10}".to_owned()), 10..=10),
     ];
@@ -65,8 +65,8 @@ fn keys_are_unique_and_as_shaped() {
 #[test]
 fn shapes_without_room_are_refused() {
     for shape in [
-        KeyShape::Length(Span { low: 1, high: 1 }.into()),
-        KeyShape::Length(Span { low: 251, high: 251 }.into()),
+        KeyShape::Length(IntegerRange { low: 1, high: 1 }.into()),
+        KeyShape::Length(IntegerRange { low: 251, high: 251 }.into()),
         KeyShape::Pattern("same".to_owned()),
         KeyShape::Pattern("{hex:1}".to_owned()),
         KeyShape::Pattern("a b{index}".to_owned()),
@@ -81,7 +81,7 @@ fn shapes_without_room_are_refused() {
 
 #[test]
 fn runs_hold_distinct_keys() {
-    let uniform = Workload { distribution: Distribution::Uniform, ..workload() };
+    let uniform = Workload { distribution: KeyDistribution::Uniform, ..workload() };
     let tape = open(&uniform, Schedule::closed(500));
     let runs = (0..500).map(|j| tape.op(j)).filter(|op| op.verb == Verb::Mget);
     let mut seen = 0;
@@ -99,7 +99,7 @@ fn lanes_share_a_tape_without_gap_or_overlap() {
     for number in 0..3 {
         let mut lane = Lane::new(number, 3, 10, 1).expect("ten records for three lanes");
         loop {
-            let (j, pass) = lane.step();
+            let (j, pass) = lane.next_record();
             if pass == 1 {
                 assert_eq!(j, number, "a lane begins again at its first record");
                 break;
@@ -125,11 +125,11 @@ fn compressibility_is_what_deflate_finds() {
 }
 
 /// How often each key was drawn, most often first, as shares.
-fn shares(distribution: Distribution, keys: u32, ops: u64) -> Vec<f64> {
+fn shares(distribution: KeyDistribution, keys: u32, ops: u64) -> Vec<f64> {
     let drawn = Workload {
         keys,
         distribution,
-        shape: KeyShape::Length(Span { low: 7, high: 7 }.into()),
+        shape: KeyShape::Length(IntegerRange { low: 7, high: 7 }.into()),
         mix: parse_mix("get").expect("a mix"),
         ..workload()
     };
@@ -150,7 +150,7 @@ fn zipf_is_true_zipf() {
         (1.0, 0.0695, 0.3604),
         (1.2, 0.1895, 0.6829),
     ] {
-        let shares = shares(Distribution::Zipf(exponent), 1_000_000, 1_000_000);
+        let shares = shares(KeyDistribution::Zipf(exponent), 1_000_000, 1_000_000);
         let top: f64 = shares[..100].iter().sum();
         assert!((shares[0] - first).abs() < 0.0015, "{exponent}: {}", shares[0]);
         assert!((top - hundred).abs() < 0.0025, "{exponent}: {top}");
@@ -159,7 +159,7 @@ fn zipf_is_true_zipf() {
 
 #[test]
 fn uniform_keys_and_mixes_have_their_shares() {
-    let shares = shares(Distribution::Uniform, 10, 1_000_000);
+    let shares = shares(KeyDistribution::Uniform, 10, 1_000_000);
     assert!(shares.iter().all(|share| (share - 0.1).abs() < 0.00163));
     let mixed = Workload { mix: parse_mix("get=9,set=1").expect("a mix"), ..workload() };
     let tape = open(&mixed, Schedule::closed(1_000_000));
@@ -230,7 +230,7 @@ fn values_are_the_pool_at_the_offset() {
 
 #[test]
 fn steep_laws_still_make_distinct_runs() {
-    for (distribution, run) in [(Distribution::Zipf(8.0), 6), (Distribution::Uniform, 50)] {
+    for (distribution, run) in [(KeyDistribution::Zipf(8.0), 6), (KeyDistribution::Uniform, 50)] {
         let steep = Workload { distribution, run, ..workload() };
         let tape = open(&steep, Schedule::closed(300));
         let runs = (0..300).map(|j| tape.op(j)).filter(|op| op.verb == Verb::Mget);
@@ -256,10 +256,10 @@ fn uniform_schedules_hold_rate_times_duration() {
 
 #[test]
 fn sizes_take_binary_suffixes() {
-    assert_eq!("1k..2m".parse(), Ok(Span { low: 1024, high: 2 << 20 }));
-    assert_eq!("0..7".parse(), Ok(Span { low: 0, high: 7 }));
+    assert_eq!("1k..2m".parse(), Ok(IntegerRange { low: 1024, high: 2 << 20 }));
+    assert_eq!("0..7".parse(), Ok(IntegerRange { low: 0, high: 7 }));
     for text in ["", "k", "-1", "2..1", "1..", "5m..1k", "4194304k", "1é", "1g"] {
-        assert!(text.parse::<Span>().is_err(), "{text}");
+        assert!(text.parse::<IntegerRange>().is_err(), "{text}");
     }
 }
 
@@ -303,7 +303,7 @@ fn a_sequence_is_a_group_and_moves_on() {
 #[test]
 fn a_group_stays_in_one_lane() {
     let mut first = Lane::new(1, 3, 20, 2).expect("ten groups for three lanes");
-    let played: Vec<_> = (0..8).map(|_| first.step()).collect();
+    let played: Vec<_> = (0..8).map(|_| first.next_record()).collect();
     let passes = [(2, 0), (3, 0), (8, 0), (9, 0), (14, 0), (15, 0), (2, 1), (3, 1)];
     assert_eq!(played, passes);
     assert!(Lane::new(10, 11, 20, 2).is_none(), "more lanes than groups");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::BufRead;
 use std::path::Path;
 
-use cachemark_tape::{Op, Recorded, Verb};
+use cachemark_tape::{Op, Recording, Verb};
 
 use crate::event::{Action, TraceEvent};
 use crate::format::Format;
@@ -18,7 +18,7 @@ const MAX_BACKWARD_NS: u64 = 1_000_000_000;
 /// A recording, and what a reader of it should know.
 #[derive(Clone, Debug, Default)]
 pub struct ImportedTrace {
-    pub recorded: Recorded,
+    pub recording: Recording,
     pub lines: u64,
     /// Operations that a tape does not hold, by name.
     pub skipped: BTreeMap<String, u64>,
@@ -166,8 +166,8 @@ impl EventCollector {
         self.events.iter().filter(|event| !is_counter(event)).for_each(|event| keys.add(event));
         let plain = keys.names.len();
         self.events.iter().filter(|event| is_counter(event)).for_each(|event| keys.add(event));
-        let mut recorded =
-            Recorded { counters: (keys.names.len() - plain) as u32, ..Recorded::default() };
+        let mut recording =
+            Recording { counters: (keys.names.len() - plain) as u32, ..Recording::default() };
         for event in &self.events {
             let verb = match &event.action {
                 Action::Do(verb) if verb.counts() && !is_counter(event) => {
@@ -191,18 +191,18 @@ impl EventCollector {
             };
             let op = Op { verb, noreply: false, run: 1, key, length, exptime_s: event.exptime_s };
             for _ in 0..event.count {
-                if recorded.ops.len() as u64 == max_ops {
+                if recording.ops.len() as u64 == max_ops {
                     break;
                 }
-                recorded.ops.push(op);
+                recording.ops.push(op);
                 if timed {
-                    recorded.times_ns.push(event.at_ns.unwrap_or(first_ns) - first_ns);
+                    recording.times_ns.push(event.at_ns.unwrap_or(first_ns) - first_ns);
                 }
             }
         }
-        recorded.lengths = keys.lengths;
-        recorded.keys = padded_names(keys.names, &keys.sizes);
-        Ok(ImportedTrace { recorded, lines: 0, skipped: self.skipped, lost: self.lost })
+        recording.lengths = keys.lengths;
+        recording.keys = padded_names(keys.names, &keys.sizes);
+        Ok(ImportedTrace { recording, lines: 0, skipped: self.skipped, lost: self.lost })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use cachemark_properties::traces::{CLOSED, refused_or_playable};
-use cachemark_tape::{Arrivals, Recorded, Replay, Schedule, Tape, Verb};
+use cachemark_tape::{Arrivals, Recording, ReplaySchedule, Schedule, Tape, Verb};
 use cachemark_trace::{Format, ImportedTrace, import, import_file};
 use proptest::prelude::*;
 
@@ -11,8 +11,8 @@ fn read(text: &str, format: Option<Format>) -> Result<ImportedTrace, String> {
     import(&mut Cursor::new(text.as_bytes()), format, u64::MAX)
 }
 
-fn tape(recorded: &Recorded, replay: Replay) -> Tape {
-    let bytes = recorded.tape(replay, 1.0, 0.0, 1).expect("a recording that can be played");
+fn tape(recording: &Recording, replay: ReplaySchedule) -> Tape {
+    let bytes = recording.tape(replay, 1.0, 0.0, 1).expect("a recording that can be played");
     Tape::from_bytes(bytes).expect("our own tape")
 }
 
@@ -38,11 +38,11 @@ const TWITTER: &str = "\
 fn twitters() {
     let imported = read(TWITTER, None).expect("a trace");
     assert_eq!((imported.lines, imported.skipped.get("append")), (6, Some(&1)));
-    let recorded = &imported.recorded;
-    assert_eq!((recorded.keys.len(), recorded.counters), (4, 1));
-    assert_eq!(recorded.lengths[..3], [213, 27, 40]);
-    assert!(recorded.has_whole_seconds());
-    let tape = tape(recorded, Replay::Recorded { speed: 2.0 });
+    let recording = &imported.recording;
+    assert_eq!((recording.keys.len(), recording.counters), (4, 1));
+    assert_eq!(recording.lengths[..3], [213, 27, 40]);
+    assert!(recording.has_whole_seconds());
+    let tape = tape(recording, ReplaySchedule::Recorded { speed: 2.0 });
     let key = "q:q:1:8WTfjZU14ee".to_owned();
     let played = operations(&tape);
     assert_eq!(played.len(), 5);
@@ -59,8 +59,8 @@ fn twitters() {
 fn arrivals_within_a_second_are_drawn_once_and_for_all() {
     let line = "7,key,3,10,1,get,0\n";
     let imported = read(&line.repeat(10_000), Some(Format::Twitter)).expect("a trace");
-    let replay = Replay::Recorded { speed: 1.0 };
-    let make = |seed| imported.recorded.tape(replay, 1.0, 0.0, seed).expect("a tape");
+    let replay = ReplaySchedule::Recorded { speed: 1.0 };
+    let make = |seed| imported.recording.tape(replay, 1.0, 0.0, seed).expect("a tape");
     assert_eq!(make(1), make(1));
     assert_ne!(make(1), make(2));
     let tape = Tape::from_bytes(make(1)).expect("our own tape");
@@ -75,17 +75,17 @@ fn arrivals_within_a_second_are_drawn_once_and_for_all() {
 fn cachelibs_of_both_years() {
     let v1 = "key,op,size,op_count,key_size\n1668601306,GET,82,1,40\n1668601306,SET,82,2,40\n9,DELETE,0,1,16\n";
     let imported = read(v1, None).expect("a trace");
-    let played = operations(&tape(&imported.recorded, CLOSED));
+    let played = operations(&tape(&imported.recording, CLOSED));
     let long = format!("1668601306{}", "_".repeat(30));
     assert_eq!(played[0], (Verb::Get, long.clone(), 0, 0));
     assert_eq!(played[1..3], [(Verb::Set, long.clone(), 82, 0), (Verb::Set, long, 82, 0)]);
     assert_eq!(played[3].0, Verb::Delete);
-    let refused = imported.recorded.tape(Replay::Recorded { speed: 1.0 }, 1.0, 0.0, 1);
+    let refused = imported.recording.tape(ReplaySchedule::Recorded { speed: 1.0 }, 1.0, 0.0, 1);
     assert!(refused.expect_err("no times").0.contains("the trace has no times"));
     let v2 = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n\
               1700000000,57,20,GET_LEASE,3,500,2,0,11,12\n1700000001,57,20,SET_LEASE,1,500,0,3600,11,12\n";
     let imported = read(v2, None).expect("a trace");
-    let played = operations(&tape(&imported.recorded, Replay::Recorded { speed: 1.0 }));
+    let played = operations(&tape(&imported.recording, ReplaySchedule::Recorded { speed: 1.0 }));
     assert_eq!(played.len(), 4);
     assert!(played[..3].iter().all(|op| op.0 == Verb::Get));
     assert_eq!((played[3].0, played[3].2, played[3].3), (Verb::Set, 500, 3600));
@@ -108,7 +108,7 @@ ts=1795269935.789760 gid=14 type=item_store key=foo status=not_stored cmd=append
 fn memcacheds_own_log() {
     let imported = read(LOG, None).expect("a log");
     assert_eq!((imported.lost, imported.skipped.get("append")), (17, Some(&1)));
-    let tape = tape(&imported.recorded, Replay::Recorded { speed: 1.0 });
+    let tape = tape(&imported.recording, ReplaySchedule::Recorded { speed: 1.0 });
     let spaced = "a%20b".to_owned();
     assert_eq!(
         operations(&tape),
@@ -129,7 +129,7 @@ const CSV: &str =
 #[test]
 fn plain_csv() {
     let imported = read(CSV, None).expect("a trace");
-    let tape = tape(&imported.recorded, Replay::Recorded { speed: 0.5 });
+    let tape = tape(&imported.recording, ReplaySchedule::Recorded { speed: 0.5 });
     assert_eq!((0..3).map(|j| tape.due_ns(j)).collect::<Vec<_>>(), [0, 500_000_000, 1_500_000_000]);
     assert_eq!(operations(&tape)[1], (Verb::Set, "b".to_owned(), 100, 60));
     assert_eq!(tape.value_length(1), 100);
@@ -140,7 +140,7 @@ fn a_trace_takes_any_schedule() {
     let imported = read(CSV, None).expect("a trace");
     let open =
         Schedule::Open { arrivals: Arrivals::Uniform, rate: 10.0, duration_ns: 1_000_000_000 };
-    let tape = tape(&imported.recorded, Replay::Schedule(open));
+    let tape = tape(&imported.recording, ReplaySchedule::Schedule(open));
     assert_eq!((tape.op_count(), tape.due_ns(9)), (10, 900_000_000));
     assert_eq!(operations(&tape)[3], operations(&tape)[0], "it begins again");
 }
@@ -148,7 +148,7 @@ fn a_trace_takes_any_schedule() {
 #[test]
 fn packed_files_are_unpacked() {
     let folder = tempfile::tempdir().expect("a folder");
-    let plain = read(TWITTER, None).expect("a trace").recorded;
+    let plain = read(TWITTER, None).expect("a trace").recording;
     let zstd = ruzstd::encoding::compress_to_vec(
         TWITTER.as_bytes(),
         ruzstd::encoding::CompressionLevel::Fastest,
@@ -162,7 +162,7 @@ fn packed_files_are_unpacked() {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("a file");
         let imported = import_file(&path, None, u64::MAX).expect("a trace");
-        assert_eq!(imported.recorded.ops, plain.ops, "{name}");
+        assert_eq!(imported.recording.ops, plain.ops, "{name}");
     }
     let path = folder.path().join("cut.zst");
     std::fs::write(&path, &zstd[..zstd.len() - 5]).expect("a file");
@@ -173,10 +173,10 @@ fn packed_files_are_unpacked() {
 #[test]
 fn only_so_many_are_read() {
     let imported = import(&mut Cursor::new(TWITTER.as_bytes()), None, 2).expect("a trace");
-    assert_eq!((imported.recorded.ops.len(), imported.lines), (2, 2));
+    assert_eq!((imported.recording.ops.len(), imported.lines), (2, 2));
     let many = "key,op,size,op_count,key_size\n1,GET,82,1000,40\n";
     let imported = import(&mut Cursor::new(many.as_bytes()), None, 7).expect("a trace");
-    assert_eq!(imported.recorded.ops.len(), 7);
+    assert_eq!(imported.recording.ops.len(), 7);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_bad_line_is_one_error_that_names_it() {
     }
     assert!(read("", None).is_err());
     assert!(read("what is this?\n", None).expect_err("no format").contains("--trace-format"));
-    let none = read("op,key\nappend,a\n", None).expect("a trace").recorded;
+    let none = read("op,key\nappend,a\n", None).expect("a trace").recording;
     assert!(none.tape(CLOSED, 1.0, 0.0, 1).is_err(), "nothing to play");
 }
 

@@ -56,7 +56,7 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
         open_loop: tape.is_open_loop(),
         threads: arguments.threads,
         hit_ratio: arguments.hit_ratio()?,
-        length_ns: (!tape.is_open_loop() && !tape.has_thinks())
+        length_ns: (!tape.is_open_loop() && !tape.has_think_times())
             .then_some(arguments.duration.as_nanos() as u64),
     };
     let warnings = warnings(&result, &meant);

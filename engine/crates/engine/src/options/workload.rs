@@ -5,7 +5,8 @@
 use std::path::PathBuf;
 
 use cachemark_tape::{
-    Distribution, Kind, Law, Step, Think, WorkloadError, parse_mix, parse_sequence, seconds,
+    IntegerDistribution, KeyDistribution, MixEntry, SequenceStep, Think, WorkloadError, parse_mix,
+    parse_sequence, seconds,
 };
 use cachemark_trace::Format;
 use clap::ValueEnum;
@@ -14,24 +15,24 @@ use crate::options::schedule_name::ScheduleName;
 use crate::options::units;
 
 #[derive(Clone, Debug)]
-pub(super) struct Mix(pub(super) Vec<Kind>);
+pub(super) struct Mix(pub(super) Vec<MixEntry>);
 
 fn mix(text: &str) -> Result<Mix, WorkloadError> {
     parse_mix(text).map(Mix)
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Sequence(pub(super) Vec<Step>);
+pub(super) struct Sequence(pub(super) Vec<SequenceStep>);
 
 fn sequence(text: &str) -> Result<Sequence, WorkloadError> {
     parse_sequence(text).map(Sequence)
 }
 
-fn exptime(text: &str) -> Result<Law, WorkloadError> {
-    Law::parse(text, seconds)
+fn exptime(text: &str) -> Result<IntegerDistribution, WorkloadError> {
+    IntegerDistribution::parse(text, seconds)
 }
 
-fn zipf(text: &str) -> Result<Distribution, WorkloadError> {
+fn zipf(text: &str) -> Result<KeyDistribution, WorkloadError> {
     format!("zipf:{text}").parse()
 }
 
@@ -64,13 +65,13 @@ pub struct WorkloadArguments {
     /// How keys are drawn: sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian,
     /// hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION [default: uniform]
     #[arg(long)]
-    pub(super) distribution: Option<Distribution>,
+    pub(super) distribution: Option<KeyDistribution>,
     /// The same as --distribution zipf:EXPONENT
     #[arg(long, value_name = "EXPONENT", value_parser = zipf, conflicts_with = "distribution")]
-    pub(super) zipf: Option<Distribution>,
+    pub(super) zipf: Option<KeyDistribution>,
     /// Characters of a key: 20, 16..40 or a law like those of --size [default: 20]
     #[arg(long, conflicts_with = "key_pattern")]
-    pub(super) key_length: Option<Law>,
+    pub(super) key_length: Option<IntegerDistribution>,
     /// A text for keys with {index}, {index:08} or {hex:10} in it
     #[arg(long)]
     pub(super) key_pattern: Option<String>,
@@ -84,7 +85,7 @@ pub struct WorkloadArguments {
     /// gev:LOCATION:SCALE:SHAPE, lognormal:MEDIAN:SIGMA, or several by weight: 100=9,1k..4k=1
     /// [default: 100]
     #[arg(long)]
-    pub(super) size: Option<Law>,
+    pub(super) size: Option<IntegerDistribution>,
     /// The part of the values that compression can remove, 0 to 1
     #[arg(long)]
     pub(super) compressibility: Option<f64>,
@@ -116,7 +117,7 @@ pub struct WorkloadArguments {
     pub(super) hit_ratio: Option<f64>,
     /// Expiry time of what is stored: seconds, 10m, 1h..1d or a law like those of --size; 0 is never
     #[arg(long, value_parser = exptime)]
-    pub(super) exptime: Option<Law>,
+    pub(super) exptime: Option<IntegerDistribution>,
     /// Records on the tape of a closed loop [default: 100k]
     #[arg(long, value_parser = units::whole)]
     pub(super) ops: Option<u64>,

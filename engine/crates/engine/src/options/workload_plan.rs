@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use cachemark_tape::{
-    Arrivals, KeyShape, Law, Order, Replay, Schedule, Think, Workload, WorkloadError, generate,
+    Arrivals, IntegerDistribution, KeyShape, Order, ReplaySchedule, Schedule, Think, Workload,
+    WorkloadError, generate,
 };
 use cachemark_trace::{ImportedTrace, import_file};
 
@@ -54,7 +55,7 @@ impl WorkloadArguments {
                 let replay = self.replay(duration).map_err(|error| error.to_string())?;
                 let prefill = self.prefill.unwrap_or(1.0);
                 let compressibility = self.compressibility.unwrap_or(0.0);
-                trace.recorded.tape(replay, prefill, compressibility, seed)
+                trace.recording.tape(replay, prefill, compressibility, seed)
             }
             (None, Some(ScheduleName::Replay(_))) => {
                 return Err("--schedule replay: of which --trace?".to_owned());
@@ -118,7 +119,7 @@ impl WorkloadArguments {
         WorkloadArguments { rate: None, schedule: None, ..self.clone() }
     }
 
-    fn replay(&self, duration: Option<Duration>) -> Result<Replay, WorkloadError> {
+    fn replay(&self, duration: Option<Duration>) -> Result<ReplaySchedule, WorkloadError> {
         match (self.schedule, self.rate) {
             (Some(ScheduleName::Replay(_)), Some(_)) => Err(WorkloadError(
                 "--rate: a replay has the trace's own; --schedule poisson has one".to_owned(),
@@ -126,12 +127,12 @@ impl WorkloadArguments {
             (Some(ScheduleName::Replay(_)), None) if self.think.is_some() => Err(WorkloadError(
                 "--think: a replay sends when its trace did; leave one of them out".to_owned(),
             )),
-            (Some(ScheduleName::Replay(speed)), None) => Ok(Replay::Recorded { speed }),
+            (Some(ScheduleName::Replay(speed)), None) => Ok(ReplaySchedule::Recorded { speed }),
             (None | Some(ScheduleName::Closed), None) => {
                 let think = self.think.unwrap_or_default();
-                Ok(Replay::Schedule(Schedule::Closed { ops: u64::MAX, think }))
+                Ok(ReplaySchedule::Schedule(Schedule::Closed { ops: u64::MAX, think }))
             }
-            _ => self.schedule(duration).map(Replay::Schedule),
+            _ => self.schedule(duration).map(ReplaySchedule::Schedule),
         }
     }
 
@@ -139,7 +140,9 @@ impl WorkloadArguments {
         match &self.key_pattern {
             Some(pattern) => KeyShape::Pattern(pattern.clone()),
             None if !self.key_names.is_empty() => KeyShape::Names(self.key_names.clone()),
-            None => KeyShape::Length(self.key_length.clone().unwrap_or(Law::fixed(20))),
+            None => {
+                KeyShape::Length(self.key_length.clone().unwrap_or(IntegerDistribution::fixed(20)))
+            }
         }
     }
 
@@ -207,7 +210,7 @@ fn report_import(trace: &ImportedTrace, schedule: Option<ScheduleName>) {
     if trace.lost > 0 {
         eprintln!("trace: memcached itself could not keep {} lines", trace.lost);
     }
-    if matches!(schedule, Some(ScheduleName::Replay(_))) && trace.recorded.has_whole_seconds() {
+    if matches!(schedule, Some(ScheduleName::Replay(_))) && trace.recording.has_whole_seconds() {
         eprintln!("trace: its times are whole seconds; arrivals within each are drawn");
     }
 }

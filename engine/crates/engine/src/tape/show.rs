@@ -29,10 +29,12 @@ fn print(tape: &Tape, first: u64, mut out: impl Write) -> io::Result<()> {
     writeln!(out, "operations  {}", tape.op_count())?;
     writeln!(out, "pool        {} bytes", tape.pool().len())?;
     writeln!(out, "seed        {}", tape.seed())?;
-    writeln!(out, "verified    {}", if tape.verifies() { "yes" } else { "no" })?;
+    writeln!(out, "verified    {}", if tape.verifies_values() { "yes" } else { "no" })?;
     match tape.is_open_loop() {
         true => writeln!(out, "schedule    open loop, {} ns a pass", tape.period_ns())?,
-        false if tape.has_thinks() => writeln!(out, "schedule    closed loop, with time to think")?,
+        false if tape.has_think_times() => {
+            writeln!(out, "schedule    closed loop, with time to think")?
+        }
         false => writeln!(out, "schedule    closed loop")?,
     }
     for j in 0..first.min(tape.op_count()) {

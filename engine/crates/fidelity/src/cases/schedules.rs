@@ -1,6 +1,8 @@
 //! The tape itself: arrivals and keys follow the laws that they are labelled with.
 
-use cachemark_tape::{Distribution, KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
+use cachemark_tape::{
+    IntegerRange, KeyDistribution, KeyShape, Schedule, Tape, Workload, generate, parse_mix,
+};
 
 use crate::check::{CaseResult, Check, Unit, exact};
 use crate::trial::Trial;
@@ -69,7 +71,7 @@ fn farthest(mut sample: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
 
 /// The first k of a true Zipf law have the part Σ i^−s of all.
 pub fn zipf() -> CaseResult {
-    let shares = shares(Distribution::Zipf(0.99), 1_000_000);
+    let shares = shares(KeyDistribution::Zipf(0.99), 1_000_000);
     let mass = |ranks: u32| (1..=ranks).map(|rank| f64::from(rank).powf(-0.99)).sum::<f64>();
     [("key", 1), ("100", 100), ("1,000", 1000)].into_iter().fold(
         CaseResult::without_trial(),
@@ -84,7 +86,7 @@ pub fn zipf() -> CaseResult {
 }
 
 pub fn uniform_keys() -> CaseResult {
-    let mut shares = shares(Distribution::Uniform, 100);
+    let mut shares = shares(KeyDistribution::Uniform, 100);
     shares.sort_by(f64::total_cmp);
     let sigma = (0.01 * 0.99 / DRAWS as f64).sqrt();
     // The extremes of a hundred: 4.4 σ, one case in a thousand.
@@ -94,12 +96,12 @@ pub fn uniform_keys() -> CaseResult {
 }
 
 /// The part of the operations that each key has, largest first.
-fn shares(distribution: Distribution, keys: u32) -> Vec<f64> {
+fn shares(distribution: KeyDistribution, keys: u32) -> Vec<f64> {
     let workload = Workload {
         keys,
         distribution,
-        shape: KeyShape::Length(Span { low: 8, high: 8 }.into()),
-        size: Span { low: 0, high: 0 }.into(),
+        shape: KeyShape::Length(IntegerRange { low: 8, high: 8 }.into()),
+        size: IntegerRange { low: 0, high: 0 }.into(),
         mix: parse_mix("get").expect("a mix"),
         run: 1,
         prefill: 0.0,

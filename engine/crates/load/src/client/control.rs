@@ -1,4 +1,4 @@
-//! A handle to a run that is going on.
+//! A handle to control and observe a run.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,25 +9,25 @@ use cachemark_tape::Tape;
 use crate::event_loop::SharedState;
 use crate::record::{Interval, Intervals};
 
-/// A handle to a run that is going on.
+/// A handle to control and observe a run from another thread.
 #[derive(Clone, Default)]
 pub struct RunControl {
     pub(crate) shared: Arc<SharedState>,
 }
 
 impl RunControl {
-    /// A handle that also tells what is recorded, about every so often.
+    /// A handle that also returns the metrics of intervals of this length.
     pub fn with_intervals(tape: &Tape, threads: usize, every: Duration) -> RunControl {
         let intervals = Intervals::new(tape, threads, every);
         RunControl { shared: Arc::new(SharedState { intervals, ..SharedState::default() }) }
     }
 
-    /// Whether intervals can be told of a tape: not of one with operations without a reply.
+    /// Whether a tape can be observed in intervals: only if every operation has a reply.
     pub fn supports_intervals(tape: &Tape) -> bool {
         Intervals::supports(tape)
     }
 
-    /// Whether it tells what is recorded.
+    /// Whether this handle returns intervals.
     pub fn has_intervals(&self) -> bool {
         self.shared.intervals.is_some()
     }
@@ -37,12 +37,12 @@ impl RunControl {
         self.shared.intervals.as_ref()?.take()
     }
 
-    /// End the run; it drains what is outstanding.
+    /// Stop the run. Operations in flight are still answered.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Operations that succeeded and that failed so far.
+    /// Operations that have succeeded and that have failed so far.
     pub fn progress(&self) -> (u64, u64) {
         let shared = &self.shared;
         (shared.ok.load(Ordering::Relaxed), shared.failed.load(Ordering::Relaxed))

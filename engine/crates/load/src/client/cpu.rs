@@ -1,12 +1,12 @@
-//! CPUs: what this process has used of them, and which one a thread runs on.
+//! The CPU time of this process, and the CPU that a thread runs on.
 
 use std::io;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// CPU time of this process so far, user and system, in ns.
+/// CPU time of this process so far in ns: (user, system).
 pub fn cpu_times() -> (u64, u64) {
-    // SAFETY: getrusage fills the struct that it is given; all zeros is a valid rusage.
+    // SAFETY: getrusage fills the struct that it is given, and all zeros are a valid rusage.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &mut usage);
@@ -16,7 +16,7 @@ pub fn cpu_times() -> (u64, u64) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// The calling thread runs on that CPU alone from now on.
+/// Let the calling thread run on this CPU only.
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(cpu);

@@ -1,16 +1,16 @@
-//! Why a client cannot be made.
+//! Why a client cannot be prepared.
 
 use std::fmt;
 use std::io;
 
 use crate::options::Address;
 
-/// Why a client cannot be made.
+/// Why a client cannot be prepared.
 #[derive(Debug)]
 pub enum PrepareError {
-    /// What was asked for makes no sense.
+    /// The options contradict each other.
     Usage(String),
-    /// The tape holds what this client does not do in this way.
+    /// This client cannot play the tape with these options.
     Unsupported(String),
     Connect(Address, io::Error),
 }

@@ -1,4 +1,4 @@
-//! The native client as a whole: threads, their sockets, and the phases of a trial.
+//! The native client: threads, their connections, and the phases of a trial.
 
 mod control;
 mod cpu;
@@ -23,17 +23,17 @@ use threads::{ClientThreads, PhaseContext};
 use crate::options::{ClientOptions, IoBackend};
 use crate::routing::KeyRouting;
 
-/// A client with its connections open.
+/// A client with open connections.
 pub struct Client {
     configuration: ClientOptions,
     tape: Arc<Tape>,
-    /// Where there are several servers.
+    /// If there are several servers.
     routing: Option<Arc<KeyRouting>>,
     lanes: Box<dyn ClientThreads>,
 }
 
 impl Client {
-    /// Open all connections.
+    /// Check the options and open all connections.
     pub fn prepare(
         mut configuration: ClientOptions,
         tape: Arc<Tape>,
@@ -72,12 +72,12 @@ impl Client {
         Ok(Client { configuration, tape, routing, lanes })
     }
 
-    /// How its threads wait for their sockets.
+    /// The I/O backend that its threads use.
     pub fn io(&self) -> IoBackend {
         self.configuration.connection_options.io
     }
 
-    /// Play one phase on all threads; blocks until it is over and drained.
+    /// Play one phase on all threads. Returns when all operations have been answered or have timed out.
     pub fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> io::Result<RunResult> {
         if let Some(reason) = supported::udp_phase_refusal(limits, &self.configuration, &self.tape)
         {

@@ -1,4 +1,4 @@
-//! One phase of a trial: what is played, when, and by which thread.
+//! A phase of a trial: what is played, when, and by which thread.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::player::WorkSlice;
 use crate::record::{SECTIONS, Window};
 use crate::transport::Monotonic;
 
-/// What one phase plays, and how long.
+/// What a phase plays, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub enum PhaseLimits {
     Prefill,
     Play { start_in_ns: u64, ops: Option<u64>, duration_ns: Option<u64> },
 }
 
-/// Threads need a moment to be there, with room for what they will note, before a window begins: this
-/// and so much for each.
+/// Threads need time to start and to allocate their metrics: a window starts this much later, plus an
+/// amount per thread.
 const START_AHEAD_NS: u64 = 10_000_000;
 const START_AHEAD_THREAD_NS: u64 = 5_000_000;
-/// "For ever", short enough that sums of instants do not overflow.
+/// "No end", but small enough that sums of times do not overflow.
 const FAR_NS: u64 = u64::MAX / 4;
 
-/// When a phase begins and ends.
+/// The window of a phase that starts as soon as the threads are ready.
 pub(crate) fn window_of(limits: PhaseLimits, timeout: Duration, threads: usize) -> Window {
     let ahead_ns = START_AHEAD_NS + START_AHEAD_THREAD_NS * threads as u64;
     let (start_in_ns, duration_ns) = match limits {
@@ -43,7 +43,8 @@ pub(crate) fn window_of(limits: PhaseLimits, timeout: Duration, threads: usize) 
     }
 }
 
-/// Which records thread `number` plays: one rule for threads and for whole clients.
+/// The part of the tape that thread `number` plays. Threads and whole clients share it by the same
+/// rule.
 pub fn work_slice_of(
     limits: PhaseLimits,
     (threads, (segment, segments)): (usize, (u64, u64)),

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 use cachemark_tape::Tape;
 
@@ -6,19 +6,19 @@ use crate::connection::Wire;
 use crate::player::Player;
 use crate::record::{Metrics, Sections};
 
-/// What a phase came to.
+/// The result of one phase.
 pub struct RunResult {
     pub metrics: Metrics,
     pub elapsed_ns: u64,
     pub send_elapsed_ns: u64,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
-    /// Where the window's length was known, and nobody watched it interval by interval.
+    /// Only if the length of the window was known and no intervals were taken.
     pub sections: Option<Sections>,
 }
 
 impl RunResult {
-    /// What several players of one tape came to together.
+    /// The sum over several players of one tape.
     pub fn of<W: Wire>(players: &[Player<'_, W>], tape: &Tape) -> RunResult {
         let mut metrics = Metrics::new(tape, 0);
         let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);

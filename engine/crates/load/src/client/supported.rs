@@ -1,4 +1,4 @@
-//! What a client can play with its options, and what it cannot: decided before anything is opened.
+//! Which tapes and options a client supports. Everything is checked before a connection is opened.
 
 use cachemark_tape::{Op, Tape, Verb};
 
@@ -7,10 +7,10 @@ use super::phase::PhaseLimits;
 use crate::options::{Address, ClientOptions, ConnectionOptions, IoBackend, WireName};
 use crate::transport::{DATAGRAM_BYTES, HEADER_BYTES};
 
-/// A command's words and numbers, beside its keys and its value.
+/// The size of a command without its keys and values.
 const WORDS_BYTES: usize = 64;
 
-/// Whether every kind of operation on a tape can be asked for.
+/// Whether the client supports every kind of operation on a tape.
 pub fn check_kinds(tape: &Tape, configuration: &ClientOptions) -> Result<(), PrepareError> {
     let ConnectionOptions { wire, replicas, .. } = configuration.connection_options;
     let several = configuration.addresses.len() > 1;
@@ -34,7 +34,7 @@ pub fn check_kinds(tape: &Tape, configuration: &ClientOptions) -> Result<(), Pre
     }
 }
 
-/// How the threads of a client wait that is set up so: never `Auto`.
+/// The I/O backend for these options: never `Auto`.
 pub(crate) fn io_backend(configuration: &ClientOptions) -> Result<IoBackend, PrepareError> {
     let ClientOptions { connection_options, addresses, .. } = configuration;
     if connection_options.io != IoBackend::Uring {
@@ -58,8 +58,8 @@ pub(crate) fn io_backend(configuration: &ClientOptions) -> Result<IoBackend, Pre
         .map_or(Ok(IoBackend::Uring), |why| Err(PrepareError::Unsupported(why)))
 }
 
-/// Why a client cannot play a tape over datagrams, if it cannot: a request is one of them, and is
-/// answered.
+/// Why a tape cannot be played over UDP; `None` if it can. Each request must fit into one datagram and
+/// have a reply.
 pub fn udp_refusal(configuration: &ClientOptions, tape: &Tape) -> Option<String> {
     let ClientOptions { addresses, connection_options, depth, .. } = configuration;
     let datagrams = addresses.iter().filter(|one| matches!(one, Address::Udp(_))).count();
@@ -78,7 +78,7 @@ pub fn udp_refusal(configuration: &ClientOptions, tape: &Tape) -> Option<String>
     Some(why.to_owned())
 }
 
-/// The same of a phase: only the keys that are stored first are not on the tape's list.
+/// The same for a phase: the prefill also stores keys that no operation of the tape stores.
 pub fn udp_phase_refusal(
     limits: PhaseLimits,
     configuration: &ClientOptions,
@@ -105,8 +105,8 @@ fn is_encrypted(_: &ConnectionOptions) -> bool {
     false
 }
 
-/// Whether an operation is one datagram, and its reply one reply: memcached numbers the datagrams of
-/// each of several values from 0, so that nobody can tell their order.
+/// Whether the request is one datagram and the reply is one value. memcached numbers the datagrams of
+/// each value from 0, so the order of several values is unknown.
 fn fits(op: &Op, tape: &Tape) -> bool {
     let key: usize = tape.run(op).map(|k| tape.key(k).len()).sum();
     let value = if op.verb.writes() { op.length as usize } else { 0 };

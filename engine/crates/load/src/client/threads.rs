@@ -1,5 +1,5 @@
-//! The threads of a client, each with its connections: made for one protocol and one transport, so
-//! that nothing is asked twice on the way of an operation.
+//! The threads of a client with their connections. They are generic over protocol and transport, so
+//! that the measured path has no dynamic calls.
 
 use std::io;
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ use crate::routing::KeyRouting;
 use crate::transport::TlsStream;
 use crate::transport::{EpollSockets, Monotonic, Ring, Stream, UdpStream, wait_until};
 
-/// One phase of a client.
+/// What the threads need to play one phase.
 pub struct PhaseContext<'run> {
     pub configuration: &'run ClientOptions,
     pub tape: &'run Tape,
@@ -32,12 +32,12 @@ pub struct PhaseContext<'run> {
     pub shared: &'run SharedState,
 }
 
-/// Threads that play; they keep their connections from phase to phase.
+/// The threads of a client. They keep their connections from phase to phase.
 pub trait ClientThreads: Send {
     fn play(&mut self, phase: &PhaseContext<'_>) -> io::Result<RunResult>;
 }
 
-/// Open all connections. An error comes with the address that could not be had.
+/// Open all connections. An error comes with the address that failed.
 pub fn open(configuration: &ClientOptions) -> Result<Box<dyn ClientThreads>, (Address, io::Error)> {
     #[cfg(feature = "tls")]
     if configuration.connection_options.tls.is_some() {
@@ -54,8 +54,7 @@ pub fn open(configuration: &ClientOptions) -> Result<Box<dyn ClientThreads>, (Ad
     }
 }
 
-/// How a thread's connections are opened: to which servers, how, so many sets of them, waiting at most
-/// so long for each.
+/// Opens the connections of a thread: addresses, options, connections per address, timeout.
 type Connect<N> =
     fn(&[Address], &ConnectionOptions, usize, Duration) -> Result<N, (Address, io::Error)>;
 
@@ -84,7 +83,7 @@ struct TypedThreads<W, N> {
 impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
     fn play(&mut self, phase: &PhaseContext<'_>) -> io::Result<RunResult> {
         let PhaseContext { configuration, tape, routing, limits, window, shared } = *phase;
-        // Everything outstanding at the window's end is answered or timed out by then.
+        // By then every operation has been answered or has timed out.
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
         let players = thread::scope(|scope| {
             let threads: Vec<_> = self

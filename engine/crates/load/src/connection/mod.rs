@@ -1,4 +1,5 @@
-//! One connection without its socket: operations in, bytes out; bytes in, completions out.
+//! One connection without its socket: it turns operations into bytes, and bytes into completed
+//! operations.
 
 mod outgoing;
 pub(crate) mod verification;
@@ -23,26 +24,26 @@ use crate::routing::TapeView;
 pub struct Connection<'tape, W> {
     /// Operations that wait for a reply, oldest first.
     waiting: VecDeque<Pending>,
-    /// Operations without a reply whose bytes are not all written.
+    /// Operations without a reply whose bytes have not all been written.
     quiet: Vec<Pending>,
-    /// How many of `waiting`, counted from the back, are not stamped as sent yet.
+    /// How many of `waiting`, counted from the back, have no send time yet.
     unstamped: usize,
     out: OutputBuffer<'tape>,
-    /// The beginning of a reply that is not whole: so many bytes of the buffer.
+    /// The beginning of an incomplete reply: the first `filled` bytes of this buffer.
     unread: Vec<u8>,
     filled: usize,
-    /// Operations without a reply were written since the last command that had one.
+    /// Operations without a reply were written after the last command that has a reply.
     barrier_needed: bool,
-    /// Commands are numbered as they are written.
+    /// The number of the next command.
     next_tag: u32,
     wire: PhantomData<W>,
 }
 
-/// What is read in one system call.
+/// The size of a read.
 pub const READ_BYTES: usize = 64 * 1024;
 
 impl<'tape, W: Wire> Connection<'tape, W> {
-    /// A fresh connection with room for `depth` outstanding operations.
+    /// A new connection for up to `depth` operations in flight.
     pub fn new(depth: usize) -> Connection<'tape, W> {
         Connection {
             waiting: VecDeque::with_capacity(depth + 1),
@@ -57,18 +58,18 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         }
     }
 
-    /// Operations that are not completed.
+    /// Operations that have not completed.
     #[inline]
     pub fn in_flight(&self) -> usize {
         self.waiting.len() + self.quiet.len()
     }
 
-    /// Whether a barrier is owed before the window may end.
+    /// Whether a barrier must be sent before the window can end.
     pub fn needs_barrier(&self) -> bool {
         self.barrier_needed && self.waiting.is_empty() && self.quiet.is_empty()
     }
 
-    /// Append an operation's bytes. They count as sent when `stamp` is called.
+    /// Append the bytes of an operation. `mark_sent` sets its send time.
     #[inline]
     pub fn send(&mut self, mut pending: Pending, view: TapeView<'tape>) {
         self.assign_tag(&mut pending);
@@ -81,7 +82,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         }
     }
 
-    /// Append the command that ends operations without a reply.
+    /// Append the command whose reply ends the operations without a reply.
     pub fn send_barrier(&mut self) {
         let mut pending = Pending::barrier();
         self.assign_tag(&mut pending);
@@ -91,15 +92,15 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         self.barrier_needed = false;
     }
 
-    /// An operation has a command for each key, and one that ends them, at most.
+    /// Number the commands of an operation: at most one per key, and one that ends them.
     #[inline]
     fn assign_tag(&mut self, pending: &mut Pending) {
         pending.tag = self.next_tag;
         self.next_tag = self.next_tag.wrapping_add(u32::from(pending.op.run) + 1);
     }
 
-    /// Note the instant at which the bytes that were appended go out: just before the write.
-    /// One stamp for a batch is right, as the batch leaves in one system call.
+    /// Set the send time of everything that was appended since the last call. Call it just before the
+    /// write. One time for all is correct, because they leave in one system call.
     #[inline]
     pub fn mark_sent(&mut self, now_ns: u64, recorder: &mut Recorder) {
         let first = self.waiting.len() - self.unstamped;
@@ -123,13 +124,14 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         !self.out.is_empty()
     }
 
-    /// Whether operations wait that are complete once they are written.
+    /// Whether operations without a reply wait to be written.
     #[inline]
     pub fn has_quiet(&self) -> bool {
         !self.quiet.is_empty()
     }
 
-    /// So many of them were written. Operations without a reply are complete once all are: how many.
+    /// `bytes` bytes were written. Operations without a reply complete when all output has been
+    /// written. Returns how many completed.
     #[inline]
     pub fn wrote(
         &mut self,
@@ -147,23 +149,23 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         ended.count()
     }
 
-    /// Where to read to: behind what is there of a reply, else to `shared`, so that connections do
-    /// not take turns in the caches.
+    /// The buffer for the next read: behind the incomplete reply, or else `shared`. A buffer per
+    /// connection would push the others out of the CPU caches.
     #[inline]
     pub fn read_buffer<'a>(&'a mut self, shared: &'a mut [u8]) -> &'a mut [u8] {
         if self.filled == 0 {
             return shared;
         }
         if self.filled == self.unread.len() {
-            // A value larger than the buffer: grow once, and keep it.
+            // A value is larger than the buffer: the buffer grows and stays large.
             self.unread.resize(self.unread.len() * 2, 0);
         }
         &mut self.unread[self.filled..]
     }
 
-    /// So many bytes were read to where `incoming` said: complete what they answer, and tell how many
-    /// operations that was. After a violation the stream cannot be matched to operations any more;
-    /// the connection must be failed.
+    /// `bytes` bytes were read into `read_buffer`: complete the operations that they answer. Returns
+    /// how many completed. After a violation, replies cannot be assigned to operations any more, and
+    /// the caller must fail the connection.
     #[inline]
     pub fn read(
         &mut self,
@@ -189,7 +191,8 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         (ended, read)
     }
 
-    /// Complete what is answered: how many bytes that took, and how many operations it was.
+    /// Complete the operations that `bytes` answers. Returns how many bytes were used, and how many
+    /// operations completed.
     #[inline]
     fn parse_replies(
         &mut self,
@@ -225,7 +228,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         (begin, ended, read)
     }
 
-    /// The oldest operation is answered; true when that ended it.
+    /// The oldest operation was answered. True if that completed it.
     #[inline]
     fn answered(
         &mut self,
@@ -245,7 +248,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         Ok(recorder.answered(&done, now_ns, view))
     }
 
-    /// The second command of a cas or fetch, behind whatever was sent since its first.
+    /// Append the second command of a cas or fetch, after everything that was sent since its first.
     fn send_second_command(&mut self, mut pending: Pending, view: TapeView<'tape>) {
         pending.in_second_command = true;
         self.assign_tag(&mut pending);
@@ -255,12 +258,13 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         }
         self.waiting.push_back(pending);
         if self.unstamped > 0 {
-            // What lies before it in the buffer is not stamped yet; those that are, stay as they are.
+            // Operations before it in the output have no send time yet. Then it has to wait for
+            // `mark_sent` as well, which leaves send times alone that are set.
             self.unstamped += 1;
         }
     }
 
-    /// When the oldest operation that waits was sent; `None` if none waits.
+    /// When the oldest operation in flight was sent; `None` if there is none.
     #[inline]
     pub fn oldest_sent_ns(&self) -> Option<u64> {
         let waiting = self.waiting.front().filter(|pending| pending.sent_ns > 0);
@@ -268,8 +272,8 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         [waiting, quiet].into_iter().flatten().map(|pending| pending.sent_ns).min()
     }
 
-    /// The connection is lost: every operation on it failed. `first` is what befell the operations
-    /// that were sent before `before_ns`, the others lost their connection. How many ended with it.
+    /// The connection is lost, and all operations on it fail: with `first` if they were sent at or
+    /// before `before_ns`, else as `Failure::Connection`. Returns how many operations ended.
     pub fn fail(
         &mut self,
         first: Failure,

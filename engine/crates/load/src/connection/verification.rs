@@ -1,4 +1,4 @@
-//! Whether replies are right, and what an operation came to; the same for every protocol.
+//! Checks the replies against the tape. It is the same for every protocol.
 
 use cachemark_injected_bugs::{Bug, injected};
 use cachemark_protocol::reply_errors::ErrorKind;
@@ -13,7 +13,7 @@ pub(crate) fn failure_of(kind: ErrorKind) -> Failure {
     }
 }
 
-/// A value that comes with its key: that must be the next one of the run that was found.
+/// Check a value that comes with its key: the key must be the operation's, or a later one of its run.
 #[inline]
 pub(crate) fn verify_keyed_value(
     pending: &mut Pending,
@@ -40,7 +40,7 @@ pub(crate) fn verify_keyed_value(
     verify_value(pending, view.key_at(&op, at), flags, data, view);
 }
 
-/// A value of a key: it must be the tape's, byte by byte.
+/// Check a value: it must equal the tape's, byte by byte.
 #[inline]
 pub(crate) fn verify_value(
     pending: &mut Pending,
@@ -51,14 +51,14 @@ pub(crate) fn verify_value(
 ) {
     pending.counts.hits += 1;
     pending.counts.value_bytes += data.len() as u64;
-    if view.verifies() && !injected(Bug::UnverifiedValues) {
-        let holds = view.holds_length(data.len() as u64);
+    if view.verifies_values() && !injected(Bug::UnverifiedValues) {
+        let holds = view.pool_covers(data.len() as u64);
         let right = holds && flags == 0 && view.value(k, data.len() as u32) == data;
         pending.wrong |= !right;
     }
 }
 
-/// What a cas has read, to be named when it writes.
+/// Keep the CAS token of the value for the second command.
 pub(crate) fn keep_cas_token(pending: &mut Pending, token: u64) {
     pending.token = Some(token);
 }

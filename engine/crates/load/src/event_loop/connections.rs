@@ -1,8 +1,9 @@
-//! The state of a thread's connections: open, being opened, or to be opened again.
+//! The state of a thread's connections: open, connecting, or closed.
 
 use crate::io_traits::Network;
 
-/// A lost connection is opened again at once; where that fails after this, twice … as long.
+/// The first attempt to reconnect is immediate. If it fails, the next ones follow after this time, then
+/// twice as long, and so on.
 const RECONNECT_MIN_NS: u64 = 10_000_000;
 pub(crate) const RECONNECT_MAX_NS: u64 = 500_000_000;
 
@@ -10,24 +11,24 @@ pub(crate) const RECONNECT_MAX_NS: u64 = 500_000_000;
 pub(crate) enum ConnectionState {
     Open,
     Connecting,
-    /// To be opened again at this instant, then after that long.
+    /// Reconnect at `retry_at_ns`. If that fails, wait `delay_ns` before the next attempt.
     Closed {
         retry_at_ns: u64,
         delay_ns: u64,
     },
 }
 
-/// The connections of one thread and the state that each is in; they outlive a run.
+/// The connections of one thread, with their states. They live longer than a run.
 pub struct ThreadConnections<N> {
     pub(crate) network: N,
     pub(crate) states: Vec<ConnectionState>,
     pub(crate) blocked: Vec<bool>,
-    /// How long to wait should a connection be lost that has had no reply yet; 0 for one that has.
+    /// The delay before reconnecting if the connection is lost before its first reply; 0 after a reply.
     pub(crate) reconnect_delay_ns: Vec<u64>,
 }
 
 impl<N: Network> ThreadConnections<N> {
-    /// Over connections that are all open.
+    /// All connections of `network` must be open.
     pub fn new(network: N) -> ThreadConnections<N> {
         let count = network.connections();
         ThreadConnections {
@@ -50,7 +51,7 @@ impl<N: Network> ThreadConnections<N> {
         &mut self.network
     }
 
-    /// What they went over.
+    /// The network below.
     pub fn into_network(self) -> N {
         self.network
     }
@@ -62,8 +63,8 @@ impl<N: Network> ThreadConnections<N> {
             ConnectionState::Closed { retry_at_ns: now_ns, delay_ns: RECONNECT_MIN_NS };
     }
 
-    /// Close a connection that the server has ended or spoilt: one that does so to each before it
-    /// has answered anything is not asked again at once.
+    /// Close a connection that failed. If its predecessors failed as well before any reply, the
+    /// reconnect is delayed.
     pub(crate) fn close_failed(&mut self, c: usize, now_ns: u64) {
         let delay_ns = self.reconnect_delay_ns[c];
         self.reconnect_delay_ns[c] = (delay_ns * 2).clamp(RECONNECT_MIN_NS, RECONNECT_MAX_NS);

@@ -1,5 +1,5 @@
-//! The loop of one thread round its player: writes what is to go out, reads what has come, and
-//! does what time brings. The clock and the connections are given to it.
+//! The loop of one thread: it sends the output of its player, reads replies and runs timers. The clock
+//! and the network are type parameters.
 
 mod connections;
 mod shared;
@@ -19,14 +19,16 @@ use crate::io_traits::{Clock, Network, Ready, WaitLimit};
 use crate::operation::Failure;
 use crate::player::Player;
 
-/// The stop flag is looked at this often even when nothing happens.
+/// The maximum sleep, after which the stop flag is checked.
 const MAX_SLEEP_NS: u64 = 20_000_000;
-/// Nothing is asked for while what has come is read, so that ends, unless a server sends for ever.
+/// The maximum number of polls in `read_everything`. No operations are sent meanwhile, so it ends by
+/// itself, unless a server sends without end.
 const MAX_DRAIN_POLLS: usize = 4096;
-/// Replies that have come are read first unless something is due for longer. With less they are read so
-/// much later that the p99 of the response time rises (by a tenth, in virtual trials at half of the rate).
+/// Replies are read first, unless an operation is overdue by more than this. With a smaller value,
+/// replies are read so much later that the p99 of the response time rises (by a tenth, in simulated
+/// trials at half of the maximum rate).
 const OVERDUE_NS: u64 = 20_000;
-/// So many writes may follow each other before the connections are looked at.
+/// The maximum number of rounds of writes before the connections are polled.
 const MAX_ROUNDS_WITHOUT_WAIT: u64 = 64;
 
 /// Plays one window on one thread.
@@ -36,7 +38,7 @@ pub struct EventLoop<'run, 'tape, C, N, W = Text> {
     connections: &'run mut ThreadConnections<N>,
     shared: &'run SharedState,
     drain_end_ns: u64,
-    /// Whether operations are due at instants.
+    /// Operations have intended starts.
     is_timed: bool,
     wrote_noreply: bool,
     rounds_without_wait: u64,
@@ -44,12 +46,12 @@ pub struct EventLoop<'run, 'tape, C, N, W = Text> {
     next_timer_ns: u64,
     reported_at_ns: u64,
     reported: (u64, u64),
-    /// When the current interval began.
+    /// When the current interval started.
     interval_ns: u64,
 }
 
 impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W> {
-    /// A loop that gives up what is still outstanding at `drain_end_ns`.
+    /// A loop that fails everything still in flight at `drain_end_ns`.
     pub fn new(
         player: Player<'tape, W>,
         clock: C,
@@ -75,7 +77,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         }
     }
 
-    /// Play until the window is over and drained.
+    /// Play until the window is over and everything has been answered.
     pub fn run(mut self) -> io::Result<Player<'tape, W>> {
         let played = self.connections.network.attach_thread().and_then(|()| self.play());
         self.connections.network.detach_thread()?;
@@ -125,8 +127,8 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         if injected(Bug::CoarseClock) { now - now % 4_000_000 } else { now }
     }
 
-    /// Whether to go on at once: a write made room, as operations without a reply are complete
-    /// when they are written. Every so often the sockets and the clock have their turn all the same.
+    /// Whether to continue without a wait: a write has completed operations without a reply, so that
+    /// more can be sent. After a number of such rounds, sockets and timers are served anyway.
     fn continue_without_wait(&mut self) -> bool {
         self.rounds_without_wait =
             if std::mem::take(&mut self.wrote_noreply) { self.rounds_without_wait + 1 } else { 0 };
@@ -134,9 +136,9 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
             && !self.rounds_without_wait.is_multiple_of(MAX_ROUNDS_WITHOUT_WAIT)
     }
 
-    /// Read what has come before anything is said to have no reply. A thread that stood still finds
-    /// replies that came long ago, and one look at the sockets does not tell of all. They are answers;
-    /// how late they are read is in their times.
+    /// Read everything that has arrived before operations are declared timed out. After a pause of this
+    /// thread, replies may have arrived long ago, and one poll does not return all of them. They count
+    /// as answers; their recorded times include the pause.
     fn read_everything(&mut self) -> io::Result<()> {
         for _ in 0..MAX_DRAIN_POLLS {
             if !self.wait_and_handle(WaitLimit::NONE)? {
@@ -146,7 +148,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         Ok(())
     }
 
-    /// At the end of the drain nothing may stay outstanding.
+    /// At the end of the drain, fail everything that is in flight.
     fn fail_outstanding(&mut self, now: u64) {
         for c in 0..self.connections.len() {
             if self.player.is_up(c) && !self.player.is_idle(c) {
@@ -156,7 +158,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         }
     }
 
-    /// Write what is to go out; `now` has just been read. All of a turn goes out together: a server
+    /// Send all output; `now` has just been read. All operations of a round are sent together: a server
     /// that wakes for each write answers one by one, and each answer wakes this thread.
     fn flush(&mut self, mut now: u64) -> io::Result<()> {
         let mut next = self.player.next_unsent();
@@ -215,7 +217,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         self.wait_and_handle(limit).map(|_| ())
     }
 
-    /// Wait, and see to what is ready: whether anything was.
+    /// Wait, and handle the events. True if there were any.
     fn wait_and_handle(&mut self, limit: WaitLimit) -> io::Result<bool> {
         let count = self.connections.network.wait(limit)?;
         for n in 0..count {
@@ -227,7 +229,8 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         Ok(count > 0)
     }
 
-    /// Many replies may have come at once: what has become due meanwhile does not wait for all of them.
+    /// Many replies may arrive at once: operations that become due meanwhile do not wait for all of
+    /// them to be read.
     #[inline]
     fn issue_overdue(&mut self) -> io::Result<()> {
         let now = self.now();
@@ -238,7 +241,7 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         Ok(())
     }
 
-    /// Until the next thing that time brings.
+    /// How long to wait for events.
     fn wait_limit(&self, now: u64) -> WaitLimit {
         if self.rounds_without_wait > 0 {
             return WaitLimit::NONE;

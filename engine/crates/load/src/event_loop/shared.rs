@@ -1,10 +1,10 @@
-//! What the threads of a run share.
+//! The state that the threads of a run share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::record::Intervals;
 
-/// What the threads of a run share.
+/// The stop flag, and the progress that an observer sees.
 #[derive(Default)]
 pub struct SharedState {
     pub stop: AtomicBool,

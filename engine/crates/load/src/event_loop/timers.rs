@@ -1,4 +1,4 @@
-//! What time brings to a loop: time-outs, connections that are begun again, what is told of the run.
+//! The timers of an event loop: timeouts, reconnects and progress reports.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -8,9 +8,9 @@ use super::connections::{ConnectionState, RECONNECT_MAX_NS};
 use crate::connection::Wire;
 use crate::io_traits::{Clock, Network};
 
-/// Progress is told this often.
+/// The interval of progress reports.
 const PROGRESS_EVERY_NS: u64 = 50_000_000;
-/// A window is given up when no connection has been up for so many time-outs.
+/// The window is given up if all connections are down for this many timeouts.
 const DOWN_TIMEOUTS: u64 = 3;
 
 impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
@@ -33,8 +33,8 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         self.next_timer_ns = 0;
     }
 
-    /// What time brings: timeouts, reconnects, progress. It is looked for only when it may be there,
-    /// as that takes a look at every connection.
+    /// Handle timeouts, reconnects and progress. This looks at every connection, so it runs only when
+    /// the next timer is due.
     pub(super) fn run_timers(&mut self) -> io::Result<()> {
         let now = self.now();
         if now < self.next_timer_ns {
@@ -65,7 +65,7 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         Ok(())
     }
 
-    /// Fail what is over its time and has no reply.
+    /// Fail the operations that have timed out.
     fn expire(&mut self, now: u64) -> io::Result<()> {
         if self.player.next_timeout_ns().is_none_or(|at_ns| at_ns > now) {
             return Ok(());
@@ -76,13 +76,13 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         Ok(())
     }
 
-    /// Nothing is sent after this, so that what was sent has its whole time to be answered in.
+    /// No operation is sent after this time, so that each one has a full timeout before the drain ends.
     fn last_sends_ns(&self) -> u64 {
         self.drain_end_ns.saturating_sub(self.player.timeout_ns())
     }
 
-    /// Nothing is to be done for time's sake before this instant, unless a connection is lost: what
-    /// is sent from now on times out later.
+    /// The next time at which a timer may be due. A lost connection resets it. Operations that are sent
+    /// from now on time out later.
     fn next_timer_ns(&self, now: u64) -> u64 {
         let timeout = self.player.next_timeout_ns().unwrap_or(now + self.player.timeout_ns());
         let reconnects = self.connections.states.iter().filter_map(|link| match link {
@@ -110,7 +110,7 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         self.end_interval(now, false);
     }
 
-    /// Hand over what was recorded, once it is time to: intervals are of about one length.
+    /// Hand over the metrics of an interval when it is due. Intervals have about the same length.
     pub(super) fn end_interval(&mut self, now: u64, last: bool) {
         let Some(intervals) = &self.shared.intervals else { return };
         let length_ns = now - self.interval_ns;

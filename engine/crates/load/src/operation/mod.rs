@@ -1,4 +1,4 @@
-//! One operation on its way, and what it came to.
+//! One operation in flight, and its result.
 
 mod pending;
 mod result;

@@ -1,49 +1,50 @@
-//! One operation on its way: when it was due, when it left, what its replies came to so far.
+//! An operation that was handed to a connection and has not completed.
 
 use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::{Op, Verb};
 
 use super::result::{Failure, OperationCounts, Timestamps};
 
-/// An operation that was handed to a connection, or a part of one that goes to several servers.
+/// An operation in flight, or the part of one that goes to one of several servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
     pub op: Op,
-    /// When it was meant to start; in a closed loop that is when it was sent.
+    /// The intended start. In a closed loop this is the time at which it was sent.
     pub(crate) due_ns: u64,
     pub(crate) sent_ns: u64,
     pub(crate) open_loop: bool,
-    /// A barrier is not an operation: it ends those that have no reply.
+    /// True for a barrier: not an operation, but a command whose reply shows that all operations
+    /// without a reply before it are done.
     pub(crate) barrier: bool,
     pub(crate) wrong: bool,
-    /// Whether the second command of a cas or fetch is under way.
+    /// The second command of a cas or fetch is in flight.
     pub(crate) in_second_command: bool,
-    /// A part that does on another server what the first part does: its figures do not count.
+    /// This part repeats on another server what the first part does, so its counts are not added.
     pub(crate) is_replica: bool,
     pub(crate) failure: Option<Failure>,
-    /// Keys of the run that are answered (mset) or passed (mget).
+    /// Keys of the run that have been answered (mset), or that replies have passed (mget).
     pub(crate) keys_answered: u16,
-    /// The number of its first command on its connection.
+    /// The number of its first command on the connection.
     pub(crate) tag: u32,
-    /// The operation that it is a part of.
+    /// The split operation that this is a part of.
     pub(crate) split_id: Option<u32>,
-    /// The token that a cas has read.
+    /// The CAS token from the first reply of a cas.
     pub(crate) token: Option<u64>,
     pub(crate) counts: OperationCounts,
 }
 
 impl Pending {
-    /// An operation that is to be sent as soon as the bytes before it are.
+    /// An operation that is sent as soon as possible.
     pub fn closed_loop(op: Op) -> Pending {
         Pending::new(op, 0, false)
     }
 
-    /// An operation that was due at an instant, however late it is sent.
+    /// An operation with an intended start.
     pub fn open_loop(op: Op, due_ns: u64) -> Pending {
         Pending::new(op, due_ns, true)
     }
 
-    /// The command that ends operations without a reply.
+    /// The command whose reply ends the operations without a reply.
     pub fn barrier() -> Pending {
         let version =
             Op { verb: Verb::Version, noreply: false, run: 0, key: 0, length: 0, exptime_s: 0 };
@@ -69,13 +70,13 @@ impl Pending {
         }
     }
 
-    /// A part of it, by its number: `op` is what goes to one server.
+    /// The part `op` of a split operation, for one server.
     pub(crate) fn part(&self, op: Op, split_id: u32, is_replica: bool) -> Pending {
         Pending { op, split_id: Some(split_id), is_replica, ..*self }
     }
 
-    /// Whether the first command went well and a second is to follow: the swap of a cas, the set of
-    /// a fetch that found nothing.
+    /// Whether the first command succeeded and a second one follows: the store of a cas, or the set
+    /// after a miss of a fetch.
     #[inline]
     pub(crate) fn needs_second_command(&self) -> bool {
         let fills = self.op.verb == Verb::Fetch && self.counts.misses > 0;
@@ -85,7 +86,7 @@ impl Pending {
             && self.failure.is_none()
     }
 
-    /// What is under way of it on the wire: a fetch is a get, and then a set.
+    /// The command that is in flight: a fetch is a get, then a set.
     #[inline]
     pub(crate) fn command(&self) -> Verb {
         match self.op.verb {
@@ -95,19 +96,20 @@ impl Pending {
         }
     }
 
-    /// A batch of sets has one reply for each, anything else one in all: true with the last.
+    /// Count one reply. True if it was the last: an mset has one reply per key, other operations have
+    /// one in all.
     pub(crate) fn is_last_of_batch(&mut self) -> bool {
         self.keys_answered = self.keys_answered.saturating_add(1);
         self.op.verb != Verb::Mset || self.keys_answered == self.op.run
     }
 
-    /// What was asked for and did not come is not there.
+    /// Keys that were requested and not returned are misses.
     #[inline]
     pub(crate) fn count_missing_keys(&mut self) {
         self.counts.misses = u32::from(self.op.run) - self.counts.hits;
     }
 
-    /// What a cas has read was gone when it wrote.
+    /// The item of a cas was deleted between its read and its store.
     pub(crate) fn vanished_before_store(&mut self) {
         self.counts.hits = 0;
         self.counts.misses = 1;

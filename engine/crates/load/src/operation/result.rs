@@ -1,4 +1,4 @@
-//! What an operation came to, and when.
+//! The result of an operation, and its timestamps.
 
 use cachemark_tape::Verb;
 
@@ -32,7 +32,7 @@ impl Failure {
     }
 }
 
-/// What one completed operation came to.
+/// The counts of one completed operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperationCounts {
     pub hits: u32,
@@ -43,7 +43,7 @@ pub struct OperationCounts {
     pub key_bytes: u64,
 }
 
-/// Whose times these are, and what they were.
+/// The kind of an operation, and its timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
     pub verb: Verb,

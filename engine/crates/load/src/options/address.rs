@@ -1,10 +1,10 @@
-//! Where a server listens.
+//! The address of a server.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     Tcp(SocketAddr),
@@ -13,7 +13,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Read `host:port`, `udp:host:port` or `unix:/path`. An error says what is wrong with it.
+    /// Parse `host:port`, `udp:host:port` or `unix:/path`. An error says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Address, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Address::Unix(PathBuf::from(path)));

@@ -1,4 +1,4 @@
-//! How a client is set up.
+//! The options of a client.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use super::address::Address;
 use super::connection::ConnectionOptions;
 use super::hashing::Hashing;
 
-/// How the client is set up.
+/// What a client connects to, and with how many threads and connections.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// Several: keys are spread over them, see `hashing`.
+    /// If there are several servers, `hashing` decides which one holds a key.
     pub addresses: Vec<Address>,
     pub hashing: Hashing,
     pub connection_options: ConnectionOptions,
     pub threads: usize,
-    /// In all, to each server; a multiple of `threads`.
+    /// Connections to each server, over all threads: a multiple of `threads`.
     pub connections: usize,
     pub depth: usize,
-    /// This client plays share `segment.0` of `segment.1`.
+    /// This client plays part `segment.0` of `segment.1` of the tape.
     pub segment: (u64, u64),
     pub timeout: Duration,
 }

@@ -1,4 +1,4 @@
-//! How a client speaks to its servers.
+//! The options of a client's connections.
 
 use super::credentials::Credentials;
 use super::io_backend::IoBackend;
@@ -6,17 +6,17 @@ use super::io_backend::IoBackend;
 use super::tls_trust::TlsTrust;
 use super::wire_name::WireName;
 
-/// How servers are spoken to.
+/// How a client connects and talks to its servers.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionOptions {
     pub wire: WireName,
     pub io: IoBackend,
-    /// Each of several servers holds every key: writes go to all, reads to the key's home.
+    /// Every server holds every key: writes go to all servers, reads go to one of them.
     pub replicas: bool,
-    /// Who one is, where servers ask.
+    /// User and password, if the servers require a login.
     pub auth: Option<Credentials>,
     #[cfg(feature = "tls")]
     pub tls: Option<TlsTrust>,
-    /// The CPU of each thread; none: wherever the kernel has them run.
+    /// The CPU of each thread. Empty: the kernel chooses.
     pub cpus: Vec<usize>,
 }

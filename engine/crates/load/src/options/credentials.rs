@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A user and the password, which is never on a command line.
+/// A user and a password. The password comes from a file, never from the command line.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     pub(crate) user: String,
@@ -10,7 +10,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Read `user:file`: the password is the file's first line.
+    /// Parse `user:file`. The password is the first line of the file.
     pub fn read(text: &str) -> Result<Credentials, String> {
         let parts = text.split_once(':');
         let (user, file) = parts

@@ -1,11 +1,11 @@
-//! How the server of a key is found.
+//! How a client chooses the server of a key.
 
-/// How keys are spread over servers.
+/// How keys are distributed over servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hashing {
-    /// A hash of the key, modulo the number of servers: Jenkins' one-at-a-time, as libmemcached has it.
+    /// A hash of the key, modulo the number of servers: Jenkins' one-at-a-time, as in libmemcached.
     #[default]
     Modulo,
-    /// Consistent: 160 points of each server on a ring, from MD5, as libketama has them.
+    /// Consistent hashing: 160 points per server on a ring, from MD5, as in libketama.
     Ketama,
 }

@@ -1,11 +1,11 @@
-//! How a thread waits for its sockets: by epoll or by io_uring, chosen when a client is made.
+//! How a thread waits for its sockets: epoll or io_uring.
 
 use std::str::FromStr;
 
-/// What is asked for, and what it comes to.
+/// The I/O backend that was asked for, or that a client uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoBackend {
-    /// What is quicker by our measurements: epoll.
+    /// The faster one by our measurements: epoll.
     #[default]
     Auto,
     Epoll,
@@ -23,7 +23,7 @@ impl IoBackend {
         }
     }
 
-    /// Why a client that was asked for this takes what it takes.
+    /// Why a client with this option uses the backend that it uses.
     pub fn reason(self) -> &'static str {
         match self {
             IoBackend::Auto => "auto: where both were measured, io_uring took as much CPU time",
@@ -31,7 +31,7 @@ impl IoBackend {
         }
     }
 
-    /// Why this machine has none of it, if so.
+    /// Why this machine does not support the backend; `None` if it does.
     pub fn refusal(self) -> Option<String> {
         if self == IoBackend::Uring { cachemark_uring::refusal() } else { None }
     }

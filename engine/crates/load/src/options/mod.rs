@@ -1,4 +1,4 @@
-//! What a client is set up with: plain values, checked when a client is made.
+//! The options of a client: plain values. `client::supported` checks them.
 
 mod address;
 mod client;

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// Whom to trust.
+/// Which server certificates a client accepts.
 #[derive(Clone)]
 pub struct TlsTrust {
     pub(crate) config: Arc<ClientConfig>,
@@ -23,7 +23,7 @@ impl fmt::Debug for TlsTrust {
 }
 
 impl TlsTrust {
-    /// Trust what the certificates of this PEM file have signed, for the address that is used.
+    /// Accept certificates that are signed by one in this PEM file and name the address in use.
     pub fn trusting(file: &Path) -> Result<TlsTrust, String> {
         let named =
             |error: &dyn fmt::Display| format!("certificates of {}: {error}", file.display());
@@ -39,7 +39,7 @@ impl TlsTrust {
         Ok(TlsTrust { config: Arc::new(config) })
     }
 
-    /// Trust whoever answers: for servers on one's own machine.
+    /// Accept every certificate: for servers on the user's own machine.
     pub fn unverified() -> Result<TlsTrust, String> {
         let verifier = Arc::new(Anybody(Arc::new(ring::default_provider())));
         let config =
@@ -54,7 +54,7 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
         .map_err(|error| error.to_string())
 }
 
-/// Believes every certificate; that the other side holds its key is seen to all the same.
+/// Accepts every certificate. It still checks that the server holds the certificate's key.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

@@ -1,10 +1,10 @@
-//! The protocols that a client speaks, by name.
+//! The names of the protocols that a client speaks.
 
 use std::str::FromStr;
 
 use cachemark_tape::Verb;
 
-/// A protocol as one asks for it.
+/// The protocol that the user asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WireName {
     #[default]
@@ -24,9 +24,9 @@ impl WireName {
         }
     }
 
-    /// Whether a kind of operation can be asked for in this protocol.
+    /// Whether the protocol has this kind of operation.
     pub fn can(self, verb: Verb, noreply: bool) -> bool {
-        // The binary protocol has a quiet form of every write but this one.
+        // The binary protocol has a quiet form of every write except touch.
         self != WireName::Binary || verb != Verb::Touch || !noreply
     }
 }

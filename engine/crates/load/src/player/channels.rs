@@ -1,28 +1,28 @@
-//! Which connections may take another operation. Where several servers are used, each connection is
-//! a set of them, one to each server, side by side; its depth is that of the set.
+//! Channels: which of them can take another operation. A channel is one connection to each server. With
+//! one server, channels and connections are the same. The depth counts operations per channel.
 
-/// The connections of a player and what is under way on them.
+/// The channels of a player.
 pub(crate) struct Channels {
     servers: usize,
     depth: usize,
-    /// By connection.
+    /// Index: connection.
     up: Vec<bool>,
-    /// By set: operations under way.
+    /// Index: channel.
     in_flight: Vec<usize>,
-    /// Sets that may have got room since they were last looked at, each once.
+    /// Channels that may have become free since they were last checked, each at most once.
     candidates: Vec<usize>,
     is_candidate: Vec<bool>,
 }
 
 impl Channels {
-    /// So many sets, all of them up and with room.
+    /// Channels that are all up and free.
     pub(crate) fn new(channels: usize, servers: usize, depth: usize) -> Channels {
         Channels {
             servers,
             depth,
             up: vec![true; channels * servers],
             in_flight: vec![0; channels],
-            // The last is taken first.
+            // `next_candidate` takes from the end.
             candidates: (0..channels).rev().collect(),
             is_candidate: vec![true; channels],
         }
@@ -32,22 +32,22 @@ impl Channels {
         self.in_flight.len()
     }
 
-    /// The first connection of a set.
+    /// The first connection of a channel.
     #[inline]
     pub(crate) fn first_connection(&self, channel: usize) -> usize {
         channel * self.servers
     }
 
-    /// Whether a set is up, all of it, and may have another operation under way; `think_queue` take the
-    /// room of one each.
+    /// Whether all connections of a channel are up and it can take another operation. Each of
+    /// `thinking` callers on the channel occupies the place of one.
     #[inline]
-    pub(crate) fn has_room(&self, channel: usize, think_queue: usize) -> bool {
+    pub(crate) fn has_room(&self, channel: usize, thinking: usize) -> bool {
         let first = self.first_connection(channel);
-        self.in_flight[channel] + think_queue < self.depth
+        self.in_flight[channel] + thinking < self.depth
             && self.up[first..first + self.servers].iter().all(|up| *up)
     }
 
-    /// A set that may have got room since it was last taken from here.
+    /// A channel that may have become free since it was last returned here.
     #[inline]
     pub(crate) fn next_candidate(&mut self) -> Option<usize> {
         let channel = self.candidates.pop()?;
@@ -67,12 +67,12 @@ impl Channels {
         self.in_flight[channel] += 1;
     }
 
-    /// A connection took an operation that nobody asked for.
+    /// A connection took a barrier, which no caller asked for.
     pub(crate) fn operation_began_on(&mut self, c: usize) {
         self.operation_began(c / self.servers);
     }
 
-    /// So many operations of a connection's set are over.
+    /// Operations on the channel of a connection have ended.
     #[inline]
     pub(crate) fn operations_ended(&mut self, c: usize, operations: usize) {
         let channel = if self.servers == 1 { c } else { c / self.servers };
@@ -95,7 +95,7 @@ impl Channels {
         self.add_candidate(c / self.servers);
     }
 
-    /// Whether some set could be used.
+    /// Whether at least one channel can be used.
     pub(crate) fn any_up(&self) -> bool {
         self.up.chunks(self.servers).any(|channel| channel.iter().all(|up| *up))
     }

@@ -1,4 +1,4 @@
-//! What a player sends, and when: the half of it that hands out operations.
+//! The part of a player that decides which operation is sent when, and on which channel.
 
 use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::Op;
@@ -10,8 +10,8 @@ use crate::operation::Pending;
 use crate::routing::KeyRouting;
 
 impl<'tape, W: Wire> Player<'tape, W> {
-    /// Hand out operations: in a closed loop to each connection with room, in an open loop those
-    /// that are due. Call it whenever time has passed or a reply has come.
+    /// Send what can be sent: in a closed loop on each channel with room, in an open loop what is due.
+    /// Call it when time has passed or replies have come.
     pub fn issue(&mut self, now_ns: u64) {
         if matches!(self.work_slice, WorkSlice::Lane { .. }) && self.tape.is_open_loop() {
             self.issue_due(now_ns);
@@ -21,13 +21,13 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
-    /// Whether operations are due at instants: in an open loop, or where callers think.
+    /// Whether operations have intended starts: in an open loop, or with think times.
     pub fn is_timed(&self) -> bool {
         matches!(self.work_slice, WorkSlice::Lane { .. })
-            && (self.tape.is_open_loop() || self.tape.has_thinks())
+            && (self.tape.is_open_loop() || self.tape.has_think_times())
     }
 
-    /// Whether something that has not been handed out is due by now.
+    /// Whether an operation is due now that has not been sent or queued.
     #[inline]
     pub fn is_due(&self, now_ns: u64) -> bool {
         self.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
@@ -49,7 +49,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
-    /// Send what has been thought about. Its intended start is the end of the thinking.
+    /// Send the operations whose think time is over. The end of the think time is the intended start.
     fn issue_after_think_time(&mut self, now_ns: u64) {
         if self.think_queue.is_empty() || self.stopped || now_ns >= self.window.end_ns {
             return;
@@ -60,7 +60,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             if self.has_room(channel) {
                 self.send(channel, Pending::open_loop(op, due_ns));
             } else {
-                // Its connection is down: the next that has room takes it.
+                // Its channel is down: the next channel with room takes it.
                 self.queue.push_back((op, due_ns));
             }
         }
@@ -86,7 +86,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
-    /// Hand an operation to a set's connection, or to those of its keys' homes.
+    /// Send an operation on a channel: on one connection, or in parts on several.
     #[inline]
     fn send(&mut self, channel: usize, pending: Pending) {
         self.in_flight += 1;
@@ -105,7 +105,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self.connections[c].send(pending, self.view);
     }
 
-    /// A connection is about to have bytes to write: once it has, its turn comes by itself.
+    /// List a connection that is about to have output, unless it is listed already.
     #[inline]
     pub(super) fn mark_unsent(&mut self, c: usize) {
         if !self.connections[c].has_output() {
@@ -128,7 +128,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
-    /// The next set in turn that has room.
+    /// The next channel with room, round robin.
     fn next_channel_with_room(&self) -> Option<usize> {
         let count = self.channels.len();
         (0..count)
@@ -141,14 +141,14 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self.channels.has_room(channel, self.think_queue.waiting_on(channel))
     }
 
-    /// The next operation if it is due by now, and the instant it was due at.
+    /// The next operation if it is due, and when it was due.
     fn take_due(&mut self, now_ns: u64) -> Option<(Op, u64)> {
         let due_ns = self.next_due_ns().filter(|due_ns| *due_ns <= now_ns)?;
         self.take().map(|(op, _)| (op, due_ns))
     }
 
-    /// When the next operation is due, in an open loop or where a caller thinks; `None` when there
-    /// is none left.
+    /// When the next operation is due, in an open loop or with think times; `None` if there is none
+    /// left.
     pub fn next_due_ns(&self) -> Option<u64> {
         if let Some(due_ns) = self.think_queue.next_due_ns() {
             return (!self.stopped && due_ns < self.window.end_ns).then_some(due_ns);
@@ -164,7 +164,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         (due_ns < self.window.end_ns).then_some(due_ns)
     }
 
-    /// The next operation, and how long its caller thinks first.
+    /// The next operation of the work slice, and its think time.
     fn take(&mut self) -> Option<(Op, u64)> {
         let (op, record) = self.work_slice.take(self.tape)?;
         let Some(record) = record else { return Some((op, 0)) };

@@ -1,4 +1,4 @@
-//! One caller's decisions: which operation goes out when, and on which connection. No I/O.
+//! Decides which operation is sent when, and on which connection. No I/O.
 
 mod channels;
 mod issuing;
@@ -19,36 +19,36 @@ use crate::operation::Failure;
 use crate::record::{Intervals, Metrics, Recorder, Window};
 use crate::routing::{KeyRouting, TapeView};
 
-/// A player: a share of the tape, its connections and what it records.
+/// Plays one work slice over a number of connections, and records the results.
 pub struct Player<'tape, W = Text> {
     tape: &'tape Tape,
     view: TapeView<'tape>,
     work_slice: WorkSlice,
     window: Window,
     depth: usize,
-    /// Where several servers are used: which key is whose.
+    /// Which server has which key, if there are several servers.
     routing: Option<&'tape KeyRouting>,
     connections: Vec<Connection<'tape, W>>,
     channels: Channels,
-    /// Connections with bytes to write that nobody has looked at.
+    /// Connections that have output since the last flush.
     unsent: VecDeque<usize>,
-    /// Where connections read to.
+    /// The read buffer that the connections share.
     shared: Vec<u8>,
-    /// Open loop: operations that are due and wait for a connection with room.
+    /// Open loop: operations that are due and wait for a channel with room.
     queue: VecDeque<(Op, u64)>,
-    /// Closed loop with time to think: operations whose callers still do.
+    /// Closed loop with think times: operations whose think time is not over.
     think_queue: ThinkQueue,
     next_channel: usize,
     in_flight: u64,
     stopped: bool,
-    /// The instant of the last reply, and of the last send.
+    /// When the last reply came, and when the last operation was sent.
     last_reply_ns: u64,
     last_send_ns: u64,
     recorder: Recorder,
 }
 
 impl<'tape, W: Wire> Player<'tape, W> {
-    /// A player with fresh connections, all of them up.
+    /// A player for one server. All connections are new and up.
     pub fn new(
         tape: &'tape Tape,
         work_slice: WorkSlice,
@@ -78,7 +78,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
-    /// The same over several servers: so many connections to each of them.
+    /// The same for several servers, with as many connections to each of them.
     pub fn with_routing(mut self, routing: &'tape KeyRouting) -> Player<'tape, W> {
         let (channels, servers) = (self.connections.len(), routing.servers());
         self.connections = (0..channels * servers).map(|_| Connection::new(self.depth)).collect();
@@ -89,17 +89,17 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self
     }
 
-    /// What was recorded.
+    /// What has been recorded.
     pub fn metrics(&self) -> &Metrics {
         &self.recorder.metrics
     }
 
-    /// Hand over what was recorded so far; false where that cannot be done at once.
+    /// Hand over what has been recorded so far. False if that is not possible at once.
     pub fn hand_over_metrics(&mut self, intervals: &Intervals, length_ns: u64) -> bool {
         intervals.swap(&mut self.recorder.metrics, length_ns)
     }
 
-    /// A write found the socket's buffer full.
+    /// A write found the socket's send buffer full.
     pub fn blocked(&mut self) {
         self.recorder.metrics.blocked += 1;
     }
@@ -108,23 +108,24 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self.window.timeout_ns
     }
 
-    /// No operation begins after this.
+    /// Start no more operations.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// When the window's last reply came, and its last operation left, in ns from its start.
+    /// When the last reply came and when the last operation was sent, in ns from the start of the
+    /// window.
     pub fn elapsed_ns(&self) -> (u64, u64) {
         let start = self.window.start_ns;
         (self.last_reply_ns.max(self.last_send_ns) - start, self.last_send_ns - start)
     }
 
-    /// Whether some set could be used.
+    /// Whether at least one channel can be used.
     pub fn any_up(&self) -> bool {
         self.channels.any_up()
     }
 
-    /// Whether the window is over: nothing more begins, nothing is outstanding.
+    /// Whether the window is over: no operation will start, and none is in flight.
     pub fn finished(&self, now_ns: u64) -> bool {
         self.closing(now_ns)
             && self.in_flight == 0
@@ -132,7 +133,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             && !self.needs_barrier()
     }
 
-    /// Whether nothing more begins.
+    /// Whether no more operations will start.
     pub fn closing(&self, now_ns: u64) -> bool {
         self.stopped
             || now_ns >= self.window.end_ns
@@ -144,7 +145,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         each.any(|(c, connection)| self.channels.is_up(c) && connection.needs_barrier())
     }
 
-    /// At the end of the window, ask each connection for the reply that ends its quiet operations.
+    /// At the end of the window: send a barrier on each connection that needs one.
     pub fn send_barriers(&mut self, now_ns: u64) {
         if !self.closing(now_ns) {
             return;
@@ -159,20 +160,20 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
-    /// So many operations of a connection's set are over.
+    /// Operations on the channel of a connection have ended.
     #[inline]
     fn operations_ended(&mut self, c: usize, operations: usize) {
         self.in_flight -= operations as u64;
         self.channels.operations_ended(c, operations);
     }
 
-    /// A connection that has bytes to write since it had none.
+    /// The next connection that has output since the last flush.
     #[inline]
     pub fn next_unsent(&mut self) -> Option<usize> {
         self.unsent.pop_front()
     }
 
-    /// Bytes to write on a connection, stamped as sent now.
+    /// The output of a connection. Its operations get the send time `now_ns`.
     #[inline]
     pub fn output(&mut self, c: usize, now_ns: u64) -> WriteBatch<'_> {
         let connection = &mut self.connections[c];
@@ -185,13 +186,13 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self.connections[c].has_output()
     }
 
-    /// Whether writing what a connection has may complete operations.
+    /// Whether a write on this connection may complete operations.
     #[inline]
     pub fn has_quiet(&self, c: usize) -> bool {
         self.connections[c].has_quiet()
     }
 
-    /// So many bytes were written; true when that completed operations that have no reply.
+    /// `bytes` bytes were written. True if that completed operations without a reply.
     #[inline]
     pub fn wrote(&mut self, c: usize, bytes: usize, now_ns: u64) -> bool {
         let ended = self.connections[c].wrote(bytes, now_ns, self.view, &mut self.recorder);
@@ -205,7 +206,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self.connections[c].read_buffer(&mut self.shared)
     }
 
-    /// So many bytes were read. After a violation the connection is down.
+    /// `bytes` bytes were read. After a violation the connection is down.
     #[inline]
     pub fn read(&mut self, c: usize, bytes: usize, now_ns: u64) -> Result<(), Violation> {
         let connection = &mut self.connections[c];
@@ -223,7 +224,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         read
     }
 
-    /// The connection is gone; what was on it failed.
+    /// The connection is lost. The operations on it have failed.
     pub fn connection_lost(&mut self, c: usize, failure: Failure, now_ns: u64) {
         self.fail_connection(c, failure, u64::MAX, now_ns);
     }
@@ -236,7 +237,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         self.last_reply_ns = self.last_reply_ns.max(now_ns);
     }
 
-    /// The connection is there again.
+    /// The connection is open again.
     pub fn connection_restored(&mut self, c: usize) {
         self.channels.connection_restored(c);
         self.recorder.metrics.reconnects += 1;
@@ -256,8 +257,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
         oldest.map(|sent_ns| sent_ns + self.window.timeout_ns)
     }
 
-    /// Fail the connections on which an operation is over its time; call `lost` ones again
-    /// with a fresh socket. Later replies on them could not be matched to operations.
+    /// Fail every connection with an operation that has timed out, because later replies on it could
+    /// not be assigned to operations. The caller closes each connection that is passed to `timed_out`.
     pub fn expire(&mut self, now_ns: u64, mut timed_out: impl FnMut(usize)) {
         let Some(before_ns) = now_ns.checked_sub(self.window.timeout_ns) else {
             return;
@@ -270,7 +271,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
         }
     }
 
-    /// Give up what was due and could not be sent: it waited at least this long.
+    /// Give up the operations that are due and were never sent. Their response time is at least the
+    /// time until now.
     pub fn abandon_queue(&mut self, now_ns: u64) {
         while let Some((op, due_ns)) = self.queue.pop_front() {
             self.recorder.metrics.never_sent(op.verb, op.noreply, now_ns - due_ns);

@@ -1,14 +1,14 @@
-//! Callers of a closed loop that think before their next operation.
+//! Think times: callers of a closed loop that wait before their next operation.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use cachemark_tape::Op;
 
-/// Operations that are not begun yet, by the instant at which they will be. Each takes the room of
-/// one outstanding operation on its set of connections, as its caller does nothing else.
+/// Operations whose think time is not over, by their intended start. Each occupies the place of one
+/// operation on its channel, because its caller does nothing else meanwhile.
 pub(crate) struct ThinkQueue {
-    /// (instant, which of `ops`): the heap orders numbers alone.
+    /// (intended start, index into `ops`): a heap of plain numbers.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     ops: Vec<Option<(usize, Op)>>,
     free: Vec<usize>,
@@ -16,7 +16,8 @@ pub(crate) struct ThinkQueue {
 }
 
 impl ThinkQueue {
-    /// Nobody thinks; room for `depth` on each of so many sets, so that nothing is allocated later.
+    /// An empty queue with storage for `depth` operations per channel, so that nothing is allocated
+    /// later.
     pub(crate) fn new(channels: usize, depth: usize) -> ThinkQueue {
         let most = channels * depth;
         ThinkQueue {
@@ -31,13 +32,13 @@ impl ThinkQueue {
         self.due.is_empty()
     }
 
-    /// How many think on a set.
+    /// How many callers think on a channel.
     #[inline]
     pub(crate) fn waiting_on(&self, channel: usize) -> usize {
         self.waiting_by_channel[channel]
     }
 
-    /// A caller thinks until `due_ns`; the set has room for it.
+    /// A caller thinks until `due_ns`. The channel must have room.
     pub(crate) fn start(&mut self, channel: usize, op: Op, due_ns: u64) {
         let place = self.free.pop().expect("a set with room has a place to think");
         self.ops[place] = Some((channel, op));
@@ -45,13 +46,13 @@ impl ThinkQueue {
         self.waiting_by_channel[channel] += 1;
     }
 
-    /// When the next has thought.
+    /// When the next think time ends.
     #[inline]
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         self.due.peek().map(|Reverse((due_ns, _))| *due_ns)
     }
 
-    /// One that has thought by now: its set, its operation and the instant.
+    /// An operation whose think time is over: its channel, the operation, and its intended start.
     pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<(usize, Op, u64)> {
         let Reverse((due_ns, place)) = *self.due.peek()?;
         if due_ns > now_ns {

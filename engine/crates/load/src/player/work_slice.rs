@@ -1,18 +1,18 @@
-//! What of a tape one caller plays, and when.
+//! The part of a tape that one player plays.
 
 use cachemark_tape::{Lane, Op, Tape, Verb};
 
-/// What of the tape a player plays.
+/// The part of a tape that one player plays.
 #[derive(Clone, Copy, Debug)]
 pub enum WorkSlice {
-    /// Each of its keys once, stored with a reply.
+    /// Store each key once, with a reply: every `stride`-th key from `first` on.
     Prefill { first: u64, stride: u64 },
-    /// The records of a lane, at most so many of them.
+    /// The records of a lane, at most `ops` of them.
     Lane { lane: Option<Lane>, ops: u64 },
 }
 
 impl WorkSlice {
-    /// The next operation, and its record's number where it is one of the tape's.
+    /// The next operation, and the number of its record if it comes from one.
     #[inline]
     pub(crate) fn take(&mut self, tape: &Tape) -> Option<(Op, Option<u64>)> {
         match self {
@@ -35,7 +35,7 @@ impl WorkSlice {
             WorkSlice::Lane { lane, ops } => {
                 let lane = lane.as_mut().filter(|_| *ops > 0)?;
                 *ops -= 1;
-                let record = lane.step().0;
+                let record = lane.next_record().0;
                 Some((tape.op(record), Some(record)))
             }
         }

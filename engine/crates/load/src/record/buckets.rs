@@ -1,16 +1,16 @@
-//! Times as they are recorded: the buckets of an HdrHistogram, and nothing else.
+//! The counters of an HdrHistogram, for recording only.
 //!
-//! Recording is to find a bucket and to count, a few instructions; everything that a histogram tells
-//! is asked of the HdrHistogram that these buckets are.
+//! Recording means finding a bucket and incrementing it: a few instructions. For everything else the
+//! counters are converted to an HdrHistogram with the same layout.
 
 use hdrhistogram::Histogram;
 
 use super::histogram::{HIGHEST_NS, histogram};
 
-/// 2 · 10³ values, rounded up to a power of two, are told apart in each doubling; the lower half of
-/// them is that of the doubling before. (HdrHistogram's own layout.)
+/// HdrHistogram's own layout: each doubling has 2 · 10³ buckets, rounded up to a power of two. The
+/// lower half of them is the doubling before.
 const HALF_BITS: u32 = 10;
-/// So many buckets are looked at together.
+/// Buckets that are checked together when most of them are zero.
 const GROUP: usize = 32;
 const COUNTS: usize = place(HIGHEST_NS) + 1;
 
@@ -21,7 +21,7 @@ const fn place(ns: u64) -> usize {
     ((doubling as usize) << HALF_BITS) + (ns >> doubling) as usize
 }
 
-/// The lowest time of a bucket.
+/// The lowest time in a bucket.
 const fn lowest(place: usize) -> u64 {
     let doubling = ((place >> HALF_BITS) as u32).saturating_sub(1);
     ((place - ((doubling as usize) << HALF_BITS)) as u64) << doubling
@@ -37,7 +37,7 @@ impl LatencyBuckets {
         LatencyBuckets { counts: vec![0; COUNTS].into_boxed_slice() }
     }
 
-    /// Count one; `ns` is within the bounds.
+    /// Count one time. `ns` must be within the bounds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.counts[place(ns)] += 1;
@@ -51,14 +51,14 @@ impl LatencyBuckets {
         self.counts.chunks(GROUP).all(all_zero)
     }
 
-    /// The histogram that they are.
+    /// The same counts as an HdrHistogram.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = histogram();
         self.add_to(&mut histogram);
         histogram
     }
 
-    /// Add them to a histogram of the same bounds. Most buckets are empty, and are passed by the group.
+    /// Add the counts to a histogram with the same bounds. Groups of empty buckets are skipped.
     pub fn add_to(&self, sum: &mut Histogram<u64>) {
         for (group, counts) in self.counts.chunks(GROUP).enumerate() {
             if all_zero(counts) {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn buckets_are_those_of_hdrhistogram() {
-        // Ends of buckets, of doublings, and what lies between.
+        // The edges of buckets and of doublings, and values between them.
         let around = |ns: u64| [ns.saturating_sub(1), ns, ns + 1];
         let powers = (0..37).flat_map(|bit| around(1 << bit).into_iter().chain(around(3 << bit)));
         let values = powers.chain((1..200).map(|n| n * n * n * 12_499)).chain([HIGHEST_NS]);

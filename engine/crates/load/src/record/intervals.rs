@@ -1,6 +1,6 @@
-//! What was recorded second by second, without a record of its own: a thread hands over its whole
-//! tally and goes on with an empty one. An operation costs nothing, a second one exchange of a few
-//! hundred bytes; merging is left to whoever watches.
+//! Metrics of short intervals, for a display or log while the run goes on. A thread hands over all of
+//! its metrics and continues with empty ones. This costs nothing per operation, and per interval one
+//! swap of a few hundred bytes; the watching thread merges.
 
 use std::mem;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use cachemark_tape::Tape;
 
 use super::metrics::Metrics;
 
-/// Empty tallies for each thread: one is being filled, one waits to be read.
+/// Empty metrics per thread: one is being filled, one waits to be read.
 const EMPTY_METRICS_PER_THREAD: usize = 2;
 
-/// What a thread recorded in a stretch of the window.
+/// What one thread recorded in one interval.
 struct ThreadInterval {
     metrics: Metrics,
     length_ns: u64,
@@ -22,24 +22,24 @@ struct ThreadInterval {
 /// What all threads recorded in about one interval.
 pub struct Interval {
     pub metrics: Metrics,
-    /// Operations per second: the sum over the threads, each by its own length.
+    /// Operations per second: the sum of the threads' rates, each over its own length.
     pub rate: f64,
-    /// The longest of the threads' lengths.
+    /// The longest length among the threads.
     pub length: Duration,
 }
 
-/// The exchange between the threads that record and the one that watches.
+/// Exchanges metrics between the recording threads and the watching thread.
 pub struct Intervals {
     pub(crate) every_ns: u64,
     empty_metrics: Mutex<Vec<Metrics>>,
     parts: Mutex<Vec<ThreadInterval>>,
-    /// Everything that was taken, for the end.
+    /// The sum of everything that was taken, for the end of the run.
     taken: Mutex<Metrics>,
 }
 
 impl Intervals {
-    /// Room for so many threads; `None` for a tape with operations without a reply, as an error of
-    /// theirs takes back what an earlier interval has counted.
+    /// Storage for a number of threads. `None` if the tape has operations without a reply: an error
+    /// that arrives later would be subtracted from the wrong interval.
     pub fn new(tape: &Tape, threads: usize, every: Duration) -> Option<Intervals> {
         if !Intervals::supports(tape) {
             return None;
@@ -54,13 +54,13 @@ impl Intervals {
         })
     }
 
-    /// Whether nothing that an interval counts is taken back later.
+    /// Whether counts of an interval stay valid: only if every operation has a reply.
     pub(crate) fn supports(tape: &Tape) -> bool {
         (0..tape.op_count()).all(|j| !tape.op(j).noreply)
     }
 
-    /// Hand a thread's tally over, and leave an empty one; false, and nothing done, where none is
-    /// to be had at once. It neither waits nor allocates.
+    /// Hand over a thread's metrics and leave empty ones. Returns false, and does nothing, if that is
+    /// not possible at once. It never waits and never allocates.
     pub(crate) fn swap(&self, metrics: &mut Metrics, length_ns: u64) -> bool {
         let (Ok(mut empty_metrics), Ok(mut parts)) =
             (self.empty_metrics.try_lock(), self.parts.try_lock())
@@ -68,9 +68,9 @@ impl Intervals {
             return false;
         };
         let Some(mut empty) = empty_metrics.pop() else { return false };
-        // The most at once is of a whole window.
+        // The maximum in flight belongs to the whole window.
         empty.max_in_flight = mem::take(&mut metrics.max_in_flight);
-        // So is its course; those that are handed over stay empty.
+        // The timeline also belongs to the whole window: metrics that are handed over have none.
         mem::swap(&mut empty.timeline, &mut metrics.timeline);
         empty.next_boundary_ns = metrics.next_boundary_ns;
         parts.push(ThreadInterval { metrics: mem::replace(metrics, empty), length_ns });
@@ -93,7 +93,7 @@ impl Intervals {
         (!interval.length.is_zero()).then_some(interval)
     }
 
-    /// Add everything that was handed over, taken or not, to what the threads have left.
+    /// Add everything that was handed over to what the threads still have.
     pub(crate) fn complete(&self, rest: &mut Metrics) {
         let (Ok(taken), Ok(parts)) = (self.taken.lock(), self.parts.lock()) else { return };
         rest.add(&taken);

@@ -1,4 +1,4 @@
-//! What was recorded of one kind of operation.
+//! The metrics of one kind of operation.
 
 use cachemark_injected_bugs::{Bug, injected};
 use hdrhistogram::Histogram;
@@ -20,15 +20,15 @@ pub struct KindMetrics {
     pub value_bytes: u64,
     pub key_bytes: u64,
     pub busy_ns: u64,
-    /// Of the tallies that were added.
+    /// The sum of the metrics that were added.
     pub response: Histogram<u64>,
     pub service: Histogram<u64>,
-    /// Of the operations that were recorded here, until it is added to another.
+    /// The operations that were recorded here, until this is added to other metrics.
     pub(crate) responses: LatencyBuckets,
     services: LatencyBuckets,
 }
 
-/// A value outside the bounds is recorded as the bound that it is beyond.
+/// Record a time. A value outside the bounds is recorded as the nearest bound.
 #[inline]
 pub(crate) fn record(times: &mut LatencyBuckets, ns: u64) {
     let lowest_ns = if injected(Bug::TenMicrosecondFloor) { 10_000 } else { 1 };
@@ -87,7 +87,7 @@ impl KindMetrics {
         self.services.clear();
     }
 
-    /// Whether there is anything to add to another.
+    /// Whether anything was recorded.
     pub(crate) fn is_used(&self) -> bool {
         self.attempts + self.ok + self.failed() > 0
             || !self.response.is_empty()
@@ -98,7 +98,8 @@ impl KindMetrics {
         self.errors.iter().sum::<u64>() + self.wrong_values
     }
 
-    /// Record both times of an operation; true when the longer is beyond what is told apart.
+    /// Record the response time and the service time. True if the response time was above the highest
+    /// value of a histogram.
     #[inline]
     pub(crate) fn record_times(&mut self, due_ns: u64, sent_ns: u64, now_ns: u64) -> bool {
         let response_ns = now_ns.saturating_sub(due_ns);

@@ -1,4 +1,4 @@
-//! What was recorded: counts and histograms per kind of operation.
+//! The metrics of one player: counts and histograms by kind of operation.
 
 use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::{Tape, Verb};
@@ -15,8 +15,8 @@ use crate::operation::{Failure, OperationCounts, Timestamps};
 #[derive(Clone, Debug)]
 pub struct Metrics {
     kinds: [Option<Box<KindMetrics>>; Metrics::KINDS],
-    /// Open loop: send − intended start, and the player's own part of it, without the wait for a
-    /// connection with room.
+    /// Open loop: actual send − intended start. `generator_lag` is the player's own part of it, without
+    /// the wait for a free connection.
     pub send_lag: Histogram<u64>,
     pub generator_lag: Histogram<u64>,
     pub max_in_flight: u64,
@@ -24,23 +24,23 @@ pub struct Metrics {
     pub unsent: u64,
     pub reconnects: u64,
     pub barriers: u64,
-    /// Writes that found the socket's buffer full.
+    /// Writes that found the socket's send buffer full.
     pub blocked: u64,
-    /// Times above the highest that a histogram holds, recorded as that.
+    /// Times above the highest value of a histogram. They are recorded as that value.
     pub overflow: u64,
-    /// Of the operations that were answered rightly, whatever their kind.
+    /// The successful operations of all kinds, over time.
     pub timeline: Timeline,
-    /// Where the window is cut into parts: a kind's response times are then those of the last.
+    /// If the window has sections: a kind's `responses` are then those of the current section only.
     pub(crate) section_buckets: Option<Box<SectionBuckets>>,
-    /// When a slice of the course or a part of the window ends next.
+    /// When the current slice of the timeline or the current section ends, whichever is first.
     pub(crate) next_boundary_ns: u64,
 }
 
 impl Metrics {
-    // Verbs are numbered with gaps; an index is twice the number.
+    // Verb numbers have gaps. The index of a kind is twice the verb, plus 1 without a reply.
     const KINDS: usize = 2 * (Verb::Fetch as usize + 1);
 
-    /// Nothing, and no room for any kind: what others are added up in.
+    /// Empty metrics without storage for any kind, to add others to.
     pub fn empty(start_ns: u64) -> Metrics {
         Metrics {
             kinds: [const { None }; Metrics::KINDS],
@@ -59,8 +59,8 @@ impl Metrics {
         }
     }
 
-    /// A tally with room for each kind on the tape, so that recording never allocates.
-    /// `start_ns` is when the window begins.
+    /// Metrics with storage for each kind on the tape, so that recording never allocates. The window
+    /// starts at `start_ns`.
     pub fn new(tape: &Tape, start_ns: u64) -> Metrics {
         let mut metrics = Metrics::empty(start_ns);
         metrics.kind_mut(Verb::Set, false);
@@ -71,7 +71,7 @@ impl Metrics {
         metrics
     }
 
-    /// A tally of one player's window, which may be in parts.
+    /// Metrics of one player's window, with sections if the window has them.
     pub(crate) fn of_window(tape: &Tape, window: &Window) -> Metrics {
         let mut metrics = Metrics::new(tape, window.start_ns);
         if let Some(length_ns) = window.section_ns {
@@ -102,7 +102,7 @@ impl Metrics {
         self.kinds().map(|(_, kind)| kind.failed()).sum()
     }
 
-    /// Forget everything that was recorded here, and keep the room for it.
+    /// Reset everything to zero and keep the storage.
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().flatten().filter(|kind| kind.is_used()).for_each(|kind| kind.clear());
         for lags in [&mut self.send_lag, &mut self.generator_lag]
@@ -120,7 +120,7 @@ impl Metrics {
         self.blocked = 0;
     }
 
-    /// Add another player's figures.
+    /// Add the metrics of another player.
     pub fn add(&mut self, other: &Metrics) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             if let Some(theirs) = theirs.as_ref().filter(|kind| kind.is_used()) {
@@ -150,7 +150,7 @@ impl Metrics {
         self.kind_mut(verb, noreply).attempts += 1;
     }
 
-    /// An operation was answered rightly.
+    /// An operation succeeded.
     #[inline]
     pub(crate) fn completed(&mut self, at: &Timestamps, counts: &OperationCounts) {
         if at.now_ns >= self.next_boundary_ns {
@@ -169,7 +169,7 @@ impl Metrics {
         self.timeline.record_completion(at.now_ns.saturating_sub(at.due_ns));
     }
 
-    /// A slice of the course has ended, or a part of the window.
+    /// A slice of the timeline or a section of the window has ended.
     #[cold]
     fn pass_boundary(&mut self, now_ns: u64) {
         self.pass_section_ends(now_ns);
@@ -180,7 +180,7 @@ impl Metrics {
             .map_or(slice_end_ns, |section_buckets| section_buckets.end_ns.min(slice_end_ns));
     }
 
-    /// Begin the part of the window that an instant is in.
+    /// Enter the section that contains `now_ns`.
     fn pass_section_ends(&mut self, now_ns: u64) {
         if self
             .section_buckets
@@ -200,13 +200,13 @@ impl Metrics {
         }
     }
 
-    /// An operation was answered with a wrong value: it is neither an operation nor a time.
+    /// An operation returned a wrong value. It is not counted as an operation and has no time.
     pub(crate) fn wrong_value(&mut self, verb: Verb, noreply: bool) {
         self.kind_mut(verb, noreply).wrong_values += 1;
     }
 
-    /// An operation failed. A timeout's time is recorded as long as it lasted: it is at least that
-    /// long, and leaving it out would flatter the tail.
+    /// An operation failed. The time of a timeout is recorded as well: the operation took at least that
+    /// long, and leaving it out would make the tail look too good.
     pub(crate) fn fail(&mut self, at: &Timestamps, failure: Failure) {
         self.pass_section_ends(at.now_ns);
         let kind = self.kind_mut(at.verb, at.noreply);
@@ -216,8 +216,8 @@ impl Metrics {
         }
     }
 
-    /// An operation without a reply, which was taken for done when it was written, could not be done.
-    /// The time that its writing took stays among the others.
+    /// An operation without a reply was counted as successful when it was written, but has failed. The
+    /// recorded time of its write remains.
     pub(crate) fn retract_noreply(&mut self, verb: Verb, failure: Failure) {
         let sent = [index(verb, true), index(Verb::Mset, true)];
         let found = sent.into_iter().find(|index| {
@@ -231,7 +231,7 @@ impl Metrics {
         }
     }
 
-    /// An operation that was due and never sent.
+    /// An operation was due and was never sent.
     pub(crate) fn never_sent(&mut self, verb: Verb, noreply: bool, waited_ns: u64) {
         self.unsent += 1;
         self.overflow += u64::from(waited_ns > HIGHEST_NS);

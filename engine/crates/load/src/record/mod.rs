@@ -1,4 +1,4 @@
-//! What is recorded of a window: counts and histograms, by kind of operation and by time.
+//! What is recorded in a window: counts and histograms, by kind of operation and over time.
 
 mod buckets;
 mod histogram;

@@ -1,5 +1,5 @@
-//! The way from operations to figures. An operation whose keys are on several servers is sent in
-//! parts; it begins with the first that goes out and ends with the last that is answered.
+//! Turns the events of operations into metrics. If the keys of an operation are on several servers, it
+//! is sent in parts: it starts when the first part is sent, and ends when the last part is answered.
 
 use cachemark_tape::{Op, Verb};
 
@@ -7,16 +7,16 @@ use super::metrics::Metrics;
 use crate::operation::{Failure, OperationCounts, Pending};
 use crate::routing::TapeView;
 
-/// A player's figures, and what they wait for.
+/// The metrics of a player, and its operations that were sent in parts.
 pub struct Recorder {
     pub metrics: Metrics,
     splits: Vec<SplitOperation>,
     free: Vec<u32>,
 }
 
-/// An operation in parts.
+/// An operation that was sent in parts.
 struct SplitOperation {
-    /// The operation as a whole, with what its parts came to so far.
+    /// The whole operation, with the results of its parts so far.
     whole: Pending,
     left: u16,
 }
@@ -26,7 +26,7 @@ impl Recorder {
         Recorder { metrics, splits: Vec::new(), free: Vec::new() }
     }
 
-    /// An operation that is going to be sent in so many parts: the number that they bear.
+    /// Register an operation that will be sent in parts. Returns its id.
     pub fn split(&mut self, whole: Pending, parts: u16) -> u32 {
         let split_operation = SplitOperation { whole, left: parts };
         match self.free.pop() {
@@ -41,7 +41,7 @@ impl Recorder {
         }
     }
 
-    /// Note that an operation, or a part of one, goes out now.
+    /// An operation, or a part of one, is being sent now.
     #[inline]
     pub fn sent(&mut self, pending: &mut Pending, now_ns: u64) {
         if pending.sent_ns != 0 {
@@ -60,7 +60,7 @@ impl Recorder {
         }
     }
 
-    /// Note that it was answered; true when an operation ended with it.
+    /// An operation, or a part of one, was answered. True if this ended the operation.
     #[inline]
     pub fn answered(&mut self, pending: &Pending, now_ns: u64, view: TapeView<'_>) -> bool {
         match pending.split_id {
@@ -73,7 +73,7 @@ impl Recorder {
         }
     }
 
-    /// Note that it failed; true when an operation ended with it.
+    /// An operation, or a part of one, failed. True if this ended the operation.
     pub fn failed(
         &mut self,
         mut pending: Pending,
@@ -118,7 +118,7 @@ fn record_start(pending: &Pending, now_ns: u64, metrics: &mut Metrics) {
     }
 }
 
-/// Enter an operation that is answered.
+/// Record the end of an operation.
 fn record_end(pending: &Pending, now_ns: u64, view: TapeView<'_>, metrics: &mut Metrics) {
     if let Some(failure) = pending.failure {
         metrics.fail(&pending.timestamps(now_ns), failure);
@@ -140,7 +140,7 @@ fn record_end(pending: &Pending, now_ns: u64, view: TapeView<'_>, metrics: &mut 
     }
 }
 
-/// What an operation names and writes, known before any reply.
+/// The keys and bytes of an operation that are known before any reply.
 #[inline]
 fn counts_before_reply(op: &Op, view: TapeView<'_>) -> OperationCounts {
     let mut counts = OperationCounts { keys: u32::from(op.run), ..OperationCounts::default() };

@@ -1,29 +1,29 @@
-//! A window in parts, while one player records it.
+//! The sections of a window while one player records it.
 
 use super::buckets::LatencyBuckets;
 
-/// Few enough that a part is long beside what makes requests resemble each other, and as many as
-/// Student's t needs: Schmeiser, Operations Research 30 (1982).
+/// A section must be long compared to the time over which requests influence each other, so there are
+/// few; Student's t needs at least this many. Schmeiser, Operations Research 30 (1982).
 pub const SECTIONS: usize = 10;
 
-/// The parts of one player's window while it records.
+/// The sections of one player's window during recording.
 ///
-/// An operation costs nothing more: where a part ends, the times of all kinds change places
-/// with empty ones that were made before the window.
+/// This costs nothing per operation: at the end of a section, the buckets of all kinds are swapped with
+/// empty ones that were allocated before the window.
 #[derive(Clone, Debug)]
 pub(crate) struct SectionBuckets {
     pub length_ns: u64,
-    /// When the part that is going on ends; never in the last.
+    /// When the current section ends; never, for the last one.
     pub end_ns: u64,
     pub current: usize,
-    /// Operations by the end of each part that has ended.
+    /// Successful operations up to the end of each finished section.
     pub ok: [u64; SECTIONS],
-    /// For each end of a part the kinds and their times: empty before, the part's after it.
+    /// For each finished section: the kinds and their buckets. Until then the buckets are empty.
     pub section_times: Vec<Vec<(usize, LatencyBuckets)>>,
 }
 
 impl SectionBuckets {
-    /// Of a window that begins then, whose parts are so long and whose kinds are these.
+    /// Sections of `length_ns` for these kinds, in a window that starts at `start_ns`.
     pub fn new(start_ns: u64, length_ns: u64, kinds: &[usize]) -> SectionBuckets {
         let empty = || kinds.iter().map(|kind| (*kind, LatencyBuckets::new())).collect();
         SectionBuckets {
@@ -35,8 +35,8 @@ impl SectionBuckets {
         }
     }
 
-    /// A part has ended, after which so many operations are done: what its kinds recorded is to be
-    /// exchanged for what is given here.
+    /// A section has ended, with `ok` successful operations so far. The caller swaps the buckets of
+    /// each kind with those that this returns.
     pub fn next(&mut self, ok: u64) -> &mut [(usize, LatencyBuckets)] {
         let ended = self.current;
         self.ok[ended] = ok;
@@ -46,7 +46,7 @@ impl SectionBuckets {
         &mut self.section_times[ended]
     }
 
-    /// What was recorded in the parts that have ended, with its kind.
+    /// The buckets of all finished sections, with their kinds.
     pub fn past(&self) -> impl Iterator<Item = &(usize, LatencyBuckets)> {
         self.section_times[..self.current].iter().flatten()
     }

@@ -1,6 +1,6 @@
-//! A window in parts of equal length, and the response times of each by themselves. How far the
-//! parts differ says how far a percentile of the whole is to be trusted; its requests cannot say
-//! so, as they resemble each other.
+//! A window in sections of equal length, with the response times of each. How much the sections differ
+//! shows how reliable a percentile of the whole window is. Single requests cannot show this, because
+//! neighbouring requests are correlated.
 
 use hdrhistogram::Histogram;
 
@@ -8,14 +8,14 @@ use super::histogram::{histogram, merge};
 use super::metrics::Metrics;
 use super::section_buckets::{SECTIONS, SectionBuckets};
 
-/// What ended in one part, all kinds of operations together.
+/// What ended in one section, over all kinds of operations.
 #[derive(Clone, Debug)]
 pub struct Section {
     pub ok: u64,
     pub response: Histogram<u64>,
 }
 
-/// A window's parts, of all its players.
+/// The sections of a window, over all players.
 #[derive(Clone, Debug)]
 pub struct Sections {
     pub length_ns: u64,
@@ -23,7 +23,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Of several players of one window; `None` where one has no parts.
+    /// The sum over several players of one window; `None` if one of them has no sections.
     pub fn of<'a>(all_metrics: impl Iterator<Item = &'a Metrics>) -> Option<Sections> {
         let mut sum: Option<Sections> = None;
         for metrics in all_metrics {
@@ -71,7 +71,7 @@ mod tests {
         Tape::from_bytes(bytes).expect("our own tape")
     }
 
-    /// A player's tally of a window of ten parts of 1 ms that begins at 7 ns.
+    /// Metrics of a window of ten sections of 1 ms that starts at 7 ns.
     fn metrics() -> Metrics {
         let window =
             Window { start_ns: 7, end_ns: 7 + 10 * MS, timeout_ns: 1, section_ns: Some(MS) };
@@ -111,7 +111,7 @@ mod tests {
         let mut one = metrics();
         let mut other = metrics();
         (0..100).for_each(|i| play(&mut one, get(7, 7 + i * MS / 10)));
-        // A player that paused for most of the window, and ended beyond it.
+        // A player that was idle for most of the window, and ended after it.
         play(&mut other, get(7, 8));
         play(&mut other, get(7, 7 + 12 * MS));
         let sections = Sections::of([&one, &other].into_iter()).expect("parts");

@@ -1,17 +1,17 @@
-//! A window as it went: even slices of time, how many operations each saw end and how long those
-//! took. It tells a window that drifts, jumps or still warms up from one that is level.
+//! The course of a window: equal slices of time, with the operations that ended in each and their
+//! response times. It shows whether a window was steady, or drifted, jumped or was still warming up.
 
-/// Its room is fixed, so that recording never allocates: when it is full, each two slices become
-/// one of twice the length.
+/// The number of slices is fixed, so that recording never allocates. When all are used, pairs of slices
+/// are merged into slices of twice the length.
 const SLICES: usize = 256;
-/// The length of a slice at first; lengths are this times a power of two.
+/// The initial length of a slice. Every length is this times a power of two.
 const SHORTEST_NS: u64 = 1_000_000;
 
 /// What ended in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimelineSlice {
     pub ok: u64,
-    /// Sum of the response times.
+    /// The sum of the response times.
     pub response_ns: u64,
 }
 
@@ -26,14 +26,14 @@ impl TimelineSlice {
 pub struct Timeline {
     start_ns: u64,
     slice_ns: u64,
-    /// The slice that is going on, and the instant at which it ends.
+    /// The current slice, and when it ends.
     current: usize,
     end_ns: u64,
     slices: Box<[TimelineSlice; SLICES]>,
 }
 
 impl Timeline {
-    /// Of a window that begins then.
+    /// The timeline of a window that starts at `start_ns`.
     pub fn new(start_ns: u64) -> Timeline {
         Timeline {
             start_ns,
@@ -44,13 +44,14 @@ impl Timeline {
         }
     }
 
-    /// An operation ended in the slice that is going on.
+    /// An operation ended in the current slice.
     #[inline]
     pub fn record_completion(&mut self, response_ns: u64) {
         self.slices[self.current].add(TimelineSlice { ok: 1, response_ns });
     }
 
-    /// Go on to the slice that an instant is in; returns when that ends. Instants come in order.
+    /// Make the slice that contains `now_ns` the current one. Returns its end. Calls must be in order
+    /// of time.
     pub fn advance_to(&mut self, now_ns: u64) -> u64 {
         if now_ns >= self.end_ns {
             self.advance(now_ns);
@@ -77,7 +78,7 @@ impl Timeline {
         self.current /= 2;
     }
 
-    /// Add that of another player of the same window.
+    /// Add the timeline of another player of the same window.
     pub fn add(&mut self, other: &Timeline) {
         let mut other = other.clone();
         while self.slice_ns < other.slice_ns {
@@ -96,7 +97,7 @@ impl Timeline {
         self.slice_ns
     }
 
-    /// The slices up to the last in which anything ended.
+    /// The slices up to the current one.
     pub fn slices(&self) -> &[TimelineSlice] {
         &self.slices[..=self.current]
     }
@@ -111,7 +112,7 @@ mod tests {
         timeline.record_completion(response_ns);
     }
 
-    /// One operation each millisecond, that took as many ns as milliseconds had gone.
+    /// One operation per millisecond. Each took as many ns as milliseconds had passed.
     fn steady(from_ms: u64, to_ms: u64) -> Timeline {
         let mut timeline = Timeline::new(7);
         (from_ms..to_ms).for_each(|ms| ended(&mut timeline, 7 + ms * SHORTEST_NS, ms));

@@ -1,12 +1,12 @@
-//! The window of time in which a phase is played.
+//! The time window of a phase.
 
-/// When a window begins and what ends it.
+/// When a window starts and ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     pub start_ns: u64,
-    /// No operation begins, or is due, at or after this instant.
+    /// No operation starts, or is due, at or after this time.
     pub end_ns: u64,
     pub timeout_ns: u64,
-    /// How long each part is that is recorded by itself; `None`: the window is not cut.
+    /// The length of each section; `None` if the window has no sections.
     pub section_ns: Option<u64>,
 }

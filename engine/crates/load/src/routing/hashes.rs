@@ -1,8 +1,8 @@
-//! The hashes by which clients find the server of a key.
+//! The hash functions that clients use to find the server of a key.
 
 use md5::{Digest, Md5};
 
-/// Bob Jenkins' hash, byte by byte.
+/// Bob Jenkins' one-at-a-time hash.
 pub fn jenkins_one_at_a_time(key: &[u8]) -> u32 {
     let mut hash: u32 = 0;
     for byte in key {
@@ -15,7 +15,7 @@ pub fn jenkins_one_at_a_time(key: &[u8]) -> u32 {
     hash.wrapping_add(hash << 15)
 }
 
-/// 40 digests of each server, four points in each.
+/// The points of a ketama ring: 40 digests per server, four points per digest.
 pub fn ring(names: &[String]) -> Vec<(u32, u16)> {
     let mut points = Vec::with_capacity(names.len() * 160);
     for (server, name) in names.iter().enumerate() {
@@ -34,7 +34,7 @@ pub fn ketama_point(digest: &[u8], part: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// The first point at or after this one; behind the last comes the first.
+/// The server of the first point at or after `point`. After the last point, the ring starts again.
 pub fn server_at(ring: &[(u32, u16)], point: u32) -> u16 {
     let at = ring.partition_point(|(other, _)| *other < point);
     ring[at % ring.len()].1
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_jenkins() {
-        // The examples of its author's page.
+        // The examples on the author's page.
         assert_eq!(jenkins_one_at_a_time(b"a"), 0xca2e_9442);
         assert_eq!(
             jenkins_one_at_a_time(b"The quick brown fox jumps over the lazy dog"),

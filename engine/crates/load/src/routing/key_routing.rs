@@ -1,4 +1,4 @@
-//! Which of several servers holds a key. Reckoned for the whole key table before anything is timed.
+//! Which of several servers holds a key: computed for all keys of a tape before the measurement.
 
 use cachemark_tape::{Op, Tape};
 use md5::{Digest, Md5};
@@ -6,22 +6,22 @@ use md5::{Digest, Md5};
 use super::hashes::{jenkins_one_at_a_time, ketama_point, ring, server_at};
 use crate::options::{Address, Hashing};
 
-/// Who holds what: the home of each key, and the runs of the tape in the order of their homes.
+/// The server of each key, and the runs of the tape, sorted by server.
 #[derive(Debug)]
 pub struct KeyRouting {
     servers: usize,
-    /// Each server holds every key: writes go to all, reads to the key's home.
+    /// Every server holds every key: writes go to all servers, reads go to the key's own server.
     replicas: bool,
-    /// By key.
+    /// Index: key.
     server_of_key: Vec<u16>,
-    /// The runs of all records, one after the other, each in the order of its homes.
+    /// The runs of all records, one after the other, each sorted by server.
     runs: Vec<u32>,
-    /// By record: where its run begins in `runs`. Empty where no record has one.
+    /// Index: record. Where its run starts in `runs`. Empty if no record of the tape has a run.
     run_starts: Vec<u32>,
 }
 
 impl KeyRouting {
-    /// Spread a tape's keys.
+    /// Compute the server of each key of a tape.
     pub fn new(tape: &Tape, addresses: &[Address], hashing: Hashing, replicas: bool) -> KeyRouting {
         let servers = addresses.len();
         let names: Vec<String> = addresses.iter().map(Address::to_string).collect();
@@ -39,30 +39,30 @@ impl KeyRouting {
         self.servers
     }
 
-    /// The server of a key, as its place in the list.
+    /// The server of a key, as an index into the list of addresses.
     #[inline]
     fn server_of(&self, k: u32) -> usize {
         usize::from(self.server_of_key[k as usize])
     }
 
-    /// The key at a place of a run of `op`, which is `ordered`.
+    /// The key at a position of a run. `op` comes from `grouped_by_server`.
     #[inline]
     pub fn run_key(&self, op: &Op, at: u16) -> u32 {
         self.runs[op.key as usize + usize::from(at)]
     }
 
-    /// The operation of a record with its run in the order of homes.
+    /// The operation of a record, with its run sorted by server.
     #[inline]
     pub fn grouped_by_server(&self, op: Op, record: u64) -> Op {
         if op.verb.has_run() { Op { key: self.run_starts[record as usize], ..op } } else { op }
     }
 
-    /// Whether the parts of an operation all do the same, each on another server.
+    /// Whether the operation goes to every server.
     pub fn is_replicated(&self, op: &Op) -> bool {
         self.replicas && (op.verb.writes() || op.verb.changes())
     }
 
-    /// What of an ordered operation goes to which server, in the order of servers.
+    /// The parts of an operation from `grouped_by_server`: (server, part), in the order of servers.
     pub fn parts(&self, op: &Op) -> impl Iterator<Item = (usize, Op)> {
         let everywhere = self.is_replicated(op);
         let (routing, op) = (self, *op);
@@ -109,7 +109,9 @@ fn runs_by_server(tape: &Tape, server_of_key: &[u16]) -> (Vec<u32>, Vec<u32>) {
 
 #[cfg(test)]
 mod tests {
-    use cachemark_tape::{KeyShape, Law, Schedule, Verb, Workload, generate, parse_mix};
+    use cachemark_tape::{
+        IntegerDistribution, KeyShape, Schedule, Verb, Workload, generate, parse_mix,
+    };
 
     use super::*;
 
@@ -117,7 +119,7 @@ mod tests {
         let workload = Workload {
             keys: 100,
             shape: KeyShape::Pattern("key-{index}".to_owned()),
-            size: Law::fixed(10),
+            size: IntegerDistribution::fixed(10),
             mix: parse_mix(mix).expect("a mix"),
             run: 12,
             ..Workload::default()

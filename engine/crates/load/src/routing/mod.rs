@@ -1,4 +1,4 @@
-//! Which server holds a key, and the tape as it is seen where there are several servers.
+//! Which server holds a key, and the view of the tape that follows from it.
 
 mod hashes;
 mod key_routing;

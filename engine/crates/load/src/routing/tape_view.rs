@@ -1,5 +1,5 @@
-//! The tape as a connection sees it: where several servers are used, the runs of an operation are
-//! in the order of their homes, so that what goes to one server is one piece.
+//! The tape as a connection sees it. With several servers, the run of an operation is sorted by server,
+//! so that the part for one server is contiguous.
 
 use std::ops::Deref;
 
@@ -18,13 +18,13 @@ impl<'tape> TapeView<'tape> {
         TapeView { tape, routing }
     }
 
-    /// The value of a key at a length, as long as the tape lives.
+    /// The value of a key at a length. It lives as long as the tape.
     #[inline]
     pub fn value(&self, k: u32, length: u32) -> &'tape [u8] {
         self.tape.value(k, length)
     }
 
-    /// The key at a place of an operation's run, or its only one.
+    /// The key at a position of an operation's run; the only key if the operation has no run.
     #[inline]
     pub fn key_at(&self, op: &Op, at: u16) -> u32 {
         match self.routing {

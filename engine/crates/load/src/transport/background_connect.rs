@@ -1,5 +1,5 @@
-//! A connection that is let in by a thread of its own: where there is more to do than to connect, so
-//! that the loop cannot do it without waiting.
+//! Connecting on a thread of its own, if it takes more than one step (TLS, a login): the event loop
+//! must not block.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,14 +10,15 @@ use std::time::Duration;
 use super::traits::Transport;
 use crate::options::{Address, ConnectionOptions};
 
-/// A thread that is let in: it hangs up once the outcome is there.
+/// A connect that runs on another thread. Its file descriptor becomes readable when the connect has
+/// finished.
 pub struct BackgroundConnect<S> {
     signal: UnixStream,
     outcome: Receiver<io::Result<S>>,
 }
 
 impl<S: Transport> BackgroundConnect<S> {
-    /// Begin; what it is to be watched for is the end of its line.
+    /// Start the thread.
     pub fn start_connect(
         address: &Address,
         connection_options: &ConnectionOptions,
@@ -27,14 +28,14 @@ impl<S: Transport> BackgroundConnect<S> {
         let (sender, outcome) = channel();
         let (address, connection_options) = (address.clone(), connection_options.clone());
         std::thread::Builder::new().spawn(move || {
-            // Nobody listens any more once the run is over.
+            // After the run nobody receives the result.
             let _ = sender.send(S::open(&address, &connection_options, timeout));
             drop(signal_end);
         })?;
         Ok(BackgroundConnect { signal, outcome })
     }
 
-    /// What came of it, once the line has ended.
+    /// The result. Call it when the file descriptor is readable.
     pub fn outcome(self) -> io::Result<S> {
         let gone = |_| io::Error::from(io::ErrorKind::NotConnected);
         self.outcome.recv().map_err(gone)?

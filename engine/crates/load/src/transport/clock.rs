@@ -14,15 +14,16 @@ impl Clock for Monotonic {
     #[inline]
     fn now_ns(&self) -> u64 {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: clock_gettime fills the struct that it is given; the clock is one that every Linux
-        // has. (rustix's own way to the vDSO does not survive valgrind.)
+        // SAFETY: clock_gettime fills the struct that it is given, and every Linux has this clock.
+        // (rustix's own call of the vDSO crashes under valgrind.)
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 }
 
-/// Wait for a window's start. The calling thread's sleeps end on time from then on: by default the
-/// kernel may add 50 µs to each; where it does not let go of them, more is spun.
+/// Wait for the start of a window. This also sets the timer slack of the calling thread to 1 ns: by
+/// default the kernel may delay each wake-up by 50 µs. If that is not permitted, the thread spins
+/// longer.
 pub fn wait_until(start_ns: u64) {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let spin_ns = 200_000;

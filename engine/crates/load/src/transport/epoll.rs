@@ -1,5 +1,5 @@
-//! The sockets of one thread behind level-triggered epoll, so that one read per readiness is
-//! enough. At depth 1 an operation costs epoll_wait, read and write.
+//! The sockets of one thread with epoll. It is level-triggered, so one read per event is enough. At
+//! depth 1 an operation costs one epoll_wait, one read and one write.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -16,29 +16,28 @@ use super::traits::{Transport, not_connected};
 use crate::io_traits::{Network, Ready, WaitLimit};
 use crate::options::{Address, ConnectionOptions};
 
-/// So many are taken at once; the kernel keeps the others, and their turn.
+/// The maximum number of events per wait. The kernel keeps the others for the next one.
 const EVENTS: usize = 256;
 
 pub struct EpollSockets<S = Stream> {
     epoll: OwnedFd,
     streams: Vec<Option<S>>,
-    /// Connections that are being opened by a thread of their own.
+    /// Connections that connect in the background.
     connecting: Vec<Option<BackgroundConnect<S>>>,
     ready: Vec<Ready>,
-    /// Of the streams in turn.
+    /// The servers. Connection `c` goes to address `c` modulo their number.
     addresses: Vec<Address>,
     connection_options: ConnectionOptions,
     timeout: Duration,
-    /// Connections whose transport has something to read that the socket does not tell of.
+    /// Connections with decrypted input that epoll does not report.
     unread: Vec<usize>,
-    /// Whether the loop waits for room to write, and whether the transport does.
+    /// Whether the event loop waits until a connection is writable, and whether the transport does.
     blocked: Vec<bool>,
     buffering: Vec<bool>,
 }
 
 impl<S: Transport> EpollSockets<S> {
-    /// Connected sockets, so many sets of one to each address, watched for replies. An error comes
-    /// with the address that could not be had.
+    /// Connect `sets` times to each address. An error comes with the address that failed.
     pub fn connect(
         addresses: &[Address],
         connection_options: &ConnectionOptions,
@@ -81,7 +80,7 @@ impl<S: Transport> EpollSockets<S> {
         Ok(epoll::modify(&self.epoll, stream, EventData::new_u64(c as u64), flags)?)
     }
 
-    /// Be let in again, on a thread, as that takes answers of the server.
+    /// Reconnect on a thread, because a login or a handshake takes several steps.
     fn connect_in_background(&mut self, c: usize, address: &Address) -> io::Result<()> {
         let background =
             BackgroundConnect::start_connect(address, &self.connection_options, self.timeout)?;
@@ -90,7 +89,7 @@ impl<S: Transport> EpollSockets<S> {
         Ok(())
     }
 
-    /// After a write, or when there is room: see to what the transport has not sent yet.
+    /// After a write, or when the socket is writable: send what the transport has buffered.
     fn flush_output(&mut self, c: usize) -> io::Result<()> {
         let Some(stream) = &mut self.streams[c] else { return Err(not_connected()) };
         let holds = !stream.flush_output()?;
@@ -101,11 +100,11 @@ impl<S: Transport> EpollSockets<S> {
         Ok(())
     }
 
-    /// What the sockets told is not all: transports hold bytes.
+    /// Add the events that only the transports know: their output buffers and their decrypted input.
     fn ready_of_transports(&mut self) {
         for n in 0..self.ready.len() {
             let Ready { connection: c, writable } = self.ready[n];
-            // An error shows again when it is read.
+            // An error appears again at the next read.
             if writable && self.buffering[c] {
                 let _ = self.flush_output(c);
                 self.ready[n].writable = self.blocked[c];
@@ -156,7 +155,7 @@ impl<S: Transport> Network for EpollSockets<S> {
     }
 
     fn close(&mut self, c: usize) {
-        // Dropping the socket takes it out of the epoll set.
+        // Dropping the socket removes it from epoll.
         self.streams[c] = None;
         self.connecting[c] = None;
         self.unread.retain(|other| *other != c);
@@ -194,7 +193,8 @@ impl<S: Transport> Network for EpollSockets<S> {
             tv_sec: (sleep_ns / 1_000_000_000) as i64,
             tv_nsec: (sleep_ns % 1_000_000_000) as i64,
         };
-        // Not kept in `self`: an event may hold a pointer, and so could not go to another thread.
+        // On the stack and not in `self`: an event may hold a pointer, so it could not be sent to
+        // another thread.
         let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         self.ready.clear();
         match epoll::wait(&self.epoll, &mut room, Some(&timeout)) {

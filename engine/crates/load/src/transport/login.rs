@@ -1,5 +1,4 @@
-//! How one is let in by a server that asks who one is. It is done once for each connection, before
-//! anything is timed.
+//! The login on servers that require one: once per connection, before the measurement.
 
 use std::io::{self, Read, Write};
 
@@ -10,10 +9,10 @@ use cachemark_protocol::text::reply::{Reply, parse};
 
 use crate::options::{Credentials, WireName};
 
-/// Say who one is, and wait for the answer; the stream blocks, with a time-out.
+/// Send user and password, and wait for the answer. The stream blocks, up to a timeout.
 ///
-/// Text and meta: memcached's `-Y`, a `set` whose data are the user and the password. Binary: SASL
-/// PLAIN.
+/// Text and meta protocol: memcached's `-Y` login, a `set` whose value is user and password. Binary
+/// protocol: SASL PLAIN.
 pub(crate) fn authenticate(
     stream: &mut (impl Read + Write),
     wire: WireName,
@@ -63,7 +62,7 @@ fn sasl_answer(bytes: &[u8]) -> Result<Option<bool>, Violation> {
 mod tests {
     use super::*;
 
-    /// Answers what it was told to answer, byte by byte.
+    /// Answers with the given bytes, one byte per read, and keeps what was written.
     struct Told<'a>(&'a [u8], Vec<u8>);
 
     impl Read for Told<'_> {

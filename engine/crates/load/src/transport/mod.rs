@@ -1,4 +1,4 @@
-//! The real world: a clock, sockets and what is spoken over them before anything is timed.
+//! The real clock and the real sockets, with the handshakes and logins on them.
 
 mod background_connect;
 mod clock;

@@ -1,16 +1,16 @@
-//! How long a thread sleeps before something is due, and how long it spins.
+//! How long a thread sleeps before an operation is due. It spins for the rest.
 
 use crate::io_traits::WaitLimit;
 
-/// The last stretch before an operation is due is spun, as timers wake 30 to 90 µs late.
+/// How long a thread spins before an operation is due: timers wake it 30 to 90 µs late.
 const SPIN_NS: u64 = 150_000;
 
-/// epoll counts in ms, and a part of one would be rounded up: where something is due it is spun.
+/// epoll rounds the timeout up to whole ms. If an operation is due, round down instead and spin.
 pub fn whole_ms(limit: WaitLimit, sleep_ns: u64) -> u64 {
     if limit.due_in_ns.is_some() { sleep_ns / 1_000_000 * 1_000_000 } else { sleep_ns }
 }
 
-/// How long to sleep for a nap; the rest is spun.
+/// How long to sleep within a limit. The caller spins for the rest.
 pub fn sleep_ns(limit: WaitLimit) -> u64 {
     let until_due = limit.due_in_ns.map(|due| due.saturating_sub(SPIN_NS));
     until_due.into_iter().fold(limit.max_ns, u64::min)
@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn epoll_never_sleeps_over_what_is_due() {
         let max_ns = 50_000_000;
-        // Due, slept: whole milliseconds, and less than what is due by the stretch that is spun.
+        // (due, sleep): whole ms that end at least `SPIN_NS` before the operation is due.
         for (due_ns, slept_ns) in
             [(0, 0), (999_999, 0), (1_100_000, 0), (1_900_000, 1_000_000), (90_000_000, max_ns)]
         {

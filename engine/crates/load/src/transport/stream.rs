@@ -1,4 +1,4 @@
-//! Non-blocking stream sockets: TCP or Unix.
+//! Non-blocking TCP and Unix sockets.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,21 +11,21 @@ use super::login::authenticate;
 use super::traits::Transport;
 use crate::options::{Address, ConnectionOptions};
 
-/// A connected, or connecting, socket that never blocks.
+/// A socket that is connected or connecting, and never blocks.
 #[derive(Debug)]
 pub struct Stream {
     socket: Socket,
 }
 
 impl Stream {
-    /// Connect, waiting at most so long.
+    /// Connect within a timeout.
     pub fn connect(address: &Address, timeout: Duration) -> io::Result<Stream> {
         let stream = Stream::blocking(address, timeout)?;
         stream.unblock()?;
         Ok(stream)
     }
 
-    /// A connected socket that blocks, at most so long.
+    /// Connect a blocking socket. The timeout applies to each call.
     pub(crate) fn blocking(address: &Address, timeout: Duration) -> io::Result<Stream> {
         let (socket, at) = open(address)?;
         socket.connect_timeout(&at, timeout)?;
@@ -34,12 +34,12 @@ impl Stream {
         Ok(Stream { socket })
     }
 
-    /// It does not block from now on.
+    /// Make the socket non-blocking.
     pub(crate) fn unblock(&self) -> io::Result<()> {
         self.socket.set_nonblocking(true)
     }
 
-    /// Begin to connect; the socket is writable once it has, or has failed.
+    /// Start to connect. The socket becomes writable when the connect has finished.
     pub fn start_connect(address: &Address) -> io::Result<Stream> {
         let (socket, at) = open(address)?;
         socket.set_nonblocking(true)?;
@@ -49,13 +49,13 @@ impl Stream {
         }
     }
 
-    /// End both directions, for the other side and for the kernel.
+    /// Close both directions. Requests of io_uring on the socket end as well.
     pub(crate) fn shutdown(&self) {
-        // One that is gone already needs no end.
+        // An error means that the connection is closed already.
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
-    /// How a connect that was begun ended.
+    /// The result of `start_connect`.
     pub fn connect_result(&self) -> io::Result<()> {
         match self.socket.take_error()? {
             Some(error) => Err(error),
@@ -93,16 +93,16 @@ impl Transport for Stream {
 }
 
 impl Read for Stream {
-    /// Read what is there; `WouldBlock` when nothing is.
+    /// Read the available bytes. `WouldBlock` if there are none.
     #[inline]
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        // The system call itself: libc's has a place at which threads may be cancelled around it.
+        // The bare system call: the function of libc is a cancellation point, which costs more.
         Ok(rustix::net::recv(&self.socket, into, RecvFlags::empty())?.0)
     }
 }
 
 impl Write for Stream {
-    /// Write what fits; `WouldBlock` when nothing does.
+    /// Write what fits. `WouldBlock` if nothing does.
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL)?)

@@ -1,4 +1,4 @@
-//! TLS over a socket, by rustls.
+//! TLS over a socket, with rustls.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,7 +17,7 @@ use crate::options::{Address, ConnectionOptions, TlsTrust};
 pub struct TlsStream {
     tls: ClientConnection,
     socket: Stream,
-    /// Bytes that are decrypted and not read.
+    /// Decrypted bytes that have not been read.
     unread: usize,
 }
 
@@ -88,7 +88,7 @@ impl Read for TlsStream {
 
 impl Write for TlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What is held back goes first, so that it never grows beyond one write.
+        // Buffered output goes first, so that the buffer never holds more than one write.
         if !self.flush_output()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -117,7 +117,7 @@ impl AsFd for TlsStream {
     }
 }
 
-/// Why a handshake failed, in words where people run into it.
+/// A clear message for the usual reasons why a handshake fails.
 fn told(error: io::Error) -> io::Error {
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let text = match cause {

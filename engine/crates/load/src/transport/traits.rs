@@ -1,4 +1,4 @@
-//! What bytes go through: a socket as it is, or TLS over one.
+//! What the event loop's sockets have in common: plain, TLS or UDP.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -6,34 +6,34 @@ use std::time::Duration;
 
 use crate::options::{Address, ConnectionOptions};
 
-/// A connection's bytes; it never blocks once it is entered.
+/// A byte stream to a server that never blocks once it is open.
 pub trait Transport: Read + Write + AsFd + Send + Sized + 'static {
-    /// It holds bytes back: what was read and not asked for, what was taken and not sent.
+    /// It buffers: decrypted input that was not read, and encrypted output that was not sent.
     const BUFFERS: bool;
 
-    /// Connect and be let in; blocks, at most so long for each step.
+    /// Connect, with handshake and login. Blocks; the timeout applies to each step.
     fn open(
         address: &Address,
         connection_options: &ConnectionOptions,
         timeout: Duration,
     ) -> io::Result<Self>;
 
-    /// Begin to connect without blocking, if that is all there is to do.
+    /// Start a non-blocking connect. `None` if the connection also needs a handshake or a login.
     fn start_connect(_: &Address, _: &ConnectionOptions) -> Option<io::Result<Self>> {
         None
     }
 
-    /// How that ended.
+    /// The result of `start_connect`.
     fn finish_connect(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Whether there is something to read though the socket has nothing.
+    /// Whether there is input that epoll does not report.
     fn has_buffered_input(&self) -> bool {
         false
     }
 
-    /// Send what was taken; whether all of it has gone.
+    /// Send buffered output. True if all of it was sent.
     fn flush_output(&mut self) -> io::Result<bool> {
         Ok(true)
     }

@@ -1,8 +1,8 @@
-//! memcached over UDP: each datagram begins with a header of 8 bytes, and a reply may come in many,
-//! in any order. (memcached's doc/protocol.txt, "UDP protocol".)
+//! memcached over UDP: each datagram starts with a header of 8 bytes. A reply may take several
+//! datagrams, which may arrive in any order. (memcached's doc/protocol.txt, "UDP protocol".)
 //!
-//! One request is under way at a time. What is lost is not asked for again: the operation times out,
-//! and its socket is left, so that a reply that comes late meets nobody.
+//! One request is in flight at a time. A lost datagram is not requested again: the operation times out,
+//! and its socket is closed, so that a late reply cannot be taken for another one.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -14,12 +14,12 @@ use super::traits::Transport;
 use crate::options::{Address, ConnectionOptions};
 
 pub const HEADER_BYTES: usize = 8;
-/// What a request may have, with its header, so that no router cuts it in pieces.
+/// The maximum size of a request with its header. Larger datagrams may be fragmented.
 pub const DATAGRAM_BYTES: usize = 1400;
-/// No datagram is longer.
+/// The maximum size of a datagram.
 const LONGEST_BYTES: usize = 1 << 16;
 
-/// The datagrams of one reply; their memory is used again.
+/// The datagrams of one reply. The memory is reused for the next one.
 #[derive(Default)]
 struct Reply {
     id: u16,
@@ -30,15 +30,15 @@ struct Reply {
 }
 
 impl Reply {
-    /// Nothing has come of the reply to request `id`.
+    /// Wait for the reply to request `id`.
     fn expect(&mut self, id: u16) {
         self.id = id;
         self.parts.clear();
         self.over = false;
     }
 
-    /// Take a datagram; true when it was the last that was missing, and the whole reply is in `whole`
-    /// then. One that belongs to another request, or came before, is dropped.
+    /// Add a datagram. True if it was the last missing one; then `whole` holds the complete reply.
+    /// Duplicates, and datagrams that belong to another request, are dropped.
     fn take(&mut self, datagram: &[u8], whole: &mut Vec<u8>) -> bool {
         let Some((header, data)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
             return false;
@@ -71,11 +71,11 @@ impl Reply {
     }
 }
 
-/// A UDP socket with one request under way.
+/// A UDP socket with one request in flight.
 pub struct UdpStream {
     socket: UdpSocket,
     reply: Reply,
-    /// A reply that is whole, and how much of it is read.
+    /// A complete reply, and how much of it has been read.
     whole: Vec<u8>,
     read: usize,
     datagram: Vec<u8>,
@@ -105,7 +105,7 @@ impl Transport for UdpStream {
         if let Some(who) = &connection_options.auth {
             authenticate(&mut stream, connection_options.wire, who)?;
         }
-        // Nothing else tells whether anybody is there.
+        // Only a reply shows that there is a server.
         stream.write_all(b"version\r\n")?;
         while stream.read(&mut [0; 64])? == 64 {}
         stream.socket.set_nonblocking(true)?;
@@ -132,7 +132,7 @@ impl Read for UdpStream {
 }
 
 impl Write for UdpStream {
-    /// A request, whole: it has to fit into one datagram.
+    /// Send one complete request. It must fit into one datagram.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if HEADER_BYTES + bytes.len() > DATAGRAM_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "too long for a datagram"));

@@ -1,21 +1,20 @@
-//! What a tape of every kind comes to, wherever it is played.
+//! A tape with every kind of operation, a server, and the counts that playing the tape must give.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cachemark_load::{KindMetrics, RunResult};
 use cachemark_server::{Endpoint, IoMode, Server, Settings, State, start};
-use cachemark_tape::{KeyShape, Schedule, Span, Tape, Workload, generate, parse_mix};
+use cachemark_tape::{IntegerRange, KeyShape, Schedule, Tape, Workload, generate, parse_mix};
 
 pub const MEMORY_BYTES: usize = 16 << 20;
 
-/// A tape of a mix over sixty keys with values of so many bytes at most, half of which are stored
-/// first.
+/// A tape over sixty keys, with values up to `most_bytes`. Half of the keys are stored by the prefill.
 pub fn tape(mix: &str, ops: u64, most_bytes: u32) -> Arc<Tape> {
     let workload = Workload {
         keys: 60,
         shape: KeyShape::Pattern("key-{index}".to_owned()),
-        size: Span { low: 0, high: most_bytes }.into(),
+        size: IntegerRange { low: 0, high: most_bytes }.into(),
         mix: parse_mix(mix).expect("a mix"),
         run: 7,
         prefill: 0.5,
@@ -26,7 +25,7 @@ pub fn tape(mix: &str, ops: u64, most_bytes: u32) -> Arc<Tape> {
     Arc::new(Tape::from_bytes(bytes).expect("our own tape"))
 }
 
-/// A server on a port of its own.
+/// A server on a port that the system chooses.
 pub fn server() -> (Server, Arc<State>) {
     let settings = Settings {
         io: IoMode::Events,
@@ -40,7 +39,8 @@ pub fn server() -> (Server, Arc<State>) {
     (start(&any, &state).expect("a server"), state)
 }
 
-/// By kind: attempts, ok, hits, misses, not stored, keys, value bytes, key bytes; none may fail.
+/// Per kind: attempts, ok, hits, misses, not stored, keys, value bytes, key bytes. No operation may
+/// have failed.
 pub fn figures(result: &RunResult) -> BTreeMap<&'static str, [u64; 8]> {
     let of = |(name, kind): (&'static str, &KindMetrics)| {
         assert_eq!(kind.failed(), 0, "{name}: {:?}, {} wrong", kind.errors, kind.wrong_values);

@@ -1,4 +1,4 @@
-//! Every protocol over each way of I/O that there is on this machine.
+//! Every protocol with each I/O backend that this machine supports.
 
 use cachemark_load::{IoBackend, WireName};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::layout::{
-    COUNTER_START, FLAG_NOREPLY, FLAG_UNVERIFIED, HEADER_BYTES, Header, KEY_BYTES_MAX, MAGIC,
+    COUNTER_START, FLAG_NOREPLY, FLAG_UNVERIFIED, HEADER_BYTES, Header, MAGIC, MAX_KEY_BYTES,
     OP_BYTES, VERSION,
 };
 use super::operation::{Op, Verb};
@@ -27,28 +27,28 @@ impl fmt::Display for TapeError {
 
 impl std::error::Error for TapeError {}
 
-fn refuse<T>(what: impl Into<String>, at: u64) -> Result<T, TapeError> {
+fn reject<T>(what: impl Into<String>, at: u64) -> Result<T, TapeError> {
     Err(TapeError::Check { what: what.into(), at })
 }
 
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, TapeError> {
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
-        return refuse("shorter than a header", bytes.len() as u64);
+        return reject("shorter than a header", bytes.len() as u64);
     };
     if head[..8] != MAGIC {
-        return refuse("it does not begin with CMTAPE", 0);
+        return reject("it does not begin with CMTAPE", 0);
     }
     let version = u32::from_le_bytes(head[8..12].try_into().expect("four bytes"));
     if version != VERSION {
-        return refuse(format!("version {version}, this program reads {VERSION}"), 8);
+        return reject(format!("version {version}, this program reads {VERSION}"), 8);
     }
     if u32::from_le_bytes(head[12..16].try_into().expect("four bytes")) != HEADER_BYTES as u32 {
-        return refuse("wrong header length", 12);
+        return reject("wrong header length", 12);
     }
     let header = Header::from_bytes(head);
     if header.file_bytes != bytes.len() as u64 {
         let says = header.file_bytes;
-        return refuse(format!("it says {says} bytes but has {}", bytes.len()), 16);
+        return reject(format!("it says {says} bytes but has {}", bytes.len()), 16);
     }
     counts(&header)?;
     sections_inside(&header)?;
@@ -57,31 +57,31 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, TapeError> {
 
 fn counts(header: &Header) -> Result<(), TapeError> {
     if header.key_count == 0 || header.key_count > u64::from(u32::MAX) {
-        return refuse(format!("{} keys", header.key_count), 32);
+        return reject(format!("{} keys", header.key_count), 32);
     }
     if header.prefill_count > header.key_count {
-        return refuse("more keys to prefill than there are", 40);
+        return reject("more keys to prefill than there are", 40);
     }
     if header.op_count == 0 {
-        return refuse("no operation", 48);
+        return reject("no operation", 48);
     }
     if header.group == 0 || !header.op_count.is_multiple_of(header.group) {
-        return refuse(format!("groups of {} do not fill it", header.group), 160);
+        return reject(format!("groups of {} do not fill it", header.group), 160);
     }
     if header.thinks_at != 0 && header.times_at != 0 {
-        return refuse("a schedule leaves no time to think", 176);
+        return reject("a schedule leaves no time to think", 176);
     }
     if header.counter_count > header.key_count {
-        return refuse("more counters than keys", 168);
+        return reject("more counters than keys", 168);
     }
     if header.exptime_s > u64::from(u32::MAX) {
-        return refuse("the expiry time is too large", 144);
+        return reject("the expiry time is too large", 144);
     }
     if header.flags & !FLAG_UNVERIFIED != 0 {
-        return refuse("unknown flags", 152);
+        return reject("unknown flags", 152);
     }
     if (header.times_at == 0) != (header.period_ns == 0) {
-        return refuse("a schedule needs both times and a period", 72);
+        return reject("a schedule needs both times and a period", 72);
     }
     Ok(())
 }
@@ -103,7 +103,7 @@ fn sections_inside(header: &Header) -> Result<(), TapeError> {
         let end = entries.checked_mul(each).and_then(|length| at.checked_add(length));
         let inside = end.is_some_and(|end| end <= header.file_bytes);
         if at < HEADER_BYTES as u64 || !at.is_multiple_of(8) || !inside {
-            return refuse("a section lies outside the file", field);
+            return reject("a section lies outside the file", field);
         }
     }
     Ok(())
@@ -115,32 +115,32 @@ pub(crate) fn keys(tape: &Tape) -> Result<(), TapeError> {
         let offset = tape.key_offset(k);
         let at = tape.header.key_offsets_at + k * 4;
         if offset < before || offset > tape.header.key_bytes || (k == 0 && offset != 0) {
-            return refuse(format!("key offset {k} is out of order"), at);
+            return reject(format!("key offset {k} is out of order"), at);
         }
         let length = (offset - before) as usize;
-        if k > 0 && (length == 0 || length > KEY_BYTES_MAX) {
-            return refuse(format!("key {} is of {length} bytes", k - 1), at);
+        if k > 0 && (length == 0 || length > MAX_KEY_BYTES) {
+            return reject(format!("key {} is of {length} bytes", k - 1), at);
         }
         before = offset;
     }
     let keys = tape.section(tape.header.key_bytes_at, tape.header.key_bytes);
-    if let Some(bad) = keys.iter().position(|byte| *byte <= b' ' || *byte == 0x7f) {
-        let at = tape.header.key_bytes_at + bad as u64;
-        return refuse("a key holds a space or control character", at);
+    if let Some(invalid) = keys.iter().position(|byte| *byte <= b' ' || *byte == 0x7f) {
+        let at = tape.header.key_bytes_at + invalid as u64;
+        return reject("a key holds a space or control character", at);
     }
     for k in 0..tape.header.key_count {
         let at = tape.header.lengths_at + k * 4;
         if u64::from(tape.u32_at(at)) > tape.header.pool_bytes {
-            return refuse(format!("the value of key {k} is longer than the pool"), at);
+            return reject(format!("the value of key {k} is longer than the pool"), at);
         }
         let counts = k >= u64::from(tape.first_counter());
         if counts && tape.u32_at(at) as usize != COUNTER_START.len() {
-            return refuse(format!("counter {k} is not of ten digits"), at);
+            return reject(format!("counter {k} is not of ten digits"), at);
         }
     }
     for r in 0..tape.header.run_count {
         if u64::from(tape.run_entry(r)) >= tape.header.key_count {
-            return refuse(format!("run entry {r} names no key"), tape.header.runs_at + r * 4);
+            return reject(format!("run entry {r} names no key"), tape.header.runs_at + r * 4);
         }
     }
     Ok(())
@@ -151,10 +151,10 @@ pub(crate) fn operations(tape: &Tape) -> Result<(), TapeError> {
         let at = tape.header.ops_at + j * OP_BYTES as u64;
         let bytes = tape.section(at, OP_BYTES as u64);
         let Some(op) = Op::from_bytes(bytes.try_into().expect("sixteen bytes")) else {
-            return refuse(format!("record {j} has unknown verb {}", bytes[0]), at);
+            return reject(format!("record {j} has unknown verb {}", bytes[0]), at);
         };
         if bytes[1] & !FLAG_NOREPLY != 0 || (op.noreply && !op.verb.may_be_noreply()) {
-            return refuse(format!("record {j} has unknown flags"), at + 1);
+            return reject(format!("record {j} has unknown flags"), at + 1);
         }
         operation(tape, j, &op, at)?;
     }
@@ -170,14 +170,14 @@ fn operation(tape: &Tape, j: u64, op: &Op, at: u64) -> Result<(), TapeError> {
         _ => run == 1 && key < tape.header.key_count,
     };
     if !fits {
-        return refuse(format!("record {j} names a key that is not there"), at + 4);
+        return reject(format!("record {j} names a key that is not there"), at + 4);
     }
     if !op.verb.counts() && u64::from(op.length) > tape.header.pool_bytes {
-        return refuse(format!("record {j} is longer than the pool"), at + 8);
+        return reject(format!("record {j} is longer than the pool"), at + 8);
     }
     if op.verb.extends() && op.length > 0 {
         let what = format!("record {j}: {} of {} bytes, not of none", op.verb.name(), op.length);
-        return refuse(what, at + 8);
+        return reject(what, at + 8);
     }
     let counter = |k| k >= tape.first_counter();
     let suited = match op.verb {
@@ -187,18 +187,18 @@ fn operation(tape: &Tape, j: u64, op: &Op, at: u64) -> Result<(), TapeError> {
     };
     if !suited {
         let what = if op.verb.counts() { "no counter" } else { "a counter" };
-        return refuse(format!("record {j}: {} of {what}", op.verb.name()), at + 4);
+        return reject(format!("record {j}: {} of {what}", op.verb.name()), at + 4);
     }
     Ok(())
 }
 
 /// The longest time to think: what sums of instants bear.
-const THINK_NS_MOST: u64 = 1 << 50;
+const MAX_THINK_NS: u64 = 1 << 50;
 
 pub(crate) fn times(tape: &Tape) -> Result<(), TapeError> {
     for j in 0..tape.header.op_count {
-        if tape.think_ns(j) > THINK_NS_MOST {
-            return refuse(format!("record {j} thinks for days"), tape.header.thinks_at + j * 8);
+        if tape.think_ns(j) > MAX_THINK_NS {
+            return reject(format!("record {j} thinks for days"), tape.header.thinks_at + j * 8);
         }
     }
     if tape.header.times_at == 0 {
@@ -209,7 +209,7 @@ pub(crate) fn times(tape: &Tape) -> Result<(), TapeError> {
         let due = tape.due_ns(j);
         if due < before || due >= tape.header.period_ns {
             let at = tape.header.times_at + j * 8;
-            return refuse(format!("record {j} is due out of order"), at);
+            return reject(format!("record {j} is due out of order"), at);
         }
         before = due;
     }

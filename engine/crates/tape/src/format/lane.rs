@@ -31,7 +31,7 @@ impl Lane {
 
     /// The next record's number, and how often the lane has begun again.
     #[inline]
-    pub fn step(&mut self) -> (u64, u64) {
+    pub fn next_record(&mut self) -> (u64, u64) {
         let step = (self.next, self.pass);
         self.next += 1;
         self.left -= 1;

@@ -6,7 +6,7 @@ pub const HEADER_BYTES: usize = 184;
 pub const OP_BYTES: usize = 16;
 pub const FLAG_NOREPLY: u8 = 1;
 pub const FLAG_UNVERIFIED: u64 = 1;
-pub const KEY_BYTES_MAX: usize = 250;
+pub const MAX_KEY_BYTES: usize = 250;
 /// What a counter is stored as.
 pub const COUNTER_START: &[u8; 10] = b"1000000000";
 

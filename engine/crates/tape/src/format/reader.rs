@@ -65,7 +65,7 @@ impl Tape {
         self.header.exptime_s as u32
     }
 
-    pub fn verifies(&self) -> bool {
+    pub fn verifies_values(&self) -> bool {
         self.header.flags & FLAG_UNVERIFIED == 0
     }
 
@@ -107,7 +107,7 @@ impl Tape {
 
     /// Whether a reply of that length can be compared with the pool at all.
     #[inline]
-    pub fn holds_length(&self, length: u64) -> bool {
+    pub fn pool_covers(&self, length: u64) -> bool {
         length <= self.header.pool_bytes
     }
 
@@ -142,7 +142,7 @@ impl Tape {
 
     /// Whether callers of a closed loop think before an operation.
     #[inline]
-    pub fn has_thinks(&self) -> bool {
+    pub fn has_think_times(&self) -> bool {
         self.header.thinks_at != 0
     }
 

@@ -2,17 +2,17 @@
 
 mod keys;
 mod operations;
-mod recorded;
+mod recording;
 mod sections;
 
 use keys::KeyWriter;
 use operations::write_ops;
-pub use recorded::{Recorded, Replay};
-use sections::{Sections, TAPE_BYTES_MOST, write_pool};
+pub use recording::{Recording, ReplaySchedule};
+use sections::{MAX_TAPE_BYTES, TapeSections, write_pool};
 
-use crate::format::{COUNTER_START, Header, KEY_BYTES_MAX};
+use crate::format::{COUNTER_START, Header, MAX_KEY_BYTES};
 use crate::random::mix;
-use crate::workload::{KeyShape, SIZE_MOST, Schedule, Think, Workload, WorkloadError, bad};
+use crate::workload::{KeyShape, MAX_SIZE, Schedule, Think, Workload, WorkloadError, invalid};
 
 /// Make the tape of a workload and schedule.
 pub fn generate(
@@ -27,27 +27,27 @@ pub fn generate(
     let (key_offsets, key_bytes) = write_keys(workload, seed)?;
     let (mut times, period_ns, op_count) = schedule.times(seed);
     let group = workload.order.group();
-    let op_count = whole_groups(op_count, group, times.is_some())?;
+    let op_count = round_to_groups(op_count, group, times.is_some())?;
     if let Some(times) = &mut times {
         times.truncate(op_count as usize);
     }
-    let keys_in_runs = op_count.saturating_mul(u64::from(workload.longest_run()));
+    let keys_in_runs = op_count.saturating_mul(u64::from(workload.max_run()));
     if keys_in_runs > u64::from(u32::MAX) && workload.has_runs() {
-        return bad("--ops × --run is over 4e9 keys: fewer operations or shorter runs");
+        return invalid("--ops × --run is over 4e9 keys: fewer operations or shorter runs");
     }
     let (ops, runs) = write_ops(workload, &lengths, op_count, seed)?;
-    let pool = write_pool(workload.size_most(), workload.compressibility, seed);
-    let thinks = schedule.thinks(op_count, seed);
+    let pool = write_pool(workload.max_size(), workload.compressibility, seed);
+    let thinks = schedule.think_times(op_count, seed);
     let header = Header {
         seed,
         prefill_count: u64::from(workload.prefill_count()),
         period_ns,
-        exptime_s: u64::from(workload.longest_exptime_s()),
+        exptime_s: u64::from(workload.max_exptime_s()),
         group,
         counter_count: u64::from(workload.counters),
         ..Header::default()
     };
-    Ok(Sections { key_offsets, key_bytes, lengths, pool, ops, runs, times, thinks }
+    Ok(TapeSections { key_offsets, key_bytes, lengths, pool, ops, runs, times, thinks }
         .assemble(header))
 }
 
@@ -58,17 +58,17 @@ fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadE
         Schedule::Closed { ops, .. } => (ops as f64, 24.0),
         Schedule::Open { rate, duration_ns, .. } => (rate * duration_ns as f64 / 1e9, 24.0),
     };
-    let run_bytes = if workload.has_runs() { f64::from(workload.longest_run()) * 4.0 } else { 0.0 };
+    let run_bytes = if workload.has_runs() { f64::from(workload.max_run()) * 4.0 } else { 0.0 };
     let key_bytes = match &workload.shape {
-        KeyShape::Length(law) => law.most(KEY_BYTES_MAX as u32) as usize,
+        KeyShape::Length(distribution) => distribution.max_value(MAX_KEY_BYTES as u32) as usize,
         KeyShape::Pattern(text) => text.len(),
         KeyShape::Names(names) => names.iter().map(String::len).max().unwrap_or(0),
     };
     let bytes = f64::from(workload.keys) * (key_bytes as f64 + 8.0)
         + ops * (bytes_per_op + run_bytes)
-        + f64::from(workload.size_most());
-    if bytes > TAPE_BYTES_MOST {
-        return bad(format!(
+        + f64::from(workload.max_size());
+    if bytes > MAX_TAPE_BYTES {
+        return invalid(format!(
             "a tape of about {:.0} GiB, at most 4 are made: lower --keys, --run, --ops or \
              --rate × --duration (a worker at the end of a tape begins it again)",
             bytes / f64::from(1 << 30)
@@ -79,10 +79,10 @@ fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadE
 
 /// The records of a tape are whole groups: what a schedule leaves over is cut, what is asked for
 /// by number is filled up.
-fn whole_groups(op_count: u64, group: u64, scheduled: bool) -> Result<u64, WorkloadError> {
+fn round_to_groups(op_count: u64, group: u64, scheduled: bool) -> Result<u64, WorkloadError> {
     let whole = if scheduled { op_count / group * group } else { op_count.next_multiple_of(group) };
     if whole == 0 {
-        return bad(format!("--sequence: {group} operations, the schedule has {op_count}"));
+        return invalid(format!("--sequence: {group} operations, the schedule has {op_count}"));
     }
     Ok(whole)
 }
@@ -92,7 +92,7 @@ fn length_of(key: u32, workload: &Workload, seed: u64) -> u32 {
     if key >= workload.keys - workload.counters {
         return COUNTER_START.len() as u32;
     }
-    workload.size.draw(mix(mix(seed).wrapping_add(u64::from(key))), SIZE_MOST)
+    workload.size.draw(mix(mix(seed).wrapping_add(u64::from(key))), MAX_SIZE)
 }
 
 fn write_keys(workload: &Workload, seed: u64) -> Result<(Vec<u32>, Vec<u8>), WorkloadError> {
@@ -102,7 +102,7 @@ fn write_keys(workload: &Workload, seed: u64) -> Result<(Vec<u32>, Vec<u8>), Wor
     for index in 0..workload.keys {
         writer.write(index, &mut bytes);
         let Ok(end) = u32::try_from(bytes.len()) else {
-            return bad("the keys are longer than 4 GiB together: fewer or shorter keys");
+            return invalid("the keys are longer than 4 GiB together: fewer or shorter keys");
         };
         offsets.push(end);
     }

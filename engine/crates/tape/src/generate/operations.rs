@@ -9,8 +9,10 @@ use rand_distr::Distribution as _;
 use rand_distr::weighted::WeightedAliasIndex;
 
 use crate::format::{Op, Verb};
-use crate::random::{Stream, mix, stream};
-use crate::workload::{EXPTIME_MOST_S, Kind, Order, Picker, Workload, WorkloadError, bad};
+use crate::random::{RandomStream, mix, random_stream};
+use crate::workload::{
+    KeySampler, MAX_EXPTIME_S, MixEntry, Order, Workload, WorkloadError, invalid,
+};
 
 /// What an `incr` or `decr` changes its counter by.
 const AMOUNT: u32 = 1;
@@ -22,10 +24,10 @@ pub fn write_ops(
     op_count: u64,
     seed: u64,
 ) -> Result<(Vec<Op>, Vec<u32>), WorkloadError> {
-    let mut writer = Writer {
+    let mut writer = OperationWriter {
         workload,
         lengths,
-        draws: Draws::new(workload, seed)?,
+        sampler: OperationSampler::new(workload, seed)?,
         seed,
         ops: Vec::with_capacity(op_count as usize),
         runs: Vec::new(),
@@ -45,18 +47,18 @@ pub fn write_ops(
     Ok((writer.ops, writer.runs))
 }
 
-struct Writer<'a> {
+struct OperationWriter<'a> {
     workload: &'a Workload,
     lengths: &'a [u32],
-    draws: Draws,
+    sampler: OperationSampler,
     seed: u64,
     ops: Vec<Op>,
     runs: Vec<u32>,
 }
 
-impl Writer<'_> {
+impl OperationWriter<'_> {
     fn drawn(&mut self) {
-        let kind = self.workload.mix[self.draws.verbs.sample(&mut self.draws.rng)];
+        let kind = self.workload.mix[self.sampler.verbs.sample(&mut self.sampler.rng)];
         self.step(kind, None, 0);
     }
 
@@ -64,7 +66,7 @@ impl Writer<'_> {
     fn phases(&mut self, op_count: u64) -> Result<(), WorkloadError> {
         let kinds = self.workload.mix.len() as u64;
         if !op_count.is_multiple_of(kinds) {
-            return bad(format!("--order phases: --ops {op_count} is no multiple of {kinds}"));
+            return invalid(format!("--order phases: --ops {op_count} is no multiple of {kinds}"));
         }
         let each = op_count / kinds;
         for kind in &self.workload.mix {
@@ -80,8 +82,8 @@ impl Writer<'_> {
     }
 
     /// One record. `keys`: the first and last that it names, moved on by `shift`; none: drawn ones.
-    fn step(&mut self, kind: Kind, keys: Option<(u32, u32)>, shift: u64) {
-        let Kind { verb, noreply, .. } = kind;
+    fn step(&mut self, kind: MixEntry, keys: Option<(u32, u32)>, shift: u64) {
+        let MixEntry { verb, noreply, .. } = kind;
         let mut op = Op { verb, noreply, run: 1, key: 0, length: 0, exptime_s: 0 };
         if verb.has_run() {
             op.key = self.runs.len() as u32;
@@ -90,13 +92,13 @@ impl Writer<'_> {
         } else if verb.is_keyless() {
             op.run = 0;
         } else if verb.counts() {
-            let first = self.draws.first_counter;
-            op.key = keys.map_or_else(|| self.draws.counter(), |(at, _)| first + at);
+            let first = self.sampler.first_counter;
+            op.key = keys.map_or_else(|| self.sampler.counter(), |(at, _)| first + at);
             op.length = AMOUNT;
         } else {
             op.key = match keys {
                 Some((at, _)) => self.moved(at, shift),
-                None => self.draws.key(verb),
+                None => self.sampler.key(verb),
             };
             op.length = if verb.writes() { self.lengths[op.key as usize] } else { 0 };
         }
@@ -114,24 +116,24 @@ impl Writer<'_> {
                 }
             }
             None => {
-                self.draws.run(verb, self.workload.run, &mut self.runs);
+                self.sampler.run(verb, self.workload.run, &mut self.runs);
             }
         }
     }
 
     fn moved(&self, key: u32, shift: u64) -> u32 {
-        ((u64::from(key) + shift) % u64::from(self.draws.first_counter)) as u32
+        ((u64::from(key) + shift) % u64::from(self.sampler.first_counter)) as u32
     }
 }
 
 /// Draws verbs and keys.
-struct Draws {
+struct OperationSampler {
     rng: ChaCha8Rng,
     verbs: WeightedAliasIndex<f64>,
-    keys: Picker,
+    keys: KeySampler,
     /// So many keys does it draw from.
     ranks: u32,
-    absent: Option<Absent>,
+    absent: Option<AbsentKeys>,
     first_counter: u32,
     counters: u32,
     /// The keys of the run being drawn.
@@ -139,25 +141,26 @@ struct Draws {
 }
 
 /// The keys that are never stored, and how many of the reads are of the others.
-struct Absent {
+struct AbsentKeys {
     ratio: f64,
     keys: Range<u32>,
 }
 
-impl Draws {
-    fn new(workload: &Workload, seed: u64) -> Result<Draws, WorkloadError> {
+impl OperationSampler {
+    fn new(workload: &Workload, seed: u64) -> Result<OperationSampler, WorkloadError> {
         let weights = workload.mix.iter().map(|kind| kind.weight).collect();
         let Ok(verbs) = WeightedAliasIndex::new(weights) else {
-            return bad("--mix: these weights cannot be drawn from");
+            return invalid("--mix: these weights cannot be drawn from");
         };
         // Counters are no keys to get or set; a table of nothing else draws from none.
         let all = (workload.keys - workload.counters).max(1);
         let stored = workload.prefill_count();
         let count = if workload.hit_ratio.is_some() { stored.max(1) } else { all };
-        let keys = Picker::new(workload.distribution, count, stored, seed)?;
-        let absent = workload.hit_ratio.map(|ratio| Absent { ratio, keys: stored..workload.keys });
-        Ok(Draws {
-            rng: stream(seed, Stream::Draws),
+        let keys = KeySampler::new(workload.distribution, count, stored, seed)?;
+        let absent =
+            workload.hit_ratio.map(|ratio| AbsentKeys { ratio, keys: stored..workload.keys });
+        Ok(OperationSampler {
+            rng: random_stream(seed, RandomStream::OperationSampler),
             verbs,
             keys,
             ranks: count,
@@ -186,7 +189,7 @@ impl Draws {
     /// keys for ever: what ten draws per key leave open goes to the likeliest keys not yet there.
     fn run(&mut self, verb: Verb, run: u16, out: &mut Vec<u32>) {
         let wanted = usize::from(run);
-        if u32::from(run) > self.ranks || matches!(self.keys, Picker::Constant) {
+        if u32::from(run) > self.ranks || matches!(self.keys, KeySampler::Constant) {
             out.extend((0..wanted).map(|_| self.key(verb)));
             return;
         }
@@ -210,5 +213,5 @@ impl Draws {
 /// The expiry time of a key: a function of key and seed, and of neither its length nor its name.
 pub fn exptime_of(key: u32, workload: &Workload, seed: u64) -> u32 {
     const APART: u64 = 0x7474_6c73;
-    workload.exptime_s.draw(mix(mix(seed ^ APART).wrapping_add(u64::from(key))), EXPTIME_MOST_S)
+    workload.exptime_s.draw(mix(mix(seed ^ APART).wrapping_add(u64::from(key))), MAX_EXPTIME_S)
 }

@@ -3,17 +3,17 @@
 use rand::RngCore;
 
 use crate::format::{HEADER_BYTES, Header, Op};
-use crate::random::{Stream, stream};
+use crate::random::{RandomStream, random_stream};
 
 /// The least length of the value pool: long enough that values of neighbouring keys differ.
-const POOL_BYTES_LEAST: u64 = 1 << 20;
+const MIN_POOL_BYTES: u64 = 1 << 20;
 /// The longest tape that is made: a guard against a slip of the keyboard.
-pub(crate) const TAPE_BYTES_MOST: f64 = (4_u64 << 30) as f64;
+pub(crate) const MAX_TAPE_BYTES: f64 = (4_u64 << 30) as f64;
 /// Compressible and random bytes alternate in blocks of this length, well inside what deflate sees.
 const POOL_BLOCK_BYTES: usize = 64;
 
 /// What a tape is made of.
-pub(crate) struct Sections {
+pub(crate) struct TapeSections {
     pub key_offsets: Vec<u32>,
     pub key_bytes: Vec<u8>,
     pub lengths: Vec<u32>,
@@ -24,10 +24,10 @@ pub(crate) struct Sections {
     pub thinks: Option<Vec<u64>>,
 }
 
-impl Sections {
+impl TapeSections {
     /// The tape's bytes; of the header, counts and places are filled in.
     pub(crate) fn assemble(self, mut header: Header) -> Vec<u8> {
-        let mut tape = Assembly::new();
+        let mut tape = TapeBuilder::new();
         header.key_count = self.lengths.len() as u64;
         header.op_count = self.ops.len() as u64;
         header.run_count = self.runs.len() as u64;
@@ -47,13 +47,13 @@ impl Sections {
 }
 
 /// Sections one after the other, each at a multiple of eight bytes.
-struct Assembly {
+struct TapeBuilder {
     bytes: Vec<u8>,
 }
 
-impl Assembly {
-    fn new() -> Assembly {
-        Assembly { bytes: vec![0; HEADER_BYTES] }
+impl TapeBuilder {
+    fn new() -> TapeBuilder {
+        TapeBuilder { bytes: vec![0; HEADER_BYTES] }
     }
 
     fn add(&mut self, section: impl IntoIterator<Item = u8>) -> u64 {
@@ -73,9 +73,9 @@ impl Assembly {
 /// The pool for values of at most `most` bytes: random bytes, with the leading part of each block
 /// constant to make it compressible.
 pub(crate) fn write_pool(most: u32, compressibility: f64, seed: u64) -> Vec<u8> {
-    let bytes = POOL_BYTES_LEAST.next_multiple_of(8) + u64::from(most);
+    let bytes = MIN_POOL_BYTES.next_multiple_of(8) + u64::from(most);
     let mut pool = vec![0; bytes as usize];
-    stream(seed, Stream::Pool).fill_bytes(&mut pool);
+    random_stream(seed, RandomStream::Pool).fill_bytes(&mut pool);
     let constant = (POOL_BLOCK_BYTES as f64 * compressibility).round() as usize;
     for block in pool.chunks_mut(POOL_BLOCK_BYTES) {
         let end = constant.min(block.len());

@@ -14,6 +14,6 @@ impl fmt::Display for WorkloadError {
 
 impl std::error::Error for WorkloadError {}
 
-pub(crate) fn bad<T>(text: impl Into<String>) -> Result<T, WorkloadError> {
+pub(crate) fn invalid<T>(text: impl Into<String>) -> Result<T, WorkloadError> {
     Err(WorkloadError(text.into()))
 }

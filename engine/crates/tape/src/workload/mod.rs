@@ -1,27 +1,27 @@
 //! What is wanted of a tape: keys, values, mix and schedule, read from short texts.
 
 mod error;
-mod law;
-mod order;
-mod popularity;
+mod integer_distribution;
+mod key_distribution;
+mod operation_order;
 mod schedule;
 
 pub use error::WorkloadError;
-pub(crate) use error::bad;
-pub(crate) use law::{EXPTIME_MOST_S, SIZE_MOST};
-pub use law::{Law, Span, bytes, seconds};
-pub use order::{Kind, Order, Step, parse_mix, parse_sequence};
-pub use popularity::Distribution;
-pub(crate) use popularity::Picker;
+pub(crate) use error::invalid;
+pub use integer_distribution::{IntegerDistribution, IntegerRange, bytes, seconds};
+pub(crate) use integer_distribution::{MAX_EXPTIME_S, MAX_SIZE};
+pub use key_distribution::KeyDistribution;
+pub(crate) use key_distribution::KeySampler;
+pub use operation_order::{MixEntry, Order, SequenceStep, parse_mix, parse_sequence};
 pub use schedule::{Arrivals, Schedule, Think};
 
-use crate::format::{KEY_BYTES_MAX, Verb};
+use crate::format::{MAX_KEY_BYTES, Verb};
 
 /// What keys look like.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyShape {
     /// So many characters, a function of the key.
-    Length(Law),
+    Length(IntegerDistribution),
     /// A text with `{index}`, `{index:08}` or `{hex:10}` in it.
     Pattern(String),
     /// Each key as it is.
@@ -32,13 +32,13 @@ pub enum KeyShape {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     pub keys: u32,
-    pub distribution: Distribution,
+    pub distribution: KeyDistribution,
     pub shape: KeyShape,
     /// Value sizes in bytes, a function of the key.
-    pub size: Law,
+    pub size: IntegerDistribution,
     /// The part of the values that compression can remove, 0 to 1.
     pub compressibility: f64,
-    pub mix: Vec<Kind>,
+    pub mix: Vec<MixEntry>,
     pub order: Order,
     /// So many of the keys, the last ones, are counters.
     pub counters: u32,
@@ -50,7 +50,7 @@ pub struct Workload {
     /// the others from those that never are. Without it, all draw from all keys.
     pub hit_ratio: Option<f64>,
     /// Expiry times in seconds, a function of the key.
-    pub exptime_s: Law,
+    pub exptime_s: IntegerDistribution,
 }
 
 /// Nine reads to a write of 10,000 keys, alike popular, with values of 100 bytes.
@@ -58,9 +58,9 @@ impl Default for Workload {
     fn default() -> Workload {
         Workload {
             keys: 10_000,
-            distribution: Distribution::Uniform,
-            shape: KeyShape::Length(Law::fixed(20)),
-            size: Law::fixed(100),
+            distribution: KeyDistribution::Uniform,
+            shape: KeyShape::Length(IntegerDistribution::fixed(20)),
+            size: IntegerDistribution::fixed(100),
             compressibility: 0.0,
             mix: parse_mix("get=9,set=1").expect("a mix"),
             order: Order::Mixed,
@@ -68,7 +68,7 @@ impl Default for Workload {
             run: 10,
             prefill: 1.0,
             hit_ratio: None,
-            exptime_s: Law::fixed(0),
+            exptime_s: IntegerDistribution::fixed(0),
         }
     }
 }
@@ -77,41 +77,41 @@ impl Workload {
     /// Refuse what cannot be made, and say what could.
     pub fn check(&self) -> Result<(), WorkloadError> {
         if self.keys == 0 {
-            return bad("--keys 0: at least one key is needed");
+            return invalid("--keys 0: at least one key is needed");
         }
         if !(0.0..=1.0).contains(&self.compressibility) {
-            return bad("--compressibility must be between 0 and 1");
+            return invalid("--compressibility must be between 0 and 1");
         }
         if self.hit_ratio.is_some_and(|ratio| !(0.0..=1.0).contains(&ratio)) {
-            return bad("--hit-ratio must be between 0 and 1");
+            return invalid("--hit-ratio must be between 0 and 1");
         }
         if !(0.0..=1.0).contains(&self.prefill) {
-            return bad("--prefill must be between 0 and 1");
+            return invalid("--prefill must be between 0 and 1");
         }
         if self.run == 0 {
-            return bad("--run 0: an mget or mset has at least one key");
+            return invalid("--run 0: an mget or mset has at least one key");
         }
         if self.mix.is_empty() {
-            return bad("--mix names no operation");
+            return invalid("--mix names no operation");
         }
         self.check_counters()?;
         self.check_hit_ratio()?;
         self.check_steps()?;
-        if let KeyShape::Length(Law::Span(span)) = &self.shape
-            && (span.low == 0 || span.high as usize > KEY_BYTES_MAX)
+        if let KeyShape::Length(IntegerDistribution::IntegerRange(span)) = &self.shape
+            && (span.low == 0 || span.high as usize > MAX_KEY_BYTES)
         {
-            return bad(format!("--key-length: 1 to {KEY_BYTES_MAX} characters"));
+            return invalid(format!("--key-length: 1 to {MAX_KEY_BYTES} characters"));
         }
         if let KeyShape::Names(names) = &self.shape
             && names.len() != self.keys as usize
         {
-            return bad(format!("--key-names: {} names for {} keys", names.len(), self.keys));
+            return invalid(format!("--key-names: {} names for {} keys", names.len(), self.keys));
         }
         Ok(())
     }
 
     /// The kinds of operation that a tape of it holds.
-    pub fn kinds(&self) -> Vec<Kind> {
+    pub fn kinds(&self) -> Vec<MixEntry> {
         match &self.order {
             Order::Sequence { steps, .. } => steps.iter().map(|step| step.kind).collect(),
             _ => self.mix.clone(),
@@ -123,7 +123,7 @@ impl Workload {
     }
 
     /// The most keys that one operation names.
-    pub fn longest_run(&self) -> u32 {
+    pub fn max_run(&self) -> u32 {
         let steps = match &self.order {
             Order::Sequence { steps, .. } => &steps[..],
             _ => &[],
@@ -138,47 +138,47 @@ impl Workload {
     }
 
     /// The longest expiry time, which the prefill stores with: 0, never, is the longest of all.
-    pub fn longest_exptime_s(&self) -> u32 {
-        if self.exptime_s.least() == 0 { 0 } else { self.exptime_s.most(EXPTIME_MOST_S) }
+    pub fn max_exptime_s(&self) -> u32 {
+        if self.exptime_s.min_value() == 0 { 0 } else { self.exptime_s.max_value(MAX_EXPTIME_S) }
     }
 
     /// The longest value in bytes.
-    pub fn size_most(&self) -> u32 {
-        self.size.most(SIZE_MOST)
+    pub fn max_size(&self) -> u32 {
+        self.size.max_value(MAX_SIZE)
     }
 
     fn check_hit_ratio(&self) -> Result<(), WorkloadError> {
         let Some(ratio) = self.hit_ratio else { return Ok(()) };
         let stored = self.prefill_count();
         if (ratio > 0.0 && stored == 0) || (ratio < 1.0 && stored == self.keys) {
-            return bad(format!(
+            return invalid(format!(
                 "--hit-ratio {ratio}: {stored} of {} keys are stored first; --prefill between 0 \
                  and 1, and more --keys, leave some to miss and some to find",
                 self.keys
             ));
         }
-        if self.counters > 0 || matches!(self.distribution, Distribution::Latest(_)) {
-            return bad("--hit-ratio goes with neither --counters nor the distribution latest");
+        if self.counters > 0 || matches!(self.distribution, KeyDistribution::Latest(_)) {
+            return invalid("--hit-ratio goes with neither --counters nor the distribution latest");
         }
         let changes = |verb| matches!(verb, Verb::Delete | Verb::Fetch | Verb::Flush);
         if let Some(kind) = self.kinds().iter().find(|kind| changes(kind.verb)) {
-            return bad(format!("--hit-ratio: a {} would change it", kind.verb.name()));
+            return invalid(format!("--hit-ratio: a {} would change it", kind.verb.name()));
         }
         Ok(())
     }
 
     fn check_counters(&self) -> Result<(), WorkloadError> {
         if self.counters > self.keys {
-            return bad(format!("--counters {}: there are {} keys", self.counters, self.keys));
+            return invalid(format!("--counters {}: there are {} keys", self.counters, self.keys));
         }
-        let (counting, other): (Vec<Kind>, Vec<Kind>) =
+        let (counting, other): (Vec<MixEntry>, Vec<MixEntry>) =
             self.kinds().into_iter().partition(|kind| kind.verb.counts());
         if !counting.is_empty() && self.counters == 0 {
-            return bad("incr and decr need --counters");
+            return invalid("incr and decr need --counters");
         }
         let keyed = other.iter().any(|kind| !kind.verb.is_keyless());
         if keyed && self.counters == self.keys {
-            return bad("--counters: no key is left for the other operations");
+            return invalid("--counters: no key is left for the other operations");
         }
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Workload {
             {
                 let what = if counts { "counters" } else { "keys" };
                 let name = step.kind.verb.kind(step.kind.noreply);
-                return bad(format!("--sequence {name}@{last}: there are {room} {what}"));
+                return invalid(format!("--sequence {name}@{last}: there are {room} {what}"));
             }
         }
         Ok(())

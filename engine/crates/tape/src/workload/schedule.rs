@@ -8,8 +8,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
 
-use super::error::{WorkloadError, bad};
-use crate::random::{Stream, stream};
+use super::error::{WorkloadError, invalid};
+use crate::random::{RandomStream, random_stream};
 
 /// When operations are due.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,9 +48,9 @@ pub enum Think {
 }
 
 /// More records than any tape has room for.
-const OPS_MAX: f64 = 4e9;
+const MAX_OPS: f64 = 4e9;
 /// More bursts than anybody waits to see drawn.
-const BURSTS_MAX: f64 = 1e7;
+const MAX_BURSTS: f64 = 1e7;
 
 impl Schedule {
     /// A closed loop of so many records, without time to think.
@@ -61,17 +61,19 @@ impl Schedule {
     pub fn check(&self) -> Result<(), WorkloadError> {
         match *self {
             Schedule::Closed { ops, .. } => {
-                if ops == 0 || ops as f64 > OPS_MAX {
-                    return bad(format!("--ops {ops}: 1 to {OPS_MAX:e}"));
+                if ops == 0 || ops as f64 > MAX_OPS {
+                    return invalid(format!("--ops {ops}: 1 to {MAX_OPS:e}"));
                 }
             }
             Schedule::Open { arrivals, rate, duration_ns } => {
                 if !(rate.is_finite() && rate > 0.0) {
-                    return bad(format!("--rate {rate}: it must be above 0"));
+                    return invalid(format!("--rate {rate}: it must be above 0"));
                 }
                 let ops = rate * duration_ns as f64 / 1e9;
-                if !(1.0..=OPS_MAX).contains(&ops) {
-                    return bad(format!("--rate × --duration makes {ops} operations: 1 to 4e9"));
+                if !(1.0..=MAX_OPS).contains(&ops) {
+                    return invalid(format!(
+                        "--rate × --duration makes {ops} operations: 1 to 4e9"
+                    ));
                 }
                 arrivals.check()?;
                 arrivals.check_bursts(duration_ns)?;
@@ -93,7 +95,7 @@ impl Schedule {
                 (Some(times), duration_ns.max(last + 1), count)
             }
             Schedule::Open { arrivals, rate, duration_ns } => {
-                let times = random(arrivals, rate, duration_ns, seed);
+                let times = random_arrivals(arrivals, rate, duration_ns, seed);
                 let count = times.len() as u64;
                 (Some(times), duration_ns, count)
             }
@@ -101,9 +103,9 @@ impl Schedule {
     }
 
     /// The time to think before each of so many records in ns; `None` where there is none.
-    pub(crate) fn thinks(&self, count: u64, seed: u64) -> Option<Vec<u64>> {
+    pub(crate) fn think_times(&self, count: u64, seed: u64) -> Option<Vec<u64>> {
         let Schedule::Closed { think, .. } = self else { return None };
-        let mut rng = stream(seed, Stream::Times);
+        let mut rng = random_stream(seed, RandomStream::Times);
         let mut draw = || match *think {
             Think::None => 0,
             Think::Fixed { ns } => ns,
@@ -120,18 +122,18 @@ impl Arrivals {
     fn check(&self) -> Result<(), WorkloadError> {
         match *self {
             Arrivals::Gpareto { shape } if !(0.0..1.0).contains(&shape) => {
-                bad(format!("gpareto:{shape}: a shape from 0 to below 1 has a mean gap"))
+                invalid(format!("gpareto:{shape}: a shape from 0 to below 1 has a mean gap"))
             }
             Arrivals::Bursts { factor, share, burst_ns } => {
                 let proper = factor > 1.0 && share > 0.0 && share < 1.0 && burst_ns >= 1.0;
                 if !proper {
-                    return bad(format!(
+                    return invalid(format!(
                         "bursts:{factor}:{share}:…: a factor above 1, a share of the time between \
                          0 and 1, and how long a burst lasts: bursts:5:0.1:100ms"
                     ));
                 }
                 if factor * share > 1.0 {
-                    return bad(format!(
+                    return invalid(format!(
                         "bursts:{factor}:{share}: {factor} times the rate in {share} of the time \
                          is more than the rate: the product is at most 1"
                     ));
@@ -148,9 +150,9 @@ impl Arrivals {
     fn check_bursts(&self, duration_ns: u64) -> Result<(), WorkloadError> {
         let Arrivals::Bursts { share, burst_ns, .. } = *self else { return Ok(()) };
         let bursts = duration_ns as f64 * share / burst_ns;
-        if bursts > BURSTS_MAX {
-            return bad(format!(
-                "--schedule bursts: {bursts:e} of them in --duration: at most {BURSTS_MAX:e}; \
+        if bursts > MAX_BURSTS {
+            return invalid(format!(
+                "--schedule bursts: {bursts:e} of them in --duration: at most {MAX_BURSTS:e}; \
                  make them longer"
             ));
         }
@@ -171,16 +173,16 @@ impl FromStr for Arrivals {
             ["gpareto"] => Some(Arrivals::Gpareto { shape: 0.154_971 }),
             ["gpareto", shape] => number(shape).map(|shape| Arrivals::Gpareto { shape }),
             ["bursts", factor, share, length] => {
-                let numbers = (number(factor), number(share), nanoseconds(length));
+                let numbers = (number(factor), number(share), parse_duration_ns(length));
                 let (Some(factor), Some(share), Some(burst_ns)) = numbers else {
-                    return bad(format!("{text:?}: write bursts:5:0.1:100ms"));
+                    return invalid(format!("{text:?}: write bursts:5:0.1:100ms"));
                 };
                 Some(Arrivals::Bursts { factor, share, burst_ns })
             }
             _ => None,
         };
         let Some(arrivals) = arrivals else {
-            return bad(format!(
+            return invalid(format!(
                 "no schedule {text:?}: closed, uniform, poisson, gpareto:SHAPE or \
                  bursts:FACTOR:SHARE:LENGTH, such as bursts:5:0.1:100ms"
             ));
@@ -197,17 +199,19 @@ impl FromStr for Think {
             Some(length) => (true, length),
             None => (false, text),
         };
-        match nanoseconds(length) {
+        match parse_duration_ns(length) {
             Some(0.0) => Ok(Think::None),
             Some(mean_ns) if exponential => Ok(Think::Exponential { mean_ns }),
             Some(ns) => Ok(Think::Fixed { ns: ns as u64 }),
-            None => bad(format!("think time {text:?}: write 1ms, or exp:1ms for exponential ones")),
+            None => {
+                invalid(format!("think time {text:?}: write 1ms, or exp:1ms for exponential ones"))
+            }
         }
     }
 }
 
 /// A length of time, at most a day.
-fn nanoseconds(text: &str) -> Option<f64> {
+fn parse_duration_ns(text: &str) -> Option<f64> {
     let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
     let (number, factor) =
         units.iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)))?;
@@ -216,10 +220,10 @@ fn nanoseconds(text: &str) -> Option<f64> {
 }
 
 /// Random arrivals in [0, duration), at least one of them.
-fn random(arrivals: Arrivals, rate: f64, duration_ns: u64, seed: u64) -> Vec<u64> {
-    let mut rng = stream(seed, Stream::Times);
+fn random_arrivals(arrivals: Arrivals, rate: f64, duration_ns: u64, seed: u64) -> Vec<u64> {
+    let mut rng = random_stream(seed, RandomStream::Times);
     let mut times = Vec::with_capacity((rate * duration_ns as f64 / 1e9) as usize + 16);
-    let mut gaps = Gaps::new(arrivals, rate, &mut rng);
+    let mut gaps = GapSampler::new(arrivals, rate, &mut rng);
     let mut now_ns = 0.0;
     loop {
         now_ns += gaps.next_ns(&mut rng);
@@ -235,7 +239,7 @@ fn random(arrivals: Arrivals, rate: f64, duration_ns: u64, seed: u64) -> Vec<u64
 }
 
 /// The gaps between arrivals, one after the other.
-struct Gaps {
+struct GapSampler {
     arrivals: Arrivals,
     rate: f64,
     mean_ns: f64,
@@ -244,9 +248,10 @@ struct Gaps {
     left_ns: f64,
 }
 
-impl Gaps {
-    fn new(arrivals: Arrivals, rate: f64, rng: &mut ChaCha8Rng) -> Gaps {
-        let mut gaps = Gaps { arrivals, rate, mean_ns: 1e9 / rate, bursting: false, left_ns: 0.0 };
+impl GapSampler {
+    fn new(arrivals: Arrivals, rate: f64, rng: &mut ChaCha8Rng) -> GapSampler {
+        let mut gaps =
+            GapSampler { arrivals, rate, mean_ns: 1e9 / rate, bursting: false, left_ns: 0.0 };
         if let Arrivals::Bursts { share, .. } = arrivals {
             // In equilibrium from the first instant on.
             gaps.bursting = rng.random_bool(share);

@@ -1,5 +1,5 @@
-//! The binary protocol. Every command carries a number that comes back with its reply, so a reply
-//! that is not for the operation whose turn it is is found out at once.
+//! The binary protocol. A reply repeats the number of its command, so a reply to another operation is
+//! noticed at once.
 
 use cachemark_protocol::binary::client::{self as codec, Answer, Head, Reply, opcode};
 use cachemark_protocol::reply_errors::{ErrorKind, Violation};
@@ -76,7 +76,7 @@ impl Wire for Binary {
     }
 }
 
-/// A run of quiet gets, whose misses are not answered, and a command that is.
+/// Quiet gets, whose misses have no reply, and a noop that ends them.
 fn write_mget(out: &mut Vec<u8>, pending: &Pending, view: TapeView<'_>) {
     let mut head = Head::new(opcode::GET_KEY_QUIET, pending.tag);
     for k in view.keys(&pending.op) {
@@ -105,7 +105,7 @@ fn opcode_of(verb: Verb) -> u8 {
     }
 }
 
-/// Whose quiet operation could not be done. One that found nothing to do is as it was asked for.
+/// Which quiet operation failed, and how. `None`: it found nothing to do, which is no failure.
 fn refusal(reply: &Reply<'_>) -> Option<(Verb, Failure)> {
     let Answer::Error(kind) = reply.answer else { return None };
     let quiet =
@@ -114,7 +114,7 @@ fn refusal(reply: &Reply<'_>) -> Option<(Verb, Failure)> {
     Some((verb, failure_of(kind)))
 }
 
-/// Take one reply for an operation; true when the operation is answered whole.
+/// Apply one reply to an operation. True if the operation has been answered completely.
 #[inline]
 fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Result<bool, Violation> {
     let op = pending.op;
@@ -155,7 +155,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Resul
     Ok(true)
 }
 
-/// The second half of a cas.
+/// Apply the reply to the second command of a cas.
 fn answer_cas_store(pending: &mut Pending, reply: &Reply<'_>) -> Result<bool, Violation> {
     match reply.answer {
         _ if reply.opcode != opcode::SET => return Err(Violation),
@@ -168,7 +168,7 @@ fn answer_cas_store(pending: &mut Pending, reply: &Reply<'_>) -> Result<bool, Vi
     Ok(true)
 }
 
-/// A value, an error, or the end, of a run of quiet gets.
+/// Apply one reply to the quiet gets of an mget: a value, an error, or the end.
 fn answer_mget(
     pending: &mut Pending,
     reply: &Reply<'_>,
@@ -203,7 +203,7 @@ fn answer_mget(
     Ok(false)
 }
 
-/// One of a batch of sets.
+/// Apply one reply to a batch of sets.
 fn answer_mset(pending: &mut Pending, reply: &Reply<'_>, number: u32) -> Result<bool, Violation> {
     if reply.opcode != opcode::SET || number != u32::from(pending.keys_answered) {
         return Err(Violation);

@@ -1,5 +1,5 @@
-//! The meta commands. A value comes with its key; a quiet command carries a mark that comes back if
-//! it is answered all the same.
+//! The meta commands. A value comes with its key. A quiet command has a flag that its reply, if there
+//! is one, repeats.
 
 use cachemark_protocol::meta::client::{self as codec, Answer, Get, Mode, Reply};
 use cachemark_protocol::reply_errors::Violation;
@@ -100,12 +100,12 @@ impl Wire for Meta {
     }
 }
 
-/// Take one reply for an operation; true when the operation is answered whole.
+/// Apply one reply to an operation. True if the operation has been answered completely.
 #[inline]
 fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Result<bool, Violation> {
     if let Answer::Error(kind) = reply.answer {
         pending.failure = Some(failure_of(kind));
-        // Of several gets each may fail; the end of them is told all the same.
+        // Each get of an mget may fail. Its end is still a reply of its own.
         return Ok(pending.op.verb != Verb::Mget && pending.is_last_of_batch());
     }
     match (pending.command(), reply.answer) {

@@ -17,7 +17,7 @@ use crate::routing::TapeView;
 pub struct Text;
 
 impl Wire for Text {
-    // A server keeps its errors to itself where no reply is asked for.
+    // The server sends no error for a command with `noreply`.
     const ERRORS_ARE_ANONYMOUS: bool = false;
 
     #[inline]
@@ -92,9 +92,9 @@ impl Wire for Text {
     }
 }
 
-/// Take the whole reply to a get of one key that was found, if that is what comes first: most of
-/// what is measured. Its key is known, so that it is compared, not looked for. How many bytes it was;
-/// anything else is left as it is, to those who look closer.
+/// The fast path: a complete hit for a get of one key, which is most of what is measured. The key is
+/// known, so it is compared and not parsed. Returns the length of the reply. `None` for everything
+/// else, which stays unchanged for the full parser.
 #[inline]
 fn hit(bytes: &[u8], pending: &mut Pending, view: TapeView<'_>) -> Option<usize> {
     if pending.op.verb != Verb::Get || pending.keys_answered > 0 || pending.barrier {
@@ -104,7 +104,7 @@ fn hit(bytes: &[u8], pending: &mut Pending, view: TapeView<'_>) -> Option<usize>
     let mut rest = line.strip_prefix(b" 0 ")?;
     let mut length = 0;
     while let [digit @ b'0'..=b'9', after @ ..] = rest {
-        // Nine digits at most: more do not fit a buffer, or are none.
+        // At most nine digits: a longer length does not fit into memory, or is not a length.
         length = length * 10 + usize::from(digit - b'0');
         rest = after;
         if length >= 1_000_000_000 {
@@ -118,7 +118,7 @@ fn hit(bytes: &[u8], pending: &mut Pending, view: TapeView<'_>) -> Option<usize>
     Some(bytes.len() - after.len())
 }
 
-/// Take one reply for an operation; true when the operation is answered whole.
+/// Apply one reply to an operation. True if the operation has been answered completely.
 #[inline]
 fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Result<bool, Violation> {
     if let Reply::Error(kind) = reply {
@@ -161,7 +161,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Resul
         (Verb::Delete, Reply::Deleted) | (Verb::Touch, Reply::Touched) => pending.counts.hits = 1,
         (Verb::Delete | Verb::Touch, Reply::NotFound) => pending.counts.misses = 1,
         (Verb::Version, Reply::Version) => {}
-        // `set` refused without an error text: the item could not be stored.
+        // A `set` that is refused without an error text: the item could not be stored.
         (Verb::Set, Reply::NotStored) => pending.failure = Some(Failure::Server),
         (Verb::Mset, Reply::NotStored) => {
             pending.failure = Some(Failure::Server);

@@ -1,5 +1,5 @@
-//! What goes over a connection. One protocol = one file, chosen when a client is made and dispatched
-//! statically from there on.
+//! What a protocol has to do. A client chooses its protocol when it is made; after that all calls are
+//! static.
 
 use cachemark_protocol::reply_errors::Violation;
 use cachemark_tape::Verb;
@@ -8,29 +8,31 @@ use crate::connection::outgoing::OutputBuffer;
 use crate::operation::{Failure, Pending};
 use crate::routing::TapeView;
 
-/// What became of the bytes at the front.
+/// The result of parsing one reply.
 pub struct ParsedReply {
     pub bytes: usize,
     pub reply_to: ReplyTo,
 }
 
-/// Whose reply it was.
+/// The operation that a reply belongs to.
 pub enum ReplyTo {
-    /// Of the oldest operation that waits, which is answered whole or not yet.
+    /// The oldest one that waits. `whole`: it has been answered completely.
     Oldest { whole: bool },
-    /// Of one without a reply: it was heard because it was not done, or could not be.
+    /// An operation without a reply. The server replies because the operation found nothing (`None`) or
+    /// failed.
     Quiet(Option<(Verb, Failure)>),
 }
 
-/// A protocol of a client.
+/// A protocol.
 pub trait Wire: Send + 'static {
-    /// An error does not say what it answers: with quiet operations under way nobody knows.
+    /// Error replies do not name their command. If operations without a reply are in flight, such an
+    /// error cannot be assigned.
     const ERRORS_ARE_ANONYMOUS: bool;
 
-    /// Append an operation.
+    /// Append the commands of an operation.
     fn write<'tape>(out: &mut OutputBuffer<'tape>, pending: &Pending, view: TapeView<'tape>);
 
-    /// Append the second command of a cas, with the token that its first has brought.
+    /// Append the second command of a cas, with the token from the reply to the first one.
     fn write_cas_store<'tape>(
         out: &mut OutputBuffer<'tape>,
         pending: &Pending,
@@ -38,11 +40,11 @@ pub trait Wire: Send + 'static {
         view: TapeView<'tape>,
     );
 
-    /// Append a command that is answered behind everything before it.
+    /// Append a command that the server answers after everything before it.
     fn write_barrier(out: &mut Vec<u8>, tag: u32);
 
-    /// Take the first reply of `bytes`, if it is whole. A violation says that the stream cannot be
-    /// matched to operations any more.
+    /// Parse the first reply in `bytes`; `None` if it is incomplete. After a violation, replies cannot
+    /// be assigned to operations any more.
     fn parse_reply(
         bytes: &[u8],
         front: Option<&mut Pending>,

@@ -1,6 +1,6 @@
-//! The sockets of one thread behind io_uring. Replies come into buffers that the kernel was given
-//! beforehand; what is to be sent is handed over with the wait for them, so that a turn of the loop is
-//! one system call, however many connections have their turn in it.
+//! The sockets of one thread with io_uring. The kernel writes replies into buffers that were registered
+//! before. Output is submitted together with the wait for replies, so that one round of the loop takes
+//! one system call, with any number of connections.
 
 mod network;
 
@@ -19,12 +19,13 @@ use super::traits::{Transport, not_connected};
 use crate::io_traits::Ready;
 use crate::options::{Address, ConnectionOptions};
 
-/// So much that is not sent yet, and a connection takes no more.
+/// A connection accepts no more output while this much is not sent.
 const BACKLOG_BYTES: usize = 256 * 1024;
-/// The kernel lets go of what is under way at once when it is told to; this is looked at again after.
+/// The kernel ends all requests soon after they are cancelled. This is how long one check waits.
 const LEAVING: Duration = Duration::from_millis(100);
 
-/// What a completion is of; the connection's number and its epoch stand above it.
+/// The lowest bits of a request's user data: its kind. Above them: the generation and the number of the
+/// connection.
 mod kind {
     pub const RECEIVE: u64 = 0;
     pub const SEND: u64 = 1;
@@ -34,16 +35,16 @@ mod kind {
     pub const GENERATION_BITS: u32 = 32;
 }
 
-/// A ring and its buffers, of the thread that plays.
+/// The io_uring instance of the thread that plays, and its buffers.
 struct RingState {
-    // Dropped before the buffers that the kernel knows.
+    // Declared first, so that it is dropped before the buffers that the kernel uses.
     ring: IoUring,
     provided: Provided,
-    /// Requests whose last completion has not come.
+    /// Requests whose last completion has not arrived.
     outstanding: usize,
 }
 
-/// Bytes that have come, and where they lie.
+/// The unread part of a buffer with received bytes.
 struct ReceivedBuffer {
     buffer: u16,
     begin: usize,
@@ -54,24 +55,24 @@ struct ReceivedBuffer {
 struct RingConnection {
     stream: Option<Stream>,
     background: Option<BackgroundConnect<Stream>>,
-    /// How often it was closed: completions of an older socket are nobody's.
+    /// How often the connection was closed. Completions of an older generation are ignored.
     generation: u32,
-    /// To be sent, behind `sending`.
+    /// Output that follows `sending`.
     out: Vec<u8>,
-    /// What the kernel reads; not touched while a send is under way.
+    /// Output that the kernel reads: it must not change while a send is in flight.
     sending: Vec<u8>,
     sent: usize,
     in_flight: bool,
-    /// A receipt is asked for, and has not ended.
+    /// A receive request is active.
     receiving: bool,
     arrived: VecDeque<ReceivedBuffer>,
-    /// What ended the connection: 0, or an error's number.
+    /// Why the connection ended: 0 at the end of the stream, or the number of an error.
     ended: Option<i32>,
-    /// It is not open yet.
+    /// The connect has not finished.
     opening: bool,
-    /// The loop waits for room.
+    /// The event loop waits until the connection is writable.
     blocked: bool,
-    /// It is on the list of those that something is to be asked for, and of those with news.
+    /// Whether the connection is in the lists `to_submit` and `readable` of the ring.
     to_submit: bool,
     is_listed: bool,
 }
@@ -89,7 +90,7 @@ impl RingConnection {
         self.out.len() < BACKLOG_BYTES
     }
 
-    /// A line without a socket, of which the old one's completions are not.
+    /// Forget the old socket. Completions that arrive for it later have an older generation.
     fn reset(&mut self) {
         let (out, sending) = (std::mem::take(&mut self.out), std::mem::take(&mut self.sending));
         let (to_submit, is_listed) = (self.to_submit, self.is_listed);
@@ -110,21 +111,20 @@ pub struct Ring {
     core: Option<RingState>,
     connections: Vec<RingConnection>,
     ready: Vec<Ready>,
-    /// Lines that something is to be asked for, and lines with news for the loop.
+    /// Connections that need a new request, and connections with input for the event loop.
     to_submit: Vec<usize>,
     readable: Vec<usize>,
     completions: Vec<(u64, i32, u32)>,
-    /// What lines that were closed had the kernel send: kept until it has done with it.
+    /// Output of closed connections that the kernel may still read, until its completion arrives.
     closed_sends: HashMap<u64, Vec<u8>>,
-    /// Of the lines in turn.
+    /// The servers. Connection `c` goes to address `c` modulo their number.
     addresses: Vec<Address>,
     connection_options: ConnectionOptions,
     timeout: Duration,
 }
 
 impl Ring {
-    /// Connected sockets, so many sets of one to each address. An error comes with the address that
-    /// could not be had.
+    /// Connect `sets` times to each address. An error comes with the address that failed.
     pub fn connect(
         addresses: &[Address],
         connection_options: &ConnectionOptions,
@@ -176,8 +176,9 @@ impl Ring {
         let Some(core) = &mut self.core else { return Err(not_connected()) };
         let entry = entry.user_data(data);
         loop {
-            // SAFETY: what an entry points to is a line's `sending`, which is left alone until the
-            // completion has come: `close` moves it to `closed_sends`, and `leave` waits for the kernel.
+            // SAFETY: the entry points to the `sending` buffer of a connection, which stays unchanged
+            // until the completion arrives: `close` moves it to `closed_sends`, and `detach_thread`
+            // waits for the kernel.
             if unsafe { core.ring.submission().push(&entry) }.is_ok() {
                 core.outstanding += 1;
                 return Ok(());
@@ -186,7 +187,7 @@ impl Ring {
         }
     }
 
-    /// Ask for what lines need: a receipt, a send.
+    /// Create the requests that connections need: receives and sends.
     fn hand_over_metrics(&mut self) -> io::Result<()> {
         while let Some(c) = self.to_submit.pop() {
             let connection = &mut self.connections[c];
@@ -220,14 +221,14 @@ impl Ring {
         Ok(())
     }
 
-    /// Hand over what was asked for, wait so long at most, and take what is done.
+    /// Submit the requests, wait up to `max_ns`, and handle the completions.
     fn wait_for_completions(&mut self, max_ns: u64) -> io::Result<()> {
         let Some(core) = &mut self.core else { return Err(not_connected()) };
         let longest = Timespec::from(Duration::from_nanos(max_ns));
         let arguments = SubmitArgs::new().timespec(&longest);
         match core.ring.submitter().submit_with_args(1, &arguments) {
             Ok(_) => {}
-            // EBUSY: completions are to be taken first.
+            // EBUSY: completions have to be handled first.
             Err(error)
                 if matches!(
                     error.raw_os_error(),
@@ -283,7 +284,7 @@ impl Ring {
                 core.provided.give(buffer);
             }
         }
-        // Of the errors, these say only that the receipt has to be asked for again.
+        // After these errors the receive request only has to be repeated.
         let passing = [-libc::ENOBUFS, -libc::ECANCELED, -libc::EINTR, -libc::EAGAIN];
         if result <= 0 && !passing.contains(&result) {
             connection.ended = connection.ended.or(Some(-result));
@@ -319,7 +320,7 @@ impl Ring {
         self.core.as_ref().map_or(0, |core| core.outstanding)
     }
 
-    /// Have the kernel let go of everything: the ring ends with the thread that made it.
+    /// Cancel all requests and wait for them: the ring does not outlive the thread that made it.
     fn cancel_all(&mut self) -> io::Result<()> {
         let mut goes_on = false;
         while self.outstanding() > 0 {

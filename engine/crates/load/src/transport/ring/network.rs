@@ -1,4 +1,4 @@
-//! The ring as the loop sees it.
+//! The ring as a network of the event loop.
 
 use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, AsRawFd};
@@ -39,7 +39,8 @@ impl Network for Ring {
         self.cancel_all()?;
         self.core = None;
         for connection in &mut self.connections {
-            // Nobody has asked for it, or nobody knows how much of it has gone.
+            // Unexpected input, or output of which an unknown part was sent: the connection cannot be
+            // used again.
             if !connection.arrived.is_empty() || connection.has_unsent() {
                 connection.arrived.clear();
                 connection.ended = connection.ended.or(Some(libc::EPROTO));
@@ -52,7 +53,7 @@ impl Network for Ring {
         Ok(())
     }
 
-    /// What is written is handed over with the next wait.
+    /// Output is submitted with the next wait.
     #[inline]
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize> {
         let connection = &mut self.connections[c];
@@ -67,7 +68,8 @@ impl Network for Ring {
         Ok(bytes.len())
     }
 
-    /// Large values are not copied: they are written at once, as nothing says how long they live.
+    /// Large values are not copied. They are written at once, because the slices may not live until the
+    /// next wait.
     fn write_vectored(&mut self, c: usize, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let connection = &mut self.connections[c];
         let Some(stream) = &mut connection.stream else { return Err(not_connected()) };
@@ -76,7 +78,7 @@ impl Network for Ring {
             || connection.sent < connection.sending.len();
         if !waits {
             match stream.write_vectored(slices) {
-                // The kernel is to tell when there is room: with a send.
+                // A queued send reports when the socket is writable.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => return written,
             }
@@ -118,7 +120,7 @@ impl Network for Ring {
         let sending = self.data(c, kind::SEND);
         let connection = &mut self.connections[c];
         if let Some(stream) = connection.stream.take() {
-            // Ends what is under way on it; the kernel holds the socket until then.
+            // This ends the requests on the socket. The kernel keeps the socket until then.
             stream.shutdown();
         }
         if connection.in_flight {
@@ -179,7 +181,7 @@ impl Network for Ring {
 }
 
 impl Ring {
-    /// Have the kernel tell when a line is open, or has failed.
+    /// Ask the kernel to report the end of a connect.
     fn watch_opening(&mut self, c: usize) -> io::Result<()> {
         let connection = &self.connections[c];
         let (socket, events) = match (&connection.background, &connection.stream) {
@@ -193,7 +195,7 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// A ring that was not left has requests under way that point to the lines' memory.
+    /// If the thread was not detached, the kernel still uses the memory of the connections: leak it.
     fn drop(&mut self) {
         if self.core.is_some() && self.cancel_all().is_err() {
             std::mem::forget(std::mem::take(&mut self.connections));

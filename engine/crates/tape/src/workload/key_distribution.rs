@@ -7,12 +7,12 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal, Zipf};
 
-use super::error::{WorkloadError, bad};
-use crate::random::{Stream, stream};
+use super::error::{WorkloadError, invalid};
+use crate::random::{RandomStream, random_stream};
 
 /// How keys are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
+pub enum KeyDistribution {
     Sequential,
     Uniform,
     Constant,
@@ -33,12 +33,12 @@ pub enum Distribution {
 }
 
 /// What is wider is flat, and nearly every draw of it would be thrown away.
-const DEVIATION_MOST: f64 = 100.0;
+const MAX_DEVIATION: f64 = 100.0;
 
 const FORMS: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
                      hotspot:KEYS:OPERATIONS, latest:EXPONENT or gaussian:DEVIATION";
 
-impl FromStr for Distribution {
+impl FromStr for KeyDistribution {
     type Err = WorkloadError;
 
     fn from_str(text: &str) -> Result<Self, WorkloadError> {
@@ -50,35 +50,35 @@ impl FromStr for Distribution {
         };
         let share = |part: f64| part > 0.0 && part < 1.0;
         match (name, numbers.as_deref()) {
-            ("sequential", Some([])) => Ok(Distribution::Sequential),
-            ("uniform", Some([])) => Ok(Distribution::Uniform),
-            ("constant", Some([])) => Ok(Distribution::Constant),
-            ("ycsb-zipfian", Some([])) => Ok(Distribution::YcsbZipfian),
-            ("zipf", Some([s])) if *s >= 0.0 => Ok(Distribution::Zipf(*s)),
-            ("zipf", _) => bad(format!("{text}: write an exponent of 0 or more: zipf:0.99")),
+            ("sequential", Some([])) => Ok(KeyDistribution::Sequential),
+            ("uniform", Some([])) => Ok(KeyDistribution::Uniform),
+            ("constant", Some([])) => Ok(KeyDistribution::Constant),
+            ("ycsb-zipfian", Some([])) => Ok(KeyDistribution::YcsbZipfian),
+            ("zipf", Some([s])) if *s >= 0.0 => Ok(KeyDistribution::Zipf(*s)),
+            ("zipf", _) => invalid(format!("{text}: write an exponent of 0 or more: zipf:0.99")),
             ("hotspot", Some([keys, operations])) if share(*keys) && share(*operations) => {
-                Ok(Distribution::Hotspot { keys: *keys, operations: *operations })
+                Ok(KeyDistribution::Hotspot { keys: *keys, operations: *operations })
             }
-            ("hotspot", _) => bad(format!(
+            ("hotspot", _) => invalid(format!(
                 "{text}: write the hot part of the keys and its part of the operations: \
                  hotspot:0.2:0.8"
             )),
-            ("latest", Some([])) => Ok(Distribution::Latest(0.99)),
-            ("latest", Some([s])) if *s >= 0.0 => Ok(Distribution::Latest(*s)),
-            ("gaussian", Some([])) => Ok(Distribution::Gaussian(1.0 / 6.0)),
-            ("gaussian", Some([sd])) if *sd > 0.0 && *sd <= DEVIATION_MOST => {
-                Ok(Distribution::Gaussian(*sd))
+            ("latest", Some([])) => Ok(KeyDistribution::Latest(0.99)),
+            ("latest", Some([s])) if *s >= 0.0 => Ok(KeyDistribution::Latest(*s)),
+            ("gaussian", Some([])) => Ok(KeyDistribution::Gaussian(1.0 / 6.0)),
+            ("gaussian", Some([sd])) if *sd > 0.0 && *sd <= MAX_DEVIATION => {
+                Ok(KeyDistribution::Gaussian(*sd))
             }
             ("gaussian", Some([_])) => {
-                bad(format!("{text}: a deviation above 0 and at most {DEVIATION_MOST}"))
+                invalid(format!("{text}: a deviation above 0 and at most {MAX_DEVIATION}"))
             }
-            _ => bad(format!("no key distribution {text:?}: {FORMS}")),
+            _ => invalid(format!("no key distribution {text:?}: {FORMS}")),
         }
     }
 }
 
 /// Draws keys 0..count.
-pub enum Picker {
+pub enum KeySampler {
     Sequential {
         next: u32,
         count: u32,
@@ -89,7 +89,7 @@ pub enum Picker {
     },
     /// Rank 1 is the likeliest; ranks are scattered over the keys.
     Zipf {
-        law: Zipf<f64>,
+        distribution: Zipf<f64>,
         key_of_rank: Vec<u32>,
     },
     YcsbZipfian {
@@ -113,38 +113,38 @@ pub enum Picker {
     },
 }
 
-impl Picker {
+impl KeySampler {
     /// A picker of `count` keys, of which the first `stored` are there from the start.
     pub fn new(
-        distribution: Distribution,
+        distribution: KeyDistribution,
         count: u32,
         stored: u32,
         seed: u64,
-    ) -> Result<Picker, WorkloadError> {
+    ) -> Result<KeySampler, WorkloadError> {
         Ok(match distribution {
-            Distribution::Sequential => Picker::Sequential { next: 0, count },
-            Distribution::Constant => Picker::Constant,
-            Distribution::Uniform => Picker::Uniform { count },
-            Distribution::Zipf(exponent) => {
-                let Ok(law) = Zipf::new(f64::from(count), exponent) else {
-                    return bad(format!("zipf:{exponent} cannot be drawn from"));
+            KeyDistribution::Sequential => KeySampler::Sequential { next: 0, count },
+            KeyDistribution::Constant => KeySampler::Constant,
+            KeyDistribution::Uniform => KeySampler::Uniform { count },
+            KeyDistribution::Zipf(exponent) => {
+                let Ok(distribution) = Zipf::new(f64::from(count), exponent) else {
+                    return invalid(format!("zipf:{exponent} cannot be drawn from"));
                 };
-                Picker::Zipf { law, key_of_rank: scattered(count, seed) }
+                KeySampler::Zipf { distribution, key_of_rank: shuffled_keys(count, seed) }
             }
-            Distribution::YcsbZipfian => Picker::YcsbZipfian { count },
-            Distribution::Hotspot { keys, operations } => {
+            KeyDistribution::YcsbZipfian => KeySampler::YcsbZipfian { count },
+            KeyDistribution::Hotspot { keys, operations } => {
                 let hot = ((f64::from(count) * keys).round() as u32).clamp(1, count);
                 // With no cold key left, all are hot.
                 let operations = if hot == count { 1.0 } else { operations };
-                Picker::Hotspot { hot, operations, key_of_rank: scattered(count, seed) }
+                KeySampler::Hotspot { hot, operations, key_of_rank: shuffled_keys(count, seed) }
             }
-            Distribution::Latest(exponent) => {
+            KeyDistribution::Latest(exponent) => {
                 let exist = stored.min(count);
                 let newest = if exist == 0 { count - 1 } else { exist - 1 };
-                Picker::Latest { exponent, newest, exist, count }
+                KeySampler::Latest { exponent, newest, exist, count }
             }
-            Distribution::Gaussian(deviation) => {
-                Picker::Gaussian { deviation: deviation * f64::from(count), count }
+            KeyDistribution::Gaussian(deviation) => {
+                KeySampler::Gaussian { deviation: deviation * f64::from(count), count }
             }
         })
     }
@@ -152,48 +152,48 @@ impl Picker {
     /// A key to read; `writes`: a key to store.
     pub fn key(&mut self, writes: bool, rng: &mut ChaCha8Rng) -> u32 {
         match self {
-            Picker::Constant => 0,
-            Picker::Uniform { count } => rng.random_range(0..*count),
-            Picker::Sequential { next, count } => {
+            KeySampler::Constant => 0,
+            KeySampler::Uniform { count } => rng.random_range(0..*count),
+            KeySampler::Sequential { next, count } => {
                 let key = *next;
                 *next = if key + 1 == *count { 0 } else { key + 1 };
                 key
             }
-            Picker::Zipf { law, key_of_rank } => {
-                let rank = law.sample(rng) as usize;
+            KeySampler::Zipf { distribution, key_of_rank } => {
+                let rank = distribution.sample(rng) as usize;
                 key_of_rank[rank.clamp(1, key_of_rank.len()) - 1]
             }
-            Picker::YcsbZipfian { count } => {
+            KeySampler::YcsbZipfian { count } => {
                 (fnv1a(ycsb_zipfian(rng.random::<f64>())) % u64::from(*count)) as u32
             }
-            Picker::Hotspot { hot, operations, key_of_rank } => {
+            KeySampler::Hotspot { hot, operations, key_of_rank } => {
                 let count = key_of_rank.len() as u32;
                 let ranks = if rng.random_bool(*operations) { 0..*hot } else { *hot..count };
                 key_of_rank[rng.random_range(ranks) as usize]
             }
-            Picker::Latest { newest, exist, count, .. } if writes => {
+            KeySampler::Latest { newest, exist, count, .. } if writes => {
                 *newest = if *newest + 1 == *count { 0 } else { *newest + 1 };
                 *exist = (*exist + 1).min(*count);
                 *newest
             }
-            Picker::Latest { exponent, newest, exist, count } => {
-                let law = Zipf::new(f64::from((*exist).max(1)), *exponent)
+            KeySampler::Latest { exponent, newest, exist, count } => {
+                let distribution = Zipf::new(f64::from((*exist).max(1)), *exponent)
                     .expect("an exponent of 0 or more over at least one rank");
-                let age = (law.sample(rng) as u32).clamp(1, (*exist).max(1)) - 1;
+                let age = (distribution.sample(rng) as u32).clamp(1, (*exist).max(1)) - 1;
                 (*newest + (*count - age)) % *count
             }
-            Picker::Gaussian { deviation, count } => gaussian(*deviation, *count, rng),
+            KeySampler::Gaussian { deviation, count } => gaussian(*deviation, *count, rng),
         }
     }
 
     /// The key of a rank, likeliest first; where all are alike, the table's order.
     pub fn of_rank(&self, rank: u32) -> u32 {
         match self {
-            Picker::Zipf { key_of_rank, .. } | Picker::Hotspot { key_of_rank, .. } => {
+            KeySampler::Zipf { key_of_rank, .. } | KeySampler::Hotspot { key_of_rank, .. } => {
                 key_of_rank[rank as usize]
             }
-            Picker::Latest { newest, count, .. } => (newest + (count - rank)) % count,
-            Picker::Gaussian { count, .. } => {
+            KeySampler::Latest { newest, count, .. } => (newest + (count - rank)) % count,
+            KeySampler::Gaussian { count, .. } => {
                 // Outwards from the middle, both sides in turn.
                 let middle = (count - 1) / 2;
                 let step = rank.div_ceil(2);
@@ -204,9 +204,9 @@ impl Picker {
     }
 }
 
-fn scattered(count: u32, seed: u64) -> Vec<u32> {
+fn shuffled_keys(count: u32, seed: u64) -> Vec<u32> {
     let mut key_of_rank: Vec<u32> = (0..count).collect();
-    key_of_rank.shuffle(&mut stream(seed, Stream::Ranks));
+    key_of_rank.shuffle(&mut random_stream(seed, RandomStream::Ranks));
     key_of_rank
 }
 

@@ -1,6 +1,6 @@
 //! Which operations, and in which order: a mix that is drawn from, phases, or a fixed sequence.
 
-use super::error::{WorkloadError, bad};
+use super::error::{WorkloadError, invalid};
 use crate::format::Verb;
 
 /// In which order the operations of a workload follow.
@@ -11,7 +11,7 @@ pub enum Order {
     /// All of the mix's first kind, then all of its second …, each over the keys from the first on.
     Phases,
     /// These steps again and again, each time as one group with its keys moved on by `key_step`.
-    Sequence { steps: Vec<Step>, key_step: u32 },
+    Sequence { steps: Vec<SequenceStep>, key_step: u32 },
 }
 
 impl Order {
@@ -26,77 +26,78 @@ impl Order {
 
 /// One operation of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
-    pub kind: Kind,
+pub struct SequenceStep {
+    pub kind: MixEntry,
     /// The first and last key that it names (of counters: which counter); none: drawn ones.
     pub keys: Option<(u32, u32)>,
 }
 
 /// Read a sequence such as `set@0 get@0 mget@0-5 incr@0 get`.
-pub fn parse_sequence(text: &str) -> Result<Vec<Step>, WorkloadError> {
-    let steps: Vec<Step> = text.split_whitespace().map(parse_step).collect::<Result<_, _>>()?;
+pub fn parse_sequence(text: &str) -> Result<Vec<SequenceStep>, WorkloadError> {
+    let steps: Vec<SequenceStep> =
+        text.split_whitespace().map(parse_step).collect::<Result<_, _>>()?;
     if steps.is_empty() {
-        return bad("--sequence names no operation");
+        return invalid("--sequence names no operation");
     }
     Ok(steps)
 }
 
-fn parse_step(text: &str) -> Result<Step, WorkloadError> {
+fn parse_step(text: &str) -> Result<SequenceStep, WorkloadError> {
     let (name, keys) = text.split_once('@').map_or((text, None), |(name, keys)| (name, Some(keys)));
     let kind = parse_name(name, 1.0)?;
-    let Some(keys) = keys else { return Ok(Step { kind, keys: None }) };
+    let Some(keys) = keys else { return Ok(SequenceStep { kind, keys: None }) };
     let (first, last) = keys.split_once('-').unwrap_or((keys, keys));
     let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
-        return bad(format!("--sequence {text:?}: write set@0, or mget@0-5"));
+        return invalid(format!("--sequence {text:?}: write set@0, or mget@0-5"));
     };
     let several = last > first;
     if last < first || (several && !kind.verb.has_run()) || last - first >= u32::from(u16::MAX) {
-        return bad(format!("--sequence {text:?}: {name} cannot name these keys"));
+        return invalid(format!("--sequence {text:?}: {name} cannot name these keys"));
     }
     if kind.verb.is_keyless() {
-        return bad(format!("--sequence {text:?}: {} names no key", kind.verb.name()));
+        return invalid(format!("--sequence {text:?}: {} names no key", kind.verb.name()));
     }
-    Ok(Step { kind, keys: Some((first, last)) })
+    Ok(SequenceStep { kind, keys: Some((first, last)) })
 }
 
 /// One kind of operation and its share of the mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kind {
+pub struct MixEntry {
     pub verb: Verb,
     pub noreply: bool,
     pub weight: f64,
 }
 
 /// Read a mix such as `get=9,set_noreply=1`.
-pub fn parse_mix(text: &str) -> Result<Vec<Kind>, WorkloadError> {
-    let kinds: Vec<Kind> = text.split(',').map(parse_kind).collect::<Result<_, _>>()?;
+pub fn parse_mix(text: &str) -> Result<Vec<MixEntry>, WorkloadError> {
+    let kinds: Vec<MixEntry> = text.split(',').map(parse_kind).collect::<Result<_, _>>()?;
     for (index, kind) in kinds.iter().enumerate() {
         if kinds[..index].iter().any(|k| (k.verb, k.noreply) == (kind.verb, kind.noreply)) {
-            return bad(format!("mix: {} stands there twice", kind.verb.kind(kind.noreply)));
+            return invalid(format!("mix: {} stands there twice", kind.verb.kind(kind.noreply)));
         }
     }
     Ok(kinds)
 }
 
-fn parse_kind(text: &str) -> Result<Kind, WorkloadError> {
+fn parse_kind(text: &str) -> Result<MixEntry, WorkloadError> {
     let (name, weight) = text.trim().split_once('=').unwrap_or((text.trim(), "1"));
     match weight.parse::<f64>() {
         Ok(weight) if weight.is_finite() && weight > 0.0 => parse_name(name, weight),
-        _ => bad(format!("mix: {name}={weight}: the weight must be above 0")),
+        _ => invalid(format!("mix: {name}={weight}: the weight must be above 0")),
     }
 }
 
-fn parse_name(name: &str, weight: f64) -> Result<Kind, WorkloadError> {
+fn parse_name(name: &str, weight: f64) -> Result<MixEntry, WorkloadError> {
     let (verb_name, noreply) = match name.strip_suffix("_noreply") {
         Some(verb) => (verb, true),
         None => (name, false),
     };
     let Some(verb) = Verb::ALL.into_iter().find(|verb| verb.name() == verb_name) else {
         let known: Vec<_> = Verb::ALL.iter().map(|verb| verb.name()).collect();
-        return bad(format!("mix: no operation {name:?}: {}", known.join(", ")));
+        return invalid(format!("mix: no operation {name:?}: {}", known.join(", ")));
     };
     if noreply && !verb.may_be_noreply() {
-        return bad(format!("mix: {verb_name} always has a reply"));
+        return invalid(format!("mix: {verb_name} always has a reply"));
     }
-    Ok(Kind { verb, noreply, weight })
+    Ok(MixEntry { verb, noreply, weight })
 }

@@ -2,14 +2,14 @@
 
 use rand::Rng;
 
-use super::sections::{Sections, TAPE_BYTES_MOST, write_pool};
+use super::sections::{MAX_TAPE_BYTES, TapeSections, write_pool};
 use crate::format::{COUNTER_START, Header, Op};
-use crate::random::{Stream, stream};
-use crate::workload::{Schedule, WorkloadError, bad};
+use crate::random::{RandomStream, random_stream};
+use crate::workload::{Schedule, WorkloadError, invalid};
 
 /// A recording. Keys are unique; the last `counters` of them are counters.
 #[derive(Clone, Debug, Default)]
-pub struct Recorded {
+pub struct Recording {
     pub keys: Vec<Vec<u8>>,
     /// The value length of each key.
     pub lengths: Vec<u32>,
@@ -21,7 +21,7 @@ pub struct Recorded {
 
 /// When the operations of a recording are due.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Replay {
+pub enum ReplaySchedule {
     /// At the times that were recorded, so many times as fast.
     Recorded { speed: f64 },
     /// By a schedule that has nothing to do with them.
@@ -30,7 +30,7 @@ pub enum Replay {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-impl Recorded {
+impl Recording {
     /// Whether the times are whole seconds, as many traces have them.
     pub fn has_whole_seconds(&self) -> bool {
         !self.times_ns.is_empty() && self.times_ns.iter().all(|at| at.is_multiple_of(SECOND_NS))
@@ -43,29 +43,29 @@ impl Recorded {
     /// Poisson process are once their number is known.
     pub fn tape(
         &self,
-        replay: Replay,
+        replay: ReplaySchedule,
         prefill: f64,
         compressibility: f64,
         seed: u64,
     ) -> Result<Vec<u8>, WorkloadError> {
         if self.ops.is_empty() {
-            return bad("the trace has no operation that can be played");
+            return invalid("the trace has no operation that can be played");
         }
         if !(0.0..=1.0).contains(&prefill) || !(0.0..=1.0).contains(&compressibility) {
-            return bad("--prefill and --compressibility must be between 0 and 1");
+            return invalid("--prefill and --compressibility must be between 0 and 1");
         }
         let (times, period_ns, count) = self.times(replay, seed)?;
         let thinks = match replay {
-            Replay::Schedule(schedule) => schedule.thinks(count, seed),
-            Replay::Recorded { .. } => None,
+            ReplaySchedule::Schedule(schedule) => schedule.think_times(count, seed),
+            ReplaySchedule::Recorded { .. } => None,
         };
         let ops: Vec<Op> = self.ops.iter().copied().cycle().take(count as usize).collect();
         let most = ops.iter().filter(|op| !op.verb.counts()).map(|op| op.length);
         let most = most.chain(self.lengths.iter().copied()).max().unwrap_or(0);
         let key_bytes: usize = self.keys.iter().map(Vec::len).sum();
         let bytes = count as f64 * 24.0 + key_bytes as f64 + f64::from(most);
-        if bytes > TAPE_BYTES_MOST || key_bytes > u32::MAX as usize {
-            return bad(format!(
+        if bytes > MAX_TAPE_BYTES || key_bytes > u32::MAX as usize {
+            return invalid(format!(
                 "a tape of {:.0} GiB, at most 4 are made: fewer --ops",
                 bytes / f64::from(1 << 30)
             ));
@@ -90,32 +90,34 @@ impl Recorded {
         let pool = write_pool(most, compressibility, seed);
         let key_bytes = self.keys.concat();
         let runs = Vec::new();
-        Ok(Sections { key_offsets, key_bytes, lengths, pool, ops, runs, times, thinks }
+        Ok(TapeSections { key_offsets, key_bytes, lengths, pool, ops, runs, times, thinks }
             .assemble(header))
     }
 
     /// Due times in ns, the period, and the number of records.
     fn times(
         &self,
-        replay: Replay,
+        replay: ReplaySchedule,
         seed: u64,
     ) -> Result<(Option<Vec<u64>>, u64, u64), WorkloadError> {
         let speed = match replay {
-            Replay::Recorded { speed } => speed,
+            ReplaySchedule::Recorded { speed } => speed,
             // All of it once, unless a number is asked for.
-            Replay::Schedule(Schedule::Closed { ops, .. }) => {
+            ReplaySchedule::Schedule(Schedule::Closed { ops, .. }) => {
                 return Ok((None, 0, ops.min(self.ops.len() as u64)));
             }
-            Replay::Schedule(schedule) => {
+            ReplaySchedule::Schedule(schedule) => {
                 schedule.check()?;
                 return Ok(schedule.times(seed));
             }
         };
         if self.times_ns.is_empty() {
-            return bad("--schedule replay: the trace has no times; another schedule, or closed");
+            return invalid(
+                "--schedule replay: the trace has no times; another schedule, or closed",
+            );
         }
         if !(speed.is_finite() && speed > 0.0) {
-            return bad(format!("--schedule replay:{speed}: a speed is above 0"));
+            return invalid(format!("--schedule replay:{speed}: a speed is above 0"));
         }
         let exact =
             if self.has_whole_seconds() { self.spread_out(seed) } else { self.times_ns.clone() };
@@ -129,7 +131,7 @@ impl Recorded {
     }
 
     fn spread_out(&self, seed: u64) -> Vec<u64> {
-        let mut rng = stream(seed, Stream::Times);
+        let mut rng = random_stream(seed, RandomStream::Times);
         let mut times = self.times_ns.clone();
         for second in times.chunk_by_mut(|a, b| a == b) {
             second.iter_mut().for_each(|at| *at += rng.random_range(0..SECOND_NS));

@@ -4,23 +4,23 @@
 
 use std::str::FromStr;
 
-use super::error::{WorkloadError, bad};
+use super::error::{WorkloadError, invalid};
 use crate::random::mix;
 
 /// The largest value size that is drawn from a law without an upper end: below the item limit of
 /// 1 MiB that servers come with.
-pub const SIZE_MOST: u32 = 1_000_000;
+pub const MAX_SIZE: u32 = 1_000_000;
 /// The longest expiry time that is drawn: what is longer, memcached reads as a date.
-pub const EXPTIME_MOST_S: u32 = 30 * 24 * 3600;
+pub const MAX_EXPTIME_S: u32 = 30 * 24 * 3600;
 
 /// A range of whole numbers, both ends included: `100`, `100..1000` or `1k..64k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct IntegerRange {
     pub low: u32,
     pub high: u32,
 }
 
-impl FromStr for Span {
+impl FromStr for IntegerRange {
     type Err = WorkloadError;
 
     fn from_str(text: &str) -> Result<Self, WorkloadError> {
@@ -30,9 +30,9 @@ impl FromStr for Span {
 
 /// A law for whole numbers of 0 or more.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Law {
+pub enum IntegerDistribution {
     /// Each number of the range alike.
-    Span(Span),
+    IntegerRange(IntegerRange),
     /// Generalised Pareto: x = location + scale · ((1 − u)^−shape − 1) / shape.
     Gpareto { location: f64, scale: f64, shape: f64 },
     /// Generalised extreme value: x = location + scale · ((−ln u)^−shape − 1) / shape.
@@ -40,7 +40,7 @@ pub enum Law {
     /// x = median · exp(sigma · z), z standard normal.
     Lognormal { median: f64, sigma: f64 },
     /// One of several laws, by weight.
-    Weighted(Vec<(Law, f64)>),
+    Weighted(Vec<(IntegerDistribution, f64)>),
 }
 
 /// How a law is written, for messages.
@@ -48,114 +48,142 @@ const FORMS: &str = "write 100, 100..1000, gpareto:LOCATION:SCALE:SHAPE, pareto:
                      gev:LOCATION:SCALE:SHAPE, lognormal:MEDIAN:SIGMA, or several with weights: \
                      100=9,1k..4k=1";
 
-impl FromStr for Law {
+impl FromStr for IntegerDistribution {
     type Err = WorkloadError;
 
-    fn from_str(text: &str) -> Result<Law, WorkloadError> {
-        Law::parse(text, bytes)
+    fn from_str(text: &str) -> Result<IntegerDistribution, WorkloadError> {
+        IntegerDistribution::parse(text, bytes)
     }
 }
 
-impl From<Span> for Law {
-    fn from(span: Span) -> Law {
-        Law::Span(span)
+impl From<IntegerRange> for IntegerDistribution {
+    fn from(span: IntegerRange) -> IntegerDistribution {
+        IntegerDistribution::IntegerRange(span)
     }
 }
 
-impl Law {
+impl IntegerDistribution {
     /// Always this number.
-    pub fn fixed(number: u32) -> Law {
-        Law::Span(Span { low: number, high: number })
+    pub fn fixed(number: u32) -> IntegerDistribution {
+        IntegerDistribution::IntegerRange(IntegerRange { low: number, high: number })
     }
 
     /// Read a law; `unit` reads its whole numbers, with their suffixes.
-    pub fn parse(text: &str, unit: fn(&str) -> Option<u32>) -> Result<Law, WorkloadError> {
+    pub fn parse(
+        text: &str,
+        unit: fn(&str) -> Option<u32>,
+    ) -> Result<IntegerDistribution, WorkloadError> {
         if !text.contains('=') {
-            return Law::parse_one(text, unit);
+            return IntegerDistribution::parse_one(text, unit);
         }
-        let mut laws = Vec::new();
+        let mut distributions = Vec::new();
         for entry in text.split(',') {
-            let (law, weight) = entry.trim().split_once('=').unwrap_or((entry.trim(), "1"));
+            let (distribution, weight) =
+                entry.trim().split_once('=').unwrap_or((entry.trim(), "1"));
             match weight.parse::<f64>() {
                 Ok(weight) if weight.is_finite() && weight > 0.0 => {
-                    laws.push((Law::parse_one(law, unit)?, weight));
+                    distributions
+                        .push((IntegerDistribution::parse_one(distribution, unit)?, weight));
                 }
-                _ => return bad(format!("{entry:?}: the weight must be above 0; {FORMS}")),
+                _ => return invalid(format!("{entry:?}: the weight must be above 0; {FORMS}")),
             }
         }
-        Ok(Law::Weighted(laws))
+        Ok(IntegerDistribution::Weighted(distributions))
     }
 
-    fn parse_one(text: &str, unit: fn(&str) -> Option<u32>) -> Result<Law, WorkloadError> {
+    fn parse_one(
+        text: &str,
+        unit: fn(&str) -> Option<u32>,
+    ) -> Result<IntegerDistribution, WorkloadError> {
         let Some((name, rest)) = text.split_once(':') else {
-            return span(text, unit).map(Law::Span);
+            return span(text, unit).map(IntegerDistribution::IntegerRange);
         };
         let numbers: Vec<f64> = rest.split(':').filter_map(|n| n.parse().ok()).collect();
         let sound =
             numbers.len() == rest.split(':').count() && numbers.iter().all(|n| n.is_finite());
-        let law = match (name, &numbers[..]) {
+        let distribution = match (name, &numbers[..]) {
             ("gpareto", [location, scale, shape]) => {
-                Law::Gpareto { location: *location, scale: *scale, shape: *shape }
+                IntegerDistribution::Gpareto { location: *location, scale: *scale, shape: *shape }
             }
-            ("pareto", [least, alpha]) => {
-                Law::Gpareto { location: *least, scale: least / alpha, shape: 1.0 / alpha }
-            }
+            ("pareto", [least, alpha]) => IntegerDistribution::Gpareto {
+                location: *least,
+                scale: least / alpha,
+                shape: 1.0 / alpha,
+            },
             ("gev", [location, scale, shape]) => {
-                Law::Gev { location: *location, scale: *scale, shape: *shape }
+                IntegerDistribution::Gev { location: *location, scale: *scale, shape: *shape }
             }
-            ("lognormal", [median, sigma]) => Law::Lognormal { median: *median, sigma: *sigma },
-            _ => return bad(format!("{text:?} is no law: {FORMS}")),
+            ("lognormal", [median, sigma]) => {
+                IntegerDistribution::Lognormal { median: *median, sigma: *sigma }
+            }
+            _ => return invalid(format!("{text:?} is not a distribution: {FORMS}")),
         };
-        if sound && law.is_proper() { Ok(law) } else { bad(format!("{text:?} is no law: {FORMS}")) }
+        if sound && distribution.is_proper() {
+            Ok(distribution)
+        } else {
+            invalid(format!("{text:?} is not a distribution: {FORMS}"))
+        }
     }
 
     fn is_proper(&self) -> bool {
         match *self {
-            Law::Gpareto { scale, shape, .. } | Law::Gev { scale, shape, .. } => {
+            IntegerDistribution::Gpareto { scale, shape, .. }
+            | IntegerDistribution::Gev { scale, shape, .. } => {
                 scale > 0.0 && scale.is_finite() && shape.is_finite()
             }
-            Law::Lognormal { median, sigma } => median > 0.0 && sigma >= 0.0,
-            Law::Span(_) | Law::Weighted(_) => true,
+            IntegerDistribution::Lognormal { median, sigma } => median > 0.0 && sigma >= 0.0,
+            IntegerDistribution::IntegerRange(_) | IntegerDistribution::Weighted(_) => true,
         }
     }
 
     /// The largest number that is drawn, where a law without an upper end is cut at `cut`.
-    pub fn most(&self, cut: u32) -> u32 {
+    pub fn max_value(&self, cut: u32) -> u32 {
         match self {
-            Law::Span(span) => span.high,
-            Law::Weighted(laws) => laws.iter().map(|(law, _)| law.most(cut)).max().unwrap_or(0),
+            IntegerDistribution::IntegerRange(span) => span.high,
+            IntegerDistribution::Weighted(distributions) => distributions
+                .iter()
+                .map(|(distribution, _)| distribution.max_value(cut))
+                .max()
+                .unwrap_or(0),
             _ => cut,
         }
     }
 
     /// The smallest that can be drawn.
-    pub fn least(&self) -> u32 {
+    pub fn min_value(&self) -> u32 {
         match self {
-            Law::Span(span) => span.low,
-            Law::Weighted(laws) => laws.iter().map(|(law, _)| law.least()).min().unwrap_or(0),
-            Law::Gpareto { location, .. } => location.max(0.0).round() as u32,
-            Law::Gev { .. } | Law::Lognormal { .. } => 0,
+            IntegerDistribution::IntegerRange(span) => span.low,
+            IntegerDistribution::Weighted(distributions) => distributions
+                .iter()
+                .map(|(distribution, _)| distribution.min_value())
+                .min()
+                .unwrap_or(0),
+            IntegerDistribution::Gpareto { location, .. } => location.max(0.0).round() as u32,
+            IntegerDistribution::Gev { .. } | IntegerDistribution::Lognormal { .. } => 0,
         }
     }
 
     /// The number at a hash; laws without an upper end are cut at `cut`.
     pub fn draw(&self, hash: u64, cut: u32) -> u32 {
         match self {
-            Law::Span(Span { low, high }) => {
+            IntegerDistribution::IntegerRange(IntegerRange { low, high }) => {
                 let width = u64::from(high - low) + 1;
                 low + (hash % width) as u32
             }
-            Law::Weighted(laws) => {
-                let whole: f64 = laws.iter().map(|(_, weight)| weight).sum();
+            IntegerDistribution::Weighted(distributions) => {
+                let whole: f64 = distributions.iter().map(|(_, weight)| weight).sum();
                 let mut left = unit(hash) * whole;
-                let chosen = laws.iter().find(|(_, weight)| {
+                let chosen = distributions.iter().find(|(_, weight)| {
                     left -= weight;
                     left < 0.0
                 });
-                let (law, _) = chosen.or(laws.last()).expect("a weighted law has entries");
-                law.draw(mix(hash), cut)
+                let (distribution, _) =
+                    chosen.or(distributions.last()).expect("a weighted law has entries");
+                distribution.draw(mix(hash), cut)
             }
-            Law::Lognormal { median, sigma } => rounded(median * (sigma * normal(hash)).exp(), cut),
+            IntegerDistribution::Lognormal { median, sigma } => {
+                rounded(median * (sigma * normal(hash)).exp(), cut)
+            }
             _ => rounded(self.quantile(unit(hash)), cut),
         }
     }
@@ -166,8 +194,12 @@ impl Law {
             if shape == 0.0 { -base.ln() } else { (base.powf(-shape) - 1.0) / shape }
         };
         match *self {
-            Law::Gpareto { location, scale, shape } => location + scale * tail(1.0 - u, shape),
-            Law::Gev { location, scale, shape } => location + scale * tail(-u.ln(), shape),
+            IntegerDistribution::Gpareto { location, scale, shape } => {
+                location + scale * tail(1.0 - u, shape)
+            }
+            IntegerDistribution::Gev { location, scale, shape } => {
+                location + scale * tail(-u.ln(), shape)
+            }
             _ => unreachable!("drawn without a quantile"),
         }
     }
@@ -188,11 +220,11 @@ fn unit(hash: u64) -> f64 {
     ((hash >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 
-fn span(text: &str, unit: fn(&str) -> Option<u32>) -> Result<Span, WorkloadError> {
+fn span(text: &str, unit: fn(&str) -> Option<u32>) -> Result<IntegerRange, WorkloadError> {
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     match (unit(low.trim()), unit(high.trim())) {
-        (Some(low), Some(high)) if low <= high => Ok(Span { low, high }),
-        _ => bad(format!("{text:?} is no range: {FORMS}")),
+        (Some(low), Some(high)) if low <= high => Ok(IntegerRange { low, high }),
+        _ => invalid(format!("{text:?} is no range: {FORMS}")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use cachemark_tape::{Distribution, KeyShape, Law, Verb, Workload, parse_mix};
+use cachemark_tape::{IntegerDistribution, KeyDistribution, KeyShape, Verb, Workload, parse_mix};
 
 use common::{DKW_99, open};
 
@@ -12,8 +12,8 @@ fn workload(keys: u32, distribution: &str, mix: &str) -> Workload {
     Workload {
         keys,
         distribution: distribution.parse().expect("a distribution"),
-        shape: KeyShape::Length(Law::fixed(8)),
-        size: Law::fixed(10),
+        shape: KeyShape::Length(IntegerDistribution::fixed(8)),
+        size: IntegerDistribution::fixed(10),
         mix: parse_mix(mix).expect("a mix"),
         run: 20,
         ..Workload::default()
@@ -158,7 +158,7 @@ fn hit_ratios_that_cannot_hold_are_refused() {
         Workload { counters: 5, ..sound() },
         Workload { mix: parse_mix("get,delete").expect("a mix"), ..sound() },
         Workload { mix: parse_mix("fetch").expect("a mix"), ..sound() },
-        Workload { distribution: Distribution::Latest(0.99), ..sound() },
+        Workload { distribution: KeyDistribution::Latest(0.99), ..sound() },
     ] {
         let refused = unsound.check().expect_err("it cannot hold");
         assert!(refused.0.contains("--hit-ratio"), "{refused}");
@@ -211,6 +211,6 @@ fn laws_that_are_none_are_refused() {
         "uniform:1",
         "nonsense",
     ] {
-        assert!(text.parse::<Distribution>().is_err(), "{text}");
+        assert!(text.parse::<KeyDistribution>().is_err(), "{text}");
     }
 }

@@ -3,7 +3,8 @@
 mod common;
 
 use cachemark_tape::{
-    Arrivals, KeyShape, Law, Schedule, Span, Workload, generate, parse_mix, seconds,
+    Arrivals, IntegerDistribution, IntegerRange, KeyShape, Schedule, Workload, generate, parse_mix,
+    seconds,
 };
 
 use common::{DKW_99, open};
@@ -13,7 +14,7 @@ const KEYS: u32 = 1_000_000;
 fn workload(keys: u32, size: &str) -> Workload {
     Workload {
         keys,
-        shape: KeyShape::Length(Law::fixed(8)),
+        shape: KeyShape::Length(IntegerDistribution::fixed(8)),
         size: size.parse().expect("a law"),
         mix: parse_mix("set=1,mset=1,touch=1").expect("a mix"),
         run: 2,
@@ -21,8 +22,8 @@ fn workload(keys: u32, size: &str) -> Workload {
     }
 }
 
-fn sizes(law: &str) -> Vec<u32> {
-    let tape = open(&workload(KEYS, law), 1);
+fn sizes(distribution: &str) -> Vec<u32> {
+    let tape = open(&workload(KEYS, distribution), 1);
     let mut sizes: Vec<u32> = (0..KEYS).map(|k| tape.value_length(k)).collect();
     sizes.sort_unstable();
     sizes
@@ -30,11 +31,11 @@ fn sizes(law: &str) -> Vec<u32> {
 
 /// The largest distance between the sample and a law's distribution function, over whole numbers:
 /// a draw is rounded, so n stands for everything up to n + ½.
-fn distance(sorted: &[u32], law: impl Fn(f64) -> f64) -> f64 {
+fn distance(sorted: &[u32], distribution: impl Fn(f64) -> f64) -> f64 {
     let whole = sorted.len() as f64;
     let steps = sorted.iter().enumerate().filter(|(at, n)| sorted.get(at + 1) != Some(*n));
     steps
-        .map(|(at, n)| ((at + 1) as f64 / whole - law(f64::from(*n) + 0.5)).abs())
+        .map(|(at, n)| ((at + 1) as f64 / whole - distribution(f64::from(*n) + 0.5)).abs())
         .fold(0.0, f64::max)
 }
 
@@ -95,8 +96,8 @@ fn extreme_value_sizes_follow_their_law() {
 #[test]
 fn lognormal_sizes_follow_their_law() {
     let drawn = sizes("lognormal:300:1.1");
-    let law = |x: f64| if x <= 0.5 { 0.0 } else { normal((x / 300.0).ln() / 1.1) };
-    assert!(distance(&drawn, law) < DKW_99);
+    let distribution = |x: f64| if x <= 0.5 { 0.0 } else { normal((x / 300.0).ln() / 1.1) };
+    assert!(distance(&drawn, distribution) < DKW_99);
 }
 
 #[test]
@@ -125,11 +126,11 @@ fn the_etc_mixture_has_its_shares_and_its_tail() {
     let text = small.chain(["gpareto:15:214.476:0.348238=0.55845".to_owned()]);
     let drawn = sizes(&text.collect::<Vec<_>>().join(","));
     let tail = gpareto(15.0, 214.476, 0.348_238);
-    let law = |x: f64| {
+    let distribution = |x: f64| {
         let below = ETC_SMALL.iter().take(x.floor() as usize + 1).sum::<f64>();
         below + (1.0 - 0.44155) * tail(x)
     };
-    assert!(distance(&drawn, law) < DKW_99);
+    assert!(distance(&drawn, distribution) < DKW_99);
     let mean = drawn.iter().map(|n| f64::from(*n)).sum::<f64>() / f64::from(KEYS);
     assert!((mean - 194.4).abs() < 2.0, "{mean}");
     for (part, is) in [(0.1, 2.0), (0.25, 3.0), (0.4, 11.0), (0.75, 213.9), (0.99, 1899.0)] {
@@ -152,7 +153,7 @@ fn key_lengths_follow_their_law_and_keys_stay_unique() {
 
 #[test]
 fn expiry_times_belong_to_keys() {
-    let exptime_s = Law::parse("0=1,10m..1h=3", seconds).expect("a law");
+    let exptime_s = IntegerDistribution::parse("0=1,10m..1h=3", seconds).expect("a law");
     let some = Workload { exptime_s, ..workload(1000, "10") };
     let tape = open(&some, 20_000);
     let mut of_key = vec![None; 1000];
@@ -165,19 +166,22 @@ fn expiry_times_belong_to_keys() {
     let never = of_key.iter().flatten().filter(|s| **s == 0).count() as f64 / 1000.0;
     assert!((never - 0.25).abs() < 3.29 * (0.25 * 0.75 / 1000.0_f64).sqrt(), "{never}");
     assert_eq!(tape.exptime_s(), 0, "the prefill stores for the longest time, which is for ever");
-    let bounded = Workload { exptime_s: Law::from(Span { low: 5, high: 90 }), ..some };
+    let bounded = Workload {
+        exptime_s: IntegerDistribution::from(IntegerRange { low: 5, high: 90 }),
+        ..some
+    };
     assert_eq!(open(&bounded, 10).exptime_s(), 90);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_stream_of_each_law() {
-    for law in ["gpareto:15:200:0.3", "gev:30:8:0.07", "lognormal:300:1", "1=1,5..9=2"] {
-        let some = workload(1000, law);
+    for distribution in ["gpareto:15:200:0.3", "gev:30:8:0.07", "lognormal:300:1", "1=1,5..9=2"] {
+        let some = workload(1000, distribution);
         let schedule =
             Schedule::Open { arrivals: Arrivals::Poisson, rate: 1e5, duration_ns: 10_000_000 };
         let make = |seed| generate(&some, &schedule, seed).expect("a tape");
-        assert_eq!(make(3), make(3), "{law}");
-        assert_ne!(make(3), make(4), "{law}");
+        assert_eq!(make(3), make(3), "{distribution}");
+        assert_ne!(make(3), make(4), "{distribution}");
     }
 }
 
@@ -200,10 +204,10 @@ fn laws_that_are_none_are_refused() {
         "=",
         "lognormal:1:inf",
     ] {
-        assert!(text.parse::<Law>().is_err(), "{text}");
+        assert!(text.parse::<IntegerDistribution>().is_err(), "{text}");
     }
-    assert_eq!(Law::parse("1h", seconds), Ok(Law::fixed(3600)));
-    assert!(Law::parse("1k", seconds).is_err());
+    assert_eq!(IntegerDistribution::parse("1h", seconds), Ok(IntegerDistribution::fixed(3600)));
+    assert!(IntegerDistribution::parse("1k", seconds).is_err());
 }
 
 #[test]
