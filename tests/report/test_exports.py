@@ -27,6 +27,7 @@ from cachemark.report.series import Source, responses, source, whole
 from tests.builders import exported_run
 from tests.builders.outcomes import header
 from tests.conftest import ROOT
+from tests.golden import assert_golden
 
 GOLDEN = Path(__file__).parent / "golden" / "exports"
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -66,12 +67,7 @@ def test_a_text_is_as_it_was(form: str, run: Source) -> None:
     long = form in ("hgrm", "openmetrics")  # all series are made alike: one stands for them
     files = EXPORTS[form](msgspec.structs.replace(run, series=run.series[:1]) if long else run)
     for name, text in files.items():
-        golden = GOLDEN / name
-        expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
-        if text != expected:
-            GOLDEN.mkdir(exist_ok=True)
-            golden.with_name(golden.name + ".got").write_text(text, encoding="utf-8")
-        assert text == expected, name
+        assert_golden(form, text, GOLDEN / name)
 
 
 @pytest.mark.parametrize("form", DOCUMENTS)

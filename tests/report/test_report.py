@@ -1,4 +1,4 @@
-"""Reports as golden files: a report that changes shows it here; `.got` is written beside."""
+"""Reports: golden files of each form, and what is said of clients that lead or are missing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.report import RENDERERS
 from cachemark.report.build import build
 from tests.builders.outcomes import experiment, header, measured, missing
+from tests.golden import assert_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 # The page has tests of its own: its drawings are vl-convert's affair.
@@ -32,12 +33,7 @@ def outcomes() -> list[Outcome]:
 def test_the_report_is_as_it_was(form: str, width: int) -> None:
     made = experiment(["python/fast", "python/slow", "native", "python/gone"])
     text = RENDERERS[form](build(header(made), outcomes()), width)
-    golden = GOLDEN / f"{form}-{width}.txt"
-    expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
-    if text != expected:
-        GOLDEN.mkdir(exist_ok=True)
-        golden.with_suffix(".got").write_text(text, encoding="utf-8")
-    assert text == expected
+    assert_golden(form, text, GOLDEN / f"{form}-{width}.txt")
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter, validators
 from rich.markup import escape
 from rich.table import Table
@@ -20,6 +19,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.report.calibration import columns, row
 from cachemark.report.console import plain_console
+from cachemark.report.json_text import json_text
 from cachemark.runs.calibrate import Calibration, Shape, append
 from cachemark.runs.calibrate import calibrate as play
 from cachemark.runs.tapes import TapeShelf
@@ -81,7 +81,7 @@ def calibrate(
         append(runs, one)
         found.append(one)
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+        sys.stdout.write(json_text(found))
     else:
         _print(found)
     return 1 if any(one.floor is None for one in found) else 0

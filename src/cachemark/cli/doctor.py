@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
@@ -13,6 +12,7 @@ from rich.table import Table
 from cachemark.checks.doctor import Check, Judgement
 from cachemark.checks.doctor import doctor as examine
 from cachemark.cli.output import console
+from cachemark.report.json_text import json_text
 
 _STYLES: dict[Judgement, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}
 
@@ -32,7 +32,7 @@ def doctor(
     """
     checks = examine(targets=target)
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(checks)).decode() + "\n")
+        sys.stdout.write(json_text(checks))
     else:
         _print(checks, limits=limits)
     return 1 if any(check.judgement == "fail" for check in checks) else 0

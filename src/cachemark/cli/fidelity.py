@@ -8,7 +8,6 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +20,7 @@ from cachemark.cli.output import console
 from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
+from cachemark.report.json_text import json_text
 
 _COLOURS = {
     "passed": "green",
@@ -77,7 +77,7 @@ def fidelity(
                 _progress(to, finding)
             told.add((finding.client, finding.why))
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+        sys.stdout.write(json_text(found))
     else:
         to.print(_table(wanted, found))
     _provenance(to, tools)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import msgspec
 from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.table import Table
@@ -19,6 +18,7 @@ from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.report.console import plain_console
+from cachemark.report.json_text import json_text
 from cachemark.runs.jmh import COLUMNS, Measured, Mode, Operation, Settings, jar, measure, rows
 
 _ONE = Number(gte=1)
@@ -115,7 +115,7 @@ def jmh(
             measured.append(measure(spec, settings, server, cpus=cpus, tell=tell))
     if json is not None:
         entries = [entry for each in measured for entry in each.entries]
-        json.write_bytes(msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
+        json.write_text(json_text(entries), encoding="utf-8")
     return _show(measured, settings, server)
 
 

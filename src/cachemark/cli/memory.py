@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
@@ -15,6 +14,7 @@ from cachemark.cli.output import console
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import UsageError
 from cachemark.model.footprint import Footprint
+from cachemark.report.json_text import json_text
 
 _LARGEST_BYTES = 1 << 20
 
@@ -35,7 +35,7 @@ def memory(
     specs = [parse_spec(text) for text in (server, *more)]
     found = fills(specs, _sizes(sizes))
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+        sys.stdout.write(json_text(found))
     else:
         _print(found)
     return 1 if any(fill.reason for fill in found) else 0

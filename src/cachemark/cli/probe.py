@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
@@ -14,6 +13,7 @@ from cachemark.checks.probe import EVERYTHING, Finding, examine, excluded
 from cachemark.cli.output import console
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import TrialError
+from cachemark.report.json_text import json_text
 
 _WORDS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[/]"}
 
@@ -39,7 +39,7 @@ def probe(
         except TrialError as error:
             raise TrialError(f"{spec.text}: {error.text}", error.remedy) from error
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+        sys.stdout.write(json_text(found))
     else:
         for text, findings in found.items():
             _print(text, findings, whole=whole)

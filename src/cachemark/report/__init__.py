@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cachemark.model.errors import UsageError
-from cachemark.report import csv_file, json_file, markdown, terminal
+from cachemark.report import csv_file, markdown, terminal
 from cachemark.report.answers import sentence
 from cachemark.report.build import build
 from cachemark.report.exports.registry import EXPORTS
+from cachemark.report.json_text import render_json
 from cachemark.report.series import source
 from cachemark.report.value import Report
 from cachemark.runs.calibrate.calibration_store import kept
@@ -27,7 +28,7 @@ RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
     "table": terminal.render,
     "markdown": markdown.render,
     "csv": csv_file.render,
-    "json": json_file.render,
+    "json": render_json,
     "html": _html,
 }
 # One file for the whole run, as a README shows it; then a file for each plot: its name ends so.

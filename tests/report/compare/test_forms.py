@@ -11,6 +11,7 @@ import pytest
 
 from cachemark.report.compare import RENDERERS, Compared, Wanted, across, within
 from tests.builders.stored_runs import made_header, numbered, other_host, trials
+from tests.golden import assert_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -29,19 +30,11 @@ def one_run() -> Compared:
     return within(made_header("run"), numbered(outcomes), wanted, ("rate", "client-cpu"), 2.0)
 
 
-# JSON has every digit, and the last ones are the processor's.
-@pytest.mark.parametrize("form", [form for form in RENDERERS if form != "json"])
+@pytest.mark.parametrize("form", RENDERERS)
 @pytest.mark.parametrize("made", [two_runs, one_run])
 def test_a_form_is_as_it_was(form: str, made: object) -> None:
     assert callable(made)
-    name = f"{made.__name__}.{form}"
-    text = RENDERERS[form](made(), 120)
-    golden = GOLDEN / name
-    expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
-    if text != expected:
-        GOLDEN.mkdir(exist_ok=True)
-        golden.with_name(f"{name}.got").write_text(text, encoding="utf-8")
-    assert text == expected
+    assert_golden(form, RENDERERS[form](made(), 120), GOLDEN / f"{made.__name__}.{form}")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])

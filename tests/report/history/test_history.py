@@ -16,6 +16,9 @@ from cachemark.model.outcome import Outcome
 from cachemark.report.history import RENDERERS, Asked, History, Index, look_up
 from tests.builders.outcomes import WORKLOAD
 from tests.builders.stored_runs import kept, made_header, other_host, trials
+from tests.golden import assert_golden
+
+GOLDEN = Path(__file__).parent / "golden"
 
 
 def ask(root: Path, *names: str, **asked: object) -> History:
@@ -130,6 +133,13 @@ def test_what_did_not_count_is_shown_without_a_figure(store: Path) -> None:
 def test_no_line_is_wider_than_the_terminal(store: Path, width: int) -> None:
     for found in (ask(store), ask(store, "*")):
         assert max(map(len, RENDERERS["table"](found, width).splitlines())) <= width
+
+
+@pytest.mark.parametrize("form", RENDERERS)
+@pytest.mark.parametrize("name", ["runs", "cells"])
+def test_a_form_is_as_it_was(store: Path, form: str, name: str) -> None:
+    found = ask(store) if name == "runs" else ask(store, "*")
+    assert_golden(form, RENDERERS[form](found, 120), GOLDEN / f"{name}.{form}")
 
 
 def test_the_forms_say_the_same(store: Path) -> None:

@@ -6,9 +6,8 @@ their 95 % interval, left out where there is none.
 
 from __future__ import annotations
 
-import msgspec
-
 from cachemark.analysis.statistics import Interval
+from cachemark.report.json_text import json_text
 from cachemark.report.series import Part, Series, Source
 
 
@@ -17,7 +16,7 @@ def render(source: Source) -> dict[str, str]:
     document = {
         _name(series, part): _measures(part) for series in source.series for part in series.parts
     }
-    return {"bencher.json": msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"}
+    return {"bencher.json": json_text(document)}
 
 
 def _name(series: Series, part: Part) -> str:

@@ -7,9 +7,8 @@ the valid trials; `range` is their 95 % interval.
 
 from __future__ import annotations
 
-import msgspec
-
 from cachemark.analysis.statistics import Interval
+from cachemark.report.json_text import json_text
 from cachemark.report.series import ALL, Part, Series, Source, title
 
 Entry = dict[str, object]
@@ -62,4 +61,4 @@ def _entries(
 
 
 def _text(entries: list[Entry]) -> str:
-    return msgspec.json.format(msgspec.json.encode(entries)).decode() + "\n"
+    return json_text(entries)

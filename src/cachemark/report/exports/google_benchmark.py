@@ -7,11 +7,10 @@ response time, as counters; one that a trial has too few operations for is left 
 
 from __future__ import annotations
 
-import msgspec
-
 from cachemark.analysis.statistics import ok, rate, response_ns
 from cachemark.host import HostFacts
 from cachemark.model.protocol import Done
+from cachemark.report.json_text import json_text
 from cachemark.report.series import ALL, Part, Series, Source, cpu_ns
 
 _PERCENTILES = {"p50_ns": 50.0, "p99_ns": 99.0, "p99.9_ns": 99.9}
@@ -25,7 +24,7 @@ def render(source: Source) -> dict[str, str]:
         for index in range(len(series.windows))
     ]
     document = {"context": _context(source), "benchmarks": entries}
-    return {"benchmark.json": msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"}
+    return {"benchmark.json": json_text(document)}
 
 
 def _context(source: Source) -> dict[str, object]:

@@ -12,13 +12,14 @@ import statistics
 import msgspec
 
 from cachemark.analysis.statistics import ok
+from cachemark.report.json_text import json_text
 from cachemark.report.series import Series, Source, cpu_ns, title
 
 
 def render(source: Source) -> dict[str, str]:
     """The document."""
     document = {"results": [_result(series) for series in source.series]}
-    return {"hyperfine.json": msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"}
+    return {"hyperfine.json": json_text(document)}
 
 
 def _result(series: Series) -> dict[str, object]:

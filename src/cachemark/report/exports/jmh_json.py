@@ -7,7 +7,6 @@ each fork; `rawDataHistogram` the recorded times in µs with their counts.
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
 from cachemark.model.histogram import Histogram, highest
@@ -18,6 +17,7 @@ from cachemark.report.exports.jmh_results import (
     percentile,
     results,
 )
+from cachemark.report.json_text import json_text
 from cachemark.report.series import Source
 
 _NA = "n/a"
@@ -27,7 +27,7 @@ _NAN = "NaN"
 def render(source: Source) -> dict[str, str]:
     """The document."""
     document = [_entry(result) for result in results(source)]
-    return {"jmh-result.json": msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"}
+    return {"jmh-result.json": json_text(document)}
 
 
 def _entry(result: JmhResult) -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cachemark.report.json_text import json_text
 from cachemark.report.plots import timeline
 from cachemark.report.plots.draw import png, svg
 from cachemark.report.plots.drift import drift
@@ -81,7 +82,7 @@ def files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
         elif form == "svg":
             yield plot.name, svg(spec).encode("utf-8")
         else:
-            yield plot.name, msgspec.json.format(msgspec.json.encode(spec)) + b"\n"
+            yield plot.name, json_text(spec).encode("utf-8")
 
 
 def summary(report: Report, answer: str) -> bytes:

@@ -1,0 +1,34 @@
+"""JSON documents as text: indented, with a newline at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+# Further digits depend on the CPU: NumPy adds in another order where vectors are wider.
+SIGNIFICANT_DIGITS = 9
+
+
+def json_text(value: object) -> str:
+    """Any value that msgspec can encode, as indented JSON with all digits."""
+    return msgspec.json.format(msgspec.json.encode(value)).decode("utf-8") + "\n"
+
+
+def render_json(value: object, width: int | None) -> str:
+    """The renderer of reports, comparisons and histories; it ignores `width`.
+
+    Each float is rounded to SIGNIFICANT_DIGITS.
+    """
+    del width
+    return json_text(_rounded(msgspec.to_builtins(value, str_keys=True)))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return value
