@@ -68,7 +68,7 @@ def test_timers_and_what_never_came_are_no_devices(tmp_path: Path) -> None:
 
 
 def test_without_a_table_it_is_only_told(tmp_path: Path) -> None:
-    assert judged(tmp_path, {})[:2] == ("info", "not readable here")
+    assert judged(tmp_path, {})[:2] == ("info", "not readable")
 
 
 def test_one_cpu_has_no_sides(tmp_path: Path) -> None:

@@ -55,20 +55,20 @@ COMPLAINTS = (
         name="throttled by heat",
         pattern=r"cpu clock throttled|temperature above threshold|thermal.*(critical|throttl)",
         judgement="warn",
-        remedy="let it cool down, clear the fans",
+        remedy="let it cool down, clean the fans",
         bends=True,
     ),
     Complaint(
         name="stalls",
         pattern=r"soft lockup|hard LOCKUP|rcu.*(self-)?detected stall|blocked for more than \d+ s",
         judgement="warn",
-        remedy="a CPU or a disk stood still: look at `dmesg`, and at the hypervisor's host",
+        remedy="a CPU or a disk stalled: see `dmesg`, and check the hypervisor's host",
     ),
     Complaint(
         name="clock trouble",
         pattern=r"[Mm]arking clocksource .* as unstable|TSC.*(unstable|not synchronized)",
         judgement="warn",
-        remedy="reboot, and look at the clock source afterwards",
+        remedy="reboot, and check the clock source afterwards",
         also_within=r"[Ss]witched to clocksource",
         bends=True,
     ),
@@ -83,7 +83,7 @@ COMPLAINTS = (
         name="lost links and I/O errors",
         pattern=r"[Ll]ink is [Dd]own|I/O error",
         judgement="warn",
-        remedy="look at `dmesg` for the device, and mend it",
+        remedy="find the device in `dmesg`, and repair it",
     ),
 )
 

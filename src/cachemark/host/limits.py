@@ -1,4 +1,4 @@
-"""What a figure of the machine may be: one table for the doctor and for the verdict on a trial."""
+"""Limits for figures of the machine: one table for the doctor and for the verdict on a trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Judgement = Literal["ok", "warn", "fail", "info"]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a figure may be: above `warn` it disturbs, above `fail` it spoils a measurement."""
+    """Limits of a figure: above `warn` it disturbs a trial, above `fail` it makes it invalid."""
 
     unit: str
     warn: float
@@ -21,7 +21,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return text if self.fail is None else f"{text}, fail above {self.fail:g} {self.unit}"
 
     def judge(self, figure: float) -> Judgement:
-        """How a figure stands."""
+        """Classify a figure as `ok`, `warn` or `fail`."""
         if self.fail is not None and figure > self.fail:
             return "fail"
         return "warn" if figure > self.warn else "ok"
@@ -30,7 +30,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 STEAL = Limits(unit="% of CPU time", warn=0.5, fail=2)
 FOREIGN = Limits(unit="% of CPU time", warn=5)
 PRESSURE = Limits(unit="% of the time", warn=1, fail=5)
-FREQUENCY = Limits(unit="% between least and most", warn=2)
+FREQUENCY = Limits(unit="% between lowest and highest", warn=2)
 # A part of the segments sent. On loopback there is no cause for one.
 RETRANSMITS = Limits(unit="per million segments", warn=0, fail=10)
 ANY = Limits(unit="times", warn=0, fail=0)

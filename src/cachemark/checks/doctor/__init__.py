@@ -1,4 +1,4 @@
-"""Is this machine fit to measure on? Each check has a value, a judgement, and stated limits."""
+"""Is this machine suitable for measurements? Each check has a value, a result and stated limits."""
 
 from cachemark.checks.doctor.all_checks import doctor
 from cachemark.checks.doctor.check import Check

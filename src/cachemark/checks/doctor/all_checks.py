@@ -1,4 +1,4 @@
-"""The whole examination, in the order in which it is told."""
+"""All checks, in the order in which they are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One check: what was found, how it is judged, by which limits, and what to do about it."""
+"""One check: its value, its result, its limits, and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 from cachemark.host.limits import Judgement, Limits
 
-NOT_READABLE = "not readable here"
+NOT_READABLE = "not readable"
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measured(name: str, figure: float | None, limits: Limits, remedy: str) -> Check:
-    """A figure held against its limits; one that could not be read is only told."""
+    """Compare a figure with its limits. If it could not be read, the check has no result."""
     if figure is None:
         return Check(name=name, value=NOT_READABLE, limits=str(limits))
     judgement = limits.judge(figure)
@@ -34,7 +34,7 @@ def measured(name: str, figure: float | None, limits: Limits, remedy: str) -> Ch
 
 
 def wanted(name: str, value: str, good: tuple[str, ...], remedy: str) -> Check:
-    """A word that should be one of a few; one that could not be read is only told."""
+    """Compare a word with the good ones. If it could not be read, the check has no result."""
     limits = f"warn unless {' or '.join(good)}"
     if not value:
         return Check(name=name, value=NOT_READABLE, limits=limits)
@@ -44,5 +44,5 @@ def wanted(name: str, value: str, good: tuple[str, ...], remedy: str) -> Check:
 
 
 def told(name: str, value: str) -> Check:
-    """A fact."""
+    """A fact without a result."""
     return Check(name=name, value=value or NOT_READABLE)

@@ -1,4 +1,4 @@
-"""Whose CPUs do the devices' interrupts go to? One side that has them all is measured slower."""
+"""Which CPUs handle device interrupts? If only one side has them, it is measured as slower."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cachemark.model.experiment import Placement
 
 # Who has fewer than this part of all of the devices' interrupts since boot is not worth a word.
 _PART = 0.05
-_LIMITS = "warn where busy devices interrupt one side's CPUs alone"
+_LIMITS = "warn if busy devices interrupt the CPUs of one side only"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A device's interrupt: how often it came since boot, and the CPUs that it may go to."""
+    """A device's interrupt: its count since boot, and the CPUs that may handle it."""
 
     number: int
     device: str
@@ -28,7 +28,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def interrupts(cpus: list[int], root: Path) -> list[Check]:
-    """Where the busy ones go, held against the CPUs of server and workers as `auto` places them."""
+    """Compare the CPUs of the busy interrupts with those that `auto` gives server and workers."""
     found = busy(sources(root))
     if not found:
         return [Check(name="device interrupts", value=NOT_READABLE, limits=_LIMITS)]
@@ -56,7 +56,7 @@ def interrupts(cpus: list[int], root: Path) -> list[Check]:
 
 
 def sources(root: Path) -> list[Source]:
-    """Every device's interrupt that came at least once; none where they are not told."""
+    """Every device interrupt that occurred; empty if the kernel does not list them."""
     lines = read(root / "proc/interrupts").splitlines()
     if not lines:
         return []
@@ -85,7 +85,7 @@ def _source(line: str, columns: int, root: Path) -> Source | None:
 
 
 def busy(found: list[Source]) -> list[Source]:
-    """Those with a part of the interrupts that is worth a word, the busiest first."""
+    """The interrupts with a relevant share of the total, the busiest first."""
     whole = sum(source.count for source in found)
     chosen = [source for source in found if source.count >= _PART * whole]
     return sorted(chosen, key=lambda source: -source.count)

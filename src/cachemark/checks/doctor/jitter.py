@@ -22,14 +22,14 @@ _READ_COST = Limits(unit="ns", warn=250)
 
 
 class Gaps(msgspec.Struct, frozen=True, kw_only=True):
-    """What a spinning reader of the clock saw."""
+    """What a thread observed that read the clock in a loop."""
 
     longest_ns: int
     backward: int
 
 
 def spin(until_ns: int) -> Gaps:
-    """Read the clock without a pause until it shows `until_ns`."""
+    """Read the clock in a loop until `until_ns`."""
     longest, backward = 0, 0
     before = time.perf_counter_ns()
     while before < until_ns:
@@ -76,13 +76,15 @@ def _stolen(since_boot: CpuTimes | None, window: CpuTimes | None) -> list[Check]
     now = steal_percent(window) if window else None
     return [
         told("steal since boot", "" if boot is None else f"{boot:g} % of CPU time"),
-        measured("steal", now, STEAL, "the host is shared: use a machine, or CPUs, of your own"),
+        measured(
+            "steal", now, STEAL, "the host is shared: use a dedicated machine, or dedicated CPUs"
+        ),
     ]
 
 
 def _foreign(window: CpuTimes | None, own_ticks: float) -> Check:
     figure = foreign_percent(window, own_ticks, interrupts_charged=False) if window else None
-    return measured("cpu used by others", figure, FOREIGN, "stop what runs beside")
+    return measured("cpu used by others", figure, FOREIGN, "stop the other programs")
 
 
 def _gaps(gaps: list[Gaps]) -> list[Check]:
@@ -93,7 +95,7 @@ def _gaps(gaps: list[Gaps]) -> list[Check]:
             "longest pause",
             longest_us,
             _GAP,
-            "percentiles near or below this are the machine's, not the server's",
+            "percentiles near or below this value are caused by the machine, not by the server",
         ),
         Check(
             name="clock order",
@@ -111,7 +113,7 @@ def _late_sleeps(length_s: float) -> Check:
     while (slept_from := time.perf_counter_ns()) - begin < length_s * 1e9:
         time.sleep(0.001)
         worst_ns = max(worst_ns, time.perf_counter_ns() - slept_from - 1_000_000)
-    remedy = "the machine is busy, or its CPUs sleep: `cachemark run --awake` keeps them from it"
+    remedy = "the machine is busy, or its CPUs sleep: `cachemark run --awake` keeps them awake"
     return measured("latest sleep", worst_ns / 1e3, _LATE, remedy)
 
 

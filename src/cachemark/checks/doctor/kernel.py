@@ -1,4 +1,4 @@
-"""Checks of the kernel and what it does beside: idle states, NUMA, interrupts, tracing, heat."""
+"""Checks of the kernel: idle states, NUMA, interrupts, tracing, heat."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ISOLATION = ("isolcpus", "nohz_full", "rcu_nocbs")
 
 
 def speed(root: Path) -> list[Check]:
-    """Do the CPUs run at one speed, and how long do they take to wake?"""
+    """Do the CPUs run at the same frequency, and how long do they take to wake?"""
     now = counters.mhz(root)
     spread = 100 * (max(now) / min(now) - 1) if now else None
     pause = "set one frequency: cpupower frequency-set -f, or the governor `performance`"
@@ -34,18 +34,18 @@ def speed(root: Path) -> list[Check]:
             _EXIT,
             "hold /dev/cpu_dma_latency open at 0, or boot with processor.max_cstate=1",
         ),
-        measured("hottest sensor", _hottest(root), _HOTTEST, "let it cool down, clear the fans"),
+        measured("hottest sensor", _hottest(root), _HOTTEST, "let it cool down, clean the fans"),
         measured(
-            "slowed by heat",
+            "throttled by heat",
             _count(counters.counters(root), "too_hot"),
             _ONCE,
-            "let it cool down, clear the fans",
+            "let it cool down, clean the fans",
         ),
     ]
 
 
 def _deepest_exit_us(root: Path) -> float | None:
-    """The longest exit latency of the idle states that are in use."""
+    """The longest exit latency of the enabled idle states."""
     found: list[int] = []
     for state in (root / _CPUS / "cpu0/cpuidle").glob("state[0-9]*"):
         latency = read(state / "latency")
@@ -65,7 +65,7 @@ def _count(found: dict[str, int], name: str) -> float | None:
 
 
 def isolation(root: Path) -> list[Check]:
-    """What the kernel was told to keep off some CPUs, and how it schedules and ticks."""
+    """Isolated CPUs, preemption, ticks, and the kernel's command line."""
     words = read(root / "proc/cmdline").split()
     told_at_boot = [word for word in words if word.partition("=")[0] in _ISOLATION]
     version = read(root / "proc/version")
@@ -99,7 +99,7 @@ def numa(root: Path) -> list[Check]:
 
 
 def beside(root: Path, cpus: int) -> list[Check]:
-    """Who else is there: runnable threads, interrupts that wander, tracers, other servers."""
+    """Other activity: runnable threads, interrupts that move, tracers, other servers."""
     running = field(read(root / "proc/stat"), "procs_running", " ")
     # This process is one of them.
     more = int(running) - 1 - cpus if running.isdecimal() else None
@@ -109,10 +109,10 @@ def beside(root: Path, cpus: int) -> list[Check]:
             "runnable threads",
             None if more is None else float(max(0, more)),
             _RUNNABLE,
-            "wait until the machine is idle, or stop what runs beside",
+            "wait until the machine is idle, or stop the other programs",
         ),
         _absent("irqbalance", "irqbalance" in names, "systemctl stop irqbalance"),
-        _absent("auditd", "auditd" in names, "systemctl stop auditd: it looks at system calls"),
+        _absent("auditd", "auditd" in names, "systemctl stop auditd: it inspects system calls"),
         _absent("docker-proxy", "docker-proxy" in names, "run the server with --network=host"),
         _tracer(root),
     ]
@@ -123,7 +123,7 @@ def _absent(name: str, there: bool, remedy: str) -> Check:
         name=name,
         value="runs" if there else "does not run",
         judgement="warn" if there else "ok",
-        limits="warn where it runs",
+        limits="warn if it runs",
         remedy=remedy if there else "",
     )
 
@@ -133,21 +133,23 @@ def _processes(root: Path) -> set[str]:
 
 
 def _tracer(root: Path) -> Check:
-    """A tracer adds to every event that it sees."""
+    """A tracer adds time to every event that it records."""
     tracer = read(root / "sys/kernel/tracing/current_tracer")
     return wanted("tracer", tracer, ("nop",), "echo nop > /sys/kernel/tracing/current_tracer")
 
 
 def power(root: Path) -> list[Check]:
-    """On a battery CPUs are slower, and not always equally."""
+    """On battery, CPUs are slower, and their speed varies."""
     supplies = [read(path) for path in (root / "sys/class/power_supply").glob("*/online")]
     known = [text for text in supplies if text in ("0", "1")]
     value = "" if not known else "mains" if "1" in known else "battery"
-    return [wanted("power", value, ("mains",), "plug it in")] if known else []
+    return (
+        [wanted("power", value, ("mains",), "connect the machine to mains power")] if known else []
+    )
 
 
 def surroundings(root: Path) -> list[Check]:
-    """What moves memory about without anybody's intention."""
+    """What changes memory layout between runs."""
     size = sum(len(name) + len(value) + 2 for name, value in os.environ.items())
     perf = read(root / "proc/sys/kernel/perf_event_max_sample_rate")
     overcommit = read(root / "proc/sys/vm/overcommit_memory")

@@ -1,4 +1,4 @@
-"""Checks of what the kernel itself has complained of in its log."""
+"""Checks of the kernel's log for known problems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cachemark.host.kernel_patterns import COMPLAINTS, Complaint, complaints
 
 
 def journal(root: Path) -> list[Check]:
-    """One check for each kind of complaint since boot."""
+    """One check for each kind of problem, since boot."""
     lines = log(root)
     found = None if lines is None else complaints(lines)
     return [_check(complaint, found) for complaint in COMPLAINTS]

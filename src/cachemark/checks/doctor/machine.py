@@ -1,4 +1,4 @@
-"""Checks of how the machine is set up: what /proc and /sys tell without waiting."""
+"""Checks of the machine's set-up, as /proc and /sys show it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cpu(root: Path) -> list[Check]:
 
 
 def _topology(cpuinfo: str) -> str:
-    """Empty where the kernel tells no cores, as on most of ARM."""
+    """Empty if the kernel lists no cores, as on most ARM machines."""
     threads = [block for block in cpuinfo.split("\n\n") if field(block, "processor", ":")]
     known = {(field(block, "physical id", ":"), field(block, "core id", ":")) for block in threads}
     if not threads or ("", "") in known:
@@ -52,10 +52,10 @@ def _topology(cpuinfo: str) -> str:
 
 
 def usable(cpus: list[int], root: Path) -> list[Check]:
-    """Whether server and workers can have CPUs, and cores, of their own."""
+    """Can server and workers each have CPUs, and cores, of their own?"""
     limits = "warn below 2"
     if len(cpus) < 2:
-        remedy = "use a machine with at least 2 CPUs: server and client share this one"
+        remedy = "use a machine with at least 2 CPUs: here, server and client share one"
         return [
             Check(name="usable cpus", value="1", judgement="warn", limits=limits, remedy=remedy)
         ]
@@ -64,21 +64,21 @@ def usable(cpus: list[int], root: Path) -> list[Check]:
     shared = any(
         parse_cpus(server) & set(group) and parse_cpus(worker) & set(group) for group in groups
     )
-    remedy = "give the machine a second core: server and client run on threads of one"
+    remedy = "give the machine a second core: server and client run on hyper-threads of one core"
     return [
         Check(name="usable cpus", value=str(len(cpus)), judgement="ok", limits=limits),
         Check(
             name="placement auto",
             value=f"server {server}; worker {worker}",
             judgement="fail" if shared else "ok",
-            limits="fail when both sides run on threads of one core",
+            limits="fail if both sides run on hyper-threads of one core",
             remedy=remedy if shared else "",
         ),
     ]
 
 
 def frequency(root: Path) -> list[Check]:
-    """Does the CPU keep its speed?"""
+    """Does the CPU keep its frequency?"""
     return [
         wanted(
             "cpu governor",
@@ -98,8 +98,8 @@ def _turbo_remedy(root: Path) -> str:
 
 
 def quota(root: Path) -> list[Check]:
-    """A control group's limit on CPU time stops its processes in the middle of a window."""
-    limits = "warn when there is one, fail when it has throttled"
+    """A control group's CPU limit can stop its processes in the middle of a window."""
+    limits = "warn if there is one, fail if it has throttled processes"
     found = [text for folder in cgroups(root) if (text := _quota(folder))]
     if not found:
         return [Check(name="cpu quota", value=NOT_READABLE, limits=limits)]
@@ -119,7 +119,7 @@ def quota(root: Path) -> list[Check]:
 
 
 def _quota(folder: Path) -> str:
-    """A group's limit and what came of it; `none`, or empty where the group tells nothing."""
+    """A group's limit and how often it throttled; `none`, or empty if there is no such file."""
     words = read(folder / "cpu.max").split()
     if not words:
         words = [read(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period")]
@@ -135,7 +135,7 @@ def load(cpus: int, root: Path) -> list[Check]:
     """Is anything else running?"""
     words = read(root / "proc/loadavg").split()
     per_cpu = float(words[0]) / cpus if words else None
-    remedy = "wait until the machine is idle, or stop what runs beside"
+    remedy = "wait until the machine is idle, or stop the other programs"
     found = [measured("load", per_cpu, Limits(unit="per CPU", warn=0.5), remedy)]
     for what in ("cpu", "memory", "io"):
         found.append(measured(f"{what} pressure", _some_avg10(root, what), _PSI, remedy))
@@ -143,14 +143,14 @@ def load(cpus: int, root: Path) -> list[Check]:
 
 
 def _some_avg10(root: Path, what: str) -> float | None:
-    """The share of the last 10 s in which somebody waited, in percent."""
+    """The share of the last 10 s in which a process waited, in percent."""
     line = field(read(root / f"proc/pressure/{what}"), "some", " ")
     found = re.search(r"\bavg10=([0-9.]+)", line)
     return float(found[1]) if found else None
 
 
 def memory(root: Path) -> list[Check]:
-    """Is there memory enough, and none of it on a disk?"""
+    """Is there enough memory, and is swap unused?"""
     meminfo = read(root / "proc/meminfo")
     free = kib_field(meminfo, "MemAvailable")
     swap = swap_used_bytes(root)
@@ -161,7 +161,7 @@ def memory(root: Path) -> list[Check]:
             "swap in use",
             None if swap is None else swap / 2**20,
             Limits(unit="MiB", warn=0),
-            "swapoff -a, once there is memory enough",
+            "swapoff -a, when there is enough memory",
         ),
         told("huge pages", huge.partition("[")[2].partition("]")[0]),
         told("address randomisation", read(root / "proc/sys/kernel/randomize_va_space")),
@@ -169,13 +169,13 @@ def memory(root: Path) -> list[Check]:
 
 
 def clock(root: Path) -> list[Check]:
-    """Which clock the kernel reads."""
+    """Which clock source does the kernel use?"""
     remedy = "boot with a clock that needs no system call: clocksource=tsc"
     return [wanted("clocksource", clocksource(root), _CLOCKSOURCES, remedy)]
 
 
 def open_files() -> list[Check]:
-    """How many connections a process may have."""
+    """How many connections can a process open?"""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     endless = soft == resource.RLIM_INFINITY
     few = not endless and soft < _OPEN_FILES_LEAST

@@ -1,4 +1,4 @@
-"""Checks of what lies between client and server: TCP's settings, queues, filters, losses."""
+"""Checks of the network: TCP's settings, queues, filters, losses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOLD = {
 
 
 def network(root: Path) -> list[Check]:
-    """How TCP is set here, and what it has lost."""
+    """TCP's settings and losses."""
     return [
         told("loopback MTU", read(root / "sys/class/net/lo/mtu")),
         told("interfaces", _interfaces(root)),
@@ -39,7 +39,7 @@ def network(root: Path) -> list[Check]:
 
 
 def _interfaces(root: Path) -> str:
-    """Those that are up, with their speed where they tell one."""
+    """The interfaces that are up, with their speed if they report it."""
     found: list[str] = []
     for folder in sorted((root / "sys/class/net").glob("*")):
         if folder.name != "lo" and read(folder / "operstate") == "up":
@@ -49,7 +49,7 @@ def _interfaces(root: Path) -> str:
 
 
 def _ports(root: Path) -> Check:
-    """Each connection that is opened takes one, and gives it back a minute later."""
+    """Each connection needs a local port, and frees it a minute after its end."""
     words = read(root / _SYSCTL / "ipv4/ip_local_port_range").split()
     limits = f"warn below {_PORTS_LEAST}"
     if len(words) != 2 or not all(word.isdecimal() for word in words):
@@ -66,7 +66,7 @@ def _ports(root: Path) -> Check:
 
 
 def _backlog(root: Path) -> Check:
-    """How many connections may wait to be accepted."""
+    """How many connections can wait to be accepted?"""
     text = read(root / _SYSCTL / "core/somaxconn")
     limits = f"warn below {_BACKLOG_LEAST}"
     if not text.isdecimal():
@@ -82,13 +82,13 @@ def _backlog(root: Path) -> Check:
 
 
 def _filter(root: Path) -> Check:
-    """Connection tracking looks at each packet, on loopback too."""
+    """Connection tracking inspects each packet, also on loopback."""
     tracked = read(root / _SYSCTL / "netfilter/nf_conntrack_count")
     return Check(
         name="connection tracking",
         value=f"{tracked} connections" if tracked else "off",
         judgement="warn" if tracked not in ("", "0") else "ok",
-        limits="warn where it tracks any",
+        limits="warn if it tracks any",
         remedy="iptables -t raw -A OUTPUT -o lo -j NOTRACK" if tracked not in ("", "0") else "",
     )
 
@@ -96,7 +96,7 @@ def _filter(root: Path) -> Check:
 def _losses(found: dict[str, int]) -> list[Check]:
     sent, again = found.get("segments_sent"), found.get("retransmits")
     part = 1e6 * again / max(1, sent) if sent is not None and again is not None else None
-    remedy = "look for what loses packets: `nstat -a`, `ip -s link`"
+    remedy = "find out where packets are lost: `nstat -a`, `ip -s link`"
     return [
         measured("TCP sent again", part, _AGAIN, remedy),
         measured("connections not accepted", _float(found, "accept_drops"), _DROPPED, remedy),

@@ -1,4 +1,4 @@
-"""How long a round trip takes: to this machine itself, and to servers elsewhere."""
+"""Checks of round trips: on loopback, and to remote servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TARGET = Limits(unit="µs", warn=1000)
 
 
 def reach(targets: Sequence[str]) -> list[Check]:
-    """Loopback first, then each target, HOST:PORT. Raises UsageError for what is no address."""
+    """Loopback first, then each target (HOST:PORT). Raises UsageError for an invalid address."""
     here = _check(
         "round trip on loopback",
         loopback,
@@ -31,7 +31,7 @@ def _target(at: HostPort) -> Check:
         f"round trip to {at}",
         lambda: distance(at.host, at.port),
         _TARGET,
-        "measure from the same network: at depth 1 the way is most of each response time",
+        "measure from the same network: at depth 1 the network causes most of each response time",
     )
 
 
@@ -50,8 +50,8 @@ def _check(name: str, measure: Callable[[], Distance], limits: Limits, remedy: s
             name=name,
             value=f"not reached: {error}",
             judgement="fail",
-            limits="fail where it is not reached",
-            remedy="start the server, and look whether a firewall is on the way",
+            limits="fail if it cannot be reached",
+            remedy="start the server, and check for a firewall between the machines",
         )
     judgement = limits.judge(found.median_ns / 1e3)
     least, mid, most = (ns / 1e3 for ns in (found.least_ns, found.median_ns, found.most_ns))

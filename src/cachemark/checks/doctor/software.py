@@ -20,7 +20,7 @@ from cachemark.model.errors import UsageError
 
 
 def software(facts: HostFacts) -> list[Check]:
-    """Versions, and what is missing."""
+    """The versions of all programs, and which are missing."""
     others = [f"{name}: {text}" for name, text in facts.tools.items() if name != "memcached"]
     return [
         told("cachemark", f"{__version__}, Python {platform.python_version()}"),
@@ -34,7 +34,7 @@ def software(facts: HostFacts) -> list[Check]:
 
 
 def engine(version: str) -> Check:
-    """The engine must be there, and of the same version."""
+    """The engine must be installed and have the same version as cachemark."""
     same = version == f"{ENGINE} {__version__}"
     return Check(
         name="engine",
@@ -56,7 +56,7 @@ def _memcached(version: str) -> Check:
 
 
 def _hashes() -> Check:
-    """What each trial's outcome keeps of the programs that it ran."""
+    """The hashes of programs that the outcome of each trial stores."""
     files = {"python": sys.executable, "memcached": shutil.which("memcached") or ""}
     with contextlib.suppress(UsageError):
         files[ENGINE] = binary_path()
@@ -67,19 +67,19 @@ def _hashes() -> Check:
         value="; ".join(f"{name} {of.sha256[:12]}" for name, of in found.items() if of)
         or NOT_READABLE,
         judgement="warn" if unread else "ok",
-        limits="warn where one cannot be read: runs with other builds could not be told apart",
+        limits="warn if one cannot be read: runs with different builds would look the same",
         remedy=f"chmod a+r {' '.join(unread)}" if unread else "",
     )
 
 
 def _setpriv() -> Check:
-    """Without it, a server outlives a cachemark that was killed."""
+    """Without this program, a server keeps running if cachemark is killed."""
     path = shutil.which("setpriv")
     return Check(
         name="setpriv",
         value=path or "not on PATH",
         judgement="ok" if path else "warn",
-        limits="warn when missing: servers outlive a cachemark that is killed",
+        limits="warn if missing: servers keep running if cachemark is killed",
         remedy="" if path else "apt-get install util-linux",
     )
 
@@ -101,7 +101,7 @@ def _workers() -> list[Check]:
 
 
 def workers(clients: Iterable[Client]) -> list[Check]:
-    """One check for each language: how many of its clients can be started here."""
+    """One check for each language: how many of its clients can be started."""
     by_language: dict[str, list[Client]] = {}
     for client in clients:
         by_language.setdefault(client.language, []).append(client)
@@ -116,6 +116,6 @@ def _language(language: str, clients: list[Client]) -> Check:
         name=f"{language} clients",
         value=f"{ready} of {len(clients)} ready",
         judgement="info" if missing else "ok",
-        limits="ok when all can be started",
+        limits="ok if all can be started",
         remedy="; ".join(remedies),
     )
