@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, longest_run, parse
-from cachemark.model.plan import cells, loads_alike, plan
+from cachemark.model.plan import cells, loads_alike, make_plan
 from cachemark.model.suites import shortened
 from cachemark.runs.tapes import arguments
 
@@ -85,8 +85,8 @@ def test_a_workload_is_played_with_its_own_loads() -> None:
 @given(st.integers(0, 2**53), st.integers(1, 6))
 def test_each_block_runs_every_cell_once(seed: int, blocks: int) -> None:
     experiment = parse(f"seed = {seed}\nblocks = {blocks}\n{TEXT}", "f.toml")
-    trials = plan(experiment)
-    assert trials == plan(experiment)
+    trials = make_plan(experiment).trials
+    assert trials == make_plan(experiment).trials
     assert [trial.index for trial in trials] == list(range(len(trials)))
     every = Counter(map(str, cells(experiment)))
     for block in range(blocks):
@@ -97,7 +97,7 @@ def test_each_block_runs_every_cell_once(seed: int, blocks: int) -> None:
 
 
 def test_blocks_are_shuffled_differently() -> None:
-    trials = plan(parse(f"blocks = 4\n{TEXT}", "f.toml"))
+    trials = make_plan(parse(f"blocks = 4\n{TEXT}", "f.toml")).trials
     orders = {tuple(str(t.cell) for t in trials if t.block == block) for block in range(4)}
     assert len(orders) == 4
 

@@ -12,6 +12,7 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model import factors
 from cachemark.model.address import host_port
 from cachemark.model.factors import Answer
+from cachemark.model.server_stats import ServerStats
 from tests.endpoints.servers.raw_requests import ask
 
 BINARY_NOOP = b"\x80\x0a" + bytes(22)
@@ -76,8 +77,8 @@ def test_threads_tell_how_a_server_does_its_io(
 def test_compression_is_told_by_what_is_held(
     level: str, stored: int, items: int, answer: Answer
 ) -> None:
-    before = {"bytes": "500", "curr_items": "5"}
-    after = {"bytes": str(500 + stored), "curr_items": str(5 + items)}
+    before = ServerStats({"bytes": "500", "curr_items": "5"})
+    after = ServerStats({"bytes": str(500 + stored), "curr_items": str(5 + items)})
     assert factors.compression(level, 100_000, 100, before, after).answer == answer
 
 
@@ -96,15 +97,16 @@ def test_compression_is_told_by_what_is_held(
 def test_a_local_cache_is_told_by_what_comes_to_the_server(
     level: str, after: dict[str, str], answer: Answer
 ) -> None:
-    before = dict.fromkeys(after, "0")
-    proof = factors.local_cache(level, 100, before, after)
+    before = ServerStats(dict.fromkeys(after, "0"))
+    proof = factors.local_cache(level, 100, before, ServerStats(after))
     assert proof.answer == answer
     if answer != "unknown" and "cmd_get" in after:
         assert proof.evidence == f"100 keys were read, {after['cmd_get']} of them at the server"
 
 
 def test_a_local_cache_that_nobody_read_is_unknown() -> None:
-    assert factors.local_cache("on", 0, {"cmd_get": "0"}, {"cmd_get": "0"}).answer == "unknown"
+    none = ServerStats({"cmd_get": "0"})
+    assert factors.local_cache("on", 0, none, none).answer == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,8 @@ def test_a_local_cache_that_nobody_read_is_unknown() -> None:
     ],
 )
 def test_replies_are_told_by_what_was_written(level: str, written: str, answer: Answer) -> None:
-    proof = factors.replies(level, 100, {"bytes_written": "0"}, {"bytes_written": written})
+    before = ServerStats({"bytes_written": "0"})
+    proof = factors.replies(level, 100, before, ServerStats({"bytes_written": written}))
     assert proof.answer == answer
 
 

@@ -10,7 +10,7 @@ import pytest
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import parse
 from cachemark.model.outcome import Finding, Outcome
-from cachemark.model.plan import AGAIN, plan
+from cachemark.model.plan import AGAIN, make_plan
 from cachemark.report import markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.compare.selection import by_cell
@@ -31,7 +31,9 @@ def twin(block: int, rate: int) -> Outcome:
 def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None:
     made = msgspec.structs.replace(experiment(["a", "b"]), twice="a")
     for block in range(5):
-        names = sorted(trial.cell.client for trial in plan(made) if trial.block == block)
+        names = sorted(
+            trial.cell.client for trial in make_plan(made).trials if trial.block == block
+        )
         assert names == ["a", "a#again", "b"]
     outcomes = [trial for n in range(5) for trial in (measured("a", n, 1000), twin(n, 1000))]
     report = build(header(made), [*outcomes, *(measured("b", n, 1500) for n in range(5))])

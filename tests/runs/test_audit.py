@@ -16,10 +16,12 @@ from cachemark.host import process
 from cachemark.model import experiment
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.outcome import Cell, Outcome, from_line
-from cachemark.runs.audit import Audit, Auditor, Fitness, Level, objection
+from cachemark.model.plan import make_plan
+from cachemark.model.server_stats import ServerStats
+from cachemark.runs.audit import Audit, Auditor, Fitness, Level, skip_reason
 from cachemark.runs.audit.claims import claims
-from cachemark.runs.audit.fitness import distrust, held_bytes, idle
-from cachemark.runs.audit.value import Caution
+from cachemark.runs.audit.fitness import comparable_stats, stored_bytes, unused_wires
+from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.tapes import TapeShelf
 from tests.checks.probe.deviant import deviant
 from tests.conftest import ROOT, Cli
@@ -61,7 +63,7 @@ def client(text: str, *words: str) -> ClientSpec:
 
 def auditor(made: Experiment, *words: str) -> Auditor:
     return Auditor(
-        made,
+        make_plan(made),
         {text: client(text, *words) for text in made.clients},
         {text: parse_spec(text) for text in made.servers},
     )
@@ -70,7 +72,7 @@ def auditor(made: Experiment, *words: str) -> Auditor:
 def claimed(text: str) -> set[tuple[str, str, str, int]]:
     made = experiment.parse(text, "test")
     found = claims(
-        made,
+        make_plan(made),
         {name: client(name) for name in made.clients},
         {name: parse_spec(name) for name in made.servers},
     )
@@ -124,7 +126,7 @@ def looked(tmp_path: Path, *words: str, text: str = LEVELS) -> dict[str, Level]:
     made = experiment.parse(text, "test")
     shelf = TapeShelf(process.binary_path(), tmp_path)
     heard: list[str] = []
-    audit = auditor(made, *words).look(shelf, heard.append)
+    audit = auditor(made, *words).run(shelf, heard.append)
     assert len(heard) == len(made.servers) + len(audit.levels)
     return {level.factor: level for level in audit.levels}
 
@@ -148,11 +150,11 @@ def test_what_cannot_be_played_is_unknown(tmp_path: Path) -> None:
     text = LEVELS.replace("memcached:memory=16", "memcached:binary=/nowhere/memcached")
     made = experiment.parse(text.replace(', "embedded:io=blocking,memory=16m"', ""), "test")
     look = auditor(made, "honest")
-    audit = look.look(TapeShelf(process.binary_path(), tmp_path), lambda _: None)
+    audit = look.run(TapeShelf(process.binary_path(), tmp_path), lambda _: None)
     assert "/nowhere/memcached" in audit.servers[0].unseen
     assert {level.answer for level in audit.levels} == {"unknown"}
     cell = Cell(client=made.clients[0], server=made.servers[0], workload="w", load="binary")
-    assert look.caution(audit, cell) == Caution()
+    assert look.restrictions(audit, cell) == Restrictions()
 
 
 def test_a_void_level_is_an_objection_to_its_cells_alone() -> None:
@@ -167,14 +169,16 @@ def test_a_void_level_is_an_objection_to_its_cells_alone() -> None:
     look = auditor(made)
     audit = Audit(levels=[level])
     voids = [
-        look.caution(
+        look.restrictions(
             audit, Cell(client=made.clients[0], server=server, workload="w", load="binary")
         ).void
         for server in made.servers
     ]
     assert voids[0] == ""
     assert voids[1].startswith("void: server threads blocking of embedded:io=blocking")
-    assert objection(Caution(void=voids[1]), made.workloads[0], made.loads[0], "") == voids[1]
+    assert (
+        skip_reason(Restrictions(void=voids[1]), made.workloads[0], made.loads[0], "") == voids[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,36 +200,45 @@ def test_a_void_level_is_an_objection_to_its_cells_alone() -> None:
 def test_what_a_server_is_unfit_for_is_not_timed(
     unfit: str, mix: dict[str, float], load: dict[str, int], wire: str, named: bool
 ) -> None:
-    caution = Caution(excluded={unfit: "it cannot"})
-    found = objection(caution, Workload(name="w", mix=mix), Load(name="l", **load), wire)
+    restrictions = Restrictions(excluded={unfit: "it cannot"})
+    found = skip_reason(restrictions, Workload(name="w", mix=mix), Load(name="l", **load), wire)
     assert found == ("it cannot" if named else "")
 
 
 def test_a_sequence_is_made_of_operations_too() -> None:
     workload = Workload(name="w", sequence=["set@0", "gat@0"])
-    caution = Caution(excluded={"gat": "it cannot"})
-    assert objection(caution, workload, Load(name="l"), "") == "it cannot"
+    restrictions = Restrictions(excluded={"gat": "it cannot"})
+    assert skip_reason(restrictions, workload, Load(name="l"), "") == "it cannot"
+
+
+NONE = ServerStats()
+
+
+def evicted(items: int) -> ServerStats:
+    return ServerStats({"evictions": str(items)})
 
 
 def test_what_evicts_wrongly_does_not_count_once_it_has_evicted() -> None:
-    caution = Caution(excluded={"evictions": "it evicts the newest"})
-    assert distrust(caution, {}, {"evictions": "0"}).reason == ""
-    assert "7 items; it evicts the newest" in distrust(caution, {}, {"evictions": "7"}).reason
-    assert distrust(Caution(), {}, {"evictions": "7"}).reason == ""
+    restrictions = Restrictions(excluded={"evictions": "it evicts the newest"})
+    assert comparable_stats(restrictions, NONE, evicted(0)).reason == ""
+    reason = comparable_stats(restrictions, NONE, evicted(7)).reason
+    assert "7 items; it evicts the newest" in reason
+    assert comparable_stats(Restrictions(), NONE, evicted(7)).reason == ""
 
 
 def test_counters_that_are_wrong_are_not_held_against_a_trial() -> None:
-    doubt = distrust(Caution(excluded={"conservation": "miscounts"}), {"a": "1"}, {"a": "2"})
-    assert (doubt.before, doubt.after, doubt.reason) == ({}, {}, "")
-    assert doubt.notes == ["not held against the server's counters: miscounts"]
+    restrictions = Restrictions(excluded={"conservation": "miscounts"})
+    stats = comparable_stats(restrictions, evicted(1), evicted(2))
+    assert (stats.before, stats.after, stats.reason) == ({}, {}, "")
+    assert stats.notes == ["not held against the server's counters: miscounts"]
 
 
 def test_only_what_is_done_needs_a_look() -> None:
     made = experiment.parse(TEXT, "test")
-    assert idle(made) == set()
+    assert unused_wires(made) == set()
     text_only = msgspec.structs.replace(made, clients=["native"], loads=made.loads[:1])
-    assert idle(text_only) == {"binary"}
-    assert held_bytes(made) == 10_000 * (20 + 100 + 100)
+    assert unused_wires(text_only) == {"binary"}
+    assert stored_bytes(made) == 10_000 * (20 + 100 + 100)
 
 
 RUN = """

@@ -14,7 +14,8 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.servers.control_connection import Control
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Outcome, from_line
-from cachemark.runs.sampler import Sampler, kept
+from cachemark.model.server_stats import ServerStats
+from cachemark.runs.sampler import Sampler, sampled_counters
 from tests.conftest import Cli
 from tests.endpoints.servers.raw_requests import ask
 
@@ -29,7 +30,7 @@ def test_samples_hold_the_server_and_what_the_workers_told() -> None:
         with Sampler(server, period_s=0.01) as sampler:
             until(sampler, 1)
             ask(server.addresses[0], b"set k 0 0 1\r\nx\r\n")
-            sampler.heard(7)
+            sampler.note_progress(7)
             until(sampler, len(sampler.samples) + 2)
         ended = len(sampler.samples)
         first, last = sampler.samples[0], sampler.samples[-1]
@@ -49,7 +50,7 @@ def test_samples_hold_the_server_and_what_the_workers_told() -> None:
 
 def test_without_a_server_only_the_rate_is_sampled() -> None:
     with running(parse_spec("none")) as nothing, Sampler(nothing, period_s=0.01) as sampler:
-        sampler.heard(3)
+        sampler.note_progress(3)
         until(sampler, 2)
     last = sampler.samples[-1]
     assert (last.ops, last.cpu_ns, last.rss_bytes, last.stats) == (3, None, None, {})
@@ -99,8 +100,8 @@ def test_an_answer_that_came_too_late_is_never_taken_for_the_next() -> None:
 
 
 def test_only_numbers_are_kept() -> None:
-    stats = {"cmd_get": "5", "bytes": "many", "version": "1.6", "evictions": "-1"}
-    assert kept(stats) == {"cmd_get": 5}
+    texts = {"cmd_get": "5", "bytes": "many", "version": "1.6", "evictions": "-1"}
+    assert sampled_counters(ServerStats(texts)) == {"cmd_get": 5}
 
 
 EXPERIMENT = """

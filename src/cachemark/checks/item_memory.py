@@ -69,12 +69,12 @@ def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
     found, subject = storing(server.addresses[0])
     if EVERYTHING in found.excludes:
         raise TrialError(f"nothing can be stored: {found.seen}")
-    limit = _told(server.stats(), "limit_maxbytes")
+    limit = server.stats().number("limit_maxbytes")
     filler = _Filler(subject, value_bytes, batch(subject, value_bytes))
     ended = filler.run(server, limit)
     stats, full = server.stats(), server.use()
     # Not curr_items: some servers count their items now and then only.
-    items = filler.stored - (_told(stats, "evictions") or filler.gone)
+    items = filler.stored - (stats.number("evictions") or filler.gone)
     return Fill(
         server=name,
         version=server.facts.version,
@@ -84,7 +84,7 @@ def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
         ended=ended,
         footprint=Footprint(
             user_bytes=items * (KEY_BYTES + value_bytes),
-            own_bytes=_told(stats, "bytes"),
+            own_bytes=stats.number("bytes"),
             rss_bytes=full.rss_bytes if full else None,
             rss_empty_bytes=empty.rss_bytes if empty else None,
         ),
@@ -112,7 +112,7 @@ class _Filler:
             while self.stored * each < most:
                 if refused := self._store(wire, step):
                     return f"a store was answered {refused}"
-                if _told(server.stats(), "evictions"):
+                if server.stats().number("evictions"):
                     return "it evicted"
                 # Each is looked at once: a read would keep it from being the oldest.
                 if not self._holds(wire, looks):
@@ -154,11 +154,6 @@ def batch(subject: Subject, value_bytes: int) -> int:
     """How many stores at once: one where the server stalls behind several."""
     stalls = split_segments(subject).fit is False
     return 1 if stalls else max(1, _BATCH_BYTES // (KEY_BYTES + value_bytes))
-
-
-def _told(stats: dict[str, str], name: str) -> int | None:
-    value = stats.get(name, "")
-    return int(value) if value.isdecimal() else None
 
 
 def fills(specs: Sequence[ServerSpec], sizes: Sequence[int]) -> list[Fill]:

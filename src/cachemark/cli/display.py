@@ -87,7 +87,7 @@ class LiveDisplay:
         self._rate = Rate()
         self._task = progress.add_task("", total=None, number=0, left="", rate="", what="")
 
-    def looks(self, what: str) -> None:
+    def auditing(self, what: str) -> None:
         """Something is being looked at before the first trial."""
         self._progress.update(self._task, what=what)
 
@@ -127,7 +127,7 @@ class PlainDisplay:
         self._console = console
         self._clock = Clock()
 
-    def looks(self, what: str) -> None:
+    def auditing(self, what: str) -> None:
         """Something is being looked at before the first trial: the report says what came of it."""
 
     def begins(self, trial: Trial, number: int, total: int) -> None:

@@ -23,7 +23,7 @@ from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import AGAIN, NO_SERVER, plan, players
+from cachemark.model.plan import AGAIN, NO_SERVER, Plan, make_plan, players
 from cachemark.model.presets import expand
 from cachemark.report import render
 from cachemark.report.console import plain_console
@@ -71,16 +71,16 @@ def run(
         overrides,
         lambda text: parse_client(text, known).client.in_process,
     )
-    parties = _parties(planned)
+    parties, plan = _parties(planned), make_plan(planned)
     if dry_run:
-        _print_plan(planned)
+        _print_plan(plan)
         return 0
     # What cannot be placed or written is said before there is a folder for it.
     host.placement(planned.placement, host.usable_cpus())
     with TemporaryDirectory(prefix="cachemark-") as folder:
-        TapeShelf(parties.engine, Path(folder)).check(planned)
+        TapeShelf(parties.engine, Path(folder)).check(plan)
     made = create(kept.out, planned, host=host.facts(), command=shlex.join(sys.argv))
-    return _campaign(made, planned, parties)
+    return _campaign(made, plan, parties)
 
 
 def _resume(name: str | None, kept: Kept, overrides: Overrides) -> int:
@@ -91,7 +91,7 @@ def _resume(name: str | None, kept: Kept, overrides: Overrides) -> int:
         )
     found = open_run(name, kept.out) if name else latest(kept.out)
     planned = found.header.experiment
-    return _campaign(found, planned, _parties(planned))
+    return _campaign(found, make_plan(planned), _parties(planned))
 
 
 def _parties(experiment: Experiment) -> Parties:
@@ -108,9 +108,9 @@ def _parties(experiment: Experiment) -> Parties:
     )
 
 
-def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
+def _campaign(run_: Run, plan: Plan, parties: Parties) -> int:
     console = plain_console(stderr=True)
-    total = len(plan(experiment))
+    experiment, total = plan.experiment, len(plan.trials)
     trials = "1 trial" if total == 1 else f"{total} trials"
     blocks = "1 block" if experiment.blocks == 1 else f"{experiment.blocks} blocks"
     console.print(
@@ -120,7 +120,7 @@ def _campaign(run_: Run, experiment: Experiment, parties: Parties) -> int:
     )
     try:
         with run_, make_display(console) as display:
-            outcomes = run_campaign(run_, experiment, parties, display)
+            outcomes = run_campaign(run_, plan, parties, display)
     except KeyboardInterrupt:
         console.print(
             f"interrupted: {len(run_.done())} of {total} trials are kept; "
@@ -148,8 +148,8 @@ def _status(outcomes: list[Outcome]) -> int:
     return 1 if failed or not measured or cells - good else 0
 
 
-def _print_plan(experiment: Experiment) -> None:
-    for trial in plan(experiment):
+def _print_plan(plan: Plan) -> None:
+    for trial in plan.trials:
         cell = trial.cell
         print(
             f"{trial.index + 1:4} block {trial.block + 1}  {cell.client}  {cell.server}  "

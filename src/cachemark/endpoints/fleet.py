@@ -43,6 +43,7 @@ class Fleet:
         self._stack = ExitStack()
         self.workers: list[Worker] = []
         self.began_unix_ns = 0
+        self.ready: Ready | None = None
         with ExitStack() as stack:
             for number in range(count):
                 label = f"{name} #{number}" if count > 1 else name
@@ -59,7 +60,8 @@ class Fleet:
     def hello(self, timeout_s: float) -> Ready:
         """All say who they are; the first one's answer stands for all. Raises TrialError."""
         answers = [worker.hello(timeout_s) for worker in self.workers]
-        return answers[0]
+        self.ready = answers[0]
+        return self.ready
 
     def prepare(self, request: Prepare, timeout_s: float) -> None:
         """All read the tape and connect, each with its own segment. Raises TrialError."""

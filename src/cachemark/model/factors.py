@@ -8,13 +8,14 @@ cache answered. Each function takes what was seen at the server's side and says 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
+from cachemark.model.server_stats import ServerStats
+
 Answer = Literal["proved", "void", "unknown"]
-Stats = Mapping[str, str]
 
 _BINARY_REQUEST = 0x80
 _STORING = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
@@ -82,9 +83,11 @@ def server_threads(level: str, connections: int, idle: int, busy: int) -> Proof:
     return Proof(factor="server threads", level=level, answer=answer, evidence=evidence)
 
 
-def compression(level: str, value_bytes: int, items: int, before: Stats, after: Stats) -> Proof:
+def compression(
+    level: str, value_bytes: int, items: int, before: ServerStats, after: ServerStats
+) -> Proof:
     """`on` or `off`, from what the server holds after storing so many new items."""
-    stored, grown = _rise(before, after, "bytes"), _rise(before, after, "curr_items")
+    stored, grown = after.delta(before, "bytes"), after.delta(before, "curr_items")
     evidence, answer = "the server tells no bytes and curr_items", _unknown()
     if stored is not None and grown is not None:
         evidence = (
@@ -98,11 +101,11 @@ def compression(level: str, value_bytes: int, items: int, before: Stats, after: 
     return Proof(factor="compression", level=level, answer=answer, evidence=evidence)
 
 
-def local_cache(level: str, keys_read: int, before: Stats, after: Stats) -> Proof:
+def local_cache(level: str, keys_read: int, before: ServerStats, after: ServerStats) -> Proof:
     """`on` or `off`, from the reads that came to the server for those that the client was asked."""
-    came = _rise(before, after, "cmd_get")
+    came = after.delta(before, "cmd_get")
     if came is None:
-        parts = [_rise(before, after, name) for name in ("get_hits", "get_misses")]
+        parts = [after.delta(before, name) for name in ("get_hits", "get_misses")]
         known = [part for part in parts if part is not None]
         came = sum(known) if len(known) == len(parts) else None
     if came is None or not keys_read:
@@ -113,9 +116,9 @@ def local_cache(level: str, keys_read: int, before: Stats, after: Stats) -> Proo
     return Proof(factor="local cache", level=level, answer=answer, evidence=evidence)
 
 
-def replies(level: str, operations: int, before: Stats, after: Stats) -> Proof:
+def replies(level: str, operations: int, before: ServerStats, after: ServerStats) -> Proof:
     """`reply` or `noreply` of stores, from the bytes that the server wrote for so many."""
-    written = _rise(before, after, "bytes_written")
+    written = after.delta(before, "bytes_written")
     if written is None or not operations:
         evidence = "the server does not tell what it wrote" if operations else "nothing was stored"
         return Proof(factor="replies", level=level, answer="unknown", evidence=evidence)
@@ -127,10 +130,3 @@ def replies(level: str, operations: int, before: Stats, after: Stats) -> Proof:
 
 def _unknown() -> Answer:
     return "unknown"
-
-
-def _rise(before: Stats, after: Stats, name: str) -> int | None:
-    try:
-        return int(after[name]) - int(before[name])
-    except (KeyError, ValueError):
-        return None

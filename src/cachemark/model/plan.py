@@ -63,23 +63,40 @@ def loads_of(experiment: Experiment, workload: Workload) -> list[Load]:
     ]
 
 
-def plan(experiment: Experiment) -> list[Trial]:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run plays: its trials in their order. Made once, then handed on."""
+
+    experiment: Experiment
+    cells: list[Cell]
+    trials: list[Trial]
+
+    def workload(self, cell: Cell) -> Workload:
+        """The workload that a cell names."""
+        return workload_of(self.experiment, cell)
+
+    def load(self, cell: Cell) -> Load:
+        """The load that a cell names."""
+        return load_of(self.experiment, cell)
+
+
+def make_plan(experiment: Experiment) -> Plan:
     """Randomised blocks: each block plays every cell once, in an order of its own.
 
     Drift of the machine then falls on all cells alike (randomised multiple interleaved trials,
     Abedi & Brecht, ICPE 2017). Within a block all clients play the same tape.
     """
     order = random.Random(experiment.seed)
+    grid = cells(experiment)
     trials: list[Trial] = []
     for block in range(experiment.blocks):
-        shuffled = cells(experiment)
+        shuffled = list(grid)
         order.shuffle(shuffled)
         seed = (experiment.seed * _SEED_STRIDE + block) % 2**53
         trials += [
             Trial(index=len(trials) + offset, block=block, cell=cell, tape_seed=seed)
             for offset, cell in enumerate(shuffled)
         ]
-    return trials
+    return Plan(experiment=experiment, cells=grid, trials=trials)
 
 
 def workload_of(experiment: Experiment, cell: Cell) -> Workload:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import numpy as np
 
-_HEADER = struct.Struct("<21Q")
-_HEADER_AT = 16
-_OP_COUNT, _PERIOD_NS, _TIMES_AT = 4, 7, 15
+from cachemark.model.tape_header import read_header
 
 
 class Schedule:
     """The intended starts of a tape of an open loop, repeated as it is played."""
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            fields = _HEADER.unpack_from(file.read(_HEADER_AT + _HEADER.size), _HEADER_AT)
-        self._ops, self._period_ns = fields[_OP_COUNT], fields[_PERIOD_NS]
+        header = read_header(path)
+        self._ops, self._period_ns = header.op_count, header.period_ns
         self._times = np.memmap(
-            path, dtype="<u8", mode="r", offset=fields[_TIMES_AT], shape=(self._ops,)
+            path, dtype="<u8", mode="r", offset=header.times_at, shape=(header.op_count,)
         )
 
     def due(self, at_ns: int) -> int:

@@ -19,7 +19,7 @@ from cachemark.analysis.statistics import (
 from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import is_again, plan
+from cachemark.model.plan import is_again, make_plan
 from cachemark.report import audit as audited
 from cachemark.report import calibration, disturbance, within_trial, worker_overhead
 from cachemark.report.originals import emcache, published
@@ -272,7 +272,7 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
 
 def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     """That a run was broken off: its cells may have fewer trials than others, or none."""
-    planned = len(plan(experiment))
+    planned = len(make_plan(experiment).trials)
     played = len({outcome.trial.index for outcome in outcomes})
     if played >= planned:
         return []

@@ -1,4 +1,4 @@
-"""The one loop over trials: writes after each, resumes, tells a display how it goes."""
+"""The one loop over trials: stores each outcome, resumes, keeps a display up to date."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import msgspec
 from cachemark import host
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
-from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import load_of, plan, workload_of
+from cachemark.model.plan import Plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.store import Run
 from cachemark.runs.tapes import TapeShelf
@@ -23,10 +22,10 @@ from cachemark.runs.trial import Setting, run_trial
 
 
 class Display(Protocol):
-    """What a campaign tells as it goes."""
+    """What a campaign reports while it runs."""
 
-    def looks(self, what: str) -> None:
-        """Something is being looked at before the first trial."""
+    def auditing(self, what: str) -> None:
+        """Something is being checked before the first trial."""
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """Trial `number` of `total` begins."""
@@ -57,11 +56,9 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
     awake_pid: int | None
 
 
-def run_campaign(
-    run: Run, experiment: Experiment, parties: Parties, display: Display
-) -> list[Outcome]:
+def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> list[Outcome]:
     """Run every trial of the plan that the run does not hold yet; return all its outcomes."""
-    trials = plan(experiment)
+    experiment = plan.experiment
     done = run.done()
     usable = host.usable_cpus()
     placed = host.placement(experiment.placement, usable, host.cores(usable))
@@ -70,7 +67,7 @@ def run_campaign(
         host.awake(usable) if experiment.awake else nullcontext() as awake_pid,
     ):
         shelf = TapeShelf(parties.engine, Path(folder))
-        auditor = Auditor(experiment, parties.clients, parties.servers)
+        auditor = Auditor(plan, parties.clients, parties.servers)
         common = _Common(
             shelf=shelf,
             auditor=auditor,
@@ -79,9 +76,9 @@ def run_campaign(
             worker_cpus=placed[1],
             awake_pid=awake_pid,
         )
-        for trial in _left(trials, done):
-            display.begins(trial, trial.index + 1, len(trials))
-            setting = _setting(run.id, trial, experiment, parties, common)
+        for trial in _left(plan.trials, done):
+            display.begins(trial, trial.index + 1, len(plan.trials))
+            setting = _setting(run.id, trial, plan, parties, common)
             outcome = run_trial(setting, display.ops)
             run.append(outcome)
             display.ends(outcome)
@@ -92,7 +89,7 @@ def _audit(run: Run, auditor: Auditor, shelf: TapeShelf, display: Display) -> Au
     """Once for each run: a run that goes on has it already."""
     audit = run.audit()
     if audit is None:
-        audit = auditor.look(shelf, display.looks)
+        audit = auditor.run(shelf, display.auditing)
         run.keep_audit(audit)
     return audit
 
@@ -104,12 +101,12 @@ def _left(trials: list[Trial], done: set[int]) -> Iterable[Trial]:
 def _setting(
     run_id: str,
     trial: Trial,
-    experiment: Experiment,
+    plan: Plan,
     parties: Parties,
     common: _Common,
 ) -> Setting:
-    workload = workload_of(experiment, trial.cell)
-    load = load_of(experiment, trial.cell)
+    experiment = plan.experiment
+    workload, load = plan.workload(trial.cell), plan.load(trial.cell)
     return Setting(
         run=run_id,
         trial=trial,
@@ -123,5 +120,5 @@ def _setting(
         worker_cpus=common.worker_cpus,
         awake_pid=common.awake_pid,
         noise=experiment.noise,
-        caution=common.auditor.caution(common.audit, trial.cell),
+        restrictions=common.auditor.restrictions(common.audit, trial.cell),
     )

@@ -1,8 +1,8 @@
-"""A measured window as it goes: each second the server's CPU, memory and counters, and the rate.
+"""Samples of a measured window: each second the server's CPU, memory and counters, and the rate.
 
-It runs in a thread of the orchestrator, which stands in no measured path, and asks over the
-control connection that the trial keeps anyway. `stats` is no operation, so nothing of it is in the
-counters that a trial is held against; it costs the server some µs in each second.
+The sampler runs in a thread of the orchestrator, outside the measured path, and asks over the
+trial's own control connection. The server does not count `stats` as an operation, so samples do
+not change the counters that the verdict compares. A sample costs the server some µs a second.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from cachemark.endpoints.servers import RunningServer
 from cachemark.host import NoiseProbe
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Sample, Tick
+from cachemark.model.server_stats import ServerStats
 
 PERIOD_S = 1.0
-# Of the hundred or so that a server tells: what moves while it is measured.
-KEPT = (
+# The counters that change during a window, of the hundred or so that a server reports.
+SAMPLED_COUNTERS = (
     "cmd_get",
     "cmd_set",
     "get_hits",
@@ -31,16 +32,16 @@ KEPT = (
 )
 
 
-# How long a nap is: a pause of the machine is seen where one ends in it. Each costs a measured
-# thread some µs of its CPU where there is none to spare, so there are far too few to show in p99.9.
-_NAP_S = 0.1
+# The longest sleep at once. A pause of the machine shows as a late wake-up. Each wake-up may cost a
+# measured thread some µs of its CPU: ten a second are far too few to show in p99.9.
+_SLEEP_S = 0.1
 
 
 class Sampler:
     """Samples from entering to leaving the context; whoever leaves waits for the last one.
 
-    Where the worker tells nothing of a window's course, the server's counters are read every
-    `tick_s`, too. Between all that it naps, and `noise` is told how late it woke.
+    Where the worker keeps no timeline of the window, the server's counters are read every `tick_s`,
+    too. `noise` is told how late each wake-up was.
     """
 
     def __init__(
@@ -72,15 +73,15 @@ class Sampler:
         # The control connection is one: nobody else may ask on it before this thread is done.
         self._thread.join()
 
-    def heard(self, ops: int) -> None:
-        """The workers have told how many operations they have done."""
+    def note_progress(self, ops: int) -> None:
+        """The workers have reported how many operations they have done."""
         self._ops = (ops, time.time_ns())
 
     def _run(self) -> None:
         began, self.began_unix_ns = time.monotonic(), time.time_ns()
         sample_due = began + self._period_s
         tick_due = math.inf if self._tick_s is None else began + self._tick_s
-        while not self._nap(min(sample_due, tick_due)):
+        while not self._sleep(min(sample_due, tick_due)):
             now = time.monotonic()
             # One that took longer than a period is not made up for.
             if now >= sample_due:
@@ -90,10 +91,10 @@ class Sampler:
                 self._tick(began)
                 tick_due = max(tick_due + self._tick_s, time.monotonic())
 
-    def _nap(self, until: float) -> bool:
-        """Sleep for a nap, or until something is due; true when the window has ended."""
+    def _sleep(self, until: float) -> bool:
+        """Sleep until something is due, at most _SLEEP_S; true when the window has ended."""
         begin = time.monotonic()
-        length = max(0.0, min(_NAP_S, until - begin))
+        length = max(0.0, min(_SLEEP_S, until - begin))
         if self._ended.wait(length):
             return True
         if self._noise:
@@ -102,7 +103,7 @@ class Sampler:
         return False
 
     def _tick(self, began: float) -> None:
-        done = commands(self._asked())
+        done = commands(self._read_stats())
         if done is not None:
             at_ns = round((time.monotonic() - began) * 1e9)
             self.ticks.append(Tick(at_ns=at_ns, commands=done))
@@ -111,28 +112,29 @@ class Sampler:
         if self._noise:
             self._noise.glance()
         use = self._server.use()
-        ops, told_unix_ns = self._ops or (None, None)
+        ops, reported_unix_ns = self._ops or (None, None)
         return Sample(
             unix_ns=time.time_ns(),
             ops=ops,
-            ops_unix_ns=told_unix_ns,
+            ops_unix_ns=reported_unix_ns,
             cpu_ns=use.cpu_ns if use else None,
             rss_bytes=use.rss_bytes if use else None,
             threads=use.threads if use else None,
-            stats=kept(self._asked()),
+            stats=sampled_counters(self._read_stats()),
         )
 
-    def _asked(self) -> dict[str, str]:
+    def _read_stats(self) -> ServerStats:
         """Empty once the server has failed to answer: the trial itself will say why."""
         if self._silent:
-            return {}
+            return ServerStats()
         try:
             return self._server.stats()
         except TrialError:
             self._silent = True
-            return {}
+            return ServerStats()
 
 
-def kept(stats: dict[str, str]) -> dict[str, int]:
-    """The counters that are kept, where the server tells them as numbers. Pure."""
-    return {name: int(stats[name]) for name in KEPT if stats.get(name, "").isdecimal()}
+def sampled_counters(stats: ServerStats) -> dict[str, int]:
+    """The counters that samples keep, where the server reports them as numbers. Pure."""
+    found = {name: stats.number(name) for name in SAMPLED_COUNTERS}
+    return {name: value for name, value in found.items() if value is not None}

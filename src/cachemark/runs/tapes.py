@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Experiment, Keys, Load, Timing, Workload
+from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.outcome import TapeFacts
-from cachemark.model.plan import cells, load_of, plan, workload_of
+from cachemark.model.plan import Plan
 
 
 class Tape(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,11 +68,11 @@ class TapeShelf:
         )
         return Tape(path=path, facts=facts)
 
-    def check(self, experiment: Experiment) -> None:
+    def check(self, plan: Plan) -> None:
         """Write the first tape of each cell, so that one that cannot be made is known early."""
-        for trial in plan(experiment)[: len(cells(experiment))]:
-            workload, load = workload_of(experiment, trial.cell), load_of(experiment, trial.cell)
-            self.get(workload, load, experiment.timing, trial.tape_seed)
+        for trial in plan.trials[: len(plan.cells)]:
+            workload, load = plan.workload(trial.cell), plan.load(trial.cell)
+            self.get(workload, load, plan.experiment.timing, trial.tape_seed)
 
     def _clear(self) -> None:
         for tape in self._tapes.values():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,37 +15,24 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, Watch
 from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running
 from cachemark.endpoints.wire import chosen_wire
-from cachemark.host import NoiseProbe
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
-from cachemark.model.outcome import (
-    Binary,
-    HostNoise,
-    Outcome,
-    Sample,
-    ServerFacts,
-    ServerUse,
-    Tick,
-    Trial,
-)
-from cachemark.model.protocol import Done, Phase, Prepare, Ready, Run
+from cachemark.model.outcome import Binary, Outcome, Tick, Trial
+from cachemark.model.protocol import Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
+from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit.claims import kinds
-from cachemark.runs.audit.fitness import distrust, objection
-from cachemark.runs.audit.value import Caution
+from cachemark.runs.audit.fitness import comparable_stats, skip_reason
+from cachemark.runs.audit.value import Restrictions
+from cachemark.runs.fill import fill_sample_ops, ops_to_fill, storage
 from cachemark.runs.prefill import filled
-from cachemark.runs.sampler import Sampler
 from cachemark.runs.tapes import Tape
+from cachemark.runs.window import play_window
 
-# So much of a fill's tape is played first, to see what an item takes in the server's account.
-_FILL_SAMPLE = 0.02
-# Readings of the server's counters in a window, and how close they may come.
-_TICKS = 25
-_SHORTEST_TICK_S = 0.1
+_LOG_CHARS = 4000
 # Kinds of operation that came after most workers: those refuse a tape that has them.
 _RARE = frozenset({"fetch", "append", "prepend", "flush"})
-
 
 # Starts what the client talks to, where that is no server as an experiment names one.
 Target = Callable[[], AbstractContextManager[RunningServer]]
@@ -63,143 +51,216 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     tape: Tape
     server_cpus: str
     worker_cpus: str
-    caution: Caution = Caution()
+    restrictions: Restrictions = Restrictions()
     noise: NoisePolicy = "auto"
     target: Target | None = None
     awake_pid: int | None = None
 
 
-class _Notes:
-    """What is known of a trial so far; a failure half-way still leaves it for the outcome."""
+class _Endpoints(NamedTuple):
+    """The two sides of a trial while it is played."""
 
-    def __init__(self) -> None:
-        self.worker: Ready | None = None
-        self.wire = ""
-        self.server: ServerFacts | None = None
-        self.phases: dict[Phase, Done] = {}
-        self.before: dict[str, str] = {}
-        self.after: dict[str, str] = {}
-        self.use: ServerUse | None = None
-        self.samples: list[Sample] = []
-        self.noise: HostNoise | None = None
-        self.ticks: list[Tick] = []
-        self.measure_began_unix_ns = 0
-        self.notes: list[str] = []
-        self.binaries: list[Binary] = []
-        self.log = ""
+    server: RunningServer
+    fleet: Fleet
 
 
 def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
     """Run one trial. Never raises for what a server or a worker did: that is in the outcome."""
     began = time.monotonic()
-    started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-    notes = _Notes()
-    blank = Outcome(
-        run=setting.run,
-        trial=setting.trial,
-        workload=setting.workload,
-        load=setting.load,
-        timing=setting.timing,
-        state="failed",
-        started_at=started_at,
-        worker_command=setting.client.client.command,
-        worker_cpus=setting.worker_cpus,
-        tape=setting.tape.facts,
-        awake=setting.awake_pid is not None,
-    )
+    trial = TrialRun(setting, progress)
     try:
-        _play(setting, notes, progress)
+        trial.play()
     except UnsupportedError as error:
-        blank = msgspec.structs.replace(
-            blank, state="unsupported", reason=error.text, remedy=error.remedy
-        )
+        trial.record(state="unsupported", reason=error.text, remedy=error.remedy)
     except TrialError as error:
-        blank = msgspec.structs.replace(blank, reason=error.text, remedy=error.remedy)
+        trial.record(reason=error.text, remedy=error.remedy)
     else:
-        blank = _judged(blank, setting, notes)
-    return msgspec.structs.replace(
-        blank,
-        measure_started_at=_utc(notes.measure_began_unix_ns),
-        wall_ms=round((time.monotonic() - began) * 1e3),
-        worker=notes.worker,
-        wire=notes.wire,
-        binaries=notes.binaries,
-        server=notes.server,
-        prefill=notes.phases.get("prefill"),
-        warmup=notes.phases.get("warmup"),
-        measure=notes.phases.get("measure"),
-        stats_before=notes.before,
-        stats_after=notes.after,
-        server_use=notes.use,
-        samples=notes.samples,
-        noise=notes.noise,
-        log=notes.log[-4000:],
-    )
+        trial.judge()
+    trial.record(wall_ms=round((time.monotonic() - began) * 1e3))
+    return trial.outcome
+
+
+class TrialRun:
+    """A trial while it is played.
+
+    `outcome` holds what is known so far, so a trial that breaks off keeps all of it. It is
+    `failed` until the trial has been judged.
+    """
+
+    def __init__(self, setting: Setting, progress: Callable[[int], None]) -> None:
+        self._setting = setting
+        self._watch = Watch(progress=progress, silence_s=setting.timing.silence_ms / 1e3)
+        self._ticks: list[Tick] = []
+        self.outcome = Outcome(
+            run=setting.run,
+            trial=setting.trial,
+            workload=setting.workload,
+            load=setting.load,
+            timing=setting.timing,
+            state="failed",
+            started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            worker_command=setting.client.client.command,
+            worker_cpus=setting.worker_cpus,
+            tape=setting.tape.facts,
+            awake=setting.awake_pid is not None,
+        )
+
+    def record(self, **fields: Any) -> None:
+        """Add to the outcome; `fields` are fields of Outcome."""
+        self.outcome = msgspec.structs.replace(self.outcome, **fields)
+
+    def play(self) -> None:
+        """Play every phase. Raises UnsupportedError and TrialError."""
+        setting, client = self._setting, self._setting.client.client
+        if missing := client.missing():
+            raise UnsupportedError(missing, client.setup)
+        self._refuse("" if setting.load.wire == "own" else setting.load.wire)
+        with self._target() as server:
+            self.record(server=server.facts)
+            count = _processes(setting)
+            with Fleet(client.command, count, cpus=setting.worker_cpus, name=client.id) as fleet:
+                try:
+                    self._phases(_Endpoints(server, fleet))
+                finally:
+                    self.record(log=fleet.log_tail()[-_LOG_CHARS:])
+
+    def judge(self) -> None:
+        """Add the verdict. The trial must have been played to its end."""
+        setting, outcome = self._setting, self.outcome
+        assert outcome.measure is not None
+        before, after = ServerStats(outcome.stats_before), ServerStats(outcome.stats_after)
+        stats = comparable_stats(setting.restrictions, before, after)
+        judgement = judge(
+            outcome.measure,
+            workload=setting.workload,
+            load=setting.load,
+            before=stats.before,
+            after=stats.after,
+            shared_server=setting.server.kind == "remote",
+            merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
+            ticks=self._ticks_with_due(),
+            noise=outcome.noise,
+            policy=setting.noise,
+        )
+        if stats.reason:
+            findings = [*judgement.findings, invalid("distrust", stats.reason)]
+            judgement = concluded(findings, judgement.steadiness)
+        self.record(
+            state="measured",
+            verdict=judgement.verdict,
+            reasons=judgement.reasons,
+            notes=[*outcome.notes, *stats.notes, *judgement.notes],
+            findings=judgement.findings,
+            steadiness=judgement.steadiness,
+        )
+
+    def _target(self) -> AbstractContextManager[RunningServer]:
+        setting = self._setting
+        if setting.target is not None:
+            return setting.target()
+        return running(setting.server, cpus=setting.server_cpus)
+
+    def _refuse(self, wire: str) -> None:
+        """Raise UnsupportedError where the server or the level is not fit to be timed."""
+        setting = self._setting
+        if why := skip_reason(setting.restrictions, setting.workload, setting.load, wire):
+            raise UnsupportedError(why)
+
+    def _phases(self, ends: _Endpoints) -> None:
+        timing = self._setting.timing
+        ready_s = timing.ready_ms / 1e3
+        empty = ends.server.use()
+        ready = ends.fleet.hello(ready_s)
+        self.record(worker=ready, binaries=self._binaries(ends))
+        ends.fleet.prepare(self._prepare(ends.server, ready), ready_s)
+        if self._setting.workload.prefill > 0:
+            prefill = filled(lambda: ends.fleet.run(Run(phase="prefill"), self._watch))
+            self.record(prefill=prefill)
+        window = play_window(
+            ends.server,
+            ends.fleet,
+            self._warm_up(ends),
+            self._watch,
+            awake_pid=self._setting.awake_pid,
+            keep=lambda samples: self.record(samples=samples),
+        )
+        use = window.use
+        if use is not None and empty is not None:
+            use = msgspec.structs.replace(use, rss_before_bytes=empty.rss_bytes)
+        self._ticks = window.ticks
+        self.record(
+            measure_started_at=_utc(window.began_unix_ns),
+            measure=window.done,
+            stats_before=dict(window.before),
+            stats_after=dict(window.after),
+            server_use=use,
+            noise=window.noise,
+        )
+        ends.fleet.bye()
+
+    def _binaries(self, ends: _Endpoints) -> list[Binary]:
+        return [
+            *binaries("server", ends.server.pids),
+            *binaries("worker", [worker.pid for worker in ends.fleet.workers]),
+            *of_command("script", self._setting.client.client.command),
+        ]
+
+    def _prepare(self, server: RunningServer, ready: Ready) -> Prepare:
+        setting, load, client = self._setting, self._setting.load, self._setting.client
+        threads, connections, notes = _callers(setting, ready)
+        self.record(notes=[*self.outcome.notes, *notes])
+        wire = chosen_wire(load, ready)
+        self.record(wire=wire)
+        self._refuse(wire)
+        _require(setting, ready)
+        quirks = [*server.facts.quirks, *setting.restrictions.quirks]
+        return Prepare(
+            servers=server.addresses,
+            wire=wire,
+            threads=threads,
+            connections=connections,
+            depth=load.depth,
+            tape=str(setting.tape.path),
+            timeout_ms=setting.timing.timeout_ms,
+            options={
+                **options_for(quirks, ready.capabilities, client.client.id),
+                **client.options,
+            },
+        )
+
+    def _warm_up(self, ends: _Endpoints) -> Run:
+        """Warm up, and say what ends the measured window: a time, a number, or a fill."""
+        workload, timing = self._setting.workload, self._setting.timing
+        if workload.fill_percent is not None:
+            return Run(phase="measure", ops=self._fill_ops(ends))
+        warmup_ms = timing.warmup_ms if workload.warmup_ms is None else workload.warmup_ms
+        if warmup_ms:
+            request = Run(phase="warmup", duration_ms=warmup_ms)
+            self.record(warmup=ends.fleet.run(request, self._watch))
+        if workload.ops is not None:
+            return Run(phase="measure", ops=workload.ops)
+        return Run(phase="measure", duration_ms=timing.measure_ms)
+
+    def _fill_ops(self, ends: _Endpoints) -> int:
+        workload = self._setting.workload
+        before = storage(ends.server.stats())
+        request = Run(phase="warmup", ops=fill_sample_ops(workload))
+        sample = ends.fleet.run(request, self._watch)
+        self.record(warmup=sample)
+        return ops_to_fill(workload, sample, before, storage(ends.server.stats()))
+
+    def _ticks_with_due(self) -> list[Tick]:
+        """What an open loop's tape had due by each reading; a closed loop's has nothing."""
+        if self._setting.load.schedule == "closed" or not self._ticks:
+            return self._ticks
+        schedule = Schedule(self._setting.tape.path)
+        return [msgspec.structs.replace(tick, due=schedule.due(tick.at_ns)) for tick in self._ticks]
 
 
 def _utc(unix_ns: int) -> str:
-    """An instant as an outcome keeps it; empty for none."""
-    if not unix_ns:
-        return ""
+    """An instant as an outcome keeps it."""
     instant = datetime.datetime.fromtimestamp(unix_ns / 1e9, datetime.UTC)
     return instant.isoformat(timespec="milliseconds")
-
-
-def _judged(blank: Outcome, setting: Setting, notes: _Notes) -> Outcome:
-    doubt = distrust(setting.caution, notes.before, notes.after)
-    judgement = judge(
-        notes.phases["measure"],
-        workload=setting.workload,
-        load=setting.load,
-        before=doubt.before,
-        after=doubt.after,
-        shared_server=setting.server.kind == "remote",
-        merges=notes.worker is not None and "merges" in notes.worker.capabilities,
-        ticks=_with_due(setting, notes.ticks),
-        noise=notes.noise,
-        policy=setting.noise,
-    )
-    if doubt.reason:
-        findings = [*judgement.findings, invalid("distrust", doubt.reason)]
-        judgement = concluded(findings, judgement.steadiness)
-    return msgspec.structs.replace(
-        blank,
-        state="measured",
-        verdict=judgement.verdict,
-        reasons=judgement.reasons,
-        notes=[*notes.notes, *doubt.notes, *judgement.notes],
-        findings=judgement.findings,
-        steadiness=judgement.steadiness,
-    )
-
-
-def _play(setting: Setting, notes: _Notes, progress: Callable[[int], None]) -> None:
-    client = setting.client.client
-    missing = client.missing()
-    if missing:
-        raise UnsupportedError(missing, client.setup)
-    _object(setting, "" if setting.load.wire == "own" else setting.load.wire)
-    with _target(setting) as server:
-        notes.server = server.facts
-        fleet = Fleet(client.command, _processes(setting), cpus=setting.worker_cpus, name=client.id)
-        with fleet:
-            try:
-                _phases(setting, notes, server, fleet, progress)
-            finally:
-                notes.log = fleet.log_tail()
-
-
-def _target(setting: Setting) -> AbstractContextManager[RunningServer]:
-    if setting.target is not None:
-        return setting.target()
-    return running(setting.server, cpus=setting.server_cpus)
-
-
-def _object(setting: Setting, wire: str) -> None:
-    """Raise UnsupportedError where the server or the level is not fit to be timed."""
-    why = objection(setting.caution, setting.workload, setting.load, wire)
-    if why:
-        raise UnsupportedError(why)
 
 
 def _require(setting: Setting, ready: Ready) -> None:
@@ -211,184 +272,22 @@ def _require(setting: Setting, ready: Ready) -> None:
         raise UnsupportedError(f"{ready.client} has no {lacking[0]}")
 
 
-def _phases(
-    setting: Setting,
-    notes: _Notes,
-    server: RunningServer,
-    fleet: Fleet,
-    progress: Callable[[int], None],
-) -> None:
-    timing = setting.timing
-    ready_s = timing.ready_ms / 1e3
-    empty = server.use()
-    notes.worker = fleet.hello(ready_s)
-    notes.binaries = [
-        *binaries("server", server.pids),
-        *binaries("worker", [worker.pid for worker in fleet.workers]),
-        *of_command("script", setting.client.client.command),
-    ]
-    fleet.prepare(_prepare(setting, notes, server, notes.worker), ready_s)
-    watch = Watch(progress=progress, silence_s=timing.silence_ms / 1e3)
-    if setting.workload.prefill > 0:
-        notes.phases["prefill"] = filled(lambda: fleet.run(Run(phase="prefill"), watch))
-    request = _window(setting, notes, server, fleet, watch)
-    _measure(request, notes, server, fleet, watch, awake_pid=setting.awake_pid)
-    if notes.use is not None and empty is not None:
-        notes.use = msgspec.structs.replace(notes.use, rss_before_bytes=empty.rss_bytes)
-    fleet.bye()
-
-
-def _window(
-    setting: Setting, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
-) -> Run:
-    """Warm up, and say what ends the measured window: a time, a number, or a fill."""
-    workload, timing = setting.workload, setting.timing
-    if workload.fill_percent is not None:
-        ops = _fill_ops(setting, notes, server, fleet, watch)
-        return Run(phase="measure", ops=ops)
-    warmup_ms = timing.warmup_ms if workload.warmup_ms is None else workload.warmup_ms
-    if warmup_ms:
-        notes.phases["warmup"] = fleet.run(Run(phase="warmup", duration_ms=warmup_ms), watch)
-    if workload.ops is not None:
-        return Run(phase="measure", ops=workload.ops)
-    return Run(phase="measure", duration_ms=timing.measure_ms)
-
-
-def _fill_ops(
-    setting: Setting, notes: _Notes, server: RunningServer, fleet: Fleet, watch: Watch
-) -> int:
-    """How many operations fill the server to the part that is wanted.
-
-    A first stretch of the tape tells what an item takes in the server's own account. The window
-    plays the tape from its start, so those items are then written again, not besides. Asking the
-    server during the fill instead would overshoot by all that lies in the sockets.
-    """
-    workload = setting.workload
-    sample = max(1, round(workload.records * _FILL_SAMPLE))
-    before = _held(server)
-    notes.phases["warmup"] = done = fleet.run(Run(phase="warmup", ops=sample), watch)
-    after = _held(server)
-    ops = sum(op.ok for op in done.operations.values())
-    each = (after[0] - before[0]) / ops if ops else 0
-    if each <= 0:
-        raise TrialError("the server's `bytes` do not grow as items are stored")
-    needed = round((workload.fill_percent or 0) / 100 * after[1] / each)
-    if needed > workload.records:
-        raise TrialError(
-            f"the tape holds {workload.records} operations, the fill needs {needed}",
-            "give the workload more keys and records",
-        )
-    return needed
-
-
-def _held(server: RunningServer) -> tuple[int, int]:
-    """What the server says it holds, and may hold, in bytes."""
-    stats = server.stats()
-    try:
-        return int(stats["bytes"]), int(stats["limit_maxbytes"])
-    except (KeyError, ValueError) as error:
-        raise UnsupportedError("the server tells no bytes and limit_maxbytes") from error
-
-
 def _processes(setting: Setting) -> int:
     """How many workers: callers that are processes have one each."""
     each = setting.load.threads if setting.client.client.concurrency == "processes" else 1
     return setting.load.processes * each
 
 
-def _prepare(setting: Setting, notes: _Notes, server: RunningServer, ready: Ready) -> Prepare:
-    load = setting.load
-    threads, connections = load.threads, load.connections or load.threads
+def _callers(setting: Setting, ready: Ready) -> tuple[int, int, list[str]]:
+    """Threads and connections of each worker, and notes where its callers are no threads."""
+    threads, connections = setting.load.threads, setting.load.connections or setting.load.threads
     callers = setting.client.client.concurrency
+    notes: list[str] = []
     if threads > 1 and callers in ("processes", "forks"):
-        notes.notes.append(f"{threads} processes instead of {threads} threads")
+        notes.append(f"{threads} processes instead of {threads} threads")
     if callers == "processes":
-        connections = max(1, connections // threads)
-        threads = 1
-    elif threads > 1 and "threads" not in ready.capabilities:
-        notes.notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
-        threads = 1
-    notes.wire = chosen_wire(load, ready)
-    _object(setting, notes.wire)
-    _require(setting, ready)
-    quirks = [*server.facts.quirks, *setting.caution.quirks]
-    return Prepare(
-        servers=server.addresses,
-        wire=notes.wire,
-        threads=threads,
-        connections=connections,
-        depth=load.depth,
-        tape=str(setting.tape.path),
-        timeout_ms=setting.timing.timeout_ms,
-        options={
-            **options_for(quirks, ready.capabilities, setting.client.client.id),
-            **setting.client.options,
-        },
-    )
-
-
-def _tick_s(worker: Ready | None, request: Run) -> float | None:
-    """How often to read the server's counters: not at all where the worker keeps a course.
-
-    Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.
-    """
-    if worker is None or "course" in worker.capabilities or request.duration_ms is None:
-        return None
-    return min(1.0, max(_SHORTEST_TICK_S, request.duration_ms / 1e3 / _TICKS))
-
-
-def _measure(
-    request: Run,
-    notes: _Notes,
-    server: RunningServer,
-    fleet: Fleet,
-    watch: Watch,
-    *,
-    awake_pid: int | None,
-) -> None:
-    noise = NoiseProbe()
-    own = [worker.pid for worker in fleet.workers] + server.pids
-    notes.before = server.stats()
-    use = server.use()
-    noise.start(own, awake_pid)
-    with Sampler(server, tick_s=_tick_s(notes.worker, request), noise=noise) as sampler:
-        watched = msgspec.structs.replace(watch, progress=_both(sampler.heard, watch.progress))
-        try:
-            notes.phases["measure"] = fleet.run(request, watched)
-        finally:
-            notes.samples = sampler.samples
-            notes.ticks = _since(fleet.began_unix_ns - sampler.began_unix_ns, sampler.ticks)
-    notes.measure_began_unix_ns = fleet.began_unix_ns
-    notes.noise = noise.stop()
-    used = server.use()
-    notes.after = server.stats()
-    if use is not None and used is not None:
-        notes.use = ServerUse(
-            cpu_ns=used.cpu_ns - use.cpu_ns,
-            rss_before_bytes=use.rss_bytes,
-            rss_after_bytes=used.rss_bytes,
-            rss_peak_bytes=used.rss_peak_bytes,
-            threads=used.threads,
-        )
-
-
-def _since(ahead_ns: int, ticks: Sequence[Tick]) -> list[Tick]:
-    """Readings by the window's clock, which began so long after the sampler's."""
-    moved = [msgspec.structs.replace(tick, at_ns=tick.at_ns - ahead_ns) for tick in ticks]
-    return [tick for tick in moved if tick.at_ns >= 0]
-
-
-def _with_due(setting: Setting, ticks: Sequence[Tick]) -> list[Tick]:
-    """What an open loop's tape had due by each reading; a closed loop's has nothing."""
-    if setting.load.schedule == "closed" or not ticks:
-        return list(ticks)
-    schedule = Schedule(setting.tape.path)
-    return [msgspec.structs.replace(tick, due=schedule.due(tick.at_ns)) for tick in ticks]
-
-
-def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[[int], None]:
-    def progress(ops: int) -> None:
-        one(ops)
-        other(ops)
-
-    return progress
+        return 1, max(1, connections // threads), notes
+    if threads > 1 and "threads" not in ready.capabilities:
+        notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
+        return 1, connections, notes
+    return threads, connections, notes

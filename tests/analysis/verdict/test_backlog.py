@@ -16,6 +16,7 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Steadiness, Tick
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.schedule import Schedule
+from cachemark.model.server_stats import ServerStats
 
 WORKLOAD = Workload(name="w", mix={"get": 1})
 RATE, SECONDS = 2000, 5
@@ -150,8 +151,8 @@ def test_a_verdict_has_it_with_its_reason() -> None:
         measure,
         workload=WORKLOAD,
         load=LOAD,
-        before=dict.fromkeys(after, "0"),
-        after=after,
+        before=ServerStats(dict.fromkeys(after, "0")),
+        after=ServerStats(after),
         ticks=readings(due, ends, draw),
     )
     assert judgement.verdict == "NON_STATIONARY"

@@ -8,11 +8,13 @@ from cachemark.analysis.verdict import Judgement, judge
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.server_stats import ServerStats
 
 WORKLOAD = Workload(name="w", mix={"get": 1}, run=10)
 CLOSED = Load(name="l")
 OPEN = Load(name="l", schedule="poisson", rate=1000)
-BEFORE = dict.fromkeys(("cmd_get", "get_hits", "get_misses", "cmd_set", "evictions"), "100")
+COUNTERS = ("cmd_get", "get_hits", "get_misses", "cmd_set", "evictions")
+BEFORE = ServerStats(dict.fromkeys(COUNTERS, "100"))
 
 
 def window(**kinds: Operation) -> Done:
@@ -20,9 +22,9 @@ def window(**kinds: Operation) -> Done:
     return Done(phase="measure", elapsed_ns=10**9, send_elapsed_ns=10**9, operations=kinds)
 
 
-def stats(**rises: int) -> dict[str, str]:
+def stats(**rises: int) -> ServerStats:
     """The server's counters after the window."""
-    return {name: str(int(value) + rises.get(name, 0)) for name, value in BEFORE.items()}
+    return ServerStats({name: str(100 + rises.get(name, 0)) for name in COUNTERS})
 
 
 def judged(measure: Done, load: Load = CLOSED, shared: bool = False, **rises: int) -> Judgement:

@@ -12,6 +12,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Load, NoisePolicy, Workload
 from cachemark.model.outcome import HostNoise
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.server_stats import ServerStats
 
 BLOB = histogram.encode(histogram.record([1_000_000] * 1000))
 LAG = histogram.encode(histogram.record([10] * 1000))
@@ -35,8 +36,8 @@ def found(load: Load, policy: NoisePolicy = "auto", **noise: Any) -> tuple[str, 
         WINDOW,
         workload=Workload(name="w", mix={"get": 1}),
         load=load,
-        before={},
-        after={},
+        before=ServerStats(),
+        after=ServerStats(),
         noise=msgspec.structs.replace(QUIET, **noise),
         policy=policy,
     )

@@ -24,7 +24,7 @@ from cachemark.analysis.statistics import (
     paired_ratio,
 )
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import plan
+from cachemark.model.plan import make_plan
 from tests.builders.outcomes import experiment, measured
 
 EXPERIMENTS = 200
@@ -37,7 +37,8 @@ TEMPLATE = measured("made/a", 0, 100)
 
 def interleaved(seed: int) -> list[Trial]:
     """The trials as cachemark plans them."""
-    return plan(msgspec.structs.replace(experiment(["made/a", "made/b"], BLOCKS), seed=seed))
+    made = msgspec.structs.replace(experiment(["made/a", "made/b"], BLOCKS), seed=seed)
+    return make_plan(made).trials
 
 
 def in_sequence(seed: int) -> list[Trial]:
@@ -201,7 +202,7 @@ def test_f27_as_if_requests_were_independent_it_would_not() -> None:
 def of_itself(number: int, draw: np.random.Generator, margin_percent: float, **truth: float) -> str:
     """The answer of one virtual experiment to: is a client faster than itself?"""
     made = msgspec.structs.replace(experiment(["made/a"], BLOCKS), seed=number, twice="made/a")
-    outcomes = run(plan(made), draw, **truth)
+    outcomes = run(make_plan(made).trials, draw, **truth)
     found = against_itself(outcomes, outcomes[0].trial.cell, margin_percent)
     assert found is not None
     assert found.pairs == BLOCKS
@@ -225,7 +226,7 @@ def test_the_aa_arm_finds_what_is_false() -> None:
     """Played in sequence on a machine that drifts, a client does differ from itself."""
     draw = np.random.default_rng(32)
     made = msgspec.structs.replace(experiment(["made/a"], BLOCKS), twice="made/a")
-    trials = sorted(plan(made), key=lambda trial: trial.cell.client)
+    trials = sorted(make_plan(made).trials, key=lambda trial: trial.cell.client)
     outcomes = run(
         [msgspec.structs.replace(trial, index=i) for i, trial in enumerate(trials)],
         draw,
@@ -239,7 +240,7 @@ def test_the_aa_arm_finds_what_is_false() -> None:
 def test_the_second_name_is_no_alternative() -> None:
     """It is not in the ranking's family, which would cost the others power."""
     made = msgspec.structs.replace(experiment(["made/a", "made/b"], BLOCKS), twice="made/a")
-    outcomes = run(plan(made), np.random.default_rng(33), effect=1.02)
+    outcomes = run(make_plan(made).trials, np.random.default_rng(33), effect=1.02)
     (comparison,) = compare(outcomes, "made/a", outcomes[0].trial.cell, 1.0)
     assert comparison.client == "made/b"
     assert comparison.p_holm == comparison.ratio.p

@@ -22,6 +22,7 @@ from cachemark.checks.probe.eviction import eviction, judge
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.endpoints.servers.quirks import QUIRKS
 from cachemark.model.errors import UnsupportedError
+from cachemark.model.server_stats import ServerStats
 from tests.checks.probe.deviant import deviant
 from tests.conftest import Cli
 
@@ -188,7 +189,10 @@ def test_what_eviction_means(oldest: int, newest: int, fit: bool | None) -> None
 
 
 def test_counters_that_are_no_numbers_are_not_told() -> None:
-    assert judge_counters({"get_hits": "many"}, {"get_hits": "more"}).fit is False
+    assert (
+        judge_counters(ServerStats({"get_hits": "many"}), ServerStats({"get_hits": "more"})).fit
+        is False
+    )
 
 
 def test_the_binary_protocol_is_more_than_its_first_byte() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
-from cachemark.endpoints.servers.stats import total
 from cachemark.model.errors import TrialError
+from cachemark.model.server_stats import ServerStats, total
 from tests.endpoints.servers.raw_requests import ask
 
 THREE = "cluster:3:embedded:memory=16m,threads=1"
@@ -84,12 +84,14 @@ def test_no_server_is_a_target_too() -> None:
 
 
 def test_a_part_of_a_sum_is_no_sum() -> None:
-    assert total([{"cmd_get": "1", "evictions": "2"}, {"cmd_get": "10"}]) == {"cmd_get": "11"}
+    readings = [{"cmd_get": "1", "evictions": "2"}, {"cmd_get": "10"}]
+    assert total([ServerStats(each) for each in readings]) == {"cmd_get": "11"}
 
 
 def test_what_is_no_amount_is_not_added() -> None:
     both = {"pid": "7", "uptime": "3", "pointer_size": "64", "version": "1.6", "rusage_user": "0.5"}
-    assert total([both, {**both, "pid": "8", "uptime": "4", "rusage_user": "0.7"}]) == {
+    other = {**both, "pid": "8", "uptime": "4", "rusage_user": "0.7"}
+    assert total([ServerStats(both), ServerStats(other)]) == {
         "pointer_size": "64",
         "version": "1.6",
     }
@@ -97,6 +99,6 @@ def test_what_is_no_amount_is_not_added() -> None:
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(0)), max_size=4))
 def test_sums_of_amounts(members: list[dict[str, int]]) -> None:
-    texts = [{name: str(value) for name, value in stats.items()} for stats in members]
+    texts = [ServerStats({name: str(n) for name, n in stats.items()}) for stats in members]
     shared = set.intersection(*map(set, members)) if members else set()
     assert total(texts) == {name: str(sum(stats[name] for stats in members)) for name in shared}

@@ -17,6 +17,7 @@ from cachemark.analysis.verdict.value import Judgement, concluded, invalid
 from cachemark.model.experiment import Load, NoisePolicy, Workload
 from cachemark.model.outcome import HostNoise, Tick
 from cachemark.model.protocol import Done
+from cachemark.model.server_stats import ServerStats
 
 __all__ = ["Judgement", "concluded", "invalid", "judge", "steadiness", "unsteady"]
 
@@ -26,8 +27,8 @@ def judge(
     *,
     workload: Workload,
     load: Load,
-    before: dict[str, str],
-    after: dict[str, str],
+    before: ServerStats,
+    after: ServerStats,
     shared_server: bool = False,
     merges: bool = False,
     ticks: Sequence[Tick] = (),

@@ -8,6 +8,7 @@ from cachemark.analysis.verdict.value import invalid, note
 from cachemark.model.experiment import Workload, longest_run
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.server_stats import ServerStats
 
 Figure = Callable[[Operation], int]
 
@@ -79,17 +80,17 @@ _READ_COUNTERS = frozenset({"cmd_get", "get_hits", "get_misses"})
 _UNTOLD = frozenset({"delete_noreply", "incr_noreply", "decr_noreply"})
 
 
-def commands(stats: dict[str, str]) -> int | None:
+def commands(stats: ServerStats) -> int | None:
     """How many commands a server has done, by its `stats`; None where those tell none."""
-    found = [int(stats[name]) for name in _COMMANDS if stats.get(name, "").isdecimal()]
+    found = [count for name in _COMMANDS if (count := stats.number(name)) is not None]
     return sum(found) if found else None
 
 
 def counts(
     measure: Done,
     workload: Workload,
-    before: dict[str, str],
-    after: dict[str, str],
+    before: ServerStats,
+    after: ServerStats,
     *,
     shared_server: bool,
     merges: bool,
@@ -105,7 +106,7 @@ def counts(
     if measure.beyond:
         text = f"{measure.beyond} times were above 100 s and are shown as 100 s"
         found.append(note("beyond-histogram", text))
-    evicted = _delta(before, after, "evictions")
+    evicted = after.delta(before, "evictions")
     if evicted and workload.fill_percent is not None:
         text = f"the server evicted {evicted} items, so the fill went too far"
         found.append(invalid("evictions", text))
@@ -133,13 +134,13 @@ def _window(measure: Done) -> list[Finding]:
 
 
 def _unequal(
-    measure: Done, workload: Workload, before: dict[str, str], after: dict[str, str]
+    measure: Done, workload: Workload, before: ServerStats, after: ServerStats
 ) -> Iterator[tuple[str, bool, str]]:
     """Counters that differ from what the client did: the name, whether the server has more, how."""
     if any(op.attempts for kind, op in measure.operations.items() if kind in _UNTOLD):
         return
     for name, verbs in COUNTERS.items():
-        told = _delta(before, after, name)
+        told = after.delta(before, name)
         least, most = _expected(measure, workload, verbs)
         if told is not None and not least <= told <= most:
             text = f"the server's {name} rose by {told}, the client counted {least}"
@@ -159,12 +160,3 @@ def _expected(measure: Done, workload: Workload, verbs: dict[str, Figure]) -> tu
             keys_each = longest_run(workload) if verb in ("mget", "mset") else 1
             unsure += (op.attempts - op.ok) * keys_each
     return least, least + unsure
-
-
-def _delta(before: dict[str, str], after: dict[str, str], name: str) -> int | None:
-    if name not in before or name not in after:
-        return None
-    try:
-        return int(after[name]) - int(before[name])
-    except ValueError:
-        return None

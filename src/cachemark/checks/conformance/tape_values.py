@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from cachemark.checks.conformance.requests import Command
+from cachemark.model.tape_header import TapeHeader, read_header
 
-_HEADER = struct.Struct("<21Q")
 _VERBS = {1: "get", 2: "get", 3: "mget", 4: "set", 5: "add", 6: "replace", 7: "delete",
           8: "touch", 9: "gat", 11: "mset", 12: "append", 13: "prepend", 14: "cas", 15: "incr",
           16: "decr"}  # fmt: skip
@@ -18,44 +18,44 @@ _COUNTER = b"1000000000"
 
 class _Tape(msgspec.Struct, frozen=True):
     data: bytes
-    fields: tuple[int, ...]
+    header: TapeHeader
 
     def key(self, index: int) -> bytes:
-        offsets_at, keys_at = self.fields[8], self.fields[9]
+        offsets_at, keys_at = self.header.key_offsets_at, self.header.key_bytes_at
         begin, end = struct.unpack_from("<2I", self.data, offsets_at + 4 * index)
         return self.data[keys_at + begin : keys_at + end]
 
     def length(self, index: int) -> int:
-        return struct.unpack_from("<I", self.data, self.fields[11] + 4 * index)[0]
+        return struct.unpack_from("<I", self.data, self.header.lengths_at + 4 * index)[0]
 
     def run(self, at: int) -> int:
-        return struct.unpack_from("<I", self.data, self.fields[14] + 4 * at)[0]
+        return struct.unpack_from("<I", self.data, self.header.runs_at + 4 * at)[0]
 
     def value(self, index: int, length: int) -> bytes:
-        keys, counters = self.fields[2], self.fields[19]
+        keys, counters = self.header.key_count, self.header.counter_count
         if index >= keys - counters:
             return _COUNTER
-        pool_bytes, pool_at = self.fields[6], self.fields[12]
+        pool_bytes, pool_at = self.header.pool_bytes, self.header.pool_at
         at = pool_at + (index * 786433 + length * 97) % (pool_bytes - length + 1)
         return self.data[at : at + length]
 
 
 def _open(path: Path) -> _Tape:
-    data = path.read_bytes()
-    return _Tape(data, _HEADER.unpack_from(data, 16))
+    return _Tape(path.read_bytes(), read_header(path))
 
 
 def tape_values(path: Path) -> list[bytes]:
     """The value of each key at its own length."""
     tape = _open(path)
-    return [tape.value(k, tape.length(k)) for k in range(tape.fields[2])]
+    return [tape.value(k, tape.length(k)) for k in range(tape.header.key_count)]
 
 
 def tape_commands(path: Path) -> list[list[Command]]:
     """What a tape asks for, prefill and records; the commands of one record in any order."""
     tape = _open(path)
-    ops, ops_at, exptime_s = tape.fields[4], tape.fields[13], tape.fields[16]
-    prefill = [_store(tape, "set", k, tape.length(k), exptime_s) for k in range(tape.fields[3])]
+    ops, ops_at, exptime_s = tape.header.op_count, tape.header.ops_at, tape.header.exptime_s
+    stored = range(tape.header.prefill_count)
+    prefill = [_store(tape, "set", k, tape.length(k), exptime_s) for k in stored]
     records = struct.iter_unpack("<BBHIII", tape.data[ops_at : ops_at + 16 * ops])
     return [[each] for each in prefill] + [_commands(tape, record) for record in records]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import msgspec
@@ -10,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cachemark.model.errors import UNREADABLE, TrialError
+from cachemark.model.tape_header import read_header
 
 Times = NDArray[np.int64]
 ANSWERED = ("answered", "wrong")
-# Fields of a tape's header, counted from the u64 behind its version (docs/tape.md).
-_HEADER = struct.Struct("<21Q")
-_OPS, _TIMES_AT = 4, 15
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +81,9 @@ def _earliest_ns(log: Log, intended_ns: Times) -> int:
 
 def intended_ns(tape: Path) -> Times:
     """The intended starts on a tape."""
-    data = tape.read_bytes()
-    header = _HEADER.unpack_from(data, 16)
-    return np.frombuffer(data, "<u8", header[_OPS], header[_TIMES_AT]).astype(np.int64)
+    header = read_header(tape)
+    times = np.fromfile(tape, "<u8", header.op_count, offset=header.times_at)
+    return times.astype(np.int64)
 
 
 def percentile(times: Times, percent: float) -> int:

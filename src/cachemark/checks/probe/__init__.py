@@ -69,8 +69,7 @@ def examine(
 
 def _limit_bytes(server: RunningServer) -> int:
     """What the server may hold; 0 where it does not tell."""
-    limit = server.stats().get("limit_maxbytes", "")
-    return int(limit) if limit.isdecimal() else 0
+    return server.stats().number("limit_maxbytes") or 0
 
 
 def _eviction(spec: ServerSpec, cpus: str, space: bytes) -> Finding:

@@ -13,6 +13,7 @@ from cachemark.checks.probe.finding import CONSERVATION, EVERYTHING, PIPELINE, F
 from cachemark.checks.probe.raw_connection import AnswerError, Wire, shown
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
+from cachemark.model.server_stats import ServerStats
 
 # Long enough for a server to have read the first segment before the second is sent.
 _APART_S = 0.05
@@ -231,15 +232,15 @@ def counters(subject: Subject, server: RunningServer) -> Finding:
     return judge_counters(before, after)
 
 
-def judge_counters(before: dict[str, str], after: dict[str, str]) -> Finding:
+def judge_counters(before: ServerStats, after: ServerStats) -> Finding:
     """What `stats` made of three sets, two hits, a miss, a delete and one of nothing. Pure."""
-    told = {name: _rise(before, after, name) for name in _RISE}
+    rises = {name: after.delta(before, name) for name in _RISE}
     wrong = [
         f"{name} rose by {rise} for {_RISE[name]}"
-        for name, rise in told.items()
+        for name, rise in rises.items()
         if rise is not None and rise != _RISE[name]
     ]
-    untold = [name for name, rise in told.items() if rise is None]
+    untold = [name for name, rise in rises.items() if rise is None]
     seen = [*wrong, *([f"does not tell {', '.join(untold)}"] if untold else [])]
     blind = "get_hits" in untold
     return Finding(
@@ -249,13 +250,6 @@ def judge_counters(before: dict[str, str], after: dict[str, str]) -> Finding:
         means="a client's counts cannot be held against the server's" if wrong or blind else "",
         excludes=[CONSERVATION] if wrong or blind else [],
     )
-
-
-def _rise(before: dict[str, str], after: dict[str, str], name: str) -> int | None:
-    try:
-        return int(after[name]) - int(before[name])
-    except (KeyError, ValueError):
-        return None
 
 
 def _read(wire: Wire, key: bytes) -> None:

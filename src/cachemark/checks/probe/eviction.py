@@ -19,8 +19,10 @@ _NAME = "eviction"
 def eviction(server: RunningServer, space: bytes) -> Finding:
     """Write twice what fits, then look which of the oldest and newest items are left."""
     try:
-        limit = int(server.stats()["limit_maxbytes"])
-    except (KeyError, ValueError, TrialError):
+        limit = server.stats().number("limit_maxbytes")
+    except TrialError:
+        limit = None
+    if limit is None:
         return unknown("the server tells no limit_maxbytes")
     if not 0 < limit <= _LIMIT_BYTES_MOST:
         return unknown(f"its limit is {limit:,} bytes, too much to fill for a probe")

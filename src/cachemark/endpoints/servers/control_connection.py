@@ -9,6 +9,7 @@ import socket
 
 from cachemark.model.address import host_port
 from cachemark.model.errors import TrialError
+from cachemark.model.server_stats import ServerStats
 
 _TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
@@ -44,13 +45,13 @@ class Control:
             raise TrialError(f"server {self.address}: answered `version` with {reply[:60]!r}")
         return reply[8:].decode("utf-8", "replace").strip()
 
-    def stats(self) -> dict[str, str]:
+    def stats(self) -> ServerStats:
         """Its general statistics by name."""
         reply = self._ask(b"stats\r\n", b"END\r\n")
         if not reply.endswith(b"END\r\n"):
             raise TrialError(f"server {self.address}: answered `stats` with {reply[:60]!r}")
         rows = [line.split(" ", 2) for line in reply.decode("utf-8", "replace").splitlines()]
-        return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"}
+        return ServerStats({row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"})
 
     def reset_stats(self) -> None:
         """Have it count from zero again."""

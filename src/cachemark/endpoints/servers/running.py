@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from cachemark.endpoints.servers.control_connection import Control, SilentError
-from cachemark.endpoints.servers.stats import total
 from cachemark.host.files import field, kib_field
 from cachemark.host.process import Child, cpu_ns
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import ServerFacts
+from cachemark.model.server_stats import ServerStats, total
 
 _RETRY_S = 0.005
 _FIRST_ANSWER_S = 2.0
@@ -57,7 +57,7 @@ class RunningServer:
         """The process id of the first that is ours; None where none is."""
         return next(iter(self.pids), None)
 
-    def stats(self) -> dict[str, str]:
+    def stats(self) -> ServerStats:
         """The `stats` of all, counters added up; empty where there is none to ask.
 
         Raises TrialError, with the reason if a member has died.
@@ -83,9 +83,9 @@ class RunningServer:
             if member.control:
                 member.control.close()
 
-    def _stats_of(self, member: Member) -> dict[str, str]:
+    def _stats_of(self, member: Member) -> ServerStats:
         if member.control is None:
-            return {}
+            return ServerStats()
         try:
             return member.control.stats()
         except TrialError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from cachemark.analysis.statistics import FIGURES
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import plan
+from cachemark.model.plan import make_plan
 from cachemark.model.work_identity import fingerprint
 from cachemark.runs.store import Run, open_run, run_names
 
@@ -168,7 +168,7 @@ def _run_row(run: Run, folder: str, stamp: str) -> tuple[object, ...]:
     machine = f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs"
     return (
         folder, stamp, header.created_at, header.experiment.name, header.cachemark, host.name,
-        machine, header.experiment.margin_percent, len(plan(header.experiment)), "",
+        machine, header.experiment.margin_percent, len(make_plan(header.experiment).trials), "",
     )  # fmt: skip
 
 

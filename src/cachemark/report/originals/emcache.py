@@ -10,6 +10,7 @@ from cachemark.analysis.number_format import part
 from cachemark.model.footprint import Footprint, mean
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
+from cachemark.model.server_stats import ServerStats
 from cachemark.model.suites import published_figures
 from cachemark.report.value import Bar, Section
 
@@ -166,10 +167,10 @@ def _efficiency(fills: list[Outcome]) -> list[str]:
 
 
 def _footprint(fill: Outcome) -> Footprint:
-    own, use = fill.stats_after.get("bytes", ""), fill.server_use
+    use = fill.server_use
     return Footprint(
         user_bytes=_user_bytes(fill.measure) if fill.measure else 0,
-        own_bytes=int(own) if own.isdecimal() else None,
+        own_bytes=ServerStats(fill.stats_after).number("bytes"),
         rss_bytes=use.rss_after_bytes if use else None,
         rss_empty_bytes=use.rss_before_bytes if use else None,
     )

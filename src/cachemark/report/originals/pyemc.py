@@ -15,6 +15,7 @@ from statistics import fmean
 
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
+from cachemark.model.server_stats import ServerStats
 from cachemark.report.markdown import draw
 from cachemark.report.series import Series, Source
 from cachemark.report.tables import Table
@@ -131,8 +132,8 @@ def _memory(fills: Sequence[Series]) -> list[str]:
 
 def _sizes(trials: Sequence[Outcome]) -> list[str]:
     user = fmean(_user_bytes(trial.measure) for trial in trials if trial.measure)
-    told = [trial.stats_after.get("bytes", "") for trial in trials]
-    held = [float(text) for text in told if text.isdigit()]
+    reported = [ServerStats(trial.stats_after).number("bytes") for trial in trials]
+    held = [float(own) for own in reported if own is not None]
     resident = [float(t.server_use.rss_after_bytes) for t in trials if t.server_use]
     parts = [
         _part(user, values) if len(values) == len(trials) else _ABSENT

@@ -1,6 +1,7 @@
-"""Before anything is timed: are the servers fit for it, and are the levels what they say?
+"""Before anything is timed: do the servers behave, and are the levels what they claim to be?
 
-It is looked at once for each run, kept with it, and shown in its report. What fails is not timed.
+Each run is audited once. The result is stored with the run and shown in its report. Trials on a
+server or a level that fails are skipped.
 """
 
 from __future__ import annotations
@@ -12,48 +13,48 @@ from cachemark.checks.probe import examine
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.errors import TrialError, WireError
-from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import load_of, plan, workload_of
+from cachemark.model.plan import Plan
 from cachemark.runs.audit.claims import Claim, claims
-from cachemark.runs.audit.fitness import held_bytes, idle, objection
+from cachemark.runs.audit.fitness import skip_reason, stored_bytes, unused_wires
 from cachemark.runs.audit.levels import Scene, prove
-from cachemark.runs.audit.value import Audit, Caution, Fitness, Level, of_server
+from cachemark.runs.audit.value import Audit, Fitness, Level, Restrictions, of_server
 from cachemark.runs.tapes import TapeShelf
 
-__all__ = ["Audit", "Auditor", "Caution", "Fitness", "Level", "objection"]
+__all__ = ["Audit", "Auditor", "Fitness", "Level", "Restrictions", "skip_reason"]
 
 
 class Auditor:
-    """Looks at what an experiment names, and says what it means for each of its cells."""
+    """Checks the servers and levels of a plan, and says what that rules out for each cell."""
 
     def __init__(
         self,
-        experiment: Experiment,
+        plan: Plan,
         clients: Mapping[str, ClientSpec],
         servers: Mapping[str, ServerSpec],
     ) -> None:
-        self._experiment = experiment
+        self._plan = plan
+        self._experiment = plan.experiment
         self._clients = clients
         self._servers = servers
-        self._claims = claims(experiment, clients, servers)
+        self._claims = claims(plan, clients, servers)
 
-    def look(self, shelf: TapeShelf, tell: Callable[[str], None]) -> Audit:
-        """Look at everything; `tell` hears what is being looked at."""
+    def run(self, shelf: TapeShelf, announce: Callable[[str], None]) -> Audit:
+        """Check every server and every claimed level; `announce` hears what is being checked."""
         fitnesses: list[Fitness] = []
         for text in self._experiment.servers:
-            tell(f"is {text} fit to be timed?")
+            announce(f"is {text} fit to be timed?")
             fitnesses.append(self._fitness(self._servers[text]))
         audit = Audit(servers=fitnesses)
         levels: list[Level] = []
         for claim in self._claims:
-            tell(f"{claim.factor} {claim.level} of {claim.subject}: is it?")
+            announce(f"{claim.factor} {claim.level} of {claim.subject}: is it?")
             with suppress(WireError):
                 levels.append(self._level(claim, audit, shelf))
         return Audit(servers=fitnesses, levels=levels)
 
-    def caution(self, audit: Audit, cell: Cell) -> Caution:
-        """What an audit means for a cell."""
+    def restrictions(self, audit: Audit, cell: Cell) -> Restrictions:
+        """What an audit rules out for a cell."""
         answers = {(one.factor, one.level, one.subject): one for one in audit.levels}
         void = ""
         for claim in self._claims:
@@ -68,8 +69,8 @@ class Auditor:
         try:
             found = examine(
                 spec,
-                without=idle(self._experiment),
-                held_bytes=held_bytes(self._experiment),
+                without=unused_wires(self._experiment),
+                held_bytes=stored_bytes(self._experiment),
             )
         except TrialError as error:
             return Fitness(server=spec.text, unseen=error.text)
@@ -81,12 +82,12 @@ class Auditor:
         scene = Scene(
             client=self._clients[cell.client],
             server=self._servers[cell.server],
-            workload=workload_of(self._experiment, cell),
-            load=load_of(self._experiment, cell),
+            workload=self._plan.workload(cell),
+            load=self._plan.load(cell),
             timing=self._experiment.timing,
             shelf=shelf,
-            tape_seed=plan(self._experiment)[0].tape_seed,
-            quirks=self.caution(audit, cell).quirks,
+            tape_seed=self._plan.trials[0].tape_seed,
+            quirks=self.restrictions(audit, cell).quirks,
         )
         proof = prove(claim, scene)
         return Level(
@@ -98,11 +99,11 @@ class Auditor:
         )
 
     def _best(self, claim: Claim, audit: Audit) -> Cell:
-        """A cell that is going to be timed, where there is one."""
+        """A cell that is not skipped, where there is one."""
         for cell in claim.cells:
-            load = load_of(self._experiment, cell)
+            load = self._plan.load(cell)
             wire = "" if load.wire == "own" else load.wire
-            workload = workload_of(self._experiment, cell)
-            if not objection(self.caution(audit, cell), workload, load, wire):
+            workload = self._plan.workload(cell)
+            if not skip_reason(self.restrictions(audit, cell), workload, load, wire):
                 return cell
         return claim.cells[0]

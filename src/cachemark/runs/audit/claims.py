@@ -11,9 +11,9 @@ import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec, io_mode
-from cachemark.model.experiment import Experiment, Load, Values, Workload
+from cachemark.model.experiment import Load, Values, Workload
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import NO_SERVER, cells, load_of, workload_of
+from cachemark.model.plan import NO_SERVER, Plan
 
 WIRE, THREADS, COMPRESSION = "wire", "server threads", "compression"
 LOCAL_CACHE, REPLIES = "local cache", "replies"
@@ -45,7 +45,7 @@ _Claimed = Callable[[_Place], Named | None]
 
 
 def claims(
-    experiment: Experiment, clients: Mapping[str, ClientSpec], servers: Mapping[str, ServerSpec]
+    plan: Plan, clients: Mapping[str, ClientSpec], servers: Mapping[str, ServerSpec]
 ) -> list[Claim]:
     """Every level that is named, once. Pure."""
     places = [
@@ -53,10 +53,10 @@ def claims(
             cell=cell,
             client=clients[cell.client],
             server=servers[cell.server],
-            workload=workload_of(experiment, cell),
-            load=load_of(experiment, cell),
+            workload=plan.workload(cell),
+            load=plan.load(cell),
         )
-        for cell in cells(experiment)
+        for cell in plan.cells
         if cell.server != NO_SERVER
     ]
     return [claim for factor, claimed in _FACTORS.items() for claim in _of(factor, claimed, places)]

@@ -1,4 +1,4 @@
-"""What a run needs of a server, and what speaks against a trial on it. Pure."""
+"""What a run needs of a server, and why a trial on it is skipped. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import msgspec
 from cachemark.checks.probe.finding import CONSERVATION, EVERYTHING, EVICTIONS, PIPELINE
 from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment, Load, Workload
+from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit.claims import kinds
-from cachemark.runs.audit.value import Caution
+from cachemark.runs.audit.value import Restrictions
 
 # What an item takes beside its key and value, at most, in the servers that are known.
 _ITEM_BYTES = 100
 _PATTERN_BYTES = 64
 
 
-def idle(experiment: Experiment) -> set[str]:
-    """Wires that the experiment does not speak, and so need no look."""
+def unused_wires(experiment: Experiment) -> set[str]:
+    """Wires that the experiment does not speak, so that the probe leaves them out."""
     wires = {load.wire for load in experiment.loads}
     # A library of its own choice may speak any; the native client's is text.
     if "own" in wires and any(client != NATIVE for client in experiment.clients):
@@ -24,12 +25,12 @@ def idle(experiment: Experiment) -> set[str]:
     return {"binary"} - wires
 
 
-def held_bytes(experiment: Experiment) -> int:
+def stored_bytes(experiment: Experiment) -> int:
     """The most that a server will hold at once."""
-    return max((_held_bytes(workload) for workload in experiment.workloads), default=0)
+    return max((_stored_bytes(workload) for workload in experiment.workloads), default=0)
 
 
-def _held_bytes(workload: Workload) -> int:
+def _stored_bytes(workload: Workload) -> int:
     """What its keys take once all are stored; a fill ends before that, short of the limit."""
     if workload.fill_percent is not None:
         return 0
@@ -58,16 +59,16 @@ def _most_of(entry: str) -> int:
     return int(high.rstrip("km")) * unit
 
 
-def objection(caution: Caution, workload: Workload, load: Load, wire: str) -> str:
-    """Why a cell is not to be timed; `wire` is empty while it is not known. Empty: nothing."""
-    if caution.void:
-        return caution.void
+def skip_reason(restrictions: Restrictions, workload: Workload, load: Load, wire: str) -> str:
+    """Return why a cell is skipped, empty where it is not; `wire` is empty while unknown."""
+    if restrictions.void:
+        return restrictions.void
     stores = {"set"} if workload.prefill else set[str]()
     for what in (EVERYTHING, wire, *sorted(kinds(workload) | stores)):
-        if what in caution.excluded:
-            return caution.excluded[what]
-    if _pipelines(workload, load) and PIPELINE in caution.excluded:
-        return caution.excluded[PIPELINE]
+        if what in restrictions.excluded:
+            return restrictions.excluded[what]
+    if _pipelines(workload, load) and PIPELINE in restrictions.excluded:
+        return restrictions.excluded[PIPELINE]
     return ""
 
 
@@ -78,25 +79,28 @@ def _pipelines(workload: Workload, load: Load) -> bool:
     return load.depth > 1 or quiet or several
 
 
-class Doubt(msgspec.Struct, frozen=True, kw_only=True):
-    """A server's `stats` as far as they may be held against a trial, and what is said of it.
+class ComparableStats(msgspec.Struct, frozen=True, kw_only=True):
+    """The `stats` around a window as far as the verdict may compare them with the client's counts.
 
-    `reason` is why the trial does not count; empty where it may.
+    Both are empty for a server that does not count as memcached does. `reason` says why the trial
+    does not count; empty where it does.
     """
 
-    before: dict[str, str]
-    after: dict[str, str]
+    before: ServerStats
+    after: ServerStats
     reason: str = ""
     notes: list[str] = []
 
 
-def distrust(caution: Caution, before: dict[str, str], after: dict[str, str]) -> Doubt:
-    """What to make of the `stats` of a server that does not count or evict as memcached does."""
+def comparable_stats(
+    restrictions: Restrictions, before: ServerStats, after: ServerStats
+) -> ComparableStats:
+    """Leave out what a server that counts or evicts unlike memcached reports wrongly."""
     evicted = after.get("evictions", "0")
     reason = ""
-    if EVICTIONS in caution.excluded and evicted != "0":
-        reason = f"the server evicted {evicted} items; {caution.excluded[EVICTIONS]}"
-    if CONSERVATION not in caution.excluded:
-        return Doubt(before=before, after=after, reason=reason)
-    note = f"not held against the server's counters: {caution.excluded[CONSERVATION]}"
-    return Doubt(before={}, after={}, reason=reason, notes=[note])
+    if EVICTIONS in restrictions.excluded and evicted != "0":
+        reason = f"the server evicted {evicted} items; {restrictions.excluded[EVICTIONS]}"
+    if CONSERVATION not in restrictions.excluded:
+        return ComparableStats(before=before, after=after, reason=reason)
+    note = f"not held against the server's counters: {restrictions.excluded[CONSERVATION]}"
+    return ComparableStats(before=ServerStats(), after=ServerStats(), reason=reason, notes=[note])

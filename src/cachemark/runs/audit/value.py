@@ -1,4 +1,4 @@
-"""What was looked at before anything was timed, as a run keeps it."""
+"""What the checks before the first trial found, as a run stores it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cachemark.model.factors import Answer
 
 
 class Fitness(msgspec.Struct, frozen=True, kw_only=True):
-    """A server: how many things were looked at, and those that are not as with memcached.
+    """A server: how many checks it passed through, and those where it is unlike memcached.
 
-    `unseen` is why it could not be looked at.
+    `unseen` says why the server could not be checked.
     """
 
     server: str
@@ -21,7 +21,7 @@ class Fitness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """A factor's level of a client or server, and whether it is what it says."""
+    """A level that a client or server claims, whether it proved true, and the evidence."""
 
     factor: str
     level: str
@@ -31,17 +31,18 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it."""
+    """Every check before the first trial."""
 
     servers: list[Fitness] = []
     levels: list[Level] = []
 
 
-class Caution(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit means for one trial.
+class Restrictions(msgspec.Struct, frozen=True, kw_only=True):
+    """What an audit rules out for one trial.
 
-    `void`: why its level is not what it says, and so is not timed; `excluded`: what cannot be timed
-    on the server, each with the reason; `quirks`: deviations found that clients must know.
+    `void`: why its level is not what it claims, so that the trial is skipped; `excluded`: what
+    cannot be timed on the server, each with the reason; `quirks`: deviations from memcached that
+    clients must be told.
     """
 
     void: str = ""
@@ -49,11 +50,11 @@ class Caution(msgspec.Struct, frozen=True, kw_only=True):
     quirks: list[str] = []
 
 
-def of_server(fitness: Fitness, void: str) -> Caution:
-    """The caution with which a server is timed. Pure."""
+def of_server(fitness: Fitness, void: str) -> Restrictions:
+    """The restrictions that follow from a server's probe. Pure."""
     quirks = [finding.quirk for finding in fitness.findings if finding.quirk]
     reasons = {
         what: f"{fitness.server} is unfit for {what}: {why}"
         for what, why in excluded(fitness.findings).items()
     }
-    return Caution(void=void, excluded=reasons, quirks=quirks)
+    return Restrictions(void=void, excluded=reasons, quirks=quirks)

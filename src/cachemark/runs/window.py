@@ -1,0 +1,102 @@
+"""The measured window of a trial: play it, and read server and machine before, within and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from cachemark.endpoints.fleet import Fleet, Watch
+from cachemark.endpoints.servers import ProcessUse, RunningServer
+from cachemark.host import NoiseProbe
+from cachemark.model.outcome import HostNoise, Sample, ServerUse, Tick
+from cachemark.model.protocol import Done, Run
+from cachemark.model.server_stats import ServerStats
+from cachemark.runs.sampler import Sampler
+
+# Readings of the server's counters in a window, and how close they may come.
+_TICKS = 25
+_SHORTEST_TICK_S = 0.1
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """A window that was played to its end, and what was read around and within it."""
+
+    done: Done
+    began_unix_ns: int
+    before: ServerStats
+    after: ServerStats
+    use: ServerUse | None
+    ticks: list[Tick]
+    noise: HostNoise
+
+
+def play_window(
+    server: RunningServer,
+    fleet: Fleet,
+    request: Run,
+    watch: Watch,
+    *,
+    awake_pid: int | None,
+    keep: Callable[[list[Sample]], None],
+) -> Window:
+    """Play the window. `keep` gets the samples, also of a window that breaks off.
+
+    Raises TrialError when the server or a worker fails.
+    """
+    noise = NoiseProbe()
+    before, use = server.stats(), server.use()
+    noise.start([worker.pid for worker in fleet.workers] + server.pids, awake_pid)
+    with Sampler(server, tick_s=_tick_s(fleet, request), noise=noise) as sampler:
+        watched = msgspec.structs.replace(
+            watch, progress=_both(sampler.note_progress, watch.progress)
+        )
+        try:
+            done = fleet.run(request, watched)
+        finally:
+            keep(sampler.samples)
+    return Window(
+        done=done,
+        began_unix_ns=fleet.began_unix_ns,
+        noise=noise.stop(),
+        use=_used(use, server.use()),
+        before=before,
+        after=server.stats(),
+        ticks=_since(fleet.began_unix_ns - sampler.began_unix_ns, sampler.ticks),
+    )
+
+
+def _tick_s(fleet: Fleet, request: Run) -> float | None:
+    """How often to read the server's counters: not at all where the worker keeps a timeline.
+
+    Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.
+    """
+    if fleet.ready is None or "course" in fleet.ready.capabilities or request.duration_ms is None:
+        return None
+    return min(1.0, max(_SHORTEST_TICK_S, request.duration_ms / 1e3 / _TICKS))
+
+
+def _used(before: ProcessUse | None, after: ProcessUse | None) -> ServerUse | None:
+    if before is None or after is None:
+        return None
+    return ServerUse(
+        cpu_ns=after.cpu_ns - before.cpu_ns,
+        rss_before_bytes=before.rss_bytes,
+        rss_after_bytes=after.rss_bytes,
+        rss_peak_bytes=after.rss_peak_bytes,
+        threads=after.threads,
+    )
+
+
+def _since(ahead_ns: int, ticks: Sequence[Tick]) -> list[Tick]:
+    """Readings by the window's clock, which began so long after the sampler's."""
+    moved = [msgspec.structs.replace(tick, at_ns=tick.at_ns - ahead_ns) for tick in ticks]
+    return [tick for tick in moved if tick.at_ns >= 0]
+
+
+def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[[int], None]:
+    def progress(ops: int) -> None:
+        one(ops)
+        other(ops)
+
+    return progress
