@@ -42,7 +42,7 @@ public final class Calls implements AutoCloseable {
         request.addProperty("threads", threads);
         request.addProperty("connections", shared ? 1 : threads);
         request.addProperty("timeout_ms", timeoutMs);
-        Setup setup = new Setup(request, tape);
+        Prepare setup = new Prepare(request, tape);
         setup.check(client);
         scripts = tape.scripts(0, threads, threads);
         try {
@@ -89,15 +89,15 @@ public final class Calls implements AutoCloseable {
             } catch (Throwable thrown) {
                 throw wrong(op, session.failure(thrown), thrown);
             }
-            long outcome = Outcome.of(answer, op);
-            if (!Outcome.whole(outcome, op)) {
+            long outcome = Verify.of(answer, op);
+            if (!Verify.whole(outcome, op)) {
                 throw wrong(op, outcome, null);
             }
             return answer;
         }
 
         private static RuntimeException wrong(Op op, long outcome, Throwable cause) {
-            String text = Verb.kindName(op.kind) + ": " + Outcome.text(outcome);
+            String text = Verb.kindName(op.kind) + ": " + Verify.text(outcome);
             return new IllegalStateException(text, cause);
         }
     }

@@ -26,7 +26,7 @@ public interface Client {
     Map<String, Set<String>> options();
 
     /** Connect. Whatever is thrown means that a server cannot be reached. */
-    Session open(Setup setup) throws Exception;
+    Session open(Prepare setup) throws Exception;
 
     /** A library's version as its own jar says, in the manifest or in Maven's properties. */
     static String version(Class<?> part, String artifact) {

@@ -15,9 +15,9 @@ final class Lane {
 
     final Session session;
     /** One for each section of the window, or one for all of it. */
-    final Tally[] tallies;
-    final Course course;
-    private Tally tally;
+    final Recorder[] recorders;
+    final Timeline timeline;
+    private Recorder recorder;
     private final Script script;
     private final Window window;
     /** Operations that it may begin; less than 0 is no limit. */
@@ -37,13 +37,13 @@ final class Lane {
     private long ok;
     private long failed;
 
-    Lane(Session session, Script script, Tally[] tallies, Course course, Window window,
+    Lane(Session session, Script script, Recorder[] recorders, Timeline timeline, Window window,
             long limit) {
         this.session = session;
         this.script = script;
-        this.tallies = tallies;
-        this.course = course;
-        tally = tallies[0];
+        this.recorders = recorders;
+        this.timeline = timeline;
+        recorder = recorders[0];
         this.window = window;
         left = limit;
         sentNs = endedNs = window.startNs;
@@ -68,22 +68,31 @@ final class Lane {
     private void note(Op op, long outcome, long began, long now, long lagNs) {
         long serviceNs = now - began;
         boolean late = serviceNs >= window.timeoutNs;
-        long came = late ? Outcome.TIMEOUT : outcome;
-        if (course.ended(now)) {
-            int section = course.advance(now);
-            tally = tallies[Math.min(section, tallies.length - 1)];
+        long came = late ? Verify.TIMEOUT : outcome;
+        if (timeline.ended(now)) {
+            int section = timeline.advance(now);
+            recorder = recorders[Math.min(section, recorders.length - 1)];
         }
-        tally.note(op, came, serviceNs, lagNs);
+        recorder.note(op, came, serviceNs, lagNs);
         if (came >= 0) {
-            course.note(serviceNs + lagNs);
+            timeline.note(serviceNs + lagNs);
             OK.setOpaque(this, ++ok);
         } else {
             FAILED.setOpaque(this, ++failed);
         }
     }
 
+    /** What a call came to: its answer, verified, or what was thrown. Throws OwnError. */
+    private long outcome(Object answer, Throwable failure, Op op) {
+        if (failure == null) {
+            return Verify.of(answer, op);
+        }
+        OwnError.check(failure);
+        return session.failure(failure);
+    }
+
     /** Call after call until the window ends. */
-    void closed() {
+    void closedLoop() {
         long now = System.nanoTime();
         while (left-- != 0 && now < window.endNs) {
             Op op = script.next();
@@ -91,16 +100,17 @@ final class Lane {
                 break;
             }
             peak = 1;
-            long outcome;
+            Object answer = null;
+            Throwable failure = null;
             long began = System.nanoTime();
             try {
-                Object answer = session.call(op);
+                answer = session.call(op);
                 now = System.nanoTime();
-                outcome = Outcome.of(answer, op);
             } catch (Throwable thrown) {
                 now = System.nanoTime();
-                outcome = session.failure(thrown);
+                failure = thrown;
             }
+            long outcome = outcome(answer, failure, op);
             note(op, outcome, began, now, 0);
         }
         sentNs = endedNs = now;
@@ -131,7 +141,7 @@ final class Lane {
                     futures[slot] = session.begin(op);
                 } catch (Throwable thrown) {
                     sentNs = endedNs = System.nanoTime();
-                    note(op, session.failure(thrown), began, endedNs, 0);
+                    note(op, outcome(null, thrown, op), began, endedNs, 0);
                     continue;
                 }
                 ops[slot] = op;
@@ -155,22 +165,22 @@ final class Lane {
     }
 
     private void take(Op op, Future<?> future, long began) {
-        long outcome;
+        Object answer = null;
+        Throwable failure = null;
+        long readNs = Math.max(sentNs, endedNs); // the clock, when it was read last
+        long leftNs = Math.max(0, window.timeoutNs - (readNs - began));
         try {
-            long readNs = Math.max(sentNs, endedNs); // the clock, when it was read last
-            long leftNs = Math.max(0, window.timeoutNs - (readNs - began));
-            Object answer = session.end(op, future, leftNs);
+            answer = session.end(op, future, leftNs);
             endedNs = System.nanoTime();
-            outcome = Outcome.of(answer, op);
         } catch (Throwable thrown) {
             endedNs = System.nanoTime();
-            outcome = session.failure(thrown);
+            failure = thrown;
         }
-        note(op, outcome, began, endedNs, 0);
+        note(op, outcome(answer, failure, op), began, endedNs, 0);
     }
 
     /** Each call when it is due, or as soon after that as this caller is free. */
-    void opened(AtomicInteger inFlight) {
+    void openLoop(AtomicInteger inFlight) {
         long now = 0;
         while (left-- != 0) {
             Op op = script.next();
@@ -180,23 +190,24 @@ final class Lane {
             long due = window.startNs + script.dueNs();
             if (due >= window.endNs || !window.await(due)
                     || System.nanoTime() >= window.drainNs()) {
-                leave(op, due);
+                noteUnsent(op, due);
                 return;
             }
             if (now > due) {
                 bound++; // the call before took until after this one was due
             }
             peak = Math.max(peak, inFlight.incrementAndGet());
-            long outcome;
+            Object answer = null;
+            Throwable failure = null;
             long began = System.nanoTime();
             try {
-                Object answer = session.call(op);
+                answer = session.call(op);
                 now = System.nanoTime();
-                outcome = Outcome.of(answer, op);
             } catch (Throwable thrown) {
                 now = System.nanoTime();
-                outcome = session.failure(thrown);
+                failure = thrown;
             }
+            long outcome = outcome(answer, failure, op);
             inFlight.decrementAndGet();
             note(op, outcome, began, now, began - due);
             sentNs = endedNs = now;
@@ -204,7 +215,7 @@ final class Lane {
     }
 
     /** Note what was due in the window and will not be sent: it waited at least until now. */
-    private void leave(Op first, long firstDue) {
+    private void noteUnsent(Op first, long firstDue) {
         long now = System.nanoTime();
         long until = Math.min(window.endNs, now);
         long due = firstDue;
@@ -214,7 +225,7 @@ final class Lane {
             }
             if (due < until) {
                 unsent++;
-                tally.unsent(op, now - due);
+                recorder.unsent(op, now - due);
             }
         }
     }

@@ -20,22 +20,22 @@ final class Player {
     /** Histograms take 230 kB each: beyond so many callers and kinds there are no sections. */
     private static final int MOST_SECTIONED = 64;
 
-    final Setup setup;
+    final Prepare setup;
     private final Tape tape;
     private final List<Session> sessions = new ArrayList<>();
     private final ExecutorService callers;
     private final Op[][] scripts;
     private final long[][] times;
-    /** Of each lane: a tally for each section of a window, or one. */
-    private final Tally[][] tallies;
-    private final Course[] courses;
+    /** Of each lane: a recorder for each section of a window, or one. */
+    private final Recorder[][] recorders;
+    private final Timeline[] timelines;
     private final boolean quiet;
     private volatile Lane[] lanes = {};
     private volatile boolean waits;
     private volatile boolean playing;
 
     /** Whatever is thrown means that a server cannot be reached. */
-    Player(Client client, Setup setup) throws Exception {
+    Player(Client client, Prepare setup) throws Exception {
         this.setup = setup;
         tape = setup.tape;
         int first = setup.share * setup.threads;
@@ -52,12 +52,12 @@ final class Player {
             }
         }
         quiet = anyQuiet;
-        int rows = setup.threads * kinds.size() <= MOST_SECTIONED ? Course.SECTIONS : 1;
-        tallies = new Tally[setup.threads][rows];
-        courses = new Course[setup.threads];
-        Arrays.setAll(courses, t -> new Course());
-        for (Tally[] sections : tallies) {
-            Arrays.setAll(sections, section -> new Tally(kinds, tape.file.openLoop));
+        int rows = setup.threads * kinds.size() <= MOST_SECTIONED ? Timeline.SECTIONS : 1;
+        recorders = new Recorder[setup.threads][rows];
+        timelines = new Timeline[setup.threads];
+        Arrays.setAll(timelines, t -> new Timeline());
+        for (Recorder[] sections : recorders) {
+            Arrays.setAll(sections, section -> new Recorder(kinds, tape.file.openLoop));
         }
         callers = Executors.newFixedThreadPool(setup.threads);
         try {
@@ -73,14 +73,14 @@ final class Player {
 
     /** The window of the run that comes next; what that run needs is there before it begins. */
     Window window(long startUnixNs, Long durationMs) {
-        for (Tally[] sections : tallies) {
-            for (Tally tally : sections) {
-                tally.reset();
+        for (Recorder[] sections : recorders) {
+            for (Recorder recorder : sections) {
+                recorder.reset();
             }
         }
         Window window = new Window(startUnixNs, durationMs, setup.timeoutMs * 1_000_000);
-        for (Course course : courses) {
-            course.reset(window.startNs, window.durationNs);
+        for (Timeline timeline : timelines) {
+            timeline.reset(window.startNs, window.durationNs);
         }
         return window;
     }
@@ -128,7 +128,7 @@ final class Player {
                 played.get();
             }
         } catch (ExecutionException error) {
-            throw new IllegalStateException(error.getCause());
+            throw error.getCause() instanceof Exception cause ? cause : error;
         } finally {
             playing = false;
         }
@@ -144,25 +144,35 @@ final class Player {
         long limit = ops == null ? -1
                 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
         Session session = sessions.get(t * sessions.size() / setup.threads);
-        return new Lane(session, script, tallies[t], courses[t], window, limit);
+        return new Lane(session, script, recorders[t], timelines[t], window, limit);
     }
 
     private Void play(Lane lane, Window window, boolean prefill, boolean openLoop,
             AtomicInteger inFlight) {
+        try {
+            playLane(lane, window, prefill, openLoop, inFlight);
+        } catch (RuntimeException | Error error) {
+            window.stop(); // for the other callers
+            throw error;
+        }
+        return null;
+    }
+
+    private void playLane(Lane lane, Window window, boolean prefill, boolean openLoop,
+            AtomicInteger inFlight) {
         long cpuNs = Cpu.ofThisThread();
         window.await(window.startNs);
         if (openLoop) {
-            lane.opened(inFlight);
+            lane.openLoop(inFlight);
         } else if (setup.depth > 1) {
             lane.pipelined(setup.depth);
         } else {
-            lane.closed();
+            lane.closedLoop();
         }
         if (quiet && !prefill) {
             lane.endQuiet();
         }
         lane.cpuNs = Cpu.ofThisThread() - cpuNs;
-        return null;
     }
 
     private JsonObject done(String phase, Window window, Lane[] own, boolean openLoop,
@@ -174,7 +184,7 @@ final class Player {
         long unsent = 0;
         long barriers = 0;
         JsonObject sections = sections(own);
-        Tally sum = own[0].tallies[0];
+        Recorder sum = own[0].recorders[0];
         for (Lane lane : own) {
             sentNs = Math.max(sentNs, lane.sentNs);
             endedNs = Math.max(endedNs, lane.endedNs);
@@ -183,9 +193,9 @@ final class Player {
             bound += lane.bound;
             unsent += lane.unsent;
             barriers += lane.barriers;
-            for (Tally tally : lane.tallies) {
-                if (tally != sum) {
-                    sum.add(tally);
+            for (Recorder recorder : lane.recorders) {
+                if (recorder != sum) {
+                    sum.add(recorder);
                 }
             }
         }
@@ -195,7 +205,7 @@ final class Player {
         done.addProperty("elapsed_ns", endedNs - window.startNs);
         done.addProperty("send_elapsed_ns", sentNs - window.startNs);
         done.add("operations", sum.operations());
-        done.addProperty("lag", openLoop ? Tally.encode(sum.lag) : null);
+        done.addProperty("lag", openLoop ? Recorder.encode(sum.lag) : null);
         done.addProperty("max_in_flight", inFlight);
         done.addProperty("bound", bound);
         done.addProperty("unsent", unsent);
@@ -204,26 +214,26 @@ final class Player {
         done.addProperty("cpu_user_ns", cpuNs[0]);
         done.addProperty("cpu_system_ns", cpuNs[1]);
         done.addProperty("barriers", barriers);
-        done.add("course", own[0].course.message());
+        done.add("course", own[0].timeline.message());
         done.add("sections", sections);
         return done;
     }
 
-    /** The sections of all lanes, whose courses become that of the first; null without any. */
+    /** The sections of all lanes, whose timelines become that of the first; null without any. */
     private static JsonObject sections(Lane[] own) {
-        Course course = own[0].course;
-        Arrays.stream(own).skip(1).forEach(lane -> course.add(lane.course));
-        JsonObject sections = own[0].tallies.length == 1 ? null : course.sections();
+        Timeline timeline = own[0].timeline;
+        Arrays.stream(own).skip(1).forEach(lane -> timeline.add(lane.timeline));
+        JsonObject sections = own[0].recorders.length == 1 ? null : timeline.sections();
         if (sections == null) {
             return null;
         }
         JsonArray responses = new JsonArray();
-        for (int section = 0; section < Course.SECTIONS; section++) {
-            Histogram sum = Tally.histogram();
+        for (int section = 0; section < Timeline.SECTIONS; section++) {
+            Histogram sum = Recorder.histogram();
             for (Lane lane : own) {
-                lane.tallies[section].addResponses(sum);
+                lane.recorders[section].addResponses(sum);
             }
-            responses.add(Tally.encode(sum));
+            responses.add(Recorder.encode(sum));
         }
         sections.add("response", responses);
         return sections;

@@ -4,7 +4,7 @@ import java.util.concurrent.Future;
 
 /** One open client of the library under test, for one caller or shared by several. */
 public interface Session extends AutoCloseable {
-    /** Make an operation and wait for its answer; see {@link Outcome#of} for what to return. */
+    /** Make an operation and wait for its answer; see {@link Verify#of} for what to return. */
     Object call(Op op) throws Exception;
 
     /** Begin an operation, for libraries whose calls give futures. */

@@ -72,8 +72,11 @@ public final class Worker {
         try {
             Class<?> known = Class.forName(CLIENTS + simple);
             return (Client) known.getDeclaredConstructor().newInstance();
-        } catch (ReflectiveOperationException | LinkageError error) {
+        } catch (ClassNotFoundException | NoClassDefFoundError error) {
             throw new Unsupported(name + " is not installed: " + error, SETUP);
+        } catch (ReflectiveOperationException error) {
+            // Its constructor threw: the cause says why.
+            throw new IllegalStateException(error.getCause() == null ? error : error.getCause());
         }
     }
 
@@ -84,9 +87,9 @@ public final class Worker {
         while (true) {
             JsonObject request = inbox.take();
             switch (request.get("type").getAsString()) {
-                case "hello" -> tell(answer(this::hello));
-                case "prepare" -> tell(answer(() -> prepare(request)));
-                case "run" -> tell(answer(() -> run(request)));
+                case "hello" -> send(answer(this::hello));
+                case "prepare" -> send(answer(() -> prepare(request)));
+                case "run" -> send(answer(() -> run(request)));
                 case "bye" -> {
                     return;
                 }
@@ -101,7 +104,7 @@ public final class Worker {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 JsonObject request = parse(line);
                 if (request == null) {
-                    tell(failed("protocol", "not a request: " + line, true));
+                    send(failed("protocol", "not a request: " + line, true));
                     continue;
                 }
                 Window open = window;
@@ -137,7 +140,7 @@ public final class Worker {
         }
     }
 
-    private synchronized void tell(JsonObject message) throws IOException {
+    private synchronized void send(JsonObject message) throws IOException {
         out.write((gson.toJson(message) + "\n").getBytes(StandardCharsets.UTF_8));
         out.flush();
     }
@@ -158,7 +161,8 @@ public final class Worker {
             return failed("tape", error.getMessage(), true);
         } catch (Exception | Error error) {
             error.printStackTrace();
-            return failed("internal", error.toString(), true);
+            boolean own = error instanceof OwnError;
+            return failed("internal", own ? error.getMessage() : OwnError.describe(error), true);
         }
     }
 
@@ -209,11 +213,11 @@ public final class Worker {
         }
         Tape tape;
         try {
-            tape = new Tape(Setup.tape(request));
+            tape = new Tape(Prepare.tape(request));
         } catch (IOException error) {
             return failed("tape", error.toString(), true);
         }
-        Setup setup = new Setup(request, tape);
+        Prepare setup = new Prepare(request, tape);
         setup.check(client);
         try {
             player = new Player(client, setup);
@@ -242,7 +246,7 @@ public final class Worker {
         endAbandoned();
         try {
             new Thread(run, "run").start();
-            return attend(run, playing, own);
+            return waitForRun(run, playing, own);
         } finally {
             window = null;
         }
@@ -253,28 +257,29 @@ public final class Worker {
                 ? request.get(name).getAsLong() : null;
     }
 
-    private JsonObject attend(FutureTask<JsonObject> run, Player playing, Window own)
+    private JsonObject waitForRun(FutureTask<JsonObject> run, Player playing, Window own)
             throws Exception {
-        long heard = own.startNs;
+        long lastProgressNs = own.startNs;
         long before = 0;
         while (true) {
             try {
                 return run.get(PROGRESS_MS, TimeUnit.MILLISECONDS);
             } catch (ExecutionException error) {
-                throw new IllegalStateException(error.getCause());
+                player = null; // its callers are in no state to play again
+                throw error.getCause() instanceof Exception cause ? cause : error;
             } catch (TimeoutException stillPlaying) {
                 JsonObject progress = message("progress");
                 long ok = playing.okSoFar();
                 long failed = playing.failedSoFar();
                 progress.addProperty("ops", ok);
                 progress.addProperty("errors", failed);
-                tell(progress);
+                send(progress);
                 long now = System.nanoTime();
                 if (ok + failed != before || !playing.busy()) {
-                    heard = Math.max(now, own.startNs);
+                    lastProgressNs = Math.max(now, own.startNs);
                     before = ok + failed;
                 }
-                if (now - heard > 2 * own.timeoutNs + LOST_NS) {
+                if (now - lastProgressNs > 2 * own.timeoutNs + LOST_NS) {
                     player = null;
                     return failed("client", "a call of the library does not return", false);
                 }

@@ -9,7 +9,7 @@ import java.util.Map;
  * refused (add, replace, cas), the bits above are the value bytes read or written. Negative: it
  * failed.
  */
-public final class Outcome {
+public final class Verify {
     public static final long WRONG = -1;
     public static final long TIMEOUT = -2;
     public static final long CONNECTION = -3;
@@ -24,7 +24,7 @@ public final class Outcome {
     static final long REFUSED = 1 << 17;
     static final int SIZE_BIT = 18;
 
-    private Outcome() {}
+    private Verify() {}
 
     /** Thrown by client files for a failure that the library does not throw itself. */
     public static final class Failure extends Exception {

@@ -1,9 +1,9 @@
 package cachemark.clients;
 
 import cachemark.worker.Op;
-import cachemark.worker.Outcome;
+import cachemark.worker.Verify;
 import cachemark.worker.Session;
-import cachemark.worker.Setup;
+import cachemark.worker.Prepare;
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Expiry;
 import com.github.benmanes.caffeine.cache.Policy.VarExpiration;
@@ -54,18 +54,18 @@ public final class Caffeine implements cachemark.worker.Client {
     }
 
     @Override
-    public Session open(Setup setup) {
+    public Session open(Prepare setup) {
         var builder = com.github.benmanes.caffeine.cache.Caffeine.newBuilder()
                 .maximumSize(setup.tape.keyCount());
         if (!setup.tape.expires()) {
-            return new Opened(builder.build(), null);
+            return new OpenSession(builder.build(), null);
         }
         Cache<String, byte[]> cache = builder.<String, byte[]>expireAfter(
                 Expiry.creating((key, value) -> FOR_EVER)).build();
-        return new Opened(cache, cache.policy().expireVariably().orElseThrow());
+        return new OpenSession(cache, cache.policy().expireVariably().orElseThrow());
     }
 
-    private record Opened(Cache<String, byte[]> cache, VarExpiration<String, byte[]> expiring)
+    private record OpenSession(Cache<String, byte[]> cache, VarExpiration<String, byte[]> expiring)
             implements Session {
         @Override
         public Object call(Op op) {
@@ -104,7 +104,7 @@ public final class Caffeine implements cachemark.worker.Client {
 
         @Override
         public long failure(Throwable thrown) {
-            return Outcome.CLIENT;
+            return Verify.CLIENT;
         }
 
         @Override

@@ -9,7 +9,7 @@ import java.util.Set;
 import org.HdrHistogram.Histogram;
 
 /** The counts and histograms of one lane by kind of operation: allocated when it is prepared. */
-final class Tally {
+final class Recorder {
     private static final long HIGHEST_NS = 100_000_000_000L;
     private static final int DIGITS = 3;
 
@@ -17,7 +17,7 @@ final class Tally {
     private final boolean openLoop;
     final Histogram lag;
 
-    Tally(Set<Integer> kinds, boolean openLoop) {
+    Recorder(Set<Integer> kinds, boolean openLoop) {
         this.openLoop = openLoop;
         lag = openLoop ? histogram() : null;
         for (int kind : kinds) {
@@ -39,15 +39,15 @@ final class Tally {
         kind.attempts++;
         if (outcome >= 0) {
             kind.ok++;
-            kind.found += outcome & Outcome.FOUND_MASK;
-            kind.refused += (outcome & Outcome.REFUSED) == 0 ? 0 : 1;
+            kind.found += outcome & Verify.FOUND_MASK;
+            kind.refused += (outcome & Verify.REFUSED) == 0 ? 0 : 1;
             kind.keys += op.count;
             kind.keyBytes += op.keyBytes;
-            kind.valueBytes += outcome >>> Outcome.SIZE_BIT;
+            kind.valueBytes += outcome >>> Verify.SIZE_BIT;
             kind.busyNs += serviceNs;
         } else {
             kind.failed[(int) -outcome]++;
-            if (outcome != Outcome.TIMEOUT) {
+            if (outcome != Verify.TIMEOUT) {
                 return; // how long a failure took says nothing, but a timeout was waited for
             }
         }
@@ -84,7 +84,7 @@ final class Tally {
         }
     }
 
-    void add(Tally other) {
+    void add(Recorder other) {
         for (int k = 0; k < kinds.length; k++) {
             if (kinds[k] != null) {
                 kinds[k].add(other.kinds[k]);
@@ -121,7 +121,7 @@ final class Tally {
         private final Histogram service = histogram();
         /** In a closed loop response and service are the same samples. */
         private final Histogram response;
-        private final long[] failed = new long[Outcome.NAMES.length];
+        private final long[] failed = new long[Verify.NAMES.length];
         private long attempts;
         private long ok;
         private long found;
@@ -167,11 +167,11 @@ final class Tally {
             message.addProperty("hits", looksUp ? found : 0);
             message.addProperty("misses", looksUp ? keys - found : 0);
             message.addProperty("not_stored", refused);
-            message.addProperty("wrong_values", failed[(int) -Outcome.WRONG]);
+            message.addProperty("wrong_values", failed[(int) -Verify.WRONG]);
             JsonObject errors = new JsonObject();
-            for (int i = (int) -Outcome.TIMEOUT; i < failed.length; i++) {
+            for (int i = (int) -Verify.TIMEOUT; i < failed.length; i++) {
                 if (failed[i] > 0) {
-                    errors.addProperty(Outcome.NAMES[i], failed[i]);
+                    errors.addProperty(Verify.NAMES[i], failed[i]);
                 }
             }
             message.add("errors", errors);

@@ -2,10 +2,10 @@ package cachemark.clients;
 
 import cachemark.worker.Client;
 import cachemark.worker.Op;
-import cachemark.worker.Outcome;
-import cachemark.worker.Outcome.Swap;
+import cachemark.worker.Verify;
+import cachemark.worker.Verify.Swap;
 import cachemark.worker.Session;
-import cachemark.worker.Setup;
+import cachemark.worker.Prepare;
 import cachemark.worker.Tape;
 import java.util.AbstractMap;
 import java.util.List;
@@ -55,7 +55,7 @@ public final class Null implements Client {
     }
 
     @Override
-    public Session open(Setup setup) {
+    public Session open(Prepare setup) {
         return new Answers(setup.tape);
     }
 
@@ -117,7 +117,7 @@ public final class Null implements Client {
 
         @Override
         public long failure(Throwable thrown) {
-            return Outcome.CLIENT;
+            return Verify.CLIENT;
         }
 
         @Override

@@ -1,17 +1,17 @@
 package cachemark.clients;
 
-import static cachemark.worker.Outcome.CLIENT;
-import static cachemark.worker.Outcome.CONNECTION;
-import static cachemark.worker.Outcome.PROTOCOL;
-import static cachemark.worker.Outcome.SERVER;
-import static cachemark.worker.Outcome.TIMEOUT;
+import static cachemark.worker.Verify.CLIENT;
+import static cachemark.worker.Verify.CONNECTION;
+import static cachemark.worker.Verify.PROTOCOL;
+import static cachemark.worker.Verify.SERVER;
+import static cachemark.worker.Verify.TIMEOUT;
 
 import cachemark.worker.Client;
 import cachemark.worker.Op;
-import cachemark.worker.Outcome.Failure;
-import cachemark.worker.Outcome.Swap;
+import cachemark.worker.Verify.Failure;
+import cachemark.worker.Verify.Swap;
 import cachemark.worker.Session;
-import cachemark.worker.Setup;
+import cachemark.worker.Prepare;
 import cachemark.worker.Verb;
 import java.io.IOException;
 import java.util.List;
@@ -96,7 +96,7 @@ public class Spymemcached implements Client {
     }
 
     @Override
-    public Session open(Setup setup) throws IOException, InterruptedException {
+    public Session open(Prepare setup) throws IOException, InterruptedException {
         ConnectionFactoryBuilder factory = new ConnectionFactoryBuilder();
         factory.setProtocol(setup.binary() ? Protocol.BINARY : Protocol.TEXT);
         if (setup.ketama()) {
@@ -108,7 +108,7 @@ public class Spymemcached implements Client {
             factory.setOpQueueMaxBlockTime(setup.timeoutMs);
             factory.setTranscoder(new Raw());
         }
-        Opened opened = new Opened(new MemcachedClient(factory.build(), setup.servers));
+        OpenSession opened = new OpenSession(new MemcachedClient(factory.build(), setup.servers));
         try {
             opened.connected(setup.connectMs());
         } catch (IOException | InterruptedException unreachable) {
@@ -141,11 +141,11 @@ public class Spymemcached implements Client {
         }
     }
 
-    private static final class Opened implements Session {
+    private static final class OpenSession implements Session {
         private final MemcachedClient client;
         private final long timeoutNs;
 
-        private Opened(MemcachedClient client) {
+        private OpenSession(MemcachedClient client) {
             this.client = client;
             timeoutNs = TimeUnit.MILLISECONDS.toNanos(client.getOperationTimeout());
         }

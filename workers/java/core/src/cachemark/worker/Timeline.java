@@ -8,7 +8,7 @@ import java.util.Arrays;
  * A window as it went: a thousand slices, what ended in each; a hundred of them are a section. All
  * room is there before the window, and an operation costs a comparison and two additions.
  */
-final class Course {
+final class Timeline {
     static final int SECTIONS = 10;
     private static final int SECTION_SLICES = 100;
     private static final int SLICES = SECTIONS * SECTION_SLICES;
@@ -55,7 +55,7 @@ final class Course {
         responseNs[at] += tookNs;
     }
 
-    void add(Course other) {
+    void add(Timeline other) {
         at = Math.max(at, other.at);
         for (int i = 0; i <= other.at; i++) {
             ok[i] += other.ok[i];

@@ -1,16 +1,16 @@
 package cachemark.clients;
 
-import static cachemark.worker.Outcome.CLIENT;
-import static cachemark.worker.Outcome.CONNECTION;
-import static cachemark.worker.Outcome.PROTOCOL;
-import static cachemark.worker.Outcome.SERVER;
-import static cachemark.worker.Outcome.TIMEOUT;
+import static cachemark.worker.Verify.CLIENT;
+import static cachemark.worker.Verify.CONNECTION;
+import static cachemark.worker.Verify.PROTOCOL;
+import static cachemark.worker.Verify.SERVER;
+import static cachemark.worker.Verify.TIMEOUT;
 
 import cachemark.worker.Client;
 import cachemark.worker.Op;
-import cachemark.worker.Outcome.Swap;
+import cachemark.worker.Verify.Swap;
 import cachemark.worker.Session;
-import cachemark.worker.Setup;
+import cachemark.worker.Prepare;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -83,7 +83,7 @@ public final class Xmemcached implements Client {
     }
 
     @Override
-    public Session open(Setup setup) throws Exception {
+    public Session open(Prepare setup) throws Exception {
         XMemcachedClientBuilder builder = new XMemcachedClientBuilder(setup.servers);
         if (setup.binary()) {
             builder.setCommandFactory(new BinaryCommandFactory());
@@ -100,7 +100,7 @@ public final class Xmemcached implements Client {
         if (setup.common()) {
             client.setOptimizeGet(false);
         }
-        Opened opened = new Opened(client, setup.servers.size());
+        OpenSession opened = new OpenSession(client, setup.servers.size());
         try {
             opened.barrier(); // a server that was not reached is no error to the builder
         } catch (Exception unreachable) {
@@ -145,7 +145,7 @@ public final class Xmemcached implements Client {
         public void setCompressionMode(CompressionMode mode) {}
     }
 
-    private record Opened(MemcachedClient client, int servers) implements Session {
+    private record OpenSession(MemcachedClient client, int servers) implements Session {
         @Override
         public Object call(Op op) throws Exception {
             if (op.noreply) {

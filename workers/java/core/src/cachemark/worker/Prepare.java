@@ -13,7 +13,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** What `prepare` asks for, as client files read it. */
-public final class Setup {
+public final class Prepare {
     private static final long CONNECT_MS = 3000;
 
     public final List<InetSocketAddress> servers = new ArrayList<>();
@@ -27,7 +27,7 @@ public final class Setup {
     final int share;
     final int shares;
 
-    public Setup(JsonObject request, Tape tape) {
+    public Prepare(JsonObject request, Tape tape) {
         this.tape = tape;
         wire = request.has("wire") ? request.get("wire").getAsString() : "text";
         threads = number(request, "threads", 1);

@@ -1,17 +1,17 @@
 package cachemark.clients;
 
-import static cachemark.worker.Outcome.CLIENT;
-import static cachemark.worker.Outcome.CONNECTION;
-import static cachemark.worker.Outcome.PROTOCOL;
-import static cachemark.worker.Outcome.SERVER;
-import static cachemark.worker.Outcome.TIMEOUT;
+import static cachemark.worker.Verify.CLIENT;
+import static cachemark.worker.Verify.CONNECTION;
+import static cachemark.worker.Verify.PROTOCOL;
+import static cachemark.worker.Verify.SERVER;
+import static cachemark.worker.Verify.TIMEOUT;
 
 import cachemark.worker.Client;
 import cachemark.worker.Op;
-import cachemark.worker.Outcome.Failure;
-import cachemark.worker.Outcome.Swap;
+import cachemark.worker.Verify.Failure;
+import cachemark.worker.Verify.Swap;
 import cachemark.worker.Session;
-import cachemark.worker.Setup;
+import cachemark.worker.Prepare;
 import com.spotify.folsom.AsciiMemcacheClient;
 import com.spotify.folsom.BinaryMemcacheClient;
 import com.spotify.folsom.GetResult;
@@ -84,7 +84,7 @@ public final class Folsom implements Client {
     }
 
     @Override
-    public Session open(Setup setup) throws Exception {
+    public Session open(Prepare setup) throws Exception {
         MemcacheClientBuilder<byte[]> builder = MemcacheClientBuilder.newByteArrayClient();
         for (InetSocketAddress server : setup.servers) {
             builder.withAddress(server.getHostString(), server.getPort());
@@ -103,10 +103,10 @@ public final class Folsom implements Client {
             client.shutdown();
             throw unreachable;
         }
-        return new Opened(client, TimeUnit.MILLISECONDS.toNanos(setup.timeoutMs));
+        return new OpenSession(client, TimeUnit.MILLISECONDS.toNanos(setup.timeoutMs));
     }
 
-    private record Opened(MemcacheClient<byte[]> client, long timeoutNs) implements Session {
+    private record OpenSession(MemcacheClient<byte[]> client, long timeoutNs) implements Session {
         @Override
         public Object call(Op op) throws Exception {
             return switch (op.verb) {

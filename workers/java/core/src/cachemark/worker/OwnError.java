@@ -1,0 +1,34 @@
+package cachemark.worker;
+
+/** A mistake in this worker's own code, such as a client file; not a failure of the library. */
+final class OwnError extends RuntimeException {
+    private OwnError(Throwable mistake) {
+        super(describe(mistake), mistake);
+    }
+
+    /** Throw what was thrown by this worker's own code: a library's exceptions are its failures. */
+    static void check(Throwable thrown) {
+        boolean mistake = thrown instanceof RuntimeException || thrown instanceof Error;
+        if (mistake && origin(thrown) != null) {
+            throw new OwnError(thrown);
+        }
+    }
+
+    /** What was thrown in one line, with the place in this worker that it came from. */
+    static String describe(Throwable thrown) {
+        StackTraceElement origin = origin(thrown);
+        return origin == null ? thrown.toString()
+                : thrown + " (" + origin.getFileName() + ":" + origin.getLineNumber() + ")";
+    }
+
+    /** The frame that threw, if it is this worker's and not a library's; those of Java are skipped. */
+    private static StackTraceElement origin(Throwable thrown) {
+        for (StackTraceElement frame : thrown.getStackTrace()) {
+            String name = frame.getClassName();
+            if (!name.startsWith("java.") && !name.startsWith("jdk.")) {
+                return name.startsWith("cachemark.") ? frame : null;
+            }
+        }
+        return null;
+    }
+}
