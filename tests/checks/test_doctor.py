@@ -178,10 +178,9 @@ def test_an_engine_that_is_missing_or_another(version: str) -> None:
 
 
 def test_workers_are_counted_by_language(tmp_path: Path) -> None:
-    present = Client(id="a/x", library="x", language="a", command=["sh"])
+    present = Client(id="a/x", language="a", command=["sh"])
     absent = Client(
         id="a/y",
-        library="y",
         language="a",
         command=["sh"],
         needs=str(tmp_path / "absent"),

@@ -54,6 +54,11 @@ def test_every_worker_keeps_a_course(bench: Bench) -> None:
     assert bench.can("course")
 
 
+def test_worker_toml_says_where_a_client_runs(bench: Bench) -> None:
+    """That it needs no server is needed before it starts; the worker itself says so later."""
+    assert bench.spec.client.in_process == (bench.wires == ["none"])
+
+
 def test_known_failures_name_clients_and_cases() -> None:
     clients = registry(process.binary_path())
     for known in known_failures():

@@ -33,9 +33,7 @@ def test_an_unknown_client_is_named_with_the_known_ones() -> None:
 
 
 def test_a_library_that_is_missing_is_an_answer() -> None:
-    bare = Client(
-        id="bare", library="", language="", command=[sys.executable, "-S", *CLIENT.command[1:]]
-    )
+    bare = Client(id="bare", language="", command=[sys.executable, "-S", *CLIENT.command[1:]])
     with Worker(bare.command) as worker:
         answer = worker_driver.ask(worker, Hello())
     assert isinstance(answer, Unsupported)

@@ -16,7 +16,7 @@ from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.protocol import Ready
 
 _HELLO_S = 20.0
-_COLUMNS = ("client", "library", "version", "released", "protocols", "api", "callers", "state")
+_COLUMNS = ("client", "library", "version", "released", "protocols", "callers", "state")
 
 
 def clients(
@@ -37,11 +37,10 @@ def _row(client: Client) -> list[str]:
     spoken = wires(ready) if ready else []
     return [
         client.id,
-        client.library,
+        ready.library if ready else "–",
         ready.library_version if ready else "–",
         client.released or "–",
         "in process" if spoken == ["none"] else " ".join(spoken) or "–",
-        client.api,
         client.concurrency,
         state,
     ]

@@ -34,10 +34,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    library: str
     language: str
     command: list[str]
-    api: str = "sync"
     home: str = ""
     note: str = ""
     released: str = ""
@@ -85,10 +83,8 @@ class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
-    library: str
     runtimes: list[str]
     home: str = ""
-    api: str = "sync"
     note: str = ""
     released: str = ""
     in_process: bool = False
@@ -121,10 +117,8 @@ def _native(engine: str, target: str, concurrency: Concurrency, note: str) -> Cl
     network = target == NETWORK
     return Client(
         id=NATIVE if network else f"{NATIVE}/{target}",
-        library="cachemark-engine" if network else "cachemark-storage",
         language="rust",
         command=[engine, "worker", target],
-        api="event loop" if network else "sync",
         note=note,
         in_process=not network,
         concurrency=concurrency,
@@ -153,10 +147,8 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
     runtime = declared.runtime[runtime_name]
     return Client(
         id=f"{runtime_name}/{entry.name}" if entry.name else runtime_name,
-        library=entry.library,
         language=declared.language,
         command=[_placed(folder, part).replace("{client}", entry.name) for part in runtime.command],
-        api=entry.api,
         home=entry.home,
         note=entry.note,
         released=entry.released,
@@ -183,7 +175,7 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
             raise UsageError(f"client {text!r}: {error}", "check the quotes") from error
         if not words:
             raise UsageError(f"client {text!r}: no command", 'write command:"PROGRAM ARGS"')
-        own = Client(id=text, library=words[0], language="", command=words)
+        own = Client(id=text, language="", command=words)
         return ClientSpec(text=text, client=own)
     name, _, tail = text.partition("?")
     profile = {"profile": "defaults"} if name.endswith(DEFAULTS) else {}

@@ -26,7 +26,7 @@ public final class Calls implements AutoCloseable {
     public Calls(String name, String server, String wire, Path tapePath, int threads,
             boolean shared, String profile, int timeoutMs) throws Exception {
         LOG.setLevel(Level.WARNING);
-        Client client = Worker.client(name);
+        Client client = Client.load(name);
         boolean inside = client.wires().contains("none");
         tape = new Tape(tapePath);
         JsonObject request = new JsonObject();

@@ -28,6 +28,20 @@ public interface Client {
     /** Connect. Whatever is thrown means that a server cannot be reached. */
     Session open(Prepare setup) throws Exception;
 
+    /** The client of a name. Raises Unsupported where its library is not on the class path. */
+    static Client load(String name) {
+        String simple = name.substring(0, 1).toUpperCase() + name.substring(1);
+        try {
+            Class<?> known = Class.forName("cachemark.clients." + simple);
+            return (Client) known.getDeclaredConstructor().newInstance();
+        } catch (ClassNotFoundException | NoClassDefFoundError error) {
+            throw new Unsupported(name + " is not installed: " + error, "cachemark setup java");
+        } catch (ReflectiveOperationException error) {
+            // Its constructor threw: the cause says why.
+            throw new IllegalStateException(error.getCause() == null ? error : error.getCause());
+        }
+    }
+
     /** A library's version as its own jar says, in the manifest or in Maven's properties. */
     static String version(Class<?> part, String artifact) {
         String version = part.getPackage().getImplementationVersion();

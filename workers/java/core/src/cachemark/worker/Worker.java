@@ -31,8 +31,6 @@ import java.util.stream.Collectors;
  * says. The argument is the client's name: `spymemcached` is the class Spymemcached.
  */
 public final class Worker {
-    private static final String CLIENTS = "cachemark.clients.";
-    private static final String SETUP = "cachemark setup java";
     private static final long PROGRESS_MS = 1000;
     /** A call that outlasts every time-out by this much will not come back. */
     private static final long LOST_NS = 5_000_000_000L;
@@ -64,20 +62,6 @@ public final class Worker {
         LOG.setLevel(Level.WARNING);
         new Worker(arguments[0], out).serve();
         Runtime.getRuntime().halt(0); // not waiting for a call that may not come back
-    }
-
-    /** The client of a name. Raises Unsupported where its library is not on the class path. */
-    public static Client client(String name) {
-        String simple = name.substring(0, 1).toUpperCase() + name.substring(1);
-        try {
-            Class<?> known = Class.forName(CLIENTS + simple);
-            return (Client) known.getDeclaredConstructor().newInstance();
-        } catch (ClassNotFoundException | NoClassDefFoundError error) {
-            throw new Unsupported(name + " is not installed: " + error, SETUP);
-        } catch (ReflectiveOperationException error) {
-            // Its constructor threw: the cause says why.
-            throw new IllegalStateException(error.getCause() == null ? error : error.getCause());
-        }
     }
 
     private void serve() throws Exception {
@@ -182,7 +166,7 @@ public final class Worker {
 
     /** Who this is. A library that is not there is an answer too. */
     private JsonObject hello() {
-        client = client(name);
+        client = Client.load(name);
         JsonObject ready = message("ready");
         ready.addProperty("protocol", 1);
         ready.addProperty("client", "java/" + name);
@@ -205,7 +189,7 @@ public final class Worker {
     /** Read the tape, refuse what cannot be done, connect. */
     private JsonObject prepare(JsonObject request) throws Exception {
         if (client == null) {
-            client = client(name);
+            client = Client.load(name);
         }
         if (player != null) { // a run after a prepare that failed is not one of what was before
             player.close();
