@@ -1,8 +1,8 @@
 //! One virtual trial: a tape, a load, a scripted server; what the client recorded, and the truth.
 
 use cachemark_load::{
-    Clock, EventLoop, KindMetrics, Player, RunResult, SECTIONS, SharedState, ThreadConnections,
-    Window, WorkSlice, percentile_ns,
+    Clock, EventLoop, KindMetrics, Player, RunResult, SECTION_COUNT, SharedState,
+    ThreadConnections, Window, WorkSlice, percentile_ns,
 };
 use cachemark_tape::{
     Arrivals, IntegerRange, KeyDistribution, KeyShape, Lane, Schedule, Tape, Think, Workload,
@@ -176,7 +176,7 @@ impl Trial {
             let start_ns = clock.now_ns();
             links.network_mut().begin_window(start_ns);
             let end_ns = start_ns + length_ns;
-            let section_ns = Some(length_ns / SECTIONS as u64);
+            let section_ns = Some(length_ns / SECTION_COUNT as u64);
             let window = Window { start_ns, end_ns, timeout_ns: self.timeout_ns, section_ns };
             let player = Player::new(tape, share, window, self.connections, self.depth);
             let drain_end_ns = end_ns + 2 * self.timeout_ns;

@@ -11,7 +11,7 @@ use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
 use cachemark_tape::{Op, Tape, Verb};
 
 use crate::client::{
-    PhaseLimits, PrepareError, RunControl, RunResult, cpu_times, window_of, work_slice_of,
+    PhaseLimits, PrepareError, RunControl, RunResult, cpu_times, window_of_phase, work_slice_of,
 };
 use crate::connection::verification::verify_value;
 use crate::event_loop::SharedState;
@@ -59,7 +59,7 @@ impl InProcess {
 
     /// Play one phase on all threads. Returns when it is over.
     pub fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> RunResult {
-        let window = window_of(limits, Duration::ZERO, self.threads);
+        let window = window_of_phase(limits, Duration::ZERO, self.threads);
         let before = cpu_times();
         let shared = &*control.shared;
         let (store, tape) = (&*self.store, &*self.tape);

@@ -77,7 +77,7 @@ pub trait Network {
     fn finish_connect(&mut self, c: usize) -> io::Result<()>;
 
     /// Wait until a connection is ready or the limit has passed. Returns the number of events.
-    fn wait(&mut self, nap: WaitLimit) -> io::Result<usize>;
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<usize>;
 
     /// Event `n` of the last wait.
     fn ready(&self, n: usize) -> Ready;

@@ -34,7 +34,7 @@ pub use options::{
 };
 pub use player::{Player, WorkSlice};
 pub use record::{
-    Interval, Intervals, KindMetrics, Metrics, SECTIONS, Section, Sections, Timeline,
+    Interval, Intervals, KindMetrics, Metrics, SECTION_COUNT, Section, Sections, Timeline,
     TimelineSlice, Window, encode_histogram, percentile_ns,
 };
 pub use routing::KeyRouting;

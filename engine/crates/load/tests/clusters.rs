@@ -1,19 +1,19 @@
 //! A tape has the same result in every protocol: on one server, on several, and on replicas.
 
+#[path = "common/backends.rs"]
+mod backends;
 mod common;
-#[path = "common/ways.rs"]
-mod ways;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use backends::backends_and_wires;
 use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Hashing, IoBackend, PhaseLimits,
     PrepareError, RunControl, RunResult, WireName,
 };
 use cachemark_tape::Tape;
-use common::{figures, server, tape};
-use ways::ways_of_io;
+use common::{counts, server, tape};
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,cas=2,\
                           append,prepend,incr=2,decr,set_noreply,delete_noreply,mset_noreply,\
@@ -46,7 +46,7 @@ const PLAIN: Play = Play {
 fn play(tape: &Arc<Tape>, how: Play) -> Result<(RunResult, Vec<u64>), PrepareError> {
     let mut servers: Vec<_> = (0..how.servers).map(|_| server()).collect();
     let addresses = servers.iter().map(|(server, _)| Address::parse(&server.addresses[0]));
-    let configuration = ClientOptions {
+    let options = ClientOptions {
         addresses: addresses.collect::<Result<_, _>>().expect("addresses"),
         hashing: how.hashing,
         connection_options: ConnectionOptions {
@@ -61,7 +61,7 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(RunResult, Vec<u64>), PrepareErr
         segment: (0, 1),
         timeout: Duration::from_secs(20),
     };
-    let mut client = Client::prepare(configuration, Arc::clone(tape))?;
+    let mut client = Client::prepare(options, Arc::clone(tape))?;
     let control = RunControl::default();
     client.run(PhaseLimits::Prefill, &control).expect("a prefill");
     let limits = PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
@@ -76,17 +76,17 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(RunResult, Vec<u64>), PrepareErr
 fn every_way_comes_to_the_same() {
     let tape = tape(EVERY_KIND, OPS, 300);
     let (result, items) = play(&tape, PLAIN).expect("a client");
-    let (expected, held) = (figures(&result), items[0]);
+    let (expected, held) = (counts(&result), items[0]);
     assert_eq!(expected.len(), 22, "every kind was played");
     assert!(expected["mget"][2] > 0 && expected["mget"][3] > 0, "hits and misses");
     assert!(expected["cas"][2] > 0 && expected["incr"][3] > 0);
-    for (io, wire) in ways_of_io() {
+    for (io, wire) in backends_and_wires() {
         for hashing in [Hashing::Modulo, Hashing::Ketama] {
             let spread = Play { servers: 3, hashing, wire, io, ..PLAIN };
             for how in [Play { wire, io, ..PLAIN }, spread, Play { replicas: true, ..spread }] {
                 let label = format!("{io:?} {wire:?} {hashing:?} {} {}", how.servers, how.replicas);
                 let (result, items) = play(&tape, how).expect("a client");
-                assert_eq!(figures(&result), expected, "{label}");
+                assert_eq!(counts(&result), expected, "{label}");
                 assert_eq!(result.metrics.max_in_flight, 1, "{label}");
                 if how.replicas {
                     assert_eq!(items, [held; 3], "{label}");
@@ -102,14 +102,14 @@ fn every_way_comes_to_the_same() {
 fn a_fetch_fills_what_it_misses() {
     let tape = tape("fetch=8,delete=2", OPS, 300);
     let (result, items) = play(&tape, PLAIN).expect("a client");
-    let (expected, held) = (figures(&result), items[0]);
+    let (expected, held) = (counts(&result), items[0]);
     let fetch = expected["fetch"];
     assert_eq!((fetch[0], fetch[0]), (fetch[1], fetch[2] + fetch[3]), "hits and misses are all");
     assert!(fetch[2] > 0 && fetch[3] > 30, "each key is missed once at least: {fetch:?}");
     for wire in WireName::ALL {
         for servers in [1, 3] {
             let (result, items) = play(&tape, Play { wire, servers, ..PLAIN }).expect("a client");
-            assert_eq!(figures(&result), expected, "{wire:?} {servers}");
+            assert_eq!(counts(&result), expected, "{wire:?} {servers}");
             assert_eq!(items.iter().sum::<u64>(), held, "{wire:?} {servers}");
         }
     }
@@ -127,12 +127,12 @@ fn replicas_are_on_several_servers() {
 fn a_flush_empties_the_one_server_there_is() {
     let tape = tape("get=20,set=5,flush,flush_noreply", OPS, 300);
     let (result, items) = play(&tape, PLAIN).expect("a client");
-    let (expected, held) = (figures(&result), items[0]);
+    let (expected, held) = (counts(&result), items[0]);
     assert_eq!(expected.len(), 4, "every kind was played");
     assert!(expected["get"][2] > 0 && expected["get"][3] > expected["get"][2], "mostly misses");
     for wire in WireName::ALL {
         let (result, items) = play(&tape, Play { wire, ..PLAIN }).expect("a client");
-        assert_eq!((figures(&result), items[0]), (expected.clone(), held), "{wire:?}");
+        assert_eq!((counts(&result), items[0]), (expected.clone(), held), "{wire:?}");
     }
     let several = play(&tape, Play { servers: 3, ..PLAIN });
     assert!(matches!(several, Err(PrepareError::Unsupported(_))));
@@ -144,7 +144,7 @@ fn depth_is_that_of_the_set() {
     for wire in WireName::ALL {
         let how = Play { servers: 3, wire, connections: 2, depth: 8, ..PLAIN };
         let (result, _) = play(&tape, how).expect("a client");
-        let attempts: u64 = figures(&result).values().map(|figures| figures[0]).sum();
+        let attempts: u64 = counts(&result).values().map(|counts| counts[0]).sum();
         assert_eq!(attempts, OPS);
         assert!((9..=16).contains(&result.metrics.max_in_flight), "{wire:?}");
     }
@@ -157,7 +157,7 @@ fn what_a_protocol_lacks_is_told_before_anything_is_sent() {
     {
         match play(&tape, Play { wire, ..PLAIN }) {
             Ok((result, _)) => {
-                figures(&result);
+                counts(&result);
                 assert!(fits);
             }
             Err(PrepareError::Unsupported(text)) => {

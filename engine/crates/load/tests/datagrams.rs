@@ -74,7 +74,7 @@ fn client(
     (connection_options, depth): (ConnectionOptions, usize),
     timeout: Duration,
 ) -> Result<Client, PrepareError> {
-    let configuration = ClientOptions {
+    let options = ClientOptions {
         addresses: vec![Address::Udp(address)],
         hashing: Hashing::default(),
         connection_options,
@@ -84,10 +84,10 @@ fn client(
         segment: (0, 1),
         timeout,
     };
-    Client::prepare(configuration, Arc::clone(tape))
+    Client::prepare(options, Arc::clone(tape))
 }
 
-fn figures(address: SocketAddr, tape: &Arc<Tape>, timeout: Duration) -> (u64, u64, u64, u64) {
+fn counts(address: SocketAddr, tape: &Arc<Tape>, timeout: Duration) -> (u64, u64, u64, u64) {
     let mut client =
         client(address, tape, (ConnectionOptions::default(), 1), timeout).expect("a client");
     let limits =
@@ -103,15 +103,15 @@ fn figures(address: SocketAddr, tape: &Arc<Tape>, timeout: Duration) -> (u64, u6
 #[test]
 fn replies_are_put_together() {
     let tape = tape("get");
-    let told = figures(server(&tape, |_| false), &tape, Duration::from_secs(60));
-    assert_eq!(told, (OPS, OPS, 0, 0));
+    let recorded = counts(server(&tape, |_| false), &tape, Duration::from_secs(60));
+    assert_eq!(recorded, (OPS, OPS, 0, 0));
 }
 
 #[test]
 fn what_is_lost_is_a_timeout() {
     let tape = tape("get");
     let address = server(&tape, |number| number == 3 || number == 8);
-    let (attempts, ok, timeouts, reconnects) = figures(address, &tape, Duration::from_secs(1));
+    let (attempts, ok, timeouts, reconnects) = counts(address, &tape, Duration::from_secs(1));
     // After a pause of this machine there are more timeouts.
     assert!(timeouts >= 2 && ok <= OPS - 2 && attempts <= OPS, "{timeouts} of {attempts}, {ok}");
     assert!(reconnects >= 1, "a socket with a time-out is left");

@@ -12,7 +12,7 @@ use cachemark_load::{
 };
 use cachemark_storage::Store;
 use cachemark_tape::Tape;
-use common::{MEMORY_BYTES, figures, server, tape};
+use common::{MEMORY_BYTES, counts, server, tape};
 
 const EVERY_KIND: &str = "get=3,gets,mget=3,set=2,add,replace,delete=2,touch,gat,version,mset,\
                           append,prepend,cas=2,incr=2,decr,fetch,flush=0.01";
@@ -22,7 +22,7 @@ const ONCE: PhaseLimits = PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS), du
 
 fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<&'static str, [u64; 8]> {
     let (server, _state) = server();
-    let configuration = ClientOptions {
+    let options = ClientOptions {
         addresses: vec![Address::parse(&server.addresses[0]).expect("an address")],
         hashing: Hashing::default(),
         connection_options: ConnectionOptions::default(),
@@ -32,9 +32,9 @@ fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<&'static str, [u64; 8]> {
         segment: (0, 1),
         timeout: Duration::from_secs(30),
     };
-    let mut client = Client::prepare(configuration, Arc::clone(tape)).expect("a client");
+    let mut client = Client::prepare(options, Arc::clone(tape)).expect("a client");
     client.run(PhaseLimits::Prefill, &RunControl::default()).expect("a prefill");
-    figures(&client.run(ONCE, &RunControl::default()).expect("a run"))
+    counts(&client.run(ONCE, &RunControl::default()).expect("a run"))
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_tape_comes_to_the_same_without_a_network() {
         let result = callers.run(ONCE, &RunControl::default());
         assert_eq!(result.metrics.failed(), 0);
         assert!(result.elapsed_ns > 0 && result.metrics.ok() == OPS);
-        assert_eq!(figures(&result), expected);
+        assert_eq!(counts(&result), expected);
     }
 }
 

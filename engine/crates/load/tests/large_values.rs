@@ -1,18 +1,18 @@
 //! Values that are written directly from the tape arrive unchanged, in each protocol, and also when the
 //! sockets are full.
 
+#[path = "common/backends.rs"]
+mod backends;
 mod common;
-#[path = "common/ways.rs"]
-mod ways;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use backends::backends_and_wires;
 use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Hashing, PhaseLimits, RunControl,
 };
-use common::{figures, server, tape};
-use ways::ways_of_io;
+use common::{counts, server, tape};
 
 const OPS: u64 = 600;
 /// The size of the largest value: some values are copied, most are not.
@@ -21,10 +21,10 @@ const MOST_BYTES: u32 = 60_000;
 #[test]
 fn what_is_stored_is_what_is_read() {
     let tape = tape("get=3,set=3,mset,cas,add,set_noreply", OPS, MOST_BYTES);
-    for (io, wire) in ways_of_io() {
+    for (io, wire) in backends_and_wires() {
         for depth in [1, 16] {
             let (mut server, _state) = server();
-            let configuration = ClientOptions {
+            let options = ClientOptions {
                 addresses: vec![Address::parse(&server.addresses[0]).expect("an address")],
                 hashing: Hashing::Modulo,
                 connection_options: ConnectionOptions { wire, io, ..ConnectionOptions::default() },
@@ -34,16 +34,16 @@ fn what_is_stored_is_what_is_read() {
                 segment: (0, 1),
                 timeout: Duration::from_secs(60),
             };
-            let mut client = Client::prepare(configuration, Arc::clone(&tape)).expect("a client");
+            let mut client = Client::prepare(options, Arc::clone(&tape)).expect("a client");
             let control = RunControl::default();
             client.run(PhaseLimits::Prefill, &control).expect("a prefill");
             let limits = PhaseLimits::Play { start_in_ns: 0, ops: Some(OPS), duration_ns: None };
             let result = client.run(limits, &control).expect("a window");
             // No operation failed, and no value was wrong.
-            let told = figures(&result);
-            assert!(told["get"][2] > 0, "{io:?} {wire:?} {depth}: hits");
+            let recorded = counts(&result);
+            assert!(recorded["get"][2] > 0, "{io:?} {wire:?} {depth}: hits");
             assert_eq!(
-                told.values().map(|counts| counts[1]).sum::<u64>(),
+                recorded.values().map(|counts| counts[1]).sum::<u64>(),
                 OPS,
                 "{io:?} {wire:?} {depth}"
             );

@@ -60,7 +60,7 @@ fn replies_are_counted_at_any_depth() {
 fn one_key_makes_the_reply_a_hit_for_the_native_client() {
     let tape = Arc::new(tape(1, "get=1"));
     with_responder(&hit(&tape), |address| {
-        let configuration = ClientOptions {
+        let options = ClientOptions {
             addresses: vec![address.clone()],
             hashing: Hashing::default(),
             connection_options: ConnectionOptions::default(),
@@ -70,7 +70,7 @@ fn one_key_makes_the_reply_a_hit_for_the_native_client() {
             segment: (0, 1),
             timeout: Duration::from_secs(10),
         };
-        let mut client = Client::prepare(configuration, Arc::clone(&tape)).expect("connections");
+        let mut client = Client::prepare(options, Arc::clone(&tape)).expect("connections");
         let limits = PhaseLimits::Play { start_in_ns: 0, ops: Some(1000), duration_ns: None };
         let result = client.run(limits, &RunControl::default()).expect("a window");
         let (_, gets) = result.metrics.kinds().next().expect("gets");

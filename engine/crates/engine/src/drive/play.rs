@@ -17,7 +17,7 @@ use crate::drive::{errors, live};
 use crate::options::{connection_options, cpus, tape_file};
 
 pub fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, String> {
-    let configuration = ClientOptions {
+    let options = ClientOptions {
         addresses: connection_options::addresses(&arguments.server)
             .map_err(|text| format!("--server {text}"))?,
         hashing: arguments.connection.hashing(),
@@ -31,7 +31,7 @@ pub fn connected(arguments: &Arguments, tape: &Arc<Tape>) -> Result<Client, Stri
         segment: (0, 1),
         timeout: arguments.timeout,
     };
-    Client::prepare(configuration, Arc::clone(tape)).map_err(|error| match error {
+    Client::prepare(options, Arc::clone(tape)).map_err(|error| match error {
         PrepareError::Connect(..) => format!("--server {error}"),
         PrepareError::Usage(text) | PrepareError::Unsupported(text) => text,
     })

@@ -99,11 +99,11 @@ impl Worker {
     fn prepare(&mut self, prepare: &Prepare) -> Answer {
         let network = self.target == Target::Network;
         let prepared = match network {
-            true => network::configuration(prepare).map(Some),
+            true => network::options(prepare).map(Some),
             false => store::check(prepare).map(|()| None),
         };
-        let configuration = match prepared {
-            Ok(configuration) => configuration,
+        let options = match prepared {
+            Ok(options) => options,
             Err(Refusal::Unknown(reason, remedy)) => return unsupported(reason, remedy),
             Err(Refusal::Failed(text)) => return failure("connect", text, true),
         };
@@ -112,8 +112,8 @@ impl Worker {
             Ok(tape) => Arc::new(tape),
             Err(error) => return failure("tape", error.to_string(), true),
         };
-        let prepared = match configuration {
-            Some(configuration) => Client::prepare(configuration, tape).map(Prepared::Network),
+        let prepared = match options {
+            Some(options) => Client::prepare(options, tape).map(Prepared::Network),
             None => store::prepare(self.target, prepare, tape).map(Prepared::InProcess),
         };
         match prepared {

@@ -28,7 +28,7 @@ pub fn hello() -> Ready {
 }
 
 /// What a `prepare` asks for.
-pub fn configuration(prepare: &Prepare) -> Result<ClientOptions, Refusal> {
+pub fn options(prepare: &Prepare) -> Result<ClientOptions, Refusal> {
     let (hashing, connection_options) = of_options(&prepare.wire, &prepare.options)?;
     if prepare.servers.is_empty() {
         return Err(Refusal::Unknown("no server".to_owned(), "name one, or several"));

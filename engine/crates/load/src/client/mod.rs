@@ -16,7 +16,7 @@ pub use control::RunControl;
 pub use cpu::{cpu_times, pin_to_cpu};
 pub use error::PrepareError;
 pub use phase::PhaseLimits;
-pub(crate) use phase::{window_of, work_slice_of};
+pub(crate) use phase::{window_of_phase, work_slice_of};
 pub use run_result::RunResult;
 use threads::{ClientThreads, PhaseContext};
 
@@ -25,7 +25,7 @@ use crate::routing::KeyRouting;
 
 /// A client with open connections.
 pub struct Client {
-    configuration: ClientOptions,
+    options: ClientOptions,
     tape: Arc<Tape>,
     /// If there are several servers.
     routing: Option<Arc<KeyRouting>>,
@@ -34,11 +34,8 @@ pub struct Client {
 
 impl Client {
     /// Check the options and open all connections.
-    pub fn prepare(
-        mut configuration: ClientOptions,
-        tape: Arc<Tape>,
-    ) -> Result<Client, PrepareError> {
-        let ClientOptions { threads, connections, depth, segment, .. } = configuration;
+    pub fn prepare(mut options: ClientOptions, tape: Arc<Tape>) -> Result<Client, PrepareError> {
+        let ClientOptions { threads, connections, depth, segment, .. } = options;
         let usage = |text: String| Err(PrepareError::Usage(text));
         if threads == 0 || connections == 0 || depth == 0 {
             return usage("threads, connections and depth must be at least 1".to_owned());
@@ -51,45 +48,44 @@ impl Client {
         if segment.0 >= segment.1 {
             return usage(format!("there is no segment {} of {}", segment.0, segment.1));
         }
-        if configuration.addresses.is_empty() {
+        if options.addresses.is_empty() {
             return usage("no server".to_owned());
         }
-        if configuration.connection_options.replicas && configuration.addresses.len() == 1 {
+        if options.connection_options.replicas && options.addresses.len() == 1 {
             let reason = "replicas: every key is on the one server".to_owned();
             return Err(PrepareError::Unsupported(reason));
         }
-        supported::check_kinds(&tape, &configuration)?;
-        if let Some(reason) = supported::udp_refusal(&configuration, &tape) {
+        supported::check_kinds(&tape, &options)?;
+        if let Some(reason) = supported::udp_unsupported(&options, &tape) {
             return Err(PrepareError::Unsupported(reason));
         }
-        configuration.connection_options.io = supported::io_backend(&configuration)?;
-        let ClientOptions { addresses, hashing, connection_options, .. } = &configuration;
+        options.connection_options.io = supported::io_backend(&options)?;
+        let ClientOptions { addresses, hashing, connection_options, .. } = &options;
         let routing = (addresses.len() > 1).then(|| {
             Arc::new(KeyRouting::new(&tape, addresses, *hashing, connection_options.replicas))
         });
-        let lanes = threads::open(&configuration)
+        let lanes = threads::open(&options)
             .map_err(|(address, error)| PrepareError::Connect(address, error))?;
-        Ok(Client { configuration, tape, routing, lanes })
+        Ok(Client { options, tape, routing, lanes })
     }
 
     /// The I/O backend that its threads use.
     pub fn io(&self) -> IoBackend {
-        self.configuration.connection_options.io
+        self.options.connection_options.io
     }
 
     /// Play one phase on all threads. Returns when all operations have been answered or have timed out.
     pub fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> io::Result<RunResult> {
-        if let Some(reason) = supported::udp_phase_refusal(limits, &self.configuration, &self.tape)
-        {
+        if let Some(reason) = supported::udp_phase_unsupported(limits, &self.options, &self.tape) {
             return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
         }
-        let mut window = window_of(limits, self.configuration.timeout, self.configuration.threads);
+        let mut window = window_of_phase(limits, self.options.timeout, self.options.threads);
         if control.shared.intervals.is_some() {
             window.section_ns = None; // a tally that is handed over has no parts
         }
         let before = cpu_times();
         let phase = PhaseContext {
-            configuration: &self.configuration,
+            options: &self.options,
             tape: &self.tape,
             routing: self.routing.as_deref(),
             limits,

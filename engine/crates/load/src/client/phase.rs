@@ -6,7 +6,7 @@ use cachemark_tape::{Lane, Tape};
 
 use crate::io_traits::Clock;
 use crate::player::WorkSlice;
-use crate::record::{SECTIONS, Window};
+use crate::record::{SECTION_COUNT, Window};
 use crate::transport::Monotonic;
 
 /// What a phase plays, and for how long.
@@ -24,7 +24,7 @@ const START_AHEAD_THREAD_NS: u64 = 5_000_000;
 const FAR_NS: u64 = u64::MAX / 4;
 
 /// The window of a phase that starts as soon as the threads are ready.
-pub(crate) fn window_of(limits: PhaseLimits, timeout: Duration, threads: usize) -> Window {
+pub(crate) fn window_of_phase(limits: PhaseLimits, timeout: Duration, threads: usize) -> Window {
     let ahead_ns = START_AHEAD_NS + START_AHEAD_THREAD_NS * threads as u64;
     let (start_in_ns, duration_ns) = match limits {
         PhaseLimits::Prefill => (0, None),
@@ -38,7 +38,7 @@ pub(crate) fn window_of(limits: PhaseLimits, timeout: Duration, threads: usize) 
         end_ns: start_ns + duration_ns.unwrap_or(FAR_NS),
         timeout_ns: timeout.as_nanos() as u64,
         section_ns: duration_ns
-            .map(|duration_ns| duration_ns / SECTIONS as u64)
+            .map(|duration_ns| duration_ns / SECTION_COUNT as u64)
             .filter(|ns| *ns > 0),
     }
 }

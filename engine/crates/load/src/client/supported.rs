@@ -11,13 +11,13 @@ use crate::transport::{DATAGRAM_BYTES, HEADER_BYTES};
 const WORDS_BYTES: usize = 64;
 
 /// Whether the client supports every kind of operation on a tape.
-pub fn check_kinds(tape: &Tape, configuration: &ClientOptions) -> Result<(), PrepareError> {
-    let ConnectionOptions { wire, replicas, .. } = configuration.connection_options;
-    let several = configuration.addresses.len() > 1;
+pub fn check_kinds(tape: &Tape, options: &ClientOptions) -> Result<(), PrepareError> {
+    let ConnectionOptions { wire, replicas, .. } = options.connection_options;
+    let several = options.addresses.len() > 1;
     let can = |op: &Op| match op.verb {
         Verb::Fetch if replicas => false,
         Verb::Flush if several => false,
-        verb => wire.can(verb, op.noreply),
+        verb => wire.supports(verb, op.noreply),
     };
     match (0..tape.op_count()).map(|j| tape.op(j)).find(|op| !can(op)) {
         None => Ok(()),
@@ -35,8 +35,8 @@ pub fn check_kinds(tape: &Tape, configuration: &ClientOptions) -> Result<(), Pre
 }
 
 /// The I/O backend for these options: never `Auto`.
-pub(crate) fn io_backend(configuration: &ClientOptions) -> Result<IoBackend, PrepareError> {
-    let ClientOptions { connection_options, addresses, .. } = configuration;
+pub(crate) fn io_backend(options: &ClientOptions) -> Result<IoBackend, PrepareError> {
+    let ClientOptions { connection_options, addresses, .. } = options;
     if connection_options.io != IoBackend::Uring {
         return Ok(IoBackend::Epoll);
     }
@@ -54,14 +54,14 @@ pub(crate) fn io_backend(configuration: &ClientOptions) -> Result<IoBackend, Pre
     }
     connection_options
         .io
-        .refusal()
+        .unsupported_reason()
         .map_or(Ok(IoBackend::Uring), |why| Err(PrepareError::Unsupported(why)))
 }
 
 /// Why a tape cannot be played over UDP; `None` if it can. Each request must fit into one datagram and
 /// have a reply.
-pub fn udp_refusal(configuration: &ClientOptions, tape: &Tape) -> Option<String> {
-    let ClientOptions { addresses, connection_options, depth, .. } = configuration;
+pub fn udp_unsupported(options: &ClientOptions, tape: &Tape) -> Option<String> {
+    let ClientOptions { addresses, connection_options, depth, .. } = options;
     let datagrams = addresses.iter().filter(|one| matches!(one, Address::Udp(_))).count();
     let mut ops = (0..tape.op_count()).map(|j| tape.op(j));
     let why = match datagrams {
@@ -79,13 +79,13 @@ pub fn udp_refusal(configuration: &ClientOptions, tape: &Tape) -> Option<String>
 }
 
 /// The same for a phase: the prefill also stores keys that no operation of the tape stores.
-pub fn udp_phase_refusal(
+pub fn udp_phase_unsupported(
     limits: PhaseLimits,
-    configuration: &ClientOptions,
+    options: &ClientOptions,
     tape: &Tape,
 ) -> Option<String> {
     let PhaseLimits::Prefill = limits else { return None };
-    let Address::Udp(_) = configuration.addresses[0] else { return None };
+    let Address::Udp(_) = options.addresses[0] else { return None };
     let bytes = |k: u32| tape.key(k).len() + tape.value_length(k) as usize;
     let longest = (0..tape.prefill_count()).map(bytes).max()?;
     (longest + WORDS_BYTES > DATAGRAM_BYTES - HEADER_BYTES).then(|| {

@@ -24,7 +24,7 @@ use crate::transport::{EpollSockets, Monotonic, Ring, Stream, UdpStream, wait_un
 
 /// What the threads need to play one phase.
 pub struct PhaseContext<'run> {
-    pub configuration: &'run ClientOptions,
+    pub options: &'run ClientOptions,
     pub tape: &'run Tape,
     pub routing: Option<&'run KeyRouting>,
     pub limits: PhaseLimits,
@@ -38,18 +38,16 @@ pub trait ClientThreads: Send {
 }
 
 /// Open all connections. An error comes with the address that failed.
-pub fn open(configuration: &ClientOptions) -> Result<Box<dyn ClientThreads>, (Address, io::Error)> {
+pub fn open(options: &ClientOptions) -> Result<Box<dyn ClientThreads>, (Address, io::Error)> {
     #[cfg(feature = "tls")]
-    if configuration.connection_options.tls.is_some() {
-        return over(configuration, EpollSockets::<TlsStream>::connect);
+    if options.connection_options.tls.is_some() {
+        return over(options, EpollSockets::<TlsStream>::connect);
     }
-    match configuration.connection_options.io {
-        IoBackend::Uring => over(configuration, Ring::connect),
-        IoBackend::Auto | IoBackend::Epoll => match configuration.addresses[0] {
-            Address::Udp(_) => over(configuration, EpollSockets::<UdpStream>::connect),
-            Address::Tcp(_) | Address::Unix(_) => {
-                over(configuration, EpollSockets::<Stream>::connect)
-            }
+    match options.connection_options.io {
+        IoBackend::Uring => over(options, Ring::connect),
+        IoBackend::Auto | IoBackend::Epoll => match options.addresses[0] {
+            Address::Udp(_) => over(options, EpollSockets::<UdpStream>::connect),
+            Address::Tcp(_) | Address::Unix(_) => over(options, EpollSockets::<Stream>::connect),
         },
     }
 }
@@ -59,11 +57,11 @@ type Connect<N> =
     fn(&[Address], &ConnectionOptions, usize, Duration) -> Result<N, (Address, io::Error)>;
 
 fn over<N: Network + Send + 'static>(
-    configuration: &ClientOptions,
+    options: &ClientOptions,
     connect: Connect<N>,
 ) -> Result<Box<dyn ClientThreads>, (Address, io::Error)> {
     let ClientOptions { addresses, connection_options, threads, connections, timeout, .. } =
-        configuration;
+        options;
     let sets = connections / threads;
     let open =
         |_| connect(addresses, connection_options, sets, *timeout).map(ThreadConnections::new);
@@ -82,7 +80,7 @@ struct TypedThreads<W, N> {
 
 impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
     fn play(&mut self, phase: &PhaseContext<'_>) -> io::Result<RunResult> {
-        let PhaseContext { configuration, tape, routing, limits, window, shared } = *phase;
+        let PhaseContext { options, tape, routing, limits, window, shared } = *phase;
         // By then every operation has been answered or has timed out.
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
         let players = thread::scope(|scope| {
@@ -91,14 +89,14 @@ impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
                 .iter_mut()
                 .enumerate()
                 .map(|(number, connections)| {
-                    let ClientOptions { threads, segment, .. } = *configuration;
+                    let ClientOptions { threads, segment, .. } = *options;
                     let work_slice = work_slice_of(limits, (threads, segment), number, tape);
-                    let cpu = configuration.connection_options.cpus.get(number).copied();
+                    let cpu = options.connection_options.cpus.get(number).copied();
                     scope.spawn(move || {
                         cpu.map_or(Ok(()), pin_to_cpu)?;
-                        let count = configuration.connections / configuration.threads;
+                        let count = options.connections / options.threads;
                         let player =
-                            Player::<W>::new(tape, work_slice, window, count, configuration.depth);
+                            Player::<W>::new(tape, work_slice, window, count, options.depth);
                         let player = match routing {
                             Some(routing) => player.with_routing(routing),
                             None => player,

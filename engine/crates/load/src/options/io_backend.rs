@@ -32,7 +32,7 @@ impl IoBackend {
     }
 
     /// Why this machine does not support the backend; `None` if it does.
-    pub fn refusal(self) -> Option<String> {
+    pub fn unsupported_reason(self) -> Option<String> {
         if self == IoBackend::Uring { cachemark_uring::refusal() } else { None }
     }
 }

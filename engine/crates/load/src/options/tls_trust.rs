@@ -41,7 +41,7 @@ impl TlsTrust {
 
     /// Accept every certificate: for servers on the user's own machine.
     pub fn unverified() -> Result<TlsTrust, String> {
-        let verifier = Arc::new(Anybody(Arc::new(ring::default_provider())));
+        let verifier = Arc::new(AcceptAnyCertificate(Arc::new(ring::default_provider())));
         let config =
             builder()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
         Ok(TlsTrust { config: Arc::new(config) })
@@ -56,9 +56,9 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
 
 /// Accepts every certificate. It still checks that the server holds the certificate's key.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

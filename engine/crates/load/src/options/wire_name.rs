@@ -25,7 +25,7 @@ impl WireName {
     }
 
     /// Whether the protocol has this kind of operation.
-    pub fn can(self, verb: Verb, noreply: bool) -> bool {
+    pub fn supports(self, verb: Verb, noreply: bool) -> bool {
         // The binary protocol has a quiet form of every write except touch.
         self != WireName::Binary || verb != Verb::Touch || !noreply
     }

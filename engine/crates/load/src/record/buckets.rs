@@ -12,19 +12,19 @@ use super::histogram::{HIGHEST_NS, histogram};
 const HALF_BITS: u32 = 10;
 /// Buckets that are checked together when most of them are zero.
 const GROUP: usize = 32;
-const COUNTS: usize = place(HIGHEST_NS) + 1;
+const COUNTS: usize = bucket_of(HIGHEST_NS) + 1;
 
 /// The bucket of a time.
 #[inline]
-const fn place(ns: u64) -> usize {
+const fn bucket_of(ns: u64) -> usize {
     let doubling = (u64::BITS - 1 - (ns | 1).leading_zeros()).saturating_sub(HALF_BITS);
     ((doubling as usize) << HALF_BITS) + (ns >> doubling) as usize
 }
 
 /// The lowest time in a bucket.
-const fn lowest(place: usize) -> u64 {
-    let doubling = ((place >> HALF_BITS) as u32).saturating_sub(1);
-    ((place - ((doubling as usize) << HALF_BITS)) as u64) << doubling
+const fn lowest_ns(bucket: usize) -> u64 {
+    let doubling = ((bucket >> HALF_BITS) as u32).saturating_sub(1);
+    ((bucket - ((doubling as usize) << HALF_BITS)) as u64) << doubling
 }
 
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl LatencyBuckets {
     /// Count one time. `ns` must be within the bounds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.counts[place(ns)] += 1;
+        self.counts[bucket_of(ns)] += 1;
     }
 
     pub fn clear(&mut self) {
@@ -65,7 +65,7 @@ impl LatencyBuckets {
                 continue;
             }
             for (n, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                sum.saturating_record_n(lowest(group * GROUP + n), *count);
+                sum.saturating_record_n(lowest_ns(group * GROUP + n), *count);
             }
         }
     }

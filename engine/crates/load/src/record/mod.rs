@@ -16,7 +16,7 @@ pub use intervals::{Interval, Intervals};
 pub use kind::KindMetrics;
 pub use metrics::Metrics;
 pub(crate) use recorder::Recorder;
-pub use section_buckets::SECTIONS;
+pub use section_buckets::SECTION_COUNT;
 pub use sections::{Section, Sections};
 pub use timeline::{Timeline, TimelineSlice};
 pub use window::Window;

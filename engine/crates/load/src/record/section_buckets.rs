@@ -4,7 +4,7 @@ use super::buckets::LatencyBuckets;
 
 /// A section must be long compared to the time over which requests influence each other, so there are
 /// few; Student's t needs at least this many. Schmeiser, Operations Research 30 (1982).
-pub const SECTIONS: usize = 10;
+pub const SECTION_COUNT: usize = 10;
 
 /// The sections of one player's window during recording.
 ///
@@ -17,7 +17,7 @@ pub(crate) struct SectionBuckets {
     pub end_ns: u64,
     pub current: usize,
     /// Successful operations up to the end of each finished section.
-    pub ok: [u64; SECTIONS],
+    pub ok: [u64; SECTION_COUNT],
     /// For each finished section: the kinds and their buckets. Until then the buckets are empty.
     pub section_times: Vec<Vec<(usize, LatencyBuckets)>>,
 }
@@ -30,8 +30,8 @@ impl SectionBuckets {
             length_ns,
             end_ns: start_ns + length_ns,
             current: 0,
-            ok: [0; SECTIONS],
-            section_times: (1..SECTIONS).map(|_| empty()).collect(),
+            ok: [0; SECTION_COUNT],
+            section_times: (1..SECTION_COUNT).map(|_| empty()).collect(),
         }
     }
 
@@ -41,7 +41,7 @@ impl SectionBuckets {
         let ended = self.current;
         self.ok[ended] = ok;
         self.current += 1;
-        let last = self.current + 1 == SECTIONS;
+        let last = self.current + 1 == SECTION_COUNT;
         self.end_ns = if last { u64::MAX } else { self.end_ns + self.length_ns };
         &mut self.section_times[ended]
     }

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use super::histogram::{histogram, merge};
 use super::metrics::Metrics;
-use super::section_buckets::{SECTIONS, SectionBuckets};
+use super::section_buckets::{SECTION_COUNT, SectionBuckets};
 
 /// What ended in one section, over all kinds of operations.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Sections {
             let section_buckets = metrics.section_buckets.as_deref()?;
             let sections = sum.get_or_insert_with(|| Sections {
                 length_ns: section_buckets.length_ns,
-                each: vec![Section { ok: 0, response: histogram() }; SECTIONS],
+                each: vec![Section { ok: 0, response: histogram() }; SECTION_COUNT],
             });
             sections.add(metrics, section_buckets);
         }

@@ -3,9 +3,9 @@
 
 /// The number of slices is fixed, so that recording never allocates. When all are used, pairs of slices
 /// are merged into slices of twice the length.
-const SLICES: usize = 256;
+const SLICE_COUNT: usize = 256;
 /// The initial length of a slice. Every length is this times a power of two.
-const SHORTEST_NS: u64 = 1_000_000;
+const MIN_SLICE_NS: u64 = 1_000_000;
 
 /// What ended in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Timeline {
     /// The current slice, and when it ends.
     current: usize,
     end_ns: u64,
-    slices: Box<[TimelineSlice; SLICES]>,
+    slices: Box<[TimelineSlice; SLICE_COUNT]>,
 }
 
 impl Timeline {
@@ -37,10 +37,10 @@ impl Timeline {
     pub fn new(start_ns: u64) -> Timeline {
         Timeline {
             start_ns,
-            slice_ns: SHORTEST_NS,
+            slice_ns: MIN_SLICE_NS,
             current: 0,
-            end_ns: start_ns.saturating_add(SHORTEST_NS),
-            slices: Box::new([TimelineSlice::default(); SLICES]),
+            end_ns: start_ns.saturating_add(MIN_SLICE_NS),
+            slices: Box::new([TimelineSlice::default(); SLICE_COUNT]),
         }
     }
 
@@ -60,7 +60,7 @@ impl Timeline {
     }
 
     fn advance(&mut self, now_ns: u64) {
-        while (now_ns - self.start_ns) / self.slice_ns >= SLICES as u64 {
+        while (now_ns - self.start_ns) / self.slice_ns >= SLICE_COUNT as u64 {
             self.halve_resolution();
         }
         self.current = ((now_ns - self.start_ns) / self.slice_ns) as usize;
@@ -68,12 +68,12 @@ impl Timeline {
     }
 
     fn halve_resolution(&mut self) {
-        for i in 0..SLICES / 2 {
+        for i in 0..SLICE_COUNT / 2 {
             let mut both = self.slices[2 * i];
             both.add(self.slices[2 * i + 1]);
             self.slices[i] = both;
         }
-        self.slices[SLICES / 2..].fill(TimelineSlice::default());
+        self.slices[SLICE_COUNT / 2..].fill(TimelineSlice::default());
         self.slice_ns *= 2;
         self.current /= 2;
     }
@@ -115,14 +115,14 @@ mod tests {
     /// One operation per millisecond. Each took as many ns as milliseconds had passed.
     fn steady(from_ms: u64, to_ms: u64) -> Timeline {
         let mut timeline = Timeline::new(7);
-        (from_ms..to_ms).for_each(|ms| ended(&mut timeline, 7 + ms * SHORTEST_NS, ms));
+        (from_ms..to_ms).for_each(|ms| ended(&mut timeline, 7 + ms * MIN_SLICE_NS, ms));
         timeline
     }
 
     #[test]
     fn a_short_window_has_the_shortest_slices() {
         let timeline = steady(0, 100);
-        assert_eq!(timeline.slice_ns(), SHORTEST_NS);
+        assert_eq!(timeline.slice_ns(), MIN_SLICE_NS);
         let expected: Vec<_> =
             (0..100).map(|ms| TimelineSlice { ok: 1, response_ns: ms }).collect();
         assert_eq!(timeline.slices(), expected);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_long_window_loses_nothing_but_resolution() {
         let timeline = steady(0, 1000);
-        assert_eq!(timeline.slice_ns(), 4 * SHORTEST_NS);
+        assert_eq!(timeline.slice_ns(), 4 * MIN_SLICE_NS);
         assert_eq!(timeline.slices().len(), 250);
         assert!(timeline.slices().iter().all(|slice| slice.ok == 4));
         assert_eq!(timeline.slices()[249].response_ns, 996 + 997 + 998 + 999);
@@ -141,7 +141,7 @@ mod tests {
     fn a_pause_leaves_empty_slices() {
         let mut timeline = Timeline::new(0);
         ended(&mut timeline, 10, 1);
-        ended(&mut timeline, 5 * SHORTEST_NS, 2);
+        ended(&mut timeline, 5 * MIN_SLICE_NS, 2);
         let ok: Vec<_> = timeline.slices().iter().map(|slice| slice.ok).collect();
         assert_eq!(ok, [1, 0, 0, 0, 0, 1]);
     }
@@ -150,7 +150,7 @@ mod tests {
     fn players_of_different_lengths_are_added() {
         let mut sum = steady(0, 100);
         sum.add(&steady(0, 1000));
-        assert_eq!(sum.slice_ns(), 4 * SHORTEST_NS);
+        assert_eq!(sum.slice_ns(), 4 * MIN_SLICE_NS);
         let mut other = steady(0, 1000);
         other.add(&steady(0, 100));
         assert_eq!(sum.slices(), other.slices());

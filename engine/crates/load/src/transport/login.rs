@@ -63,15 +63,15 @@ mod tests {
     use super::*;
 
     /// Answers with the given bytes, one byte per read, and keeps what was written.
-    struct Told<'a>(&'a [u8], Vec<u8>);
+    struct ScriptedStream<'a>(&'a [u8], Vec<u8>);
 
-    impl Read for Told<'_> {
+    impl Read for ScriptedStream<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             self.0.read(&mut into[..1])
         }
     }
 
-    impl Write for Told<'_> {
+    impl Write for ScriptedStream<'_> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.1.extend_from_slice(bytes);
             Ok(bytes.len())
@@ -84,8 +84,8 @@ mod tests {
 
     fn login(wire: WireName, answer: &[u8]) -> (Option<io::ErrorKind>, Vec<u8>) {
         let who = Credentials { user: "ann".to_owned(), password: "x y".to_owned() };
-        let mut told = Told(answer, Vec::new());
-        (authenticate(&mut told, wire, &who).err().map(|error| error.kind()), told.1)
+        let mut stream = ScriptedStream(answer, Vec::new());
+        (authenticate(&mut stream, wire, &who).err().map(|error| error.kind()), stream.1)
     }
 
     #[test]

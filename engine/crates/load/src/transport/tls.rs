@@ -39,7 +39,7 @@ impl Transport for TlsStream {
         let mut tls = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
         let mut socket = Stream::blocking(address, timeout)?;
         while tls.is_handshaking() {
-            tls.complete_io(&mut socket).map_err(told)?;
+            tls.complete_io(&mut socket).map_err(handshake_error)?;
         }
         let mut stream = TlsStream { tls, socket, unread: 0 };
         if let Some(who) = &connection_options.auth {
@@ -118,7 +118,7 @@ impl AsFd for TlsStream {
 }
 
 /// A clear message for the usual reasons why a handshake fails.
-fn told(error: io::Error) -> io::Error {
+fn handshake_error(error: io::Error) -> io::Error {
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let text = match cause {
         Some(rustls::Error::InvalidMessage(_)) => "the server does not speak TLS",

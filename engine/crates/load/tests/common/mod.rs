@@ -41,7 +41,7 @@ pub fn server() -> (Server, Arc<State>) {
 
 /// Per kind: attempts, ok, hits, misses, not stored, keys, value bytes, key bytes. No operation may
 /// have failed.
-pub fn figures(result: &RunResult) -> BTreeMap<&'static str, [u64; 8]> {
+pub fn counts(result: &RunResult) -> BTreeMap<&'static str, [u64; 8]> {
     let of = |(name, kind): (&'static str, &KindMetrics)| {
         assert_eq!(kind.failed(), 0, "{name}: {:?}, {} wrong", kind.errors, kind.wrong_values);
         assert_eq!(kind.response.len(), kind.ok, "{name}");

@@ -68,7 +68,7 @@ impl Wire for Binary {
     ) -> Result<Option<ParsedReply>, Violation> {
         let Some((reply, bytes)) = codec::parse(bytes)? else { return Ok(None) };
         let reply_to = if opcode::is_quiet_write(reply.opcode) {
-            ReplyTo::Quiet(refusal(&reply))
+            ReplyTo::Quiet(quiet_failure(&reply))
         } else {
             ReplyTo::Oldest { whole: answer(front.ok_or(Violation)?, &reply, view)? }
         };
@@ -106,7 +106,7 @@ fn opcode_of(verb: Verb) -> u8 {
 }
 
 /// Which quiet operation failed, and how. `None`: it found nothing to do, which is no failure.
-fn refusal(reply: &Reply<'_>) -> Option<(Verb, Failure)> {
+fn quiet_failure(reply: &Reply<'_>) -> Option<(Verb, Failure)> {
     let Answer::Error(kind) = reply.answer else { return None };
     let quiet =
         |verb: &Verb| verb.may_be_noreply() && opcode::quiet(opcode_of(*verb)) == reply.opcode;

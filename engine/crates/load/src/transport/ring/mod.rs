@@ -188,7 +188,7 @@ impl Ring {
     }
 
     /// Create the requests that connections need: receives and sends.
-    fn hand_over_metrics(&mut self) -> io::Result<()> {
+    fn submit_queued(&mut self) -> io::Result<()> {
         while let Some(c) = self.to_submit.pop() {
             let connection = &mut self.connections[c];
             connection.to_submit = false;
@@ -285,8 +285,8 @@ impl Ring {
             }
         }
         // After these errors the receive request only has to be repeated.
-        let passing = [-libc::ENOBUFS, -libc::ECANCELED, -libc::EINTR, -libc::EAGAIN];
-        if result <= 0 && !passing.contains(&result) {
+        let repeatable = [-libc::ENOBUFS, -libc::ECANCELED, -libc::EINTR, -libc::EAGAIN];
+        if result <= 0 && !repeatable.contains(&result) {
             connection.ended = connection.ended.or(Some(-result));
         }
         if !self.connections[c].receiving {

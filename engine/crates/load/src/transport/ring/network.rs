@@ -163,7 +163,7 @@ impl Network for Ring {
     #[inline]
     fn wait(&mut self, limit: WaitLimit) -> io::Result<usize> {
         self.ready.clear();
-        self.hand_over_metrics()?;
+        self.submit_queued()?;
         let connections = &mut self.connections;
         self.readable.retain(|c| {
             connections[*c].is_listed = connections[*c].has_news();

@@ -27,14 +27,14 @@ impl Clock for Watch {
 /// A network that answers on the first `answered` connections at once with a miss, and never on the
 /// others. The first wait takes a simulated minute, and each wait reports only one connection, because
 /// kernels may report fewer than there are.
-struct Shy {
+struct PausedNetwork {
     watch: Watch,
     answered: usize,
     unread: Vec<usize>,
     slept: bool,
 }
 
-impl Network for Shy {
+impl Network for PausedNetwork {
     fn connections(&self) -> usize {
         LINES
     }
@@ -98,13 +98,13 @@ fn tape() -> Tape {
 fn play(answered: usize, window_ns: u64) -> (u64, u64) {
     let tape = tape();
     let watch = Watch(Rc::new(Cell::new(SECOND)));
-    let shy = Shy { watch: watch.clone(), answered, unread: vec![], slept: false };
+    let network = PausedNetwork { watch: watch.clone(), answered, unread: vec![], slept: false };
     let end_ns = SECOND + window_ns;
     let window = Window { start_ns: SECOND, end_ns, timeout_ns: SECOND, section_ns: None };
     let lane = Lane::new(0, 1, tape.op_count(), tape.group());
     let share = WorkSlice::Lane { lane, ops: LINES as u64 };
     let player = Player::<cachemark_load::Text>::new(&tape, share, window, LINES, 1);
-    let (mut links, shared) = (ThreadConnections::new(shy), SharedState::default());
+    let (mut links, shared) = (ThreadConnections::new(network), SharedState::default());
     let drained_ns = end_ns + 2 * SECOND;
     let played = EventLoop::new(player, watch, &mut links, &shared, drained_ns).run();
     let result = RunResult::of(&[played.expect("no error")], &tape);

@@ -1,8 +1,8 @@
 //! Faulty servers, in each protocol: errors are counted by their cause, connections are opened again,
 //! and the run ends.
 
-#[path = "common/ways.rs"]
-mod ways;
+#[path = "common/backends.rs"]
+mod backends;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use backends::backends_and_wires;
 use cachemark_load::{
     Address, Client, ClientOptions, ConnectionOptions, Failure, Hashing, IoBackend, KindMetrics,
     PhaseLimits, RunControl, RunResult, WireName,
@@ -18,7 +19,6 @@ use cachemark_load::{
 use cachemark_tape::{
     IntegerRange, KeyDistribution, KeyShape, Schedule, Tape, Workload, generate, parse_mix,
 };
-use ways::ways_of_io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
@@ -103,13 +103,13 @@ fn answer(fault: Fault, tape: &Tape, wire: WireName, request: &[u8]) -> Option<V
     })
 }
 
-fn serve(mut line: TcpStream, fault: Fault, tape: &Tape, wire: WireName) {
+fn serve(mut stream: TcpStream, fault: Fault, tape: &Tape, wire: WireName) {
     let mut request = [0; 512];
     // At depth 1 a read returns one request. The loop ends when either side closes.
-    while let Ok(bytes @ 1..) = line.read(&mut request) {
+    while let Ok(bytes @ 1..) = stream.read(&mut request) {
         let Some(reply) = answer(fault, tape, wire, &request[..bytes]) else { continue };
         let slices = reply.chunks(if fault == Fault::Dribbles { 1 } else { 1 << 16 });
-        let sent = slices.map(|piece| line.write_all(piece)).all(|written| written.is_ok());
+        let sent = slices.map(|piece| stream.write_all(piece)).all(|written| written.is_ok());
         if !sent || matches!(fault, Fault::Closes | Fault::Truncates) {
             return;
         }
@@ -130,13 +130,13 @@ impl Hostile {
         let heard = Arc::clone(&stop);
         let thread = thread::spawn(move || {
             let tape = tape();
-            for line in listener.incoming().flatten() {
+            for stream in listener.incoming().flatten() {
                 if heard.load(Ordering::Relaxed) {
                     return;
                 }
-                line.set_nodelay(true).expect("a socket");
+                stream.set_nodelay(true).expect("a socket");
                 let tape = Arc::clone(&tape);
-                thread::spawn(move || serve(line, fault, &tape, wire));
+                thread::spawn(move || serve(stream, fault, &tape, wire));
             }
         });
         Hostile { address, stop, thread: Some(thread) }
@@ -156,7 +156,7 @@ impl Drop for Hostile {
 
 fn play(fault: Fault, (io, wire): (IoBackend, WireName), timeout_ms: u64) -> RunResult {
     let hostile = Hostile::start(fault, wire);
-    let configuration = ClientOptions {
+    let options = ClientOptions {
         addresses: vec![Address::Tcp(hostile.address)],
         hashing: Hashing::default(),
         connection_options: ConnectionOptions { wire, io, ..ConnectionOptions::default() },
@@ -166,7 +166,7 @@ fn play(fault: Fault, (io, wire): (IoBackend, WireName), timeout_ms: u64) -> Run
         segment: (0, 1),
         timeout: Duration::from_millis(timeout_ms),
     };
-    let mut client = Client::prepare(configuration, tape()).expect("connections");
+    let mut client = Client::prepare(options, tape()).expect("connections");
     let limits =
         PhaseLimits::Play { start_in_ns: 0, ops: Some(6), duration_ns: Some(60_000_000_000) };
     client.run(limits, &RunControl::default()).expect("a window")
@@ -185,7 +185,7 @@ fn failures(result: &RunResult, failure: Failure) -> u64 {
 
 #[test]
 fn each_fault_is_counted_by_its_kind() {
-    for (io, wire) in ways_of_io() {
+    for (io, wire) in backends_and_wires() {
         for (fault, failure) in [
             (Fault::Closes, Failure::Connection),
             (Fault::Truncates, Failure::Connection),
@@ -193,9 +193,9 @@ fn each_fault_is_counted_by_its_kind() {
             (Fault::Refuses, Failure::Server),
         ] {
             let result = play(fault, (io, wire), 20_000);
-            let told = gets(&result);
+            let recorded = gets(&result);
             assert_eq!(
-                (told.attempts, told.ok, told.misses),
+                (recorded.attempts, recorded.ok, recorded.misses),
                 (6, 0, 0),
                 "{io:?} {wire:?} {fault:?}"
             );
@@ -203,7 +203,7 @@ fn each_fault_is_counted_by_its_kind() {
                 failures(&result, failure),
                 6,
                 "{io:?} {wire:?} {fault:?} {:?}",
-                told.errors
+                recorded.errors
             );
             let again = result.metrics.reconnects;
             let kept = fault == Fault::Refuses;
@@ -214,44 +214,45 @@ fn each_fault_is_counted_by_its_kind() {
 
 #[test]
 fn a_frozen_server_is_a_timeout() {
-    for (io, wire) in ways_of_io() {
+    for (io, wire) in backends_and_wires() {
         let result = play(Fault::Freezes, (io, wire), 50);
-        let told = gets(&result);
-        assert_eq!((told.ok, told.misses), (0, 0), "{io:?} {wire:?}");
-        assert!(failures(&result, Failure::Timeout) > 0, "{io:?} {wire:?} {:?}", told.errors);
-        assert!(told.response.min() >= 49_000_000, "a timeout counts as long as it lasted");
+        let recorded = gets(&result);
+        assert_eq!((recorded.ok, recorded.misses), (0, 0), "{io:?} {wire:?}");
+        assert!(failures(&result, Failure::Timeout) > 0, "{io:?} {wire:?} {:?}", recorded.errors);
+        assert!(recorded.response.min() >= 49_000_000, "a timeout counts as long as it lasted");
     }
 }
 
 #[test]
 fn a_reply_for_another_is_no_hit() {
-    for (io, wire) in ways_of_io() {
-        let told = play(Fault::Mixes, (io, wire), 20_000);
-        let (wrong, protocol) = (gets(&told).wrong_values, failures(&told, Failure::Protocol));
+    for (io, wire) in backends_and_wires() {
+        let recorded = play(Fault::Mixes, (io, wire), 20_000);
+        let (wrong, protocol) =
+            (gets(&recorded).wrong_values, failures(&recorded, Failure::Protocol));
         // The binary protocol notices it by the command's number, the others by the key.
         let expected = if wire == WireName::Binary { (0, 6) } else { (6, 0) };
-        assert_eq!((gets(&told).ok, (wrong, protocol)), (0, expected), "{io:?} {wire:?}");
+        assert_eq!((gets(&recorded).ok, (wrong, protocol)), (0, expected), "{io:?} {wire:?}");
     }
 }
 
 #[test]
 fn a_reply_too_many_ends_the_connection() {
-    for (io, wire) in ways_of_io() {
-        let told = play(Fault::Repeats, (io, wire), 20_000);
+    for (io, wire) in backends_and_wires() {
+        let recorded = play(Fault::Repeats, (io, wire), 20_000);
         // A reply too many belongs to no operation, or is taken for the reply to the next one,
         // depending on when it arrives.
-        let counted = gets(&told);
+        let counted = gets(&recorded);
         assert_eq!(counted.attempts, 6, "{io:?} {wire:?}");
         assert_eq!((counted.misses, counted.wrong_values), (0, 0), "{io:?} {wire:?}");
-        assert_eq!(failures(&told, Failure::Protocol), counted.attempts - counted.ok);
+        assert_eq!(failures(&recorded, Failure::Protocol), counted.attempts - counted.ok);
     }
 }
 
 #[test]
 fn slowness_is_no_fault() {
-    for (io, wire) in ways_of_io() {
-        let told = play(Fault::Dribbles, (io, wire), 20_000);
-        assert_eq!((gets(&told).ok, gets(&told).hits), (6, 6), "{io:?} {wire:?}");
-        assert_eq!(told.metrics.reconnects, 0);
+    for (io, wire) in backends_and_wires() {
+        let recorded = play(Fault::Dribbles, (io, wire), 20_000);
+        assert_eq!((gets(&recorded).ok, gets(&recorded).hits), (6, 6), "{io:?} {wire:?}");
+        assert_eq!(recorded.metrics.reconnects, 0);
     }
 }

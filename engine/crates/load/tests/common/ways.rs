@@ -1,8 +1,0 @@
-//! Every protocol with each I/O backend that this machine supports.
-
-use cachemark_load::{IoBackend, WireName};
-
-pub fn ways_of_io() -> impl Iterator<Item = (IoBackend, WireName)> {
-    let ways = [IoBackend::Epoll, IoBackend::Uring].into_iter().filter(|io| io.refusal().is_none());
-    ways.flat_map(|io| WireName::ALL.map(|wire| (io, wire)))
-}
