@@ -1,12 +1,13 @@
-//! One line of the table: a quantity, its analytic answer, what was measured, how far they may be
-//! apart.
+//! The checks of a case: a quantity, its analytic value, the measured value, and the permitted
+//! difference.
 
 use cachemark_load::percentile_ns;
 
 use crate::ground_truth::{RequestOutcome, in_wrong_bucket};
 use crate::trial::TrialResult;
 
-/// A histogram of 3 digits prints at most this much above the value.
+/// The relative width of a bucket of a histogram with 3 digits: a reported value is at most this much
+/// too high.
 pub const BUCKET: f64 = 1.0 / 1024.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct Check {
     pub unit: Unit,
     pub expected: f64,
     pub measured: f64,
-    /// In the quantity's own unit.
+    /// In the unit of the quantity.
     pub tolerance: f64,
 }
 
@@ -33,7 +34,7 @@ impl Check {
     }
 }
 
-/// The verdict that the orchestrator's rules must come to.
+/// The verdict that the orchestrator must reach for this trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Valid,
@@ -42,16 +43,18 @@ pub enum Verdict {
     NonStationary,
 }
 
-/// What a case found.
+/// The result of a case.
 pub struct CaseResult {
     pub checks: Vec<Check>,
-    /// The trial, for whoever wants to judge it again; a case about tapes alone has none.
+    /// The trial, so that the orchestrator can judge it again. `None` for a case that only inspects a
+    /// tape.
     pub trial: Option<TrialResult>,
     pub verdict: Verdict,
 }
 
 impl CaseResult {
-    /// Of a trial: whatever it is about, nothing may be lost and every time must be in its bucket.
+    /// The result of a case with a trial. In every trial, no operation may be lost, and every time must
+    /// be in its bucket.
     pub fn of(trial: TrialResult) -> CaseResult {
         let mut case_result =
             CaseResult { checks: Vec::new(), trial: Some(trial), verdict: Verdict::Valid };
@@ -59,7 +62,7 @@ impl CaseResult {
         case_result
     }
 
-    /// Without a trial.
+    /// The result of a case without a trial.
     pub fn without_trial() -> CaseResult {
         CaseResult { checks: Vec::new(), trial: None, verdict: Verdict::Valid }
     }
@@ -78,7 +81,7 @@ impl CaseResult {
         let metrics = &result.metrics;
         let lags_ns = match (open_loop, thinks) {
             (true, _) => truth.lags_ns(),
-            // Who has thought sends at once: the world lets no time pass between the two.
+            // After its think time an operation is sent at once: no simulated time passes in between.
             (false, true) => vec![0; truth.requests() as usize],
             (false, false) => Vec::new(),
         };
@@ -102,7 +105,7 @@ impl CaseResult {
         self
     }
 
-    /// A count that must be exactly that.
+    /// A count that must match exactly.
     pub fn exactly(
         self,
         quantity: &str,
@@ -113,7 +116,7 @@ impl CaseResult {
         self.check(exact(quantity, expected, measured))
     }
 
-    /// A figure within a share of its answer.
+    /// A value that must match within `share` of the expected one.
     pub fn within(
         self,
         quantity: &str,
@@ -127,7 +130,7 @@ impl CaseResult {
         self.check(Check { quantity: quantity.to_owned(), unit, expected, measured, tolerance })
     }
 
-    /// Percentiles of the response time, within a bucket and `slack_ns`.
+    /// Percentiles of the response time. They must match within a bucket and `slack_ns`.
     pub fn response_percentiles(self, slack_ns: u64, expected_ns: &[(f64, u64)]) -> CaseResult {
         self.percentiles("response", slack_ns, expected_ns, |trial, percent| {
             trial.response_ns(percent)
@@ -148,7 +151,7 @@ impl CaseResult {
         })
     }
 
-    /// Percentiles of the client's own part of the lag.
+    /// Percentiles of the generator lag: the client's own part of the send lag.
     pub fn generator_lag_percentiles(
         self,
         slack_ns: u64,
@@ -159,7 +162,8 @@ impl CaseResult {
         })
     }
 
-    /// The same where only a share of the answer is known: a sample has an error of its own.
+    /// Percentiles of the response time in a random sample. The third number is the permitted share,
+    /// because a sample has an error of its own.
     pub fn sampled(self, expected_ns: &[(f64, f64, f64)]) -> CaseResult {
         expected_ns.iter().fold(self, |case_result, &(percent, expected_ns, share)| {
             let name = format!("response {}", percentile_name(percent));
@@ -169,7 +173,7 @@ impl CaseResult {
         })
     }
 
-    /// The mean response time, within a share.
+    /// The mean response time. It must match within `share`.
     pub fn mean(self, expected_ns: f64, share: f64) -> CaseResult {
         self.within("response mean", Unit::Ns, expected_ns, share, |trial| {
             trial.gets().response.mean()
@@ -197,7 +201,7 @@ impl CaseResult {
     }
 }
 
-/// How many response times are in another part of the window, or bucket of it, than they were.
+/// How many response times are in the wrong section of the window, or in the wrong bucket.
 fn in_wrong_section(trial: &TrialResult) -> u64 {
     let Some(sections) = &trial.result.sections else { return trial.truth.requests() };
     let exact_ns = trial.truth.responses_by(sections.length_ns, sections.each.len());
@@ -205,7 +209,7 @@ fn in_wrong_section(trial: &TrialResult) -> u64 {
     parts.map(|(part, exact_ns)| in_wrong_bucket(&part.response, exact_ns)).sum()
 }
 
-/// A count that must be exactly that.
+/// A count that must match exactly.
 pub fn exact(quantity: &str, expected: u64, measured: u64) -> Check {
     Check {
         quantity: quantity.to_owned(),

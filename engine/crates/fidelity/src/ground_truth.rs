@@ -1,4 +1,5 @@
-//! What really happened to each request, kept by the world itself and in no histogram.
+//! What really happened to each request: recorded by the simulated network, exactly, without
+//! histograms.
 
 use hdrhistogram::Histogram;
 
@@ -8,7 +9,7 @@ pub enum RequestOutcome {
     Answered,
     Wrong,
     TimedOut,
-    /// Its connection was closed for another's sake.
+    /// Its connection was closed because another request failed.
     Lost,
 }
 
@@ -25,11 +26,11 @@ impl RequestRecord {
     }
 }
 
-/// Every request since the window began.
+/// Every request of a window.
 #[derive(Debug)]
 pub struct GroundTruth {
     timeout_ns: u64,
-    /// When the window of each of these requests began.
+    /// When the window started.
     began_ns: u64,
     requests: Vec<RequestRecord>,
 }
@@ -39,19 +40,19 @@ impl GroundTruth {
         GroundTruth { timeout_ns, began_ns: 0, requests: Vec::new() }
     }
 
-    /// Take another lane's requests in, whose window began at the same instant.
+    /// Add the requests of another lane. Its window started at the same time.
     pub fn add(&mut self, lane: GroundTruth) {
         self.began_ns = lane.began_ns;
         self.requests.extend(lane.requests);
     }
 
-    /// Forget what was before: a window begins.
+    /// A window starts: forget all earlier requests.
     pub fn begin(&mut self, now_ns: u64) {
         self.began_ns = now_ns;
         self.requests.clear();
     }
 
-    /// A request was written; its number.
+    /// A request was sent. Returns its number.
     pub fn came(&mut self, due_ns: Option<u64>, sent_ns: u64) -> usize {
         self.requests.push(RequestRecord { due_ns, sent_ns, end: None });
         self.requests.len() - 1
@@ -61,7 +62,7 @@ impl GroundTruth {
         self.requests[request].end = Some((end, at_ns));
     }
 
-    /// The client closed the connection on which these were outstanding.
+    /// The client closed the connection on which these requests were in flight.
     pub fn closed(&mut self, requests: impl Iterator<Item = usize>, at_ns: u64) {
         for request in requests {
             let late = at_ns - self.requests[request].sent_ns >= self.timeout_ns;
@@ -84,12 +85,13 @@ impl GroundTruth {
             .count() as u64
     }
 
-    /// From intended start to end, of those whose time counts, in order of size.
+    /// The response times of all requests that have one, sorted.
     pub fn responses_ns(&self) -> Vec<u64> {
         self.times(RequestRecord::intended_ns)
     }
 
-    /// The same by the part of the window in which each ended; the last has what ended beyond it.
+    /// The same for each section of the window. Times that ended after the window belong to the last
+    /// section.
     pub fn responses_by(&self, part_ns: u64, parts: usize) -> Vec<Vec<u64>> {
         let mut found = vec![Vec::new(); parts];
         for request in &self.requests {
@@ -103,12 +105,12 @@ impl GroundTruth {
         found.into_iter().map(sorted).collect()
     }
 
-    /// From send to end.
+    /// The service times, sorted.
     pub fn services_ns(&self) -> Vec<u64> {
         self.times(|request| request.sent_ns)
     }
 
-    /// From intended start to send, of all in an open loop.
+    /// The send lags of all requests of an open loop, sorted.
     pub fn lags_ns(&self) -> Vec<u64> {
         let open =
             self.requests.iter().filter_map(|request| Some(request.sent_ns - request.due_ns?));
@@ -131,7 +133,7 @@ fn sorted(mut times_ns: Vec<u64>) -> Vec<u64> {
     times_ns
 }
 
-/// How many values a histogram has in another bucket than the exact times are in.
+/// How many values of a histogram are in another bucket than the exact times.
 pub fn in_wrong_bucket(histogram: &Histogram<u64>, exact_ns: &[u64]) -> u64 {
     let mut in_wrong_bucket = histogram.len().abs_diff(exact_ns.len() as u64);
     let mut recorded = 0;

@@ -1,6 +1,7 @@
-//! Is the native client right? Its scheduler, connections, time-outs, recorder and merging play
-//! minutes of virtual time against servers that are scripts, and are held against answers that are
-//! known beforehand: from a formula, and from what the world itself saw of each request.
+//! Are the numbers of the native client right? Its scheduling, connections, timeouts, recording and
+//! merging run for minutes of simulated time against a scripted server. The results are compared with
+//! values that are known beforehand, from formulas, and with what the simulated network saw of each
+//! request.
 
 pub mod cases;
 mod check;

@@ -1,21 +1,22 @@
-//! What the scripted server does with each request.
+//! What the simulated server does with each request.
 
-/// A request as the server sees it. Instants are in ns from the window's start.
+/// A request as the server sees it. Times are in ns from the start of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// How many came before it, on all connections.
+    /// The number of requests before it, on all connections.
     pub number: u64,
     pub at_ns: u64,
 }
 
-/// What becomes of a request. Each connection answers in order, so a reply may come later.
+/// The reply to a request, and when it is sent. A connection replies in order, so a reply may be sent
+/// later.
 #[derive(Clone, Copy, Debug)]
 pub enum ScriptedReply {
     At(u64),
     Never,
-    /// The first half of the reply, and the rest.
+    /// The first half of the reply at one time, the rest at another.
     InHalves(u64, u64),
-    /// A value that is not the key's.
+    /// A value that does not belong to the key.
     WrongValue(u64),
     /// The value of another key.
     WrongKey(u64),
@@ -23,17 +24,17 @@ pub enum ScriptedReply {
 
 pub type Script = Box<dyn FnMut(&Request) -> ScriptedReply>;
 
-/// Answers so long after the request came.
+/// Reply after a fixed delay.
 pub fn after(delay_ns: u64) -> Script {
     Box::new(move |request| ScriptedReply::At(request.at_ns + delay_ns))
 }
 
-/// The delay of each request by its number.
+/// Reply after a delay that depends on the number of the request.
 pub fn delays(mut delay_ns: impl FnMut(u64) -> u64 + 'static) -> Script {
     Box::new(move |request| ScriptedReply::At(request.at_ns + delay_ns(request.number)))
 }
 
-/// Stands still for the first `stall_ns` of each period, then answers everything at once.
+/// Stall for the first `stall_ns` of each period, then answer everything at once.
 pub fn stalls(stall_ns: u64, period_ns: u64, delay_ns: u64) -> Script {
     Box::new(move |request| {
         let phase = request.at_ns % period_ns;
@@ -42,7 +43,7 @@ pub fn stalls(stall_ns: u64, period_ns: u64, delay_ns: u64) -> Script {
     })
 }
 
-/// Stands still once.
+/// Stall once.
 pub fn stalls_once(from_ns: u64, to_ns: u64, delay_ns: u64) -> Script {
     Box::new(move |request| {
         let inside = (from_ns..to_ns).contains(&request.at_ns);
@@ -50,7 +51,7 @@ pub fn stalls_once(from_ns: u64, to_ns: u64, delay_ns: u64) -> Script {
     })
 }
 
-/// One server for all: requests are served one after the other, each for a time of its own.
+/// One server for all connections: it serves requests one by one, each for its service time.
 pub fn queue(mut service_ns: impl FnMut(u64) -> u64 + 'static) -> Script {
     let mut free_ns = 0;
     Box::new(move |request| {

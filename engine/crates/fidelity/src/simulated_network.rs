@@ -1,5 +1,5 @@
-//! A clock and a server that are scripts. No time passes but in `wait`, which jumps to the next
-//! instant at which something happens; so minutes take milliseconds and every figure is exact.
+//! A simulated clock and a simulated server. Time passes only in `wait`, which jumps to the next event.
+//! So a trial of minutes takes milliseconds, and every time is exact.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -15,14 +15,14 @@ use cachemark_tape::Tape;
 use crate::ground_truth::{GroundTruth, RequestOutcome};
 use crate::script::{Request, Script, ScriptedReply};
 
-/// Instant 0 stands for "not yet" in places, so that virtual time begins later.
+/// The simulation starts at this time and not at 0, because 0 means "not yet" in some fields.
 const START_NS: u64 = 1_000_000_000;
 
-/// The wall clock of this world is set forth and back by a second, by turns, this often.
+/// How far, and how often, the simulated wall clock is set: forwards and backwards in turn.
 const WALL_STEP_NS: u64 = 1_000_000_000;
 const WALL_SET_EVERY_NS: u64 = 3_000_000_000;
 
-/// A clock that stands still until it is set.
+/// A clock that only moves when it is set.
 #[derive(Clone)]
 pub struct VirtualClock(Rc<Cell<u64>>);
 
@@ -37,14 +37,14 @@ impl Clock for VirtualClock {
     }
 }
 
-/// The program under test does not run during the first `length_ns` of each period.
+/// The client does not run during the first `length_ns` of each period.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessPause {
     pub length_ns: u64,
     pub period_ns: u64,
 }
 
-/// A part of a reply on its way, by the instant at which it comes.
+/// A part of a reply in flight, ordered by the time of its arrival.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct ScheduledReply {
     at_ns: u64,
@@ -52,23 +52,23 @@ struct ScheduledReply {
     connection: usize,
     generation: u64,
     bytes: Vec<u8>,
-    /// The request that is answered with it.
+    /// The request that this part completes.
     completes: Option<(usize, RequestOutcome)>,
 }
 
-/// One connection from the server's end.
+/// One connection, as the server sees it.
 #[derive(Default)]
 struct SimulatedConnection {
-    /// How often it was closed: what was on its way to an older one is lost.
+    /// How often the connection was closed. Replies of an older generation are lost.
     generation: u64,
-    /// The instant of the last reply: those after it come no earlier.
+    /// When the last reply arrives: later replies cannot arrive before it.
     last_reply_ns: u64,
-    /// Of a request that is not whole.
+    /// The beginning of an incomplete request.
     unparsed: Vec<u8>,
     arrived: VecDeque<u8>,
-    /// Requests that are not answered.
+    /// Requests without a reply so far.
     outstanding: VecDeque<usize>,
-    /// Those whose whole answer has arrived and is not read.
+    /// Requests whose complete reply has arrived and has not been read.
     answered: Vec<(usize, RequestOutcome)>,
 }
 
@@ -81,18 +81,18 @@ pub struct SimulatedNetwork<'tape> {
     ready: Vec<Ready>,
     opening: Vec<usize>,
     pause: Option<ProcessPause>,
-    /// What a read or a write costs the program under test.
+    /// The time that a read or a write takes the client.
     io_call_ns: u64,
     replies_sent: u64,
     requests_seen: u64,
-    /// When the window began, from which the tape's instants count.
+    /// When the window started: the times of the tape count from there.
     window_ns: u64,
-    /// What came in and what became of it.
+    /// What happened to each request.
     pub truth: GroundTruth,
 }
 
 impl<'tape> SimulatedNetwork<'tape> {
-    /// So many open connections to a server that follows a script and knows the tape's values.
+    /// Open connections to a server that follows a script and knows the values of the tape.
     pub fn new(
         tape: &'tape Tape,
         connections: usize,
@@ -117,7 +117,7 @@ impl<'tape> SimulatedNetwork<'tape> {
         }
     }
 
-    /// Each read and each write takes the program so long.
+    /// Let each read and each write take the client this long.
     pub fn with_io_call_time(self, io_call_ns: u64) -> SimulatedNetwork<'tape> {
         SimulatedNetwork { io_call_ns, ..self }
     }
@@ -126,7 +126,7 @@ impl<'tape> SimulatedNetwork<'tape> {
         self.clock.0.set(self.clock.now_ns() + ns);
     }
 
-    /// A window begins: what was before is not part of its truth.
+    /// A window starts. Requests before it do not count.
     pub fn begin_window(&mut self, start_ns: u64) {
         self.window_ns = start_ns;
         self.truth.begin(start_ns);
@@ -136,14 +136,14 @@ impl<'tape> SimulatedNetwork<'tape> {
         self.clock.clone()
     }
 
-    /// Take one request from the front of a connection's bytes; false when none is whole.
+    /// Take one request from the input of a connection. False if it is incomplete.
     fn take(&mut self, c: usize) -> bool {
         let bytes = std::mem::take(&mut self.connections[c].unparsed);
         let mut replies = Vec::new();
         let used = match parse(&bytes) {
             Parsed::Incomplete => 0,
             Parsed::Command(Command::Version, length) => {
-                // The barrier is no operation: answered at once, behind what is outstanding.
+                // A barrier is not an operation: the reply is sent at once, but after earlier replies.
                 let at_ns = self.clock.now_ns().max(self.connections[c].last_reply_ns);
                 replies.push((at_ns, b"VERSION scripted\r\n".to_vec(), None));
                 length
@@ -219,14 +219,14 @@ impl<'tape> SimulatedNetwork<'tape> {
         }));
     }
 
-    /// The instant at which a program that is to run at `at_ns` does.
+    /// When the client runs again, if it wants to run at `at_ns`.
     fn after_pause(&self, at_ns: u64) -> u64 {
         let Some(ProcessPause { length_ns, period_ns }) = self.pause else { return at_ns };
         let phase = (at_ns - START_NS) % period_ns;
         if phase < length_ns { at_ns - phase + length_ns } else { at_ns }
     }
 
-    /// What has come by now is there to be read.
+    /// Deliver the replies that have arrived by now.
     fn deliver(&mut self) {
         let now_ns = self.clock.now_ns();
         while self.in_flight_replies.peek().is_some_and(|Reverse(reply)| reply.at_ns <= now_ns) {
@@ -324,7 +324,7 @@ impl Network for SimulatedNetwork<'_> {
 
 type Reply = (u64, Vec<u8>, Option<(usize, RequestOutcome)>);
 
-/// The reply to a get of a key that is there; `k` names it, `of` is whose value it is.
+/// A hit with the name of key `k` and the value of key `of`.
 fn value_block(tape: &Tape, k: u32, of: u32) -> Vec<u8> {
     let value = tape.value(of, tape.value_length(k));
     let key = tape.key(k);
@@ -337,7 +337,7 @@ fn value_block(tape: &Tape, k: u32, of: u32) -> Vec<u8> {
     block
 }
 
-/// The tapes of these cases name their keys by record: `k0`, `k1` …
+/// The record of a key: in the tapes of these cases, record `j` asks for the key `kj`.
 fn record_of(key: &[u8]) -> u64 {
     key[1..].iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }

@@ -1,4 +1,4 @@
-//! One virtual trial: a tape, a load, a scripted server; what the client recorded, and the truth.
+//! One simulated trial: a tape, a load and a scripted server.
 
 use cachemark_load::{
     Clock, EventLoop, KindMetrics, Player, RunResult, SECTION_COUNT, SharedState,
@@ -17,7 +17,7 @@ pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
-/// What is played; `play` plays it.
+/// The options of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     schedule: Schedule,
@@ -33,7 +33,7 @@ pub struct Trial {
     seed: u64,
 }
 
-/// What came of it.
+/// What the client recorded, and what really happened.
 pub struct TrialResult {
     pub result: RunResult,
     pub truth: GroundTruth,
@@ -57,7 +57,7 @@ impl Trial {
         Trial::of(Schedule::closed(1000), seconds * SECOND)
     }
 
-    /// A closed loop whose callers think so long before each operation.
+    /// A closed loop with a fixed think time.
     pub fn with_think_time(think_ns: u64, seconds: u64) -> Trial {
         let think = Think::Fixed { ns: think_ns };
         Trial::of(Schedule::Closed { ops: 1000, think }, seconds * SECOND)
@@ -79,7 +79,7 @@ impl Trial {
         }
     }
 
-    /// At most so many operations.
+    /// Limit the number of operations.
     pub fn ops(self, ops: u64) -> Trial {
         Trial { ops, ..self }
     }
@@ -96,7 +96,7 @@ impl Trial {
         Trial { value_bytes, ..self }
     }
 
-    /// So much of the server's script is played before the window, and not counted.
+    /// Play for this long before the window. It is not counted.
     pub fn warmup(self, warmup_ns: u64) -> Trial {
         Trial { warmup_ns, ..self }
     }
@@ -105,7 +105,7 @@ impl Trial {
         Trial { pause: Some(pause), ..self }
     }
 
-    /// Each read and each write takes the client so long.
+    /// Let each read and each write take the client this long.
     pub fn io_call_time(self, io_call_ns: u64) -> Trial {
         Trial { io_call_ns, ..self }
     }
@@ -113,7 +113,7 @@ impl Trial {
     pub fn tape(&self) -> Tape {
         let keys = match self.schedule {
             Schedule::Closed { ops, .. } => ops as u32,
-            // A Poisson process has more arrivals than it should, or fewer, by a few σ.
+            // The number of arrivals of a Poisson process varies by a few σ.
             Schedule::Open { rate, .. } => {
                 let mean = rate * self.window_ns as f64 / 1e9;
                 (mean + 10.0 * mean.sqrt() + 10.0) as u32
@@ -121,7 +121,7 @@ impl Trial {
         };
         let workload = Workload {
             keys,
-            // Record j asks for key j, so that the server knows which record it answers.
+            // Record j asks for key j, so that the server knows which record a request comes from.
             distribution: KeyDistribution::Sequential,
             shape: KeyShape::Pattern("k{index}".to_owned()),
             size: IntegerRange { low: self.value_bytes, high: self.value_bytes }.into(),
@@ -134,12 +134,12 @@ impl Trial {
         Tape::from_bytes(bytes).expect("our own tape")
     }
 
-    /// Play it against a server; the client is the native one, event loop and all.
+    /// Play the trial with the native client and its event loop.
     pub fn play(&self, script: Script) -> TrialResult {
         self.play_lanes(vec![script])
     }
 
-    /// Play it in several lanes, each against a server of its own, and take them together.
+    /// Play the trial in several lanes, each against its own server, and add the results.
     pub fn play_lanes(&self, scripts: Vec<Script>) -> TrialResult {
         let tape = self.tape();
         let lanes = scripts.len() as u64;
@@ -193,12 +193,12 @@ impl Trial {
 }
 
 impl TrialResult {
-    /// The one kind of operation there is.
+    /// The metrics of gets: the only kind of operation.
     pub fn gets(&self) -> &KindMetrics {
         self.result.metrics.kinds().next().expect("gets").1
     }
 
-    /// A percentile of the response time, as the client prints it.
+    /// A percentile of the response time, as the client reports it.
     pub fn response_ns(&self, percent: f64) -> u64 {
         percentile_ns(&self.gets().response, percent)
     }
@@ -209,8 +209,8 @@ mod tests {
     use super::*;
     use crate::script::after;
 
-    /// Far too much for one connection: what waits at the end is given up early enough that nothing is
-    /// cut off and called a time-out.
+    /// Far too much load for one connection: operations in the queue are given up early enough that no
+    /// operation in flight is cut off and counted as a timeout.
     #[test]
     fn what_is_sent_has_its_whole_time() {
         let overload = Trial::uniform(1_000.0, 1).with_connections(1, 1).timeout(SECOND);

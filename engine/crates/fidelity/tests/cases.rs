@@ -1,4 +1,4 @@
-//! Every case gives its answer.
+//! Every case has the expected result.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

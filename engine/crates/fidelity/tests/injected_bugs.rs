@@ -1,4 +1,4 @@
-//! The cases can fail: each of these bugs, planted in the client, turns those named beside it red.
+//! The cases can fail: each of these bugs, injected into the client, makes the cases beside it fail.
 
 use cachemark_fidelity::{CASES, Case, Check};
 use cachemark_injected_bugs::{Bug, with_bug};
@@ -21,7 +21,7 @@ const CAUGHT_BY: [(Bug, &[&str]); 15] = [
     (Bug::SilentOverflow, &["F7", "F23"]),
 ];
 
-/// The quantities that come out wrong. A client that breaks down is found out too.
+/// The quantities that are wrong with this bug. A panic of the client counts as well.
 fn wrong(case: &Case, bug: Option<Bug>) -> Vec<String> {
     let play = || with_bug(bug, || (case.play)());
     let Ok(case_result) = std::panic::catch_unwind(play) else { return vec!["panic".to_owned()] };
@@ -51,7 +51,8 @@ fn every_bug_has_a_case() {
     }
 }
 
-/// Which case finds which bug: `cargo test -p cachemark-fidelity --test planted -- --ignored --nocapture`.
+/// Which case finds which bug: `cargo test -p cachemark-fidelity --test injected_bugs -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "every case with every bug takes minutes; it prints the whole matrix"]
 fn matrix() {

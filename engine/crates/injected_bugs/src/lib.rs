@@ -1,40 +1,40 @@
-//! Bugs that load generators are known for, to be switched on by the tests that must find them.
+//! Known bugs of load generators. The tests of the fidelity cases switch them on, and must find them.
 //!
-//! Without the feature `on` the question `injected` is the constant `false`, and nothing of a bug is
-//! compiled. Only the tests of the fidelity cases ask for the feature.
+//! Without the feature `on`, `injected` is the constant `false`, and the compiler removes the bugs.
+//! Only the tests of the fidelity cases use the feature.
 
-/// A bug, and where it has been seen or is easily made.
+/// A bug that other load generators have had, or that is easy to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// The response time runs from the actual send: coordinated omission.
+    /// The response time starts at the actual send: coordinated omission.
     SendStamp,
-    /// What is outstanding when the window ends is left out.
+    /// Operations in flight at the end of the window are left out.
     DroppedInFlight,
-    /// What timed out is counted, but its time is left out of the histogram.
+    /// A timeout is counted, but its time is not recorded.
     DroppedTimeouts,
-    /// Percentiles of several recorders are averaged instead of their histograms merged.
+    /// The percentiles of several recorders are averaged; their histograms should be merged.
     AveragedPercentiles,
     /// HdrHistogram's correction for coordinated omission is applied to every value.
     CorrectedHistogram,
-    /// Operations that wait for a connection with room are not counted as such.
+    /// Operations that wait for a free connection are not counted as such.
     UnflaggedLimit,
-    /// The clock goes in steps of 4 ms, as CLOCK_MONOTONIC_COARSE does.
+    /// The clock has a resolution of 4 ms, like CLOCK_MONOTONIC_COARSE.
     CoarseClock,
-    /// Times are taken from the wall clock, which is set now and then.
+    /// Times come from the wall clock, which may be set.
     WallClock,
-    /// The histogram tells nothing apart below 10 µs.
+    /// The histogram has no resolution below 10 µs.
     TenMicrosecondFloor,
-    /// Arrivals at equal gaps where a Poisson process is asked for.
+    /// Arrivals have equal gaps where a Poisson process was asked for.
     UniformForPoisson,
     /// A percentile is taken one rank too high.
     PercentileOneMore,
     /// A percentile is taken one rank too low.
     PercentileOneLess,
-    /// The values of replies are not looked at.
+    /// The values in replies are not checked.
     UnverifiedValues,
-    /// A time above the histogram's highest is recorded as that, and nothing is said.
+    /// A time above the highest value of the histogram is recorded as that value, without a count.
     SilentOverflow,
-    /// What is due is not looked at before all replies that came are read.
+    /// Operations that are due wait until all replies that have arrived are read.
     RepliesFirst,
 }
 
@@ -58,7 +58,7 @@ impl Bug {
     ];
 }
 
-/// Whether bugs can be planted in this build at all.
+/// Whether this build can inject bugs.
 pub const ENABLED: bool = cfg!(feature = "on");
 
 #[cfg(not(feature = "on"))]
@@ -86,7 +86,7 @@ mod switch {
         INJECTED.get() == Some(bug)
     }
 
-    /// Run with a bug, on this thread.
+    /// Call `run` with a bug on this thread.
     pub fn with_bug<T>(bug: Option<Bug>, run: impl FnOnce() -> T) -> T {
         INJECTED.set(bug);
         let result = run();

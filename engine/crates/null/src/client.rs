@@ -1,4 +1,4 @@
-//! The null client: ready requests out, replies into a scratch buffer.
+//! The null client: it writes prepared requests and reads replies into a scratch buffer.
 
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
@@ -15,10 +15,10 @@ use crate::repeated_bytes::{Cursor, RepeatedBytes};
 
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
-/// So long nothing comes before the server is given up.
+/// The run fails if no reply arrives for this long.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is written, and how much comes back.
+/// The requests to write, and the size of their replies.
 #[derive(Debug)]
 pub struct RequestPlan {
     requests: Vec<u8>,
@@ -27,9 +27,9 @@ pub struct RequestPlan {
 }
 
 impl RequestPlan {
-    /// The gets of a tape: each request and each reply has to be of one length, as nothing is
-    /// parsed. `reply_bytes` is that of each reply where the server answers otherwise than with
-    /// the tape's values.
+    /// The gets of a tape. All requests must have one size, and all replies must have one size, because
+    /// nothing is parsed. `reply_bytes` is the size of a reply if the server does not answer with the
+    /// values of the tape.
     pub fn of(tape: &Tape, reply_bytes: Option<usize>) -> Result<RequestPlan, String> {
         let mut requests = Vec::new();
         let (mut request_bytes, mut expected) = (None, reply_bytes);
@@ -60,14 +60,14 @@ impl RequestPlan {
     }
 }
 
-/// `VALUE key 0 length`, the data, `END`.
+/// The size of `VALUE key 0 length`, the data and `END`.
 fn hit_bytes(tape: &Tape, key: u32) -> usize {
     let length = tape.value_length(key);
     let digits = length.to_string().len();
     b"VALUE  0 \r\n\r\nEND\r\n".len() + tape.key(key).len() + digits + length as usize
 }
 
-/// What a window came to.
+/// The result of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct FloorResult {
     pub ops: u64,
@@ -79,7 +79,7 @@ pub struct FloorResult {
 struct Connection {
     stream: Stream,
     cursor: Cursor,
-    /// Bytes of a reply that is not whole.
+    /// Bytes of the incomplete reply.
     read: usize,
 }
 
@@ -90,7 +90,8 @@ struct NullClient<'plan> {
     connections: Vec<Connection>,
 }
 
-/// Play a plan in a closed loop on one thread: first so long unmeasured, then so long measured.
+/// Play a plan in a closed loop on one thread: first the warm-up, which is not counted, then the
+/// window.
 pub fn play(
     address: &Address,
     plan: &RequestPlan,
@@ -125,7 +126,7 @@ impl<'plan> NullClient<'plan> {
         for c in 0..count {
             let stream = Stream::connect(address, REPLY_TIMEOUT)?;
             epoll::add(&epoll, &stream, EventData::new_u64(c as u64), EventFlags::IN)?;
-            // Each begins somewhere else on the tape.
+            // Each connection starts at another place of the tape.
             let first = c * plan.messages() / count;
             connections.push(Connection {
                 stream,
@@ -148,7 +149,7 @@ impl<'plan> NullClient<'plan> {
         Err(io::Error::other("the socket's buffer is full: use a smaller --depth"))
     }
 
-    /// Replies that came in so long a time.
+    /// Play for a time. Returns the number of replies.
     fn run(&mut self, duration: Duration) -> io::Result<u64> {
         let mut scratch = vec![0; READ_BYTES];
         let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
@@ -170,7 +171,7 @@ impl<'plan> NullClient<'plan> {
         Ok(replies)
     }
 
-    /// Read what has come, and send as many requests as were answered.
+    /// Read what has arrived, and send one request per reply.
     #[inline]
     fn answer_readable(&mut self, c: usize, scratch: &mut [u8]) -> io::Result<u64> {
         let connection = &mut self.connections[c];

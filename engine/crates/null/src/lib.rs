@@ -1,8 +1,8 @@
-//! The floor: what a client and a server cost that do nothing but move bytes.
+//! The floor: the cost of a client and a server that only move bytes.
 //!
-//! The null client writes requests that were made beforehand and reads replies into a scratch
-//! buffer; the null responder counts requests and writes the same reply for each. Neither parses,
-//! verifies or records. What is above their CPU time per operation is the program's own.
+//! The null client writes prepared requests and reads replies into a scratch buffer. The null responder
+//! counts requests and writes the same reply for each. Neither parses, verifies or records. The CPU
+//! time of another program above this floor is its own work.
 
 mod client;
 mod repeated_bytes;

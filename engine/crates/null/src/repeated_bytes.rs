@@ -1,17 +1,17 @@
-//! Bytes that are written again and again: a message, as often as it is owed.
+//! Writes the same messages again and again, without building them each time.
 
 use std::io::{self, Write};
 
-/// At least so many bytes are there to be written in one call.
+/// The minimum number of bytes that one write can send.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// A message repeated, so that any number of them can be written from anywhere inside one.
+/// A message, repeated so often that many copies can be written in one call, from any place inside it.
 pub struct RepeatedBytes {
     bytes: Vec<u8>,
     period: usize,
 }
 
-/// How far one connection has come.
+/// The place of one connection, and how many bytes it still has to write.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor {
     at: usize,
@@ -19,7 +19,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// In front of the n-th message of a cycle's period, of so many bytes each.
+    /// The start of message `message`, if each has `message_bytes`.
     pub fn at(message: usize, message_bytes: usize) -> Cursor {
         Cursor { at: message * message_bytes, owed_bytes: 0 }
     }
@@ -30,13 +30,13 @@ impl Cursor {
 }
 
 impl RepeatedBytes {
-    /// Of a message, or of several one after the other; not empty.
+    /// Repeat a message, or several messages; not empty.
     pub fn of(message: &[u8]) -> RepeatedBytes {
         let times = CHUNK_BYTES.div_ceil(message.len()) + 1;
         RepeatedBytes { bytes: message.repeat(times), period: message.len() }
     }
 
-    /// Write what is owed until all is written or no more fits: false in the latter case.
+    /// Write what is owed. False if the socket takes no more.
     #[inline]
     pub fn write(&self, cursor: &mut Cursor, mut out: impl Write) -> io::Result<bool> {
         while cursor.owed_bytes > 0 {
@@ -59,7 +59,7 @@ impl RepeatedBytes {
 mod tests {
     use super::*;
 
-    /// Takes so many bytes at a time, and blocks after each other write.
+    /// Takes `bytes` bytes at a time, and blocks after every other write.
     struct Slow {
         taken: Vec<u8>,
         bytes: usize,

@@ -1,4 +1,4 @@
-//! The null responder: the same reply to whatever is asked.
+//! The null responder: it sends the same reply to every request.
 
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
@@ -18,20 +18,21 @@ use crate::repeated_bytes::{Cursor, RepeatedBytes};
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
-/// How often it is asked whether to stop.
+/// How often the stop flag is checked.
 const STOP_CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// How the responder knows how many requests it has read.
+/// How the responder counts the requests that it has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestCounting {
     /// Each request is one line: reads, deletes and the like.
     Lines,
-    /// Each request has so many bytes.
+    /// Each request has this many bytes.
     Bytes(usize),
 }
 
 impl RequestCounting {
-    /// Requests that end in `bytes`; `left` is what of an unended one was read before.
+    /// The number of requests that end in `bytes`. `left` counts the bytes of the incomplete request
+    /// before and after the call.
     fn count(self, bytes: &[u8], left: &mut usize) -> usize {
         match self {
             RequestCounting::Lines => memchr::memchr_iter(b'\n', bytes).count(),
@@ -51,7 +52,7 @@ struct Connection {
     blocked: bool,
 }
 
-/// A server of one thread that answers without having read.
+/// A server with one thread that answers without parsing.
 pub struct Responder {
     epoll: OwnedFd,
     listener: Socket,
@@ -63,7 +64,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Listen; port 0 is any.
+    /// Start to listen. Port 0: the system chooses one.
     pub fn listen(
         address: &Address,
         reply: &[u8],
@@ -95,12 +96,12 @@ impl Responder {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Answer until told to stop.
+    /// Answer requests until `stop` is set.
     pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut scratch = vec![0; READ_BYTES];
         let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
@@ -170,7 +171,7 @@ impl Responder {
         Ok(())
     }
 
-    /// Dropping the socket takes it out of the epoll set.
+    /// Dropping the socket removes it from epoll.
     fn close(&mut self, number: usize) -> io::Result<()> {
         self.connections[number] = None;
         Ok(())

@@ -1,6 +1,6 @@
 //! The monotonic clock.
 
-/// CLOCK_MONOTONIC in ns, as every process of this machine reads it.
+/// CLOCK_MONOTONIC in ns: all processes of this machine share it.
 #[inline]
 pub fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

@@ -1,4 +1,4 @@
-//! One connection: bytes in, requests, replies that wait for their instants, bytes out.
+//! One connection: it reads requests, queues replies until they are due, and writes them.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,14 +14,14 @@ use crate::timers::TimerQueue;
 
 const ROOM_BYTES: usize = 64 * 1024;
 
-/// What all connections share.
+/// The state that all connections share.
 pub struct ServerContext {
     pub state: State,
     pub key_prefix: Vec<u8>,
     pub planner: ReplyPlanner,
     pub log: ReadLog,
     pub timers: TimerQueue,
-    /// When the script's first read came.
+    /// When the first read of the script arrived.
     pub began_ns: Option<u64>,
     pub now_s: u32,
 }
@@ -34,12 +34,12 @@ impl ServerContext {
     }
 }
 
-/// Bytes that go out together at an instant.
+/// Bytes that are due at the same time.
 struct Pending {
     due_ns: u64,
     left: usize,
     entry: Option<LogEntry>,
-    /// What the read has come to once these bytes are out; none for the first half of a reply.
+    /// The outcome of the read once these bytes are sent; `None` for the first half of a reply.
     outcome: Option<ReadOutcome>,
     close: bool,
 }
@@ -47,14 +47,14 @@ struct Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionStatus {
     Open,
-    /// The socket takes no more for now.
+    /// The socket takes no more bytes now.
     Blocked,
     Close,
 }
 
 pub struct Connection {
     pub socket: Socket,
-    /// Which of its slot's connections it is.
+    /// Which one of the connections that have used this slot it is.
     pub generation: u64,
     slot: usize,
     number: u64,
@@ -66,12 +66,12 @@ pub struct Connection {
     written: usize,
     queue: VecDeque<Pending>,
     last_due_ns: u64,
-    /// Since the script began.
+    /// Reads answered since the script started.
     answered: u64,
     epoch_ns: Option<u64>,
-    /// It says nothing any more.
+    /// The connection sends nothing any more.
     is_silent: bool,
-    /// Watched for room to write, not for requests.
+    /// It waits until the socket is writable, and reads no requests meanwhile.
     pub blocked: bool,
 }
 
@@ -97,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// Read once, take every whole request, and send what is due.
+    /// Read once, handle every complete request, and send what is due.
     pub fn read(&mut self, context: &mut ServerContext) -> ConnectionStatus {
         if self.filled == self.input.len() {
             self.input.resize(self.input.len() * 2, 0);
@@ -180,7 +180,8 @@ impl Connection {
         }
     }
 
-    /// Have the embedded server's session answer: the bytes it has to say, and whether it ends.
+    /// Execute requests in the embedded server's session. Returns the size of the reply, and whether
+    /// the connection ends.
     fn execute(&mut self, at: std::ops::Range<usize>, context: &ServerContext) -> (usize, bool) {
         let before = self.replies.len();
         let mut from = at.start;
@@ -202,7 +203,7 @@ impl Connection {
         self.is_silent = true;
     }
 
-    /// A connection's replies go out in order, so none before the one in front of it.
+    /// Queue a reply. It is not sent before the replies in front of it.
     fn queue(
         &mut self,
         due_ns: u64,
@@ -217,13 +218,13 @@ impl Connection {
             record.due_ns = due_ns;
         }
         self.queue.push_back(Pending { due_ns, left, entry, outcome, close: false });
-        // What is due already goes out with the read that brought it.
+        // What is due already is sent at the end of the current read.
         if due_ns > monotonic_ns() {
             context.timers.add(due_ns, self.slot, self.generation);
         }
     }
 
-    /// Send what is due by now.
+    /// Send what is due.
     pub fn flush(&mut self, now_ns: u64, context: &mut ServerContext) -> ConnectionStatus {
         while let Some(pending) = self.queue.front_mut().filter(|front| front.due_ns <= now_ns) {
             let sent_ns = monotonic_ns();
@@ -263,7 +264,7 @@ impl Connection {
     }
 }
 
-/// As many bytes as the socket takes.
+/// Write as many bytes as the socket takes.
 fn write(socket: &mut Socket, bytes: &[u8]) -> io::Result<usize> {
     if bytes.is_empty() {
         return Ok(0);

@@ -1,16 +1,16 @@
-//! The fidelity server: a memcached whose reads are answered by a script, to the microsecond.
+//! The scripted server: a memcached server whose reads are answered by a script, to the microsecond.
 //!
 //! ```text
-//!  epoll ──▶ line (bytes in) ──▶ frame (one request) ──▶ session of the embedded server (reply)
-//!    ▲                              │ a read                        │
-//!    │ sleeps, then spins           ▼                               ▼
-//!    └──────── agenda ◀──── plan (script, seed) ───────▶ queue of replies, each with its instant
-//!                                                                   │
-//!                                   log: received, due, first, sent ◀
+//!  epoll ──▶ connection (bytes in) ──▶ request ──▶ session of the embedded server (reply)
+//!    ▲                                    │ a read             │
+//!    │ sleeps, then spins                 ▼                    ▼
+//!    └──────── timers ◀──── planner (script, seed) ──▶ queue of replies, each with its time
+//!                                                              │
+//!                              log: received, due, first, sent ◀
 //! ```
 //!
-//! Reads are scripted, everything else is answered at once. `stats reset` begins the script and the
-//! log anew, so that what a client does before its window is not in them.
+//! The script answers reads; everything else is answered at once. `stats reset` restarts the script and
+//! the log, so that they contain only what a client does in its window.
 
 mod clock;
 mod connection;

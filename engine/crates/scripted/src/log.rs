@@ -1,5 +1,5 @@
-//! What became of each read, with the instants at which the server read and wrote. Its room is made
-//! beforehand: nothing is allocated while requests are answered.
+//! What happened to each read, and when the server read and wrote it. All memory is allocated in
+//! advance.
 
 use serde::Serialize;
 use serde::ser::SerializeStruct;
@@ -7,24 +7,24 @@ use serde::ser::SerializeStruct;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadOutcome {
-    /// Not yet, or the connection ended before.
+    /// Not answered yet, or the connection ended before.
     Pending,
     Answered,
-    /// Answered with a value that is not the key's.
+    /// Answered with a value that does not belong to the key.
     Wrong,
     Dropped,
-    /// Not answered because it came on a connection after one that was dropped.
+    /// Not answered, because an earlier read on the same connection was dropped.
     Behind,
-    /// The connection was closed instead.
+    /// The connection was closed without an answer.
     Closed,
 }
 
-/// One read. Instants are of CLOCK_MONOTONIC, in ns; 0 where there was none.
+/// One read. Times are CLOCK_MONOTONIC in ns; 0 if there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadRecord {
-    /// After the read(2) that brought its last byte.
+    /// After the read(2) that returned its last byte.
     pub received_ns: u64,
-    /// When the script wants its last byte to go out.
+    /// When its last byte should be sent.
     pub due_ns: u64,
     /// Before the write(2) of its first byte.
     pub first_ns: u64,
@@ -40,22 +40,22 @@ const EMPTY: ReadRecord = ReadRecord {
     first_ns: 0,
     sent_ns: 0,
     connection: 0,
-    // Not all zeroes, so that the pages are there before the first request.
+    // Not all zeros, so that the pages are in memory before the first request.
     outcome: ReadOutcome::Closed,
 };
 
 pub struct ReadLog {
     records: Vec<ReadRecord>,
     used: usize,
-    /// Reads that came when the log was full.
+    /// Reads that arrived when the log was full.
     overflow: u64,
     /// Connections that were accepted.
     accepted: u64,
-    /// Counts restarts: what was asked before one is answered, and not logged.
+    /// Counts restarts. A read from before a restart is answered, but not logged.
     epoch: u64,
 }
 
-/// A read's place in a log.
+/// The place of a read in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry {
     index: usize,
@@ -86,7 +86,7 @@ impl ReadLog {
         Some(LogEntry { index: self.used - 1, epoch: self.epoch })
     }
 
-    /// The record of an entry, unless the log has begun anew since.
+    /// The record of an entry; `None` if the log was restarted since.
     pub fn get(&mut self, entry: Option<LogEntry>) -> Option<&mut ReadRecord> {
         let entry = entry.filter(|entry| entry.epoch == self.epoch)?;
         self.records.get_mut(entry.index)
@@ -97,7 +97,7 @@ impl ReadLog {
     }
 }
 
-/// Columns: an array for each field.
+/// As columns: one array per field.
 impl Serialize for ReadLog {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         fn column<T>(records: &[ReadRecord], of: impl Fn(&ReadRecord) -> T) -> Vec<T> {

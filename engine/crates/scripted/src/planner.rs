@@ -1,5 +1,6 @@
-//! What becomes of each read, and when. Pure but for its own state: the same seed and the same
-//! instants give the same answers. Instants are in ns since the script began.
+//! Decides the reply to each read, and when it is sent. It has no other input than the script and the
+//! times of the reads: the same seed and times give the same replies. Times are in ns since the script
+//! started.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,34 +9,34 @@ use rand_distr::{Distribution, Exp, LogNormal};
 use crate::script::{DelaySpec, Script, Stall};
 
 const NS_IN_MS: f64 = 1e6;
-/// A time that is drawn is at most a week, so that sums of many stay inside 64 bits.
+/// A drawn time is at most a week, so that sums stay inside 64 bits.
 const LONGEST_NS: f64 = 7.0 * 86_400e9;
 
-/// What becomes of a read.
+/// The planned reply to a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlannedReply {
-    /// The first half of the reply at one instant, the rest at another; or the whole at once.
+    /// The first half of the reply at one time, the rest at another; or everything at once.
     At {
         first_ns: u64,
         last_ns: u64,
         wrong: bool,
     },
     Never,
-    /// The connection ends at this instant, without a reply.
+    /// Close the connection at this time, without a reply.
     Close {
         at_ns: u64,
     },
 }
 
-/// A script that is being played.
+/// The state of a script that is being played.
 pub struct ReplyPlanner {
     script: Script,
     delay: DelaySampler,
     service: DelaySampler,
     stall: Option<StallTimes>,
-    /// How many reads there were.
+    /// The number of reads so far.
     number: u64,
-    /// When the last of those in service is done.
+    /// When the server has served all reads so far.
     free_ns: u64,
 }
 
@@ -51,17 +52,17 @@ impl ReplyPlanner {
         }
     }
 
-    /// Begin again from the first read.
+    /// Start again from the first read.
     pub fn restart(&mut self) {
         *self = ReplyPlanner::new(&self.script);
     }
 
-    /// How long a connection waits until it is accepted.
+    /// The delay before a connection is accepted.
     pub fn accept_ns(&self) -> u64 {
         ns(self.script.accept_ms)
     }
 
-    /// A read has come, on a connection that has answered so many.
+    /// Plan the reply to a read on a connection that has answered `answered` reads.
     pub fn next(&mut self, at_ns: u64, answered: u64) -> PlannedReply {
         let number = self.number;
         self.number += 1;
@@ -112,7 +113,7 @@ impl StallTimes {
         }
     }
 
-    /// The end of the stall that this instant is in, or the instant itself.
+    /// The end of the stall at this time; the time itself if there is no stall.
     fn end_of(&self, at_ns: u64) -> u64 {
         let Some(since_ns) = at_ns.checked_sub(self.phase_ns) else { return at_ns };
         let into_ns = since_ns % self.period_ns;
@@ -193,7 +194,7 @@ mod tests {
         ReplyPlanner::new(&Script::parse(text).expect("a script"))
     }
 
-    /// The instants, in ms, of the replies to reads that came at these.
+    /// When the replies are sent, in ms, to reads that arrive at `at_ms`.
     fn answers(text: &str, at_ms: &[u64]) -> Vec<f64> {
         let mut planner = planner(text);
         let replies = at_ms.iter().map(|at_ms| match planner.next(at_ms * 1_000_000, 0) {
@@ -203,7 +204,7 @@ mod tests {
         replies.collect()
     }
 
-    /// So many delays of reads that come together, sorted, in ms.
+    /// The delays of `count` simultaneous reads in ms, sorted.
     fn delays(text: &str, count: usize) -> Vec<f64> {
         let mut delays = answers(text, &vec![0; count]);
         delays.sort_by(f64::total_cmp);
@@ -262,7 +263,7 @@ mod tests {
                 PlannedReply::Close { .. } => 3,
             }] += 1;
         }
-        // Every 300th is dropped, which leaves it no value to be wrong.
+        // Every 300th read is dropped, so that it has no value that could be wrong.
         assert_eq!(fates, [1000 - 30 - 10 - 1, 30, 10, 1]);
     }
 

@@ -1,4 +1,4 @@
-//! Where a request ends, and whether the script has a say in it.
+//! Finds the end of a request, and whether the script answers it.
 
 use cachemark_protocol::binary::request::{HEADER_BYTES, Header, REQUEST_MAGIC, Verb};
 use cachemark_protocol::meta::request::MetaVerb;
@@ -7,23 +7,22 @@ use cachemark_protocol::text::request::{Parsed, parse};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
-    /// The script answers.
+    /// The script answers it.
     Read,
-    /// `stats reset`: the script and its log begin anew.
+    /// `stats reset`: restart the script and its log.
     Restart,
     Other,
 }
 
-/// Which protocol a connection speaks.
+/// The protocol of a connection: its first byte decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionProtocol {
     Text,
     Binary,
 }
 
-/// The request at the front of `bytes`: its length and kind; `None` when it is not whole. Reads
-/// whose first key does not begin with `prefix` are not the script's. A connection's first byte
-/// tells its dialect, which is noted.
+/// The length and kind of the first request in `bytes`; `None` if it is incomplete. The script answers
+/// only reads whose first key starts with `prefix`. The first byte of a connection sets its protocol.
 pub fn next_request(
     bytes: &[u8],
     prefix: &[u8],
@@ -70,7 +69,7 @@ fn text(bytes: &[u8], prefix: &[u8]) -> Option<(usize, RequestKind)> {
 
 fn binary(bytes: &[u8], prefix: &[u8]) -> Option<(usize, RequestKind)> {
     let Some(header) = Header::read(bytes) else {
-        // Of another protocol: the session ends it.
+        // Not the binary protocol: the session will close the connection.
         return (bytes.len() >= HEADER_BYTES).then_some((bytes.len(), RequestKind::Other));
     };
     let length = HEADER_BYTES + header.body_bytes();
@@ -83,7 +82,7 @@ fn binary(bytes: &[u8], prefix: &[u8]) -> Option<(usize, RequestKind)> {
     Some((length, kind))
 }
 
-/// Spoil the value in the reply to a read; false when it has none.
+/// Change the value in the reply to a read. False if the reply has no value.
 pub fn corrupt_value(reply: &mut [u8]) -> bool {
     const REPLY_MAGIC: u8 = 0x81;
     let at = match reply.first() {

@@ -1,30 +1,31 @@
-//! What a script file says. TOML; times in ms.
+//! The script file: TOML, with times in ms.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// How reads are answered. Without any part, at once.
+/// How reads are answered. By default, at once.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Script {
-    /// The same seed draws the same times.
+    /// The seed of the drawn times.
     pub seed: u64,
-    /// Reads of other keys are answered at once and not logged: libraries have some of their own.
+    /// Reads of keys without this prefix are answered at once and not logged: some libraries read keys
+    /// of their own.
     pub key_prefix: String,
-    /// Between a read and its reply, however many others are waiting.
+    /// The time between a read and its reply, independent of other reads.
     pub delay: Option<DelaySpec>,
-    /// One server for all connections: each read is served after the one before it, for so long.
+    /// One server for all connections: it serves reads one by one, each for this time.
     pub service: Option<DelaySpec>,
     pub stall: Option<Stall>,
     pub chunks: Option<Chunks>,
-    /// Every so manieth read is never answered, and its connection says nothing any more.
+    /// Every n-th read is never answered, and its connection stays silent. 0: none.
     pub drop_every: u64,
-    /// Every so manieth hit has another value.
+    /// Every n-th hit has a wrong value. 0: none.
     pub wrong_every: u64,
-    /// A connection that has answered so many reads ends when the next one comes.
+    /// A connection that has answered this many reads closes when the next one arrives. 0: never.
     pub close_after: u64,
-    /// A connection waits so long until it is accepted.
+    /// The delay before a connection is accepted.
     pub accept_ms: f64,
 }
 
@@ -45,14 +46,14 @@ impl Default for Script {
     }
 }
 
-/// A time for each read, by its number or drawn.
+/// A time for each read: listed or drawn.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum DelaySpec {
     Constant {
         ms: f64,
     },
-    /// The first read's, the second's …, and again from the first.
+    /// The time of the first read, of the second, and so on; then again from the first.
     List {
         ms: Vec<f64>,
     },
@@ -70,8 +71,8 @@ pub enum DelaySpec {
     },
 }
 
-/// The server stands still for the first `stall_ms` of each period; the first period begins
-/// `phase_ms` after the first read.
+/// The server stalls for the first `stall_ms` of each period. The first period starts `phase_ms` after
+/// the first read.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
@@ -81,7 +82,7 @@ pub struct Stall {
     pub phase_ms: f64,
 }
 
-/// The first half of a reply so long after the read, the rest so long after it.
+/// The delays of the first half of a reply, and of the rest.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Chunks {
@@ -99,11 +100,11 @@ impl fmt::Display for ScriptError {
     }
 }
 
-/// The longest time that a script may name: an hour.
+/// The longest time in a script: an hour.
 const LONGEST_MS: f64 = 3_600_000.0;
 
 impl Script {
-    /// Read a script.
+    /// Parse a script.
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
         let script: Script =
             toml::from_str(text).map_err(|error| ScriptError(error.to_string()))?;

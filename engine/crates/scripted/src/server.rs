@@ -1,4 +1,4 @@
-//! The loop of one thread: what is due goes out on time, what comes is read.
+//! The event loop of the server: it sends what is due in time, and reads requests.
 
 use std::io;
 use std::net::TcpListener;
@@ -20,19 +20,19 @@ use crate::script::Script;
 use crate::timers::{Timer, TimerQueue};
 
 const EVENTS: usize = 256;
-/// Event data of the n-th listener: far above any connection's.
+/// The event data of listeners start here, far above those of connections.
 const LISTENERS: u64 = 1 << 32;
-/// A sleep ends this long before what is due, and the rest is spun: timers wake 30 to 90 µs late.
+/// How long the thread spins before a reply is due: timers wake it 30 to 90 µs late.
 const SPIN_NS: u64 = 150_000;
-/// How often it is asked whether to stop.
+/// The maximum sleep, after which the stop flag is checked.
 const LONGEST_SLEEP_NS: u64 = 50_000_000;
 
-/// How a scripted server is set up.
+/// The options of a scripted server.
 pub struct ScriptedServerSettings {
     pub script: Script,
     pub store: Settings,
     pub version: &'static str,
-    /// The log's room; reads beyond it are answered and counted, no more.
+    /// The capacity of the log. Further reads are answered and only counted.
     pub log_requests: usize,
 }
 
@@ -40,11 +40,11 @@ struct Listener {
     listener: Socket,
     path: Option<std::path::PathBuf>,
     address: String,
-    /// When whoever waits is let in.
+    /// When waiting connections are accepted.
     accept_at_ns: Option<u64>,
 }
 
-/// A memcached whose reads a script answers.
+/// A memcached server whose reads are answered by a script.
 pub struct ScriptedServer {
     epoll: OwnedFd,
     listeners: Vec<Listener>,
@@ -54,7 +54,7 @@ pub struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// Listen; port 0 is any.
+    /// Start to listen. Port 0: the system chooses one.
     pub fn listen(
         endpoints: &[Endpoint],
         settings: ScriptedServerSettings,
@@ -85,19 +85,20 @@ impl ScriptedServer {
         })
     }
 
-    /// Where it listens.
+    /// The addresses that it listens on.
     pub fn addresses(&self) -> Vec<String> {
         self.listeners.iter().map(|listener| listener.address.clone()).collect()
     }
 
-    /// What became of each read since the script began.
+    /// What happened to each read since the script started.
     pub fn log(&self) -> &ReadLog {
         &self.context.log
     }
 
-    /// Answer until told to stop.
+    /// Serve until `stop` is set.
     pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
-        // The default lets the kernel wake us 50 µs late; where it is not to be had, we spin less.
+        // By default the kernel may wake the thread 50 µs late. If this is not permitted, the lag is
+        // larger.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         while !stop.load(Ordering::Relaxed) {
@@ -151,7 +152,7 @@ impl ScriptedServer {
         Ok(())
     }
 
-    /// Somebody is at the door.
+    /// A client connects: accept it after the delay of the script.
     fn delay_accept(&mut self, number: usize) -> io::Result<()> {
         let wait_ns = self.context.planner.accept_ns();
         if wait_ns == 0 {
@@ -218,7 +219,7 @@ impl ScriptedServer {
         let flags = match status {
             ConnectionStatus::Close => {
                 self.context.state.leave();
-                // Dropping the socket takes it out of the epoll set.
+                // Dropping the socket removes it from epoll.
                 self.connections[slot] = None;
                 return Ok(());
             }
@@ -234,7 +235,7 @@ impl ScriptedServer {
 impl Drop for ScriptedServer {
     fn drop(&mut self) {
         for path in self.listeners.iter().filter_map(|listener| listener.path.as_ref()) {
-            // Somebody else may have taken it away already: it is what we want.
+            // An error means that the file is gone already.
             let _ = fs::remove_file(path);
         }
     }
@@ -260,7 +261,7 @@ fn open(endpoint: &Endpoint) -> io::Result<Listener> {
     Ok(Listener { listener, path, address, accept_at_ns: None })
 }
 
-/// How long to sleep until something is due: not at all over the last stretch.
+/// How long to sleep before the next timer. The thread spins for the rest.
 fn sleep_time(next_ns: Option<u64>, now_ns: u64) -> Timespec {
     let left_ns = next_ns.map_or(u64::MAX, |next_ns| next_ns.saturating_sub(now_ns));
     let sleep_ns = left_ns.saturating_sub(SPIN_NS).min(LONGEST_SLEEP_NS);

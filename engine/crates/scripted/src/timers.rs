@@ -1,13 +1,13 @@
-//! What is to be sent next, over all connections.
+//! The next reply to send, over all connections.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A connection whose foremost reply is due, and the life of that connection's slot.
+/// A connection whose first reply is due, by its slot and the generation of the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer {
     pub due_ns: u64,
-    /// Entries of one instant keep their order.
+    /// Timers of the same time keep their order.
     pub order: u64,
     pub slot: usize,
     pub generation: u64,
@@ -29,7 +29,7 @@ impl TimerQueue {
         self.heap.push(Reverse(Timer { due_ns, order: self.order, slot, generation }));
     }
 
-    /// The next entry that is due by now.
+    /// The next timer that is due.
     pub fn due(&mut self, now_ns: u64) -> Option<Timer> {
         self.next_ns().filter(|due_ns| *due_ns <= now_ns)?;
         self.heap.pop().map(|Reverse(timer)| timer)

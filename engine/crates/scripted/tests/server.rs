@@ -1,5 +1,5 @@
-//! The fidelity server over real sockets: what it says and what it logs. No timing is asserted but
-//! that nothing goes out before its time.
+//! The scripted server over real sockets: its replies and its log. The only timing that is checked is
+//! that nothing is sent too early.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -48,7 +48,7 @@ impl Server {
         stream
     }
 
-    /// Stop it; what it has logged.
+    /// Stop the server and return its log.
     fn records(self) -> Vec<ReadRecord> {
         self.stop.store(true, Ordering::Relaxed);
         let server = self.thread.join().expect("no panic");
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-/// Ask, and read as many bytes as the answer should have.
+/// Send a request and check the reply.
 fn ask(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("it reads");
     let mut reply = vec![0; expected.len()];
@@ -78,7 +78,7 @@ fn it_is_a_memcached_whose_reads_take_their_time() {
     ask(&mut stream, SET, b"STORED\r\n");
     ask(&mut stream, b"version\r\n", b"VERSION 0\r\n");
     let asked_ns = monotonic_ns();
-    // The second is due before the first, and goes out after it all the same.
+    // The second reply is due before the first, but is sent after it.
     ask(&mut stream, b"get k\r\nget nobody\r\n", b"VALUE k 0 2\r\nab\r\nEND\r\nEND\r\n");
     let told_ns = monotonic_ns();
     ask(&mut stream, b"delete k\r\n", b"DELETED\r\n");

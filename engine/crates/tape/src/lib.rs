@@ -1,7 +1,7 @@
-//! Tapes: a workload made concrete, the exact list of operations that every client plays.
+//! Tapes: the exact list of operations that every client plays, made from a workload.
 //!
-//! `format` owns the bytes (docs/tape.md), `reader` opens them, `check` makes that safe, `workload` says what is
-//! wanted, `generate` makes the bytes of it. Nothing here does I/O but opening a file.
+//! `format` is the file format (docs/tape.md): layout, checks and reading. `workload` is what the user
+//! asks for. `generate` makes the bytes of a tape. The only I/O here is opening a file.
 
 mod format;
 mod generate;

@@ -1,9 +1,9 @@
-//! Random numbers: streams that are drawn from one after the other, and hashes of a number.
+//! Random numbers: streams to draw from, and hashes of a number.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// Each purpose has a stream of its own, so that a change of one leaves the others as they were.
+/// Each purpose has its own stream, so that a change of one leaves the others unchanged.
 #[derive(Clone, Copy)]
 pub enum RandomStream {
     Pool = 1,
@@ -18,7 +18,7 @@ pub fn random_stream(seed: u64, purpose: RandomStream) -> ChaCha8Rng {
     rng
 }
 
-/// A 64-bit mix (the finaliser of SplitMix64): a bijection that leaves no visible pattern.
+/// The finaliser of SplitMix64: a bijection on 64 bits without a visible pattern.
 pub fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,7 +26,7 @@ pub fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A bijection on the numbers of `bits` bits: odd multiplications and xor-shifts, each reversible.
+/// A bijection on numbers of `bits` bits, made of reversible steps: odd multiplications and xor-shifts.
 pub fn scramble(index: u64, seed: u64, bits: u32) -> u64 {
     let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
     let half = (bits / 2).max(1);

@@ -1,4 +1,4 @@
-//! No file can fool the reader: what is damaged is refused, or every accessor stays in bounds.
+//! A damaged file is rejected, or every accessor stays in bounds.
 
 use cachemark_properties::tapes::{POOL_BYTES, put, read_all, refused_or_harmless, small};
 use cachemark_tape::Tape;

@@ -1,4 +1,4 @@
-//! Sizes, expiry times and key lengths against their closed forms, at a million keys (case F18).
+//! Sizes, expiry times and key lengths against closed forms, with a million keys (case F18).
 
 mod common;
 
@@ -29,8 +29,8 @@ fn sizes(distribution: &str) -> Vec<u32> {
     sizes
 }
 
-/// The largest distance between the sample and a law's distribution function, over whole numbers:
-/// a draw is rounded, so n stands for everything up to n + ½.
+/// The largest distance between the sample and a distribution function, over integers: a draw is
+/// rounded, so n stands for everything up to n + ½.
 fn distance(sorted: &[u32], distribution: impl Fn(f64) -> f64) -> f64 {
     let whole = sorted.len() as f64;
     let steps = sorted.iter().enumerate().filter(|(at, n)| sorted.get(at + 1) != Some(*n));
@@ -51,8 +51,8 @@ fn gev(location: f64, scale: f64, shape: f64) -> impl Fn(f64) -> f64 {
     move |x| (-(1.0 + shape * (x - location) / scale).max(0.0).powf(-1.0 / shape)).exp()
 }
 
-/// Φ by the error function's series and continued fraction would be a library's: here the area
-/// under the density by Simpson's rule is exact to 1e-9.
+/// Φ as the area under the density by Simpson's rule, exact to 1e-9: the standard library has no error
+/// function.
 fn normal(z: f64) -> f64 {
     let steps = 400;
     let width = z / f64::from(steps);
@@ -70,7 +70,7 @@ fn normal(z: f64) -> f64 {
 fn generalised_pareto_sizes_follow_their_law() {
     let drawn = sizes("gpareto:0:214.476:0.348238");
     assert!(distance(&drawn, gpareto(0.0, 214.476, 0.348_238)) < DKW_99);
-    // Median and 99th percentile in closed form.
+    // The median and the 99th percentile in closed form.
     assert!((quantile(&drawn, 0.5) - 168.0).abs() < 2.0);
     assert!((quantile(&drawn, 0.99) - 2446.0).abs() < 40.0);
 }
@@ -114,7 +114,7 @@ fn ranges_and_weights_have_their_shares() {
     assert!((share(4096, 6144) - 0.1).abs() < DKW_99, "alike within a range");
 }
 
-/// Shares of 0 to 14 bytes, then generalised Pareto from 15 on.
+/// The shares of 0 to 14 bytes. From 15 on: generalised Pareto.
 const ETC_SMALL: [f64; 15] = [
     0.00536, 0.00047, 0.17820, 0.09239, 0.00018, 0.02740, 0.00065, 0.00606, 0.00023, 0.00837,
     0.00837, 0.08989, 0.00092, 0.00326, 0.01980,

@@ -1,4 +1,4 @@
-//! Which keys are asked for, against closed forms at a million draws (case F18).
+//! The frequencies of keys against closed forms, with a million draws (case F18).
 
 mod common;
 
@@ -30,7 +30,7 @@ fn shares(keys: u32, distribution: &str) -> Vec<f64> {
     shares
 }
 
-/// The largest distance of two distribution functions given as shares.
+/// The largest distance between two distribution functions, given as shares.
 fn distance(drawn: &[f64], law: &[f64]) -> f64 {
     let (mut sum, mut far) = (0.0_f64, 0.0_f64);
     for (drawn, law) in drawn.iter().zip(law) {
@@ -52,7 +52,7 @@ fn a_hotspot_has_its_part_of_the_operations() {
     shares.sort_by(|a, b| b.total_cmp(a));
     let hot: f64 = shares[..200].iter().sum();
     assert!((hot - 0.8).abs() < 3.29 * (0.8 * 0.2 / DRAWS as f64).sqrt(), "{hot}");
-    // Alike within each part: five deviations of a Poisson count for the extremes of a thousand.
+    // Uniform within each part: five deviations of a Poisson count, for the extremes of a thousand.
     let near = |share: f64, is: f64| (share - is).abs() < 5.0 * (is / DRAWS as f64).sqrt();
     assert!(shares[..200].iter().all(|share| near(*share, 0.8 / 200.0)));
     assert!(shares[200..].iter().all(|share| near(*share, 0.2 / 800.0)));
@@ -68,7 +68,7 @@ fn a_hotspot_of_everything_is_uniform() {
 fn gaussian_keys_are_normal_round_the_middle() {
     for (text, deviation) in [("gaussian:0.1", 100.0), ("gaussian", 1000.0 / 6.0)] {
         let density = |k: f64| (-((k - 499.5) / deviation).powi(2) / 2.0).exp();
-        // Simpson's rule over each key's unit of the line.
+        // Simpson's rule over the interval of each key.
         let area = |k: f64| (density(k - 0.5) + 4.0 * density(k) + density(k + 0.5)) / 6.0;
         let areas: Vec<f64> = (0..1000).map(|k| area(f64::from(k))).collect();
         let whole: f64 = areas.iter().sum();
@@ -79,7 +79,7 @@ fn gaussian_keys_are_normal_round_the_middle() {
 
 #[test]
 fn the_latest_are_the_likeliest() {
-    // Nothing is written: the last key that was stored is the newest for ever.
+    // Nothing is written: the last key of the prefill stays the newest.
     let mut by_age = shares(1000, "latest:0.99");
     by_age.reverse();
     assert!(distance(&by_age, &zipf(1000, 0.99)) < DKW_99);
@@ -111,7 +111,7 @@ fn writes_make_new_keys_and_reads_follow_them() {
 
 #[test]
 fn ycsbs_zipfian_has_one_hottest_share_whatever_the_number_of_keys() {
-    // 1 / ζ and 2^−0.99 / ζ with YCSB's ζ of 26.469; other items fall on the same key by chance.
+    // 1 / ζ and 2^−0.99 / ζ with YCSB's ζ of 26.469; other items may fall on the same key.
     for keys in [10_000, 1_000_000] {
         let mut shares = shares(keys, "ycsb-zipfian");
         shares.sort_by(|a, b| b.total_cmp(a));

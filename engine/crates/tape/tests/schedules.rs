@@ -1,4 +1,4 @@
-//! Schedules against what renewal theory says of them: counts, gaps, correlation (case F19).
+//! Schedules against renewal theory: counts, gaps and correlation (case F19).
 
 use cachemark_tape::{
     Arrivals, IntegerDistribution, KeyShape, Schedule, Tape, Think, Workload, generate, parse_mix,
@@ -23,9 +23,9 @@ fn open(schedule: Schedule) -> Tape {
 struct Gaps {
     count: f64,
     mean_ns: f64,
-    /// Deviation over mean.
+    /// Standard deviation ÷ mean.
     cv: f64,
-    /// Correlation of a gap with the one before.
+    /// The correlation of neighbouring gaps.
     lag_1: f64,
     sorted_ns: Vec<f64>,
 }
@@ -58,7 +58,7 @@ fn poisson_gaps_are_exponential() {
     assert!((gaps.count - 100_000.0).abs() < 1040.0, "{}", gaps.count);
     assert!((gaps.cv - 1.0).abs() < 0.011, "{}", gaps.cv);
     assert!(gaps.lag_1.abs() < 0.0104, "{}", gaps.lag_1);
-    // The limit of Dvoretzky, Kiefer and Wolfowitz for 10⁵ draws, 99 %.
+    // The limit of Dvoretzky, Kiefer and Wolfowitz for 10⁵ draws at 99 %.
     assert!(distance(&gaps.sorted_ns, |x| 1.0 - (-x / 100_000.0).exp()) < 0.00515);
 }
 
@@ -94,7 +94,7 @@ fn inverse([[a, b], [c, d]]: Matrix) -> Matrix {
     [[d / det, -b / det], [-c / det, a / det]]
 }
 
-/// φ · M · 1, the mean over the state that an arrival sees.
+/// φ · M · 1: the mean over the state that an arrival finds.
 fn over(phi: [f64; 2], m: Matrix) -> f64 {
     phi[0] * (m[0][0] + m[0][1]) + phi[1] * (m[1][0] + m[1][1])
 }
@@ -115,7 +115,7 @@ fn bursts_are_a_two_state_markov_modulated_poisson_process() {
     let pairs = times(times(squares, [[high, 0.0], [0.0, low]]), d_inverse);
     let lag_1 = (over(phi, pairs) - mean * mean) / variance;
     let gaps = gaps("bursts:5:0.1:100us", rate, 10);
-    // Index of dispersion of the count over a long window.
+    // The index of dispersion of counts over a long window.
     let swing = (high - low).powi(2) * leave_high * leave_low;
     let idc = 1.0 + 2.0 * swing / ((leave_high + leave_low).powi(3) * rate);
     let deviation = (idc * rate * 10.0).sqrt();

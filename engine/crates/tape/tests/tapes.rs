@@ -1,4 +1,5 @@
-//! Tapes from outside: the same seed gives the same bytes, and no file can fool the reader.
+//! Tapes through the public interface: the same seed gives the same bytes, and damaged files are
+//! rejected.
 
 use std::collections::HashSet;
 
@@ -39,7 +40,7 @@ fn same_seed_same_bytes() {
 
 #[test]
 fn the_format_and_the_generator_stay_as_they_are() {
-    // A change of these bytes is a change of every published tape: raise the version.
+    // If these bytes change, every published tape changes: raise the version.
     let tape = bytes(&workload(), Schedule::closed(100), 1);
     let sum = tape.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -124,7 +125,7 @@ fn compressibility_is_what_deflate_finds() {
     }
 }
 
-/// How often each key was drawn, most often first, as shares.
+/// The share of each key, largest first.
 fn shares(distribution: KeyDistribution, keys: u32, ops: u64) -> Vec<f64> {
     let drawn = Workload {
         keys,
@@ -142,8 +143,8 @@ fn shares(distribution: KeyDistribution, keys: u32, ops: u64) -> Vec<f64> {
 
 #[test]
 fn zipf_is_true_zipf() {
-    // Shares of the first rank and the first hundred among 10⁶ keys, by the closed form
-    // r^-s / Σ i^-s; 3.29 standard errors of 10⁶ draws, and some for taking the largest counts.
+    // The shares of the first rank and of the first hundred among 10⁶ keys, from the closed form r^-s /
+    // Σ i^-s. The limit is 3.29 standard errors of 10⁶ draws, and a little for sorting by count.
     for (exponent, first, hundred) in [
         (0.9, 0.0329, 0.2115),
         (0.99, 0.0650, 0.3440),
@@ -195,7 +196,7 @@ fn uniform_arrivals_have_equal_gaps() {
     assert!((0..10_000).all(|j| tape.due_ns(j) == j * 100_000));
 }
 
-/// k, L, pool_bytes and o as docs/tape.md prints them.
+/// (k, L, pool_bytes, o) as printed in docs/tape.md.
 const VALUE_OFFSETS: [(u32, u32, u64, u64); 7] = [
     (0, 0, 1_048_676, 0),
     (1, 10, 1_048_676, 787_403),

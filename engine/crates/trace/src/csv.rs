@@ -1,9 +1,9 @@
-//! Plain CSV with a header that names its columns: `op` and `key`, and if they are known `time`
-//! (seconds), `size` (bytes), `ttl` (seconds). Others are left alone.
+//! CSV with a header: `op` and `key`, and optionally `time` (seconds), `size` (bytes) and `ttl`
+//! (seconds). Other columns are ignored.
 
 use crate::event::{TraceEvent, action, exptime, length, seconds};
 
-/// Where each column is.
+/// The position of each column.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
     key: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Columns {
     count: usize,
 }
 
-/// The places of columns by name; `None` where the needed ones are not all there.
+/// The positions of columns by name; `None` if a required column is missing.
 pub(crate) fn column_positions<const N: usize>(
     header: &str,
     names: [&str; N],

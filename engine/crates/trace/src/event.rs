@@ -1,44 +1,44 @@
-//! One line of a trace, whatever its format.
+//! One operation of a trace, in any format.
 
 use cachemark_tape::Verb;
 
-/// What was done to one key.
+/// An operation on one key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TraceEvent {
-    /// In ns on the trace's own clock.
+    /// The time in ns, on the clock of the trace.
     pub at_ns: Option<u64>,
     pub key: String,
-    /// How long the key was, where it is written shorter than it was.
+    /// The original length of the key, if the trace abbreviates keys.
     pub key_bytes: Option<u32>,
     pub action: Action,
-    /// The value's length where it is known; reads that found nothing have none.
+    /// The value size, if known. Misses have none.
     pub length: Option<u32>,
     pub exptime_s: u32,
-    /// So many times, one after the other.
+    /// How often the operation is repeated.
     pub count: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
     Do(Verb),
-    /// The trace names something that a tape does not hold.
+    /// An operation that a tape cannot hold.
     Skip(String),
 }
 
-/// The longest value that is believed: servers of default settings take a hundredth of it.
+/// The largest value size that is plausible: the default limit of servers is a hundredth of it.
 const MAX_LENGTH: u64 = 1 << 27;
-/// What is longer, memcached reads as a date.
+/// memcached takes longer expiry times for a date.
 const MAX_EXPTIME_S: u64 = 30 * 24 * 3600;
 const MAX_COUNT: u64 = 1_000_000;
 
-/// The operation of that name, as memcached's own commands are called.
+/// The operation with the name of a memcached command.
 pub(crate) fn action(name: &str) -> Result<Action, String> {
     let name = name.to_ascii_lowercase();
-    // CacheLib's leases are a get that may be told to fill, and the set that does.
+    // CacheLib's leases: a get that may be told to fill the cache, and the set that fills it.
     let name = name.strip_suffix("_lease").unwrap_or(&name);
     let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name);
     match verb {
-        // What an append of a trace added would change what later reads find.
+        // Not appends: the appended data would change what later reads find.
         Some(verb) if verb.extends() || verb.is_keyless() => {}
         Some(Verb::Mget | Verb::Mset | Verb::Fetch) | None => {}
         Some(verb) => return Ok(Action::Do(verb)),
@@ -59,7 +59,7 @@ pub(crate) fn count(text: &str) -> Result<u32, String> {
     number(text, "operation count", MAX_COUNT).map(|count| count as u32)
 }
 
-/// An expiry time in seconds; one beyond what is relative is the longest that is.
+/// Parse an expiry time in seconds. A date becomes the longest relative time.
 pub(crate) fn exptime(text: &str) -> Result<u32, String> {
     match text.parse::<i64>() {
         Ok(seconds) => Ok(seconds.clamp(0, MAX_EXPTIME_S as i64) as u32),
@@ -67,7 +67,7 @@ pub(crate) fn exptime(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Seconds, with a fraction or without, in ns.
+/// Parse seconds, with or without a fraction. Returns ns.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let refuse = || format!("time {text:?} is no number of seconds");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -77,7 +77,7 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     }
     let nanoseconds: u64 = format!("{fraction:0<9}").parse().map_err(|_| refuse())?;
     let ns = whole.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(nanoseconds));
-    // Sums with windows and periods stay inside 64 bits.
+    // Small enough that sums of times do not overflow.
     ns.filter(|ns| *ns < 1 << 62).ok_or_else(refuse)
 }
 

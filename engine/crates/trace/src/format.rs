@@ -1,19 +1,19 @@
-//! Which format a trace has.
+//! The formats of traces.
 
 use std::str::FromStr;
 
 use crate::{csv, kvcache};
 
-/// A format of traces.
+/// The format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Twitter's cache traces.
     Twitter,
     /// CacheLib's traces of Meta's key-value cache.
     Kvcache,
-    /// memcached's `watch fetchers mutations`.
+    /// The output of memcached's `watch fetchers mutations`.
     Memcached,
-    /// Plain CSV with a header.
+    /// CSV with a header.
     Csv,
 }
 
@@ -32,7 +32,7 @@ impl FromStr for Format {
 }
 
 impl Format {
-    /// The format of a trace that begins with this line.
+    /// Guess the format from the first line.
     pub(crate) fn guess(first: &str) -> Option<Format> {
         if first.starts_with("ts=") || first.starts_with("skipped=") || first == "OK" {
             Some(Format::Memcached)

@@ -1,4 +1,4 @@
-//! The events of a trace as one recording.
+//! Collects the events of a trace into one recording.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::BufRead;
@@ -12,21 +12,21 @@ use crate::watch_log::{LogLine, WatchLog};
 use crate::{csv, kvcache, lines, twitter};
 
 const MAX_KEY_BYTES: usize = 250;
-/// Lines of several threads may be out of order by less than this.
+/// Lines from different threads may be out of order by less than this.
 const MAX_BACKWARD_NS: u64 = 1_000_000_000;
 
-/// A recording, and what a reader of it should know.
+/// A recording, and facts about its import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportedTrace {
     pub recording: Recording,
     pub lines: u64,
-    /// Operations that a tape does not hold, by name.
+    /// Operations that a tape cannot hold, by name.
     pub skipped: BTreeMap<String, u64>,
-    /// Lines that memcached says it could not keep.
+    /// Lines that memcached dropped.
     pub lost: u64,
 }
 
-/// Read a trace, at most `max_ops` operations of it. An error names the line.
+/// Import up to `max_ops` operations from a file. An error names the line.
 pub fn import_file(
     path: &Path,
     format: Option<Format>,
@@ -38,7 +38,7 @@ pub fn import_file(
     import(&mut *from, format, max_ops).map_err(place)
 }
 
-/// The same from lines that are in hand; without a format, the first line tells it.
+/// Import from a reader. Without a format, the first line decides.
 pub fn import(
     from: &mut dyn BufRead,
     format: Option<Format>,
@@ -99,7 +99,7 @@ impl LineReader {
         }
     }
 
-    /// Whether a line is no event: a header, or memcached's answer to `watch`.
+    /// Whether a line is not an event: a header, or memcached's reply to `watch`.
     fn is_header(&self, number: u64, line: &str) -> bool {
         match self {
             LineReader::Kvcache(_) | LineReader::Csv(_) => number == 1,
@@ -109,7 +109,7 @@ impl LineReader {
     }
 }
 
-/// Events so far.
+/// The events so far.
 #[derive(Default)]
 struct EventCollector {
     events: Vec<TraceEvent>,
@@ -155,14 +155,14 @@ impl EventCollector {
         Ok(())
     }
 
-    /// Keys are numbered as they come; those that are counted and nothing else are counters.
+    /// Keys are numbered in the order of their first use. Keys that are only counted become counters.
     fn recording(mut self, max_ops: u64) -> Result<ImportedTrace, String> {
         let counters = counters(&self.events);
         let is_counter = |event: &TraceEvent| counters.contains(&event.key);
         let timed = self.events.iter().all(|event| event.at_ns.is_some());
         let first_ns = self.events.iter().filter_map(|event| event.at_ns).min().unwrap_or(0);
         let mut keys = KeyTable::default();
-        // Counters are the last keys of a table.
+        // Counters are the last keys of a tape.
         self.events.iter().filter(|event| !is_counter(event)).for_each(|event| keys.add(event));
         let plain = keys.names.len();
         self.events.iter().filter(|event| is_counter(event)).for_each(|event| keys.add(event));
@@ -206,7 +206,7 @@ impl EventCollector {
     }
 }
 
-/// Keys that are incremented and decremented, perhaps deleted, and never read or stored.
+/// Keys that are incremented or decremented, perhaps deleted, but never read or stored.
 fn counters(events: &[TraceEvent]) -> HashSet<String> {
     let counts = |event: &&TraceEvent| matches!(event.action, Action::Do(verb) if verb.counts());
     let mut counters: HashSet<String> =
@@ -222,14 +222,14 @@ fn counters(events: &[TraceEvent]) -> HashSet<String> {
     counters
 }
 
-/// Keys in the order in which they came.
+/// Keys in the order of their first use.
 #[derive(Default)]
 struct KeyTable {
     numbers: HashMap<String, u32>,
     names: Vec<String>,
-    /// How long each was where it was recorded.
+    /// The original length of each key.
     sizes: Vec<Option<u32>>,
-    /// The first value length that is told of each.
+    /// The first known value size of each key.
     lengths: Vec<u32>,
     known: Vec<bool>,
 }
@@ -250,8 +250,8 @@ impl KeyTable {
     }
 }
 
-/// Keys as long as they were recorded: anonymous ones are shorter than they were. One that would
-/// be like another stays as it is.
+/// Pad keys to their original length, because anonymised keys are shorter. A key stays as it is if
+/// padding would make it equal to another one.
 fn padded_names(names: Vec<String>, sizes: &[Option<u32>]) -> Vec<Vec<u8>> {
     let mut taken: HashSet<Vec<u8>> = names.iter().map(|name| name.clone().into_bytes()).collect();
     let pad = |(name, size): (String, &Option<u32>)| {

@@ -1,10 +1,10 @@
-//! The traces of Meta's key-value cache that CacheLib publishes, with a header; of 2022
-//! `key,op,size,op_count,key_size[,ttl]`, of 2024 `op_time,key,key_size,op,op_count,size,…,ttl,…`.
+//! The traces of Meta's key-value cache that CacheLib publishes, with a header. 2022:
+//! `key,op,size,op_count,key_size[,ttl]`. 2024: `op_time,key,key_size,op,op_count,size,…,ttl,…`.
 
 use crate::csv::column_positions;
 use crate::event::{TraceEvent, action, count, exptime, length, number, seconds};
 
-/// Where each column is.
+/// The position of each column.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
     key: usize,

@@ -1,8 +1,7 @@
-//! Traces of caches as tapes: Twitter's, CacheLib's, memcached's own log, and plain CSV.
+//! Imports cache traces as recordings: Twitter's, CacheLib's, memcached's own log, and CSV.
 //!
-//! `formats` turns a line into an event (one format = one file), `lines` opens a file and unpacks
-//! it, `import` makes one recording of all events. A line that cannot be read is one error that
-//! names it.
+//! Each format is a file that turns a line into an event. `lines` opens and unpacks a trace, `import`
+//! collects all events. An error names the line.
 
 mod csv;
 mod event;

@@ -1,4 +1,4 @@
-//! A trace's lines, from a file as it is or packed by zstd or gzip.
+//! The lines of a trace: a plain file, or one that is compressed with zstd or gzip.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,10 +7,10 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-/// Longer lines belong to no trace.
+/// The maximum length of a line.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
-/// Open a trace; its first bytes tell how it is packed.
+/// Open a trace. Its first bytes show the compression.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
     let begins = file.fill_buf()?;
@@ -24,7 +24,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(file))
 }
 
-/// Read the next line into `line`, without its end; false after the last.
+/// Read the next line into `line`, without its end. False after the last line.
 pub(crate) fn next(from: &mut dyn BufRead, line: &mut String) -> Result<bool, String> {
     line.clear();
     let mut bytes = Vec::new();

@@ -1,9 +1,9 @@
-//! Twitter's public cache traces (twitter/cache-trace), without a header:
-//! `timestamp,anonymized key,key size,value size,client id,operation,TTL`.
+//! Twitter's public cache traces (twitter/cache-trace), without a header: `timestamp,anonymized key,key
+//! size,value size,client id,operation,TTL`.
 
 use crate::event::{TraceEvent, action, exptime, length, number, seconds};
 
-/// A line as an event. Keys may have commas in them, so that fields are counted from both ends.
+/// Parse a line. A key may contain commas, so the fields are counted from both ends.
 pub(crate) fn event(line: &str) -> Result<TraceEvent, String> {
     let refuse = || "it needs timestamp,key,key size,value size,client id,operation,TTL".to_owned();
     let (at, rest) = line.split_once(',').ok_or_else(refuse)?;
@@ -17,7 +17,7 @@ pub(crate) fn event(line: &str) -> Result<TraceEvent, String> {
         key: key.to_owned(),
         key_bytes: Some(number(key_size, "key size", u64::from(u32::MAX))? as u32),
         action: action(operation)?,
-        // A read that found nothing is written as one of 0 bytes.
+        // A miss has a size of 0 bytes.
         length: (bytes > 0).then_some(bytes),
         exptime_s: exptime(ttl)?,
         count: 1,

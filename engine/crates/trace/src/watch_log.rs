@@ -1,32 +1,32 @@
-//! What memcached prints to `watch fetchers mutations`:
-//! `ts=1795269935.627969 gid=3 type=item_store key=foo status=stored cmd=set ttl=60 clsid=1 cfd=25 size=3`.
+//! The output of memcached's `watch fetchers mutations`: `ts=1795269935.627969 gid=3 type=item_store
+//! key=foo status=stored cmd=set ttl=60 clsid=1 cfd=25 size=3`.
 //!
-//! Increments, touches and reads all look like a read there, and a delete not at all. A store looks
-//! its key up first, and that is printed as a read right before it on the same connection.
+//! Increments, touches and reads all appear as reads, and deletes do not appear. A store looks up its
+//! key first, which appears as a read just before it on the same connection.
 
 use std::collections::HashMap;
 
 use crate::event::{Action, TraceEvent, action, exptime, length, seconds};
 use cachemark_tape::Verb;
 
-/// A read and a store of one key on one connection this close to each other are one store: its own
-/// look-up came 1 to 15 µs before it in memcached 1.6, and no client's reply is as quick.
+/// A read and a store of the same key on the same connection within this time are one store. Its own
+/// look-up came 1 to 15 µs before it in memcached 1.6; no client replies that fast.
 const LOOKUP_NS: u64 = 20_000;
 
-/// Lines so far.
+/// The state after the lines so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WatchLog {
-    /// The last event of each connection, by its place in the trace, if that was a read.
+    /// The last event of each connection and its index, if it was a read.
     reads: HashMap<String, (usize, TraceEvent)>,
     events: usize,
 }
 
-/// What a line of the log comes to.
+/// The meaning of a line.
 pub(crate) enum LogLine {
     TraceEvent(TraceEvent),
-    /// In place of the read that is so many events from the start: it was the store's own.
+    /// Replace the event with this index: that read belonged to the store.
     Replace(usize, TraceEvent),
-    /// So many lines the server could not keep.
+    /// The server dropped this many lines.
     Lost(u64),
 }
 
@@ -78,7 +78,7 @@ impl WatchLog {
     }
 }
 
-/// A key as memcached writes it: what is not plain is a `%` and two hex digits.
+/// Decode a key: memcached writes special bytes as `%` and two hex digits.
 fn decoded(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Each format from a synthetic sample, and every bad line as one error that names it.
+//! Each format from a synthetic sample. Every invalid line gives an error that names it.
 
 use std::io::Cursor;
 
@@ -16,7 +16,7 @@ fn tape(recording: &Recording, replay: ReplaySchedule) -> Tape {
     Tape::from_bytes(bytes).expect("our own tape")
 }
 
-/// Verb, key, length and expiry time of each operation.
+/// Verb, key, value size and expiry time of each operation.
 fn operations(tape: &Tape) -> Vec<(Verb, String, u32, u32)> {
     let text = |k| String::from_utf8_lossy(tape.key(k)).into_owned();
     (0..tape.op_count())
@@ -49,7 +49,7 @@ fn twitters() {
     assert_eq!(played[0], (Verb::Get, key, 0, 0));
     assert_eq!(played[2], (Verb::Set, "has,a,comma".to_owned(), 40, 86_400));
     assert_eq!(played[4], (Verb::Incr, "n:1".to_owned(), 1, 0));
-    // The first is at 0; two within the first second, the others in the second, twice as fast.
+    // The first is at 0. Two are within the first second and two in the second one, twice as fast.
     let due: Vec<u64> = (0..5).map(|j| tape.due_ns(j)).collect();
     assert_eq!(due[0], 0);
     assert!(due.is_sorted() && due[1] < 500_000_000 && due[4] < 1_000_000_000, "{due:?}");
@@ -64,7 +64,11 @@ fn arrivals_within_a_second_are_drawn_once_and_for_all() {
     assert_eq!(make(1), make(1));
     assert_ne!(make(1), make(2));
     let tape = Tape::from_bytes(make(1)).expect("our own tape");
-    // Uniform order statistics: sup |Fₙ − F| below the 99 % limit of 10⁴ draws.
+    // Uniform order statistics: sup
+    //
+    // Fₙ − F
+    //
+    // is below the 99 % limit for 10⁴ draws.
     let far = (0..10_000)
         .map(|j| (tape.due_ns(j) as f64 / 1e9 - (j + 1) as f64 / 1e4).abs())
         .fold(0.0, f64::max);
@@ -91,7 +95,7 @@ fn cachelibs_of_both_years() {
     assert_eq!((played[3].0, played[3].2, played[3].3), (Verb::Set, 500, 3600));
 }
 
-/// As memcached 1.6.18 prints it.
+/// The output of memcached 1.6.18.
 const LOG: &str = "\
 OK\r
 ts=1795269935.627954 gid=2 type=item_get key=foo status=not_found clsid=0 cfd=25 size=0
@@ -208,7 +212,7 @@ fn a_bad_line_is_one_error_that_names_it() {
     assert!(none.tape(CLOSED, 1.0, 0.0, 1).is_err(), "nothing to play");
 }
 
-/// Lines that are near a format, and lines that are far from all.
+/// Lines that resemble a format, and lines that do not.
 fn lines() -> impl Strategy<Value = String> {
     let near = prop_oneof![
         "[0-9]{1,3},[a-z,%]{0,9},[0-9]{1,4},[0-9]{1,9},[0-9],(get|set|incr|x?),[0-9-]{0,5}",

@@ -1,4 +1,4 @@
-//! Delays that do not depend on the load: what goes in must come out.
+//! Delays that do not depend on the load: the client must report exactly these.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +8,7 @@ use crate::check::{CaseResult, Unit, Verdict};
 use crate::script::{Request, Script, ScriptedReply, after, delays};
 use crate::trial::{MS, SECOND, Trial, US};
 
-/// Every quantile is the delay.
+/// Every quantile equals the delay.
 pub fn constant() -> CaseResult {
     let trial = Trial::uniform(10_000.0, 10).play(after(MS));
     CaseResult::of(trial)
@@ -19,7 +19,7 @@ pub fn constant() -> CaseResult {
         .mean(MS as f64, 0.001)
 }
 
-/// The rank of a percentile is ceil(p·n): with 1 % slow, p99 is still fast and p99.1 is not.
+/// The rank of a percentile is ceil(p·n): with 1 % slow requests, p99 is fast and p99.1 is slow.
 pub fn bimodal() -> CaseResult {
     let each_100th = delays(|number| if number % 100 == 99 { 10 * MS } else { MS });
     let small = Trial::uniform(10_000.0, 1).ops(1000).with_connections(64, 1);
@@ -31,17 +31,17 @@ pub fn bimodal() -> CaseResult {
         .within("response σ", Unit::Ns, 0.8955 * MS as f64, 0.001, |trial| {
             trial.gets().response.stdev()
         });
-    // 990 fast and 10 slow: the ranks next to the step.
+    // 990 fast and 10 slow requests: the ranks on both sides of the step.
     let of_ranks = CaseResult::of(ranks).response_percentiles(0, &[(99.0, MS), (99.1, 10 * MS)]);
     of_ranks.checks.into_iter().fold(case_result, CaseResult::check)
 }
 
-/// The quantile of an exponential law: −ln(1 − p) times its mean.
+/// A quantile of the exponential distribution: −ln(1 − p) times its mean.
 pub fn exponential_ns(share: f64, mean_ns: u64) -> f64 {
     -(1.0 - share).ln() * mean_ns as f64
 }
 
-/// M/G/∞: the quantiles are those of the delay, −ln(1 − p) ms; λ·E = 10 in flight (Little).
+/// M/G/∞: the quantiles are those of the delay, −ln(1 − p) ms. By Little's law, λ·E = 10 in flight.
 pub fn exponential() -> CaseResult {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let delay = delays(move |_| {
@@ -74,8 +74,8 @@ pub fn lognormal() -> CaseResult {
         .mean(1.6487 * ms, 0.005)
 }
 
-/// The wall clock is set four times in the window, by a second either way: no time is taken from
-/// it, so nothing is early, late, lost or timed out, and the schedule is kept.
+/// The wall clock is set four times in the window, by one second forwards or backwards. No measurement
+/// may depend on it: nothing is early, late, lost or timed out, and the schedule is kept.
 pub fn wall_clock() -> CaseResult {
     let trial = Trial::uniform(1_000.0, 12).timeout(500 * MS).play(after(MS));
     CaseResult::of(trial)
@@ -88,7 +88,7 @@ pub fn wall_clock() -> CaseResult {
         .mean(MS as f64, 0.001)
 }
 
-/// 10 ms for 5 s, then 1 ms.
+/// 10 ms for the first 5 s, then 1 ms.
 fn slow_first() -> Script {
     Box::new(|request| {
         let delay_ns = if request.at_ns < 5 * SECOND { 10 * MS } else { MS };
@@ -96,7 +96,7 @@ fn slow_first() -> Script {
     })
 }
 
-/// 5 s of 10 ms, then 1 ms: the window after a warm-up of 5 s knows only 1 ms.
+/// 5 s at 10 ms, then 1 ms: the window after a warm-up of 5 s contains only 1 ms.
 pub fn warmup() -> CaseResult {
     let trial = Trial::uniform(1_000.0, 25).warmup(5 * SECOND).play(slow_first());
     CaseResult::of(trial)
@@ -105,7 +105,7 @@ pub fn warmup() -> CaseResult {
         .mean(MS as f64, 0.001)
 }
 
-/// All of it in the window: figures that are no steady state, and a course that tells.
+/// The same without a warm-up: the numbers describe no steady state, and the timeline shows it.
 pub fn warmup_counted() -> CaseResult {
     let trial = Trial::uniform(1_000.0, 30).play(slow_first());
     CaseResult::of(trial)
@@ -114,7 +114,7 @@ pub fn warmup_counted() -> CaseResult {
         .verdict(Verdict::NonStationary)
 }
 
-/// Half of it at 1 ms, half at 2 ms.
+/// The first half at 1 ms, the second half at 2 ms.
 pub fn regimes() -> CaseResult {
     let slow_last = Box::new(|request: &Request| {
         let delay_ns = if request.at_ns < 15 * SECOND { MS } else { 2 * MS };
@@ -126,7 +126,7 @@ pub fn regimes() -> CaseResult {
         .verdict(Verdict::NonStationary)
 }
 
-/// No step anywhere: 1 ms and 1/30 ms more each second.
+/// No step, but a drift: 1 ms, and 1/30 ms more each second.
 pub fn drift() -> CaseResult {
     let slower = Box::new(|request: &Request| {
         ScriptedReply::At(request.at_ns + MS + request.at_ns / (30 * 1_000))

@@ -1,11 +1,11 @@
-//! What goes wrong must be counted, kept in the tail, and told.
+//! Failures must be counted, must stay in the tail, and must be reported.
 
 use crate::check::{CaseResult, Unit, Verdict};
 use crate::script::{Request, ScriptedReply, after, stalls_once};
 use crate::simulated_network::ProcessPause;
 use crate::trial::{MS, SECOND, Trial, US};
 
-/// A stall from 9.5 s to 11.5 s, a window of 10 s: what is outstanding at its end still counts.
+/// A stall from 9.5 s to 11.5 s in a window of 10 s: operations in flight at its end still count.
 pub fn end_in_a_stall() -> CaseResult {
     let c_ns = 10 * US;
     let script = stalls_once(9 * SECOND + 500 * MS, 11 * SECOND + 500 * MS, c_ns);
@@ -16,7 +16,7 @@ pub fn end_in_a_stall() -> CaseResult {
         .response_percentiles(MS, &[(95.1, 1510 * MS), (99.0, 1900 * MS), (99.9, 1990 * MS)])
 }
 
-/// A time-out is an error, and its time stays: it was at least that long.
+/// A timeout is an error, and its time is recorded: the operation took at least that long.
 pub fn timeouts() -> CaseResult {
     let silent = Box::new(|request: &Request| match request.number % 100 {
         0 => ScriptedReply::Never,
@@ -27,19 +27,19 @@ pub fn timeouts() -> CaseResult {
         .exactly("timed out", 1000, |trial| trial.gets().errors[0])
         .exactly("other errors", 0, |trial| trial.gets().errors[1..].iter().sum())
         .exactly("done", 99_000, |trial| trial.gets().ok)
-        // The last of them is due to time out when the window is over.
+        // The last one times out at the end of the window.
         .exactly("reconnects", 999, |trial| trial.result.metrics.reconnects)
         .response_percentiles(0, &[(98.9, MS), (99.5, 250 * MS), (100.0, 250 * MS)])
 }
 
-/// The generator is not run for 100 ms each second; the server answers at once. That is no delay
-/// of the server's: it is all in the send lag, and the trial is not valid.
+/// The client does not run for 100 ms of each second; the server answers at once. All of the delay is
+/// send lag and none is the server's, so the trial is invalid.
 pub fn frozen() -> CaseResult {
     frozen_over(64, 64)
 }
 
-/// The same where what has piled up finds no room: that wait is the generator's fault as well, and
-/// must not be taken for the server's.
+/// The same with too few connections for the backlog: that wait is the client's fault as well, and must
+/// not be counted as the server's.
 pub fn frozen_without_room() -> CaseResult {
     frozen_over(64, 1).within("waited for a connection", Unit::Count, 20.0 * 936.0, 0.02, |trial| {
         trial.result.metrics.queued as f64
@@ -52,7 +52,7 @@ fn frozen_over(connections: usize, depth: usize) -> CaseResult {
     let trial = Trial::uniform(10_000.0, 20).with_connections(connections, depth).pause(pause);
     let trial = trial.play(after(c_ns));
     let gap_ns = 100 * US;
-    // At depth 1 it takes a millisecond to send what has piled up.
+    // At depth 1 it takes a millisecond to send the backlog.
     let slack_ns = if depth == 1 { MS } else { gap_ns };
     CaseResult::of(trial)
         .response_percentiles(slack_ns, &[(95.0, 50 * MS), (99.0, 90 * MS), (99.9, 99 * MS)])
@@ -62,7 +62,7 @@ fn frozen_over(connections: usize, depth: usize) -> CaseResult {
         .verdict(Verdict::Invalid)
 }
 
-/// 1 MB, the first byte after 1 ms, the last after 11 ms: a reply is there when it is whole.
+/// 1 MB, the first byte after 1 ms and the last after 11 ms: a response ends with its last byte.
 pub fn in_halves() -> CaseResult {
     let script = Box::new(|request: &Request| {
         ScriptedReply::InHalves(request.at_ns + MS, request.at_ns + 11 * MS)
@@ -74,7 +74,7 @@ pub fn in_halves() -> CaseResult {
         .response_percentiles(0, &[(0.0, 11 * MS), (100.0, 11 * MS)])
 }
 
-/// Wrong values and other keys' values, one of each in 20,000: none is an operation.
+/// Wrong values and values of other keys, one of each in 20,000 replies: none counts as an operation.
 pub fn wrong_replies() -> CaseResult {
     let script = Box::new(|request: &Request| {
         let at_ns = request.at_ns + MS;

@@ -1,4 +1,4 @@
-//! The cases, in the order in which they are printed.
+//! The cases, in the order of the printed table.
 
 mod delays;
 mod failures;
@@ -9,7 +9,7 @@ mod stalls;
 
 use crate::check::CaseResult;
 
-/// One case: what is played, and against which answers it is held.
+/// One case: `play` plays it and checks the results.
 pub struct Case {
     pub id: &'static str,
     pub title: &'static str,

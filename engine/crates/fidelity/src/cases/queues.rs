@@ -1,4 +1,4 @@
-//! Servers that serve one request after the other: queueing theory has the answers.
+//! A server that serves requests one by one: queueing theory has the expected values.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -11,7 +11,7 @@ use crate::trial::{MS, SECOND, Trial, US};
 
 const ROOM: usize = 1 << 14;
 
-/// Sojourn times are exponential with μ − λ: q_p = −ln(1 − p) / (μ − λ).
+/// Sojourn times are exponential with rate μ − λ: q_p = −ln(1 − p) / (μ − λ).
 pub fn mm1() -> CaseResult {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let service = queue(move |_| {
@@ -27,7 +27,7 @@ pub fn mm1() -> CaseResult {
     ])
 }
 
-/// Mean s + ρs / 2(1 − ρ); quantiles by Crommelin's series.
+/// Mean s + ρs / 2(1 − ρ); quantiles from Crommelin's series.
 pub fn md1_half() -> CaseResult {
     let ms = MS as f64;
     let trial = Trial::poisson(500.0, 2000).with_connections(1, ROOM).play(queue(|_| MS));
@@ -48,7 +48,7 @@ pub fn md1_busy() -> CaseResult {
     ])
 }
 
-/// The same server with equal gaps: every operation takes s. Arrivals are as they are labelled.
+/// The same server with equal gaps between arrivals: every operation takes s.
 pub fn dd1() -> CaseResult {
     let trial = Trial::uniform(500.0, 200).with_connections(1, ROOM).play(queue(|_| MS));
     CaseResult::of(trial)
@@ -56,7 +56,7 @@ pub fn dd1() -> CaseResult {
         .mean(MS as f64, 0.001)
 }
 
-/// L(t) = s + t·(λ/μ − 1): the response time grows with the window, there is no steady state.
+/// L(t) = s + t·(λ/μ − 1): the response time grows during the window; there is no steady state.
 pub fn overload() -> CaseResult {
     let service_ns = SECOND / 9_000;
     let trial =
@@ -76,12 +76,12 @@ pub fn overload() -> CaseResult {
 
 const C_NS: u64 = 10 * US;
 
-/// Replies come in order: whatever is behind a slow one on its connection waits for it.
+/// Replies arrive in order: operations behind a slow one on the same connection wait for it.
 fn slow_one(number: u64) -> u64 {
     if number.is_multiple_of(1000) { 10 * MS } else { C_NS }
 }
 
-/// One connection: a stall of 10 ms each 100 ms. Mean (S² + S·gap) / 2P + (1 − S/P)·c.
+/// One connection: a stall of 10 ms every 100 ms. Mean (S² + S·gap) / 2P + (1 − S/P)·c.
 pub fn head_of_line() -> CaseResult {
     let trial = Trial::uniform(10_000.0, 10).with_connections(1, ROOM).play(delays(slow_one));
     let mean_ns = 505.0 * US as f64 + 0.9 * C_NS as f64;
@@ -91,7 +91,7 @@ pub fn head_of_line() -> CaseResult {
         .mean(mean_ns, 0.001)
 }
 
-/// Ten in turn: only each tenth of those waits, 10, 9 … 1 ms.
+/// Ten connections in turn: every tenth of those operations waits, for 10, 9 … 1 ms.
 pub fn head_of_line_of_ten() -> CaseResult {
     let trial = Trial::uniform(10_000.0, 10).with_connections(10, ROOM).play(delays(slow_one));
     let mean_ns = 55.0 * US as f64 + 0.99 * C_NS as f64;
@@ -100,7 +100,7 @@ pub fn head_of_line_of_ten() -> CaseResult {
         .mean(mean_ns, 0.001)
 }
 
-/// X = 1/s and R = N·s: Little's law, N = X·R.
+/// X = 1/s and R = N·s. Little's law: N = X·R.
 pub fn closed_loop() -> CaseResult {
     let trial = Trial::closed(10).with_connections(16, 1).play(queue(|_| 100 * US));
     CaseResult::of(trial)
@@ -115,8 +115,8 @@ pub fn closed_loop() -> CaseResult {
         .exactly("most in flight", 16, |trial| trial.result.metrics.max_in_flight)
 }
 
-/// The interactive response time law: N callers make N / (R + Z) operations per second, and each
-/// waits for the others no longer than the server takes.
+/// The interactive response time law: N callers perform N / (R + Z) operations per second. The server
+/// serves any number at once, so nobody waits for others.
 pub fn with_think_time() -> CaseResult {
     let trial = Trial::with_think_time(9 * MS, 10).with_connections(8, 2).play(after(MS));
     CaseResult::of(trial)

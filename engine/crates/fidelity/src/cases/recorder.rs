@@ -1,4 +1,4 @@
-//! What is printed is what was recorded, at any size, and of several recorders together.
+//! Reported values equal recorded values: for all magnitudes, and after merging.
 
 use cachemark_load::percentile_ns;
 
@@ -6,8 +6,8 @@ use crate::check::{BUCKET, CaseResult, Check, Unit, exact};
 use crate::script::after;
 use crate::trial::{MS, SECOND, Trial};
 
-/// 100 ns to 100 s, ten a decade: what is printed lies in [x, x·(1 + 1/1024)]. 0 is printed as the
-/// lowest, 1 ns; what is above 100 s as that, and it is told.
+/// 100 ns to 100 s, ten values per decade: each reported value is in [x, x·(1 + 1/1024)]. 0 is reported
+/// as 1 ns, the lowest value. Times above 100 s are reported as 100 s and counted as overflow.
 pub fn sweep() -> CaseResult {
     let mut case_result = CaseResult::without_trial();
     for step in 0..=90 {
@@ -38,14 +38,15 @@ pub fn sweep() -> CaseResult {
         .check(exact("150 s told as above 100 s", 10, of_beyond))
 }
 
-/// The median of ten operations that each take so long, and how many are told to be too long.
+/// The median of ten operations with this delay, and how many were counted as overflow.
 fn printed(delay_ns: u64) -> (u64, u64) {
     let trial = Trial::closed(10_000).ops(10).with_connections(1, 1).timeout(1000 * SECOND);
     let trial = trial.play(after(delay_ns));
     (percentile_ns(&trial.gets().response, 50.0), trial.result.metrics.overflow)
 }
 
-/// 50,000 of 1 ms and 50,000 of 10 ms: p50 = 1, p99 = 10; averaged percentiles would say 5.5.
+/// 50,000 times 1 ms and 50,000 times 10 ms: p50 = 1, p99 = 10. The average of percentiles would be
+/// 5.5.
 pub fn merged() -> CaseResult {
     let trial = Trial::uniform(10_000.0, 10).play_lanes(vec![after(MS), after(10 * MS)]);
     CaseResult::of(trial)

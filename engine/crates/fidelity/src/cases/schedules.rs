@@ -1,4 +1,4 @@
-//! The tape itself: arrivals and keys follow the laws that they are labelled with.
+//! The tape itself: arrivals and keys have the distributions that were asked for.
 
 use cachemark_tape::{
     IntegerRange, KeyDistribution, KeyShape, Schedule, Tape, Workload, generate, parse_mix,
@@ -7,7 +7,11 @@ use cachemark_tape::{
 use crate::check::{CaseResult, Check, Unit, exact};
 use crate::trial::Trial;
 
-/// sup |F_n − F| of a million draws stays below this in 99 % of cases (Dvoretzky–Kiefer–Wolfowitz).
+/// sup
+///
+/// F_n − F
+///
+/// of a million draws is below this in 99 % of cases (Dvoretzky–Kiefer–Wolfowitz).
 const DKW: f64 = 0.00163;
 const DRAWS: u64 = 1_000_000;
 
@@ -15,7 +19,7 @@ fn figure(quantity: &str, unit: Unit, expected: f64, measured: f64, tolerance: f
     Check { quantity: quantity.to_owned(), unit, expected, measured, tolerance }
 }
 
-/// How far the mean of a sample of 100,000 may be off: 3.29 σ, one case in a thousand.
+/// The permitted error of the mean of a sample of 100,000: 3.29 σ, exceeded once in a thousand cases.
 fn at_100_000(sigma: f64) -> f64 {
     3.29 * sigma / 100_000_f64.sqrt()
 }
@@ -58,7 +62,7 @@ fn gaps_ns(tape: &Tape) -> Vec<f64> {
     (1..tape.op_count()).map(|j| (tape.due_ns(j) - tape.due_ns(j - 1)) as f64).collect()
 }
 
-/// The Kolmogorov–Smirnov distance of a sample from a law.
+/// The Kolmogorov–Smirnov distance between a sample and a distribution.
 fn farthest(mut sample: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let count = sample.len() as f64;
@@ -69,7 +73,7 @@ fn farthest(mut sample: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
     sample.iter().enumerate().map(off).fold(0.0, f64::max)
 }
 
-/// The first k of a true Zipf law have the part Σ i^−s of all.
+/// In a true Zipf distribution the first k keys have the share Σ i^−s of all operations.
 pub fn zipf() -> CaseResult {
     let shares = shares(KeyDistribution::Zipf(0.99), 1_000_000);
     let mass = |ranks: u32| (1..=ranks).map(|rank| f64::from(rank).powf(-0.99)).sum::<f64>();
@@ -79,7 +83,7 @@ pub fn zipf() -> CaseResult {
             let of_tape = shares[..ranks as usize].iter().sum();
             let of_law = mass(ranks) / mass(1_000_000);
             let quantity = format!("share of the hottest {name}");
-            // A sample's own order favours, by a little, whatever came often by chance.
+            // The sample is sorted by frequency, which favours keys that came often by chance.
             case_result.check(figure(&quantity, Unit::Ratio, of_law, of_tape, 2.0 * DKW))
         },
     )
@@ -89,13 +93,13 @@ pub fn uniform_keys() -> CaseResult {
     let mut shares = shares(KeyDistribution::Uniform, 100);
     shares.sort_by(f64::total_cmp);
     let sigma = (0.01 * 0.99 / DRAWS as f64).sqrt();
-    // The extremes of a hundred: 4.4 σ, one case in a thousand.
+    // The extremes of a hundred keys: 4.4 σ, exceeded once in a thousand cases.
     CaseResult::without_trial()
         .check(figure("share of the rarest of 100", Unit::Ratio, 0.01, shares[0], 4.4 * sigma))
         .check(figure("share of the hottest of 100", Unit::Ratio, 0.01, shares[99], 4.4 * sigma))
 }
 
-/// The part of the operations that each key has, largest first.
+/// The share of the operations that each key has, largest first.
 fn shares(distribution: KeyDistribution, keys: u32) -> Vec<f64> {
     let workload = Workload {
         keys,

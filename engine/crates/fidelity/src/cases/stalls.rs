@@ -1,11 +1,11 @@
-//! A server that stands still. With arrivals that are uniform in time, a stall S each P, drained at
-//! once: q_p = S − (1 − p)·P for p above 1 − S/P, and the delay c below it.
+//! A server that stalls for S in each period P, and then answers the backlog at once. With arrivals
+//! that are uniform in time: q_p = S − (1 − p)·P for p above 1 − S/P, and the delay c below it.
 
 use crate::check::{CaseResult, Unit};
 use crate::script::{Request, ScriptedReply, delays, stalls, stalls_once};
 use crate::trial::{MS, SECOND, Trial, US};
 
-/// The gap between two arrivals: no answer is more exact.
+/// The gap between two arrivals, which limits the accuracy.
 const GAP_NS: u64 = 100 * US;
 const C_NS: u64 = 50 * US;
 
@@ -54,8 +54,8 @@ pub fn drained_one_by_one() -> CaseResult {
         .mean(5.5556 * MS as f64 + 10.0 * US as f64, 0.002)
 }
 
-/// A caller that waits for the reply meets each stall once: its p99 is the delay, and must not be
-/// passed off as, or corrected to, the 90 ms of an open loop.
+/// A caller of a closed loop meets each stall once: its p99 is the delay. It must not be reported as,
+/// or corrected to, the 90 ms of an open loop.
 pub fn in_a_closed_loop() -> CaseResult {
     let trial = Trial::closed(20).with_connections(1, 1).play(stalls(100 * MS, SECOND, C_NS));
     CaseResult::of(trial)
@@ -64,13 +64,13 @@ pub fn in_a_closed_loop() -> CaseResult {
         .exactly("times of send lag", 0, |trial| trial.result.metrics.send_lag.len())
 }
 
-/// The operations that find no room wait in the client: their wait is in the response time, and it
-/// is told how many there were.
+/// With too few connections, operations wait in the client: the wait is part of the response time, and
+/// the number of such operations is reported.
 pub fn with_little_room() -> CaseResult {
     let trial =
         Trial::uniform(10_000.0, 20).with_connections(64, 1).play(stalls(100 * MS, SECOND, C_NS));
-    // In each of the 20 stalls 64 of 1,000 arrivals find room; after it the queue is drained 64 at
-    // a time each 50 µs, and what arrives meanwhile waits too.
+    // In each of the 20 stalls, 64 of 1,000 arrivals are sent. After it the queue is drained, 64 every
+    // 50 µs; operations that arrive meanwhile wait as well.
     let waited_least = 20 * (1000 - 64);
     CaseResult::of(trial)
         .response_percentiles(2 * MS, &[(99.0, 90 * MS)])
@@ -79,12 +79,12 @@ pub fn with_little_room() -> CaseResult {
             trial.result.metrics.queued as f64
         })
         .service_percentiles(0, &[(90.0, C_NS)])
-        // None of the wait is the client's own: it is ready at each intended start.
+        // None of this is generator lag: the client is ready at each intended start.
         .generator_lag_percentiles(0, &[(100.0, 1)])
 }
 
-/// The 40 replies of a stall of 2 ms take 400 µs to read, and each 50 µs an operation is due: it waits
-/// for 20 µs, and then for the read or write that is under way.
+/// After a stall of 2 ms, 40 replies take 400 µs to read, and an operation is due every 50 µs. It waits
+/// for 20 µs, and then for the current read or write.
 pub fn at_once() -> CaseResult {
     let io_call_ns = 10 * US;
     let trial = Trial::uniform(20_000.0, 10).io_call_time(io_call_ns);
@@ -118,7 +118,8 @@ pub fn once() -> CaseResult {
 pub fn half_of_the_time() -> CaseResult {
     let script = stalls_once(100 * SECOND, 200 * SECOND, MS);
     let trial = Trial::uniform(100.0, 200).with_connections(64, 1024).timeout(300 * SECOND);
-    // What is meant to start in the stall's first 10 ms takes longer than a histogram can tell.
+    // Operations that are due in the first 10 ms of the stall take longer than the highest value of a
+    // histogram.
     CaseResult::of(trial.play(script))
         .response_percentiles(0, &[(25.0, MS), (50.0, MS)])
         .response_percentiles(
@@ -128,8 +129,8 @@ pub fn half_of_the_time() -> CaseResult {
         .exactly("times above 100 s", 1, |trial| trial.result.metrics.overflow)
 }
 
-/// Slow operations that hold nobody up: p98.5 is 1 ms, and a histogram "corrected" for an interval
-/// of 10 ms would say 90.
+/// Slow operations that delay no others: p98.5 is 1 ms. A histogram that is "corrected" for an interval
+/// of 10 ms would report 90 ms.
 pub fn independent() -> CaseResult {
     let script = delays(|number| if number % 100 == 99 { 100 * MS } else { MS });
     let trial = Trial::uniform(10_000.0, 20).with_connections(128, 1).play(script);

@@ -1,4 +1,4 @@
-//! What a file has to pass before any of it is trusted: the checks of docs/tape.md.
+//! The checks of docs/tape.md: a file must pass all of them before it is used.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::layout::{
 use super::operation::{Op, Verb};
 use super::reader::Tape;
 
-/// Why a file is no tape: the check that failed, and where.
+/// Why a file is not a tape: the check that failed, and where.
 #[derive(Debug)]
 pub enum TapeError {
     Io(std::io::Error),
@@ -87,7 +87,7 @@ fn counts(header: &Header) -> Result<(), TapeError> {
 }
 
 fn sections_inside(header: &Header) -> Result<(), TapeError> {
-    // (offset of the field, where the section is, entries, bytes each)
+    // (offset of the header field, start of the section, entries, bytes per entry)
     let sections = [
         (80, header.key_offsets_at, header.key_count.saturating_add(1), 4),
         (88, header.key_bytes_at, header.key_bytes, 1),
@@ -192,7 +192,7 @@ fn operation(tape: &Tape, j: u64, op: &Op, at: u64) -> Result<(), TapeError> {
     Ok(())
 }
 
-/// The longest time to think: what sums of instants bear.
+/// The longest think time, so that sums of times do not overflow.
 const MAX_THINK_NS: u64 = 1 << 50;
 
 pub(crate) fn times(tape: &Tape) -> Result<(), TapeError> {

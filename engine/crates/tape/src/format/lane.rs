@@ -1,22 +1,22 @@
-//! Who plays which record.
+//! Lanes: which caller plays which record.
 
-/// One caller's share of a tape: every so many groups of records, over and over.
+/// The part of a tape that one caller plays: every n-th group of records, again and again.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
     first: u64,
-    /// From the last record of one group to the first of the next.
+    /// The number of records between the end of a group and the start of the next one.
     skip: u64,
     group: u64,
     count: u64,
     next: u64,
-    /// Records of the group that are still to come.
+    /// Records left in the current group.
     left: u64,
     pass: u64,
 }
 
 impl Lane {
-    /// Lane `number` of `lanes` over a tape of `op_count` records in groups of `group`, which
-    /// divides it; `None` if it has no record.
+    /// Lane `number` of `lanes` on a tape with `op_count` records. `group` must divide `op_count`.
+    /// `None` if the lane has no record.
     pub fn new(number: u64, lanes: u64, op_count: u64, group: u64) -> Option<Lane> {
         (number < lanes.min(op_count / group)).then_some(Lane {
             first: number * group,
@@ -29,7 +29,7 @@ impl Lane {
         })
     }
 
-    /// The next record's number, and how often the lane has begun again.
+    /// The number of the next record, and how often the lane has started again from its first record.
     #[inline]
     pub fn next_record(&mut self) -> (u64, u64) {
         let step = (self.next, self.pass);
@@ -46,7 +46,7 @@ impl Lane {
         step
     }
 
-    /// What `step` would return.
+    /// The next result of `next_record`.
     #[inline]
     pub fn peek(&self) -> (u64, u64) {
         (self.next, self.pass)

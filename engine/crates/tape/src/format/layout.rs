@@ -1,4 +1,4 @@
-//! The bytes of a tape, version 2: header, sections, operation records. docs/tape.md is the text.
+//! The layout of a tape, version 2: header, sections and records. docs/tape.md describes it.
 
 pub const MAGIC: [u8; 8] = *b"CMTAPE\0\0";
 pub const VERSION: u32 = 2;
@@ -7,10 +7,10 @@ pub const OP_BYTES: usize = 16;
 pub const FLAG_NOREPLY: u8 = 1;
 pub const FLAG_UNVERIFIED: u64 = 1;
 pub const MAX_KEY_BYTES: usize = 250;
-/// What a counter is stored as.
+/// The initial value of a counter.
 pub const COUNTER_START: &[u8; 10] = b"1000000000";
 
-/// The header's fields, in the file's order from offset 16 on.
+/// The fields of the header, in the order of the file, from offset 16 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     pub file_bytes: u64,
@@ -105,9 +105,9 @@ impl Header {
     }
 }
 
-/// Where in the pool the value of a key at a length begins; `length` ≤ `pool_bytes`.
+/// Where the value of a key starts in the pool; `length` ≤ `pool_bytes`.
 ///
-/// The products stay below 2⁵³, so the formula is exact in languages whose only number is a double.
+/// The products are below 2⁵³, so the formula is exact in languages whose only number type is a double.
 #[inline]
 pub fn value_offset(key: u32, length: u32, pool_bytes: u64) -> u64 {
     (u64::from(key) * 786_433 + u64::from(length) * 97) % (pool_bytes - u64::from(length) + 1)

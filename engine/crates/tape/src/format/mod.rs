@@ -1,4 +1,4 @@
-//! The bytes of a tape (docs/tape.md): their layout, checking and reading them.
+//! The file format of tapes (docs/tape.md): layout, checks and reading.
 
 mod check;
 mod lane;

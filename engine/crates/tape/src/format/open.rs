@@ -1,4 +1,4 @@
-//! Opening a tape: everything is checked once.
+//! Opens tapes. All checks happen here, once.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,17 +9,17 @@ use super::check::{self, TapeError};
 use super::reader::{Bytes, Tape};
 
 impl Tape {
-    /// Map a file and check it. The file must not change while it is mapped; tapes are written
-    /// under another name and renamed, so none does.
+    /// Map a file and check it. The file must not change while it is mapped. Tapes are written under a
+    /// temporary name and then renamed, so none does.
     pub fn open(path: &Path) -> Result<Tape, TapeError> {
         let file = File::open(path).map_err(TapeError::Io)?;
-        // SAFETY: the mapping is private and read-only; a writer that truncates the file under us
-        // would be another program's fault, and our own writer only renames whole files into place.
+        // SAFETY: the mapping is private and read-only. Our own writer only renames complete files; if
+        // another program truncates the file, that is not a case that we support.
         let map = unsafe { Mmap::map(&file) }.map_err(TapeError::Io)?;
         Tape::check(Bytes::Mapped(map))
     }
 
-    /// Check a tape that is in memory.
+    /// Check a tape in memory.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Tape, TapeError> {
         Tape::check(Bytes::Owned(bytes))
     }

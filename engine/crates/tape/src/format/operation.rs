@@ -1,4 +1,4 @@
-//! The operations of a tape: what they do, and their records.
+//! The operations of a tape, and their records.
 
 use super::layout::{FLAG_NOREPLY, OP_BYTES};
 
@@ -23,7 +23,7 @@ pub enum Verb {
     Incr = 15,
     Decr = 16,
     Flush = 17,
-    /// What a program does with a cache: a get, and where it finds nothing, a set of the key.
+    /// What a program does with a cache: a get, and after a miss a set of the key.
     Fetch = 20,
 }
 
@@ -49,7 +49,7 @@ impl Verb {
         Verb::Fetch,
     ];
 
-    /// The verb of a record's first byte; unknown ones are `None`.
+    /// The verb of a record's first byte; `None` if it is unknown.
     pub fn from_byte(byte: u8) -> Option<Verb> {
         Verb::ALL.into_iter().find(|verb| *verb as u8 == byte)
     }
@@ -58,7 +58,7 @@ impl Verb {
         self.kind(false)
     }
 
-    /// The name under which results are reported.
+    /// The name of this kind of operation in results.
     pub fn kind(self, noreply: bool) -> &'static str {
         match (self, noreply) {
             (Verb::Get, _) => "get",
@@ -93,60 +93,61 @@ impl Verb {
         }
     }
 
-    /// Whether the text protocol lets this verb go unanswered.
+    /// Whether the text protocol has a `noreply` form of this verb.
     pub fn may_be_noreply(self) -> bool {
         use Verb::{Cas, Fetch, Gat, Get, Gets, Mget, Version};
         !matches!(self, Get | Gets | Mget | Gat | Version | Cas | Fetch)
     }
 
-    /// Whether the record's `run` names several keys.
+    /// Whether the operation has several keys: a run of keys.
     pub fn has_run(self) -> bool {
         matches!(self, Verb::Mget | Verb::Mset)
     }
 
-    /// Whether it names no key.
+    /// Whether the operation has no key.
     pub fn is_keyless(self) -> bool {
         matches!(self, Verb::Version | Verb::Flush)
     }
 
-    /// Whether it adds to what is there, and that nothing: values stay what they are.
+    /// Whether it appends to a value. It appends nothing, so that values stay as they are.
     pub fn extends(self) -> bool {
         matches!(self, Verb::Append | Verb::Prepend)
     }
 
-    /// Whether it may store a value of its own.
+    /// Whether it may store a value.
     pub fn writes(self) -> bool {
         use Verb::{Add, Cas, Fetch, Mset, Replace, Set};
         matches!(self, Set | Add | Replace | Mset | Cas | Fetch)
     }
 
-    /// Whether it asks for values and stores none.
+    /// Whether it reads values and stores none.
     pub fn reads(self) -> bool {
         matches!(self, Verb::Get | Verb::Gets | Verb::Mget | Verb::Gat)
     }
 
-    /// Whether it changes what is there without a value of its own.
+    /// Whether it changes an item without storing a value of its own.
     pub fn changes(self) -> bool {
         use Verb::{Append, Decr, Delete, Flush, Incr, Prepend, Touch};
         matches!(self, Delete | Touch | Incr | Decr | Append | Prepend | Flush)
     }
 
-    /// Whether it works on counters, and on nothing else.
+    /// Whether it works on counters, and only on counters.
     pub fn counts(self) -> bool {
         matches!(self, Verb::Incr | Verb::Decr)
     }
 }
 
-/// One operation record.
+/// One record: an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     pub verb: Verb,
     pub noreply: bool,
-    /// Number of keys: 1, a run's length, or 0 for `version` and `flush`.
+    /// The number of keys: 1, the length of a run, or 0 for `version` and `flush`.
     pub run: u16,
-    /// Key index; for a run the index of its first entry in the run table.
+    /// The index of the key. For a run: the index of its first entry in the run table.
     pub key: u32,
-    /// Value length of a write of one key in bytes; the amount of an `incr` or `decr`.
+    /// The size of the value that a write of one key stores, in bytes. For `incr` and `decr`: the
+    /// amount.
     pub length: u32,
     pub exptime_s: u32,
 }
@@ -163,7 +164,7 @@ impl Op {
         bytes
     }
 
-    /// The record, if its verb is one that this version knows.
+    /// The record; `None` if its verb is unknown.
     pub fn from_bytes(bytes: &[u8; OP_BYTES]) -> Option<Op> {
         Some(Op {
             verb: Verb::from_byte(bytes[0])?,

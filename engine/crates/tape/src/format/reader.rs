@@ -1,4 +1,4 @@
-//! A tape that was checked when it was opened, so that reading it needs no checks.
+//! Reads a tape. It was checked when it was opened, so reading needs no checks.
 
 use memmap2::Mmap;
 
@@ -31,17 +31,17 @@ impl Tape {
         self.header.key_count as u32
     }
 
-    /// So many keys, from the first on, are stored before anything is timed.
+    /// The number of keys that the prefill stores, from the first key on.
     pub fn prefill_count(&self) -> u32 {
         self.header.prefill_count as u32
     }
 
-    /// Records that belong together and stay in one lane.
+    /// The number of records in a group. A group stays in one lane.
     pub fn group(&self) -> u64 {
         self.header.group
     }
 
-    /// The first key that is a counter; key_count if none is.
+    /// The first key that is a counter; `key_count` if there is none.
     #[inline]
     pub fn first_counter(&self) -> u32 {
         (self.header.key_count - self.header.counter_count) as u32
@@ -55,12 +55,12 @@ impl Tape {
         self.header.seed
     }
 
-    /// Length of one pass of an open loop's schedule in ns; 0 in a closed loop.
+    /// The length of one pass of an open loop's schedule in ns; 0 in a closed loop.
     pub fn period_ns(&self) -> u64 {
         self.header.period_ns
     }
 
-    /// Expiry time that the prefill stores with, in seconds.
+    /// The expiry time of the prefill, in seconds.
     pub fn exptime_s(&self) -> u32 {
         self.header.exptime_s as u32
     }
@@ -81,7 +81,7 @@ impl Tape {
         self.section(self.header.pool_at, self.header.pool_bytes)
     }
 
-    /// The bytes of key `k`, k < key_count.
+    /// The bytes of key `k`; k < key_count.
     #[inline]
     pub fn key(&self, k: u32) -> &[u8] {
         let begin = self.key_offset(u64::from(k));
@@ -89,13 +89,14 @@ impl Tape {
         self.section(self.header.key_bytes_at + begin, end - begin)
     }
 
-    /// The value length of key `k` in bytes.
+    /// The size of the value of key `k` in bytes.
     #[inline]
     pub fn value_length(&self, k: u32) -> u32 {
         self.u32_at(self.header.lengths_at + u64::from(k) * 4)
     }
 
-    /// The value of key `k` at a length; `length` must not exceed the pool. A counter has only one.
+    /// The value of key `k` with a size of `length`, which must not exceed the pool. A counter has only
+    /// one value.
     #[inline]
     pub fn value(&self, k: u32, length: u32) -> &[u8] {
         if k >= self.first_counter() {
@@ -105,13 +106,13 @@ impl Tape {
         self.section(self.header.pool_at + offset, u64::from(length))
     }
 
-    /// Whether a reply of that length can be compared with the pool at all.
+    /// Whether the pool is large enough to check a value of this size.
     #[inline]
     pub fn pool_covers(&self, length: u64) -> bool {
         length <= self.header.pool_bytes
     }
 
-    /// Record `j`, j < op_count.
+    /// Record `j`; j < op_count.
     #[inline]
     pub fn op(&self, j: u64) -> Op {
         let at = (self.header.ops_at + j * OP_BYTES as u64) as usize;
@@ -119,19 +120,19 @@ impl Tape {
         Op::from_bytes(bytes.try_into().expect("sixteen bytes")).expect("checked when opened")
     }
 
-    /// The keys of a record: its run, or its one key, or none.
+    /// The keys of a record: its run, its one key, or none.
     #[inline]
     pub fn run(&self, op: &Op) -> RunKeys<'_> {
         RunKeys { tape: self, op: *op, next: 0 }
     }
 
-    /// The key at a place of a run, at < op.run.
+    /// The key at a position of a run; at < op.run.
     #[inline]
     pub fn run_key(&self, op: &Op, at: u16) -> u32 {
         self.run_entry(u64::from(op.key) + u64::from(at))
     }
 
-    /// When record `j` is due, in ns from the window's start; 0 in a closed loop.
+    /// When record `j` is due, in ns from the start of the window; 0 in a closed loop.
     #[inline]
     pub fn due_ns(&self, j: u64) -> u64 {
         if self.header.times_at == 0 {
@@ -140,13 +141,13 @@ impl Tape {
         self.u64_at(self.header.times_at + j * 8)
     }
 
-    /// Whether callers of a closed loop think before an operation.
+    /// Whether the callers of a closed loop have think times.
     #[inline]
     pub fn has_think_times(&self) -> bool {
         self.header.thinks_at != 0
     }
 
-    /// How long a caller thinks between the reply before record `j` and its send, in ns.
+    /// The think time before record `j` in ns: from the reply before it to its send.
     #[inline]
     pub fn think_ns(&self, j: u64) -> u64 {
         if self.header.thinks_at == 0 {

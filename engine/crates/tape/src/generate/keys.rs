@@ -1,4 +1,4 @@
-//! The key table: what each key looks like. Unique by construction, a function of index and seed.
+//! The keys of a tape: unique by construction, and a function of index and seed.
 
 use crate::format::MAX_KEY_BYTES;
 use crate::random::{mix, scramble};
@@ -23,7 +23,8 @@ enum KeyFormat {
 }
 
 impl KeyWriter {
-    /// A writer for `count` unique keys. An error says the least length that would do.
+    /// A writer for `count` unique keys. If they would be too short to be unique, the error names the
+    /// minimum length.
     pub fn new(shape: &KeyShape, count: u32, seed: u64) -> Result<KeyWriter, WorkloadError> {
         let shape = match shape {
             KeyShape::Length(distribution) => {
@@ -50,9 +51,9 @@ impl KeyWriter {
             KeyFormat::Length { distribution, digits } => {
                 let drawn =
                     distribution.draw(mix(self.seed ^ u64::from(index)), MAX_KEY_BYTES as u32);
-                // A law that draws less than a key needs is cut there.
+                // Draws that are too short for a unique key are lengthened.
                 let length = (drawn as usize).clamp(*digits, MAX_KEY_BYTES);
-                // A fixed number of digits at the end keeps keys of different lengths apart.
+                // The fixed number of digits at the end keeps keys of different lengths apart.
                 out.resize(out.len() + length - digits, b'k');
                 out.extend_from_slice(format!("{index:0digits$}").as_bytes());
             }

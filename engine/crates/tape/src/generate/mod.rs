@@ -1,4 +1,5 @@
-//! Workload and schedule → the bytes of a tape. Pure: same input and seed, same bytes.
+//! Makes the bytes of a tape from a workload and a schedule. Pure: the same input and seed give the
+//! same bytes.
 
 mod keys;
 mod operations;
@@ -14,7 +15,7 @@ use crate::format::{COUNTER_START, Header, MAX_KEY_BYTES};
 use crate::random::mix;
 use crate::workload::{KeyShape, MAX_SIZE, Schedule, Think, Workload, WorkloadError, invalid};
 
-/// Make the tape of a workload and schedule.
+/// Make the tape of a workload and a schedule.
 pub fn generate(
     workload: &Workload,
     schedule: &Schedule,
@@ -51,7 +52,7 @@ pub fn generate(
         .assemble(header))
 }
 
-/// Refuse a tape that memory may not hold, before any of it is made.
+/// Refuse a tape that may not fit into memory, before any of it is made.
 fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadError> {
     let (ops, bytes_per_op) = match *schedule {
         Schedule::Closed { ops, think: Think::None } => (ops as f64, 16.0),
@@ -77,8 +78,8 @@ fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadE
     Ok(())
 }
 
-/// The records of a tape are whole groups: what a schedule leaves over is cut, what is asked for
-/// by number is filled up.
+/// A tape consists of whole groups: a schedule is cut to whole groups, a requested number is rounded
+/// up.
 fn round_to_groups(op_count: u64, group: u64, scheduled: bool) -> Result<u64, WorkloadError> {
     let whole = if scheduled { op_count / group * group } else { op_count.next_multiple_of(group) };
     if whole == 0 {
@@ -87,7 +88,7 @@ fn round_to_groups(op_count: u64, group: u64, scheduled: bool) -> Result<u64, Wo
     Ok(whole)
 }
 
-/// The value length of a key, a function of key and seed.
+/// The value size of a key: a function of key and seed.
 fn length_of(key: u32, workload: &Workload, seed: u64) -> u32 {
     if key >= workload.keys - workload.counters {
         return COUNTER_START.len() as u32;

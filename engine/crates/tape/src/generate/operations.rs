@@ -1,4 +1,4 @@
-//! The records of a tape: which operation, on which key.
+//! Generates the records of a tape.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use crate::workload::{
     KeySampler, MAX_EXPTIME_S, MixEntry, Order, Workload, WorkloadError, invalid,
 };
 
-/// What an `incr` or `decr` changes its counter by.
+/// The amount of an `incr` or `decr`.
 const AMOUNT: u32 = 1;
 
-/// Write `op_count` records, and the table of runs that they point into.
+/// Generate `op_count` records, and the run table that they refer to.
 pub fn write_ops(
     workload: &Workload,
     lengths: &[u32],
@@ -62,7 +62,8 @@ impl OperationWriter<'_> {
         self.step(kind, None, 0);
     }
 
-    /// All of the first kind, then all of the second …, each over the keys from the first on.
+    /// All operations of the first kind, then all of the second, and so on: each kind starts at the
+    /// first key.
     fn phases(&mut self, op_count: u64) -> Result<(), WorkloadError> {
         let kinds = self.workload.mix.len() as u64;
         if !op_count.is_multiple_of(kinds) {
@@ -81,7 +82,7 @@ impl OperationWriter<'_> {
         Ok(())
     }
 
-    /// One record. `keys`: the first and last that it names, moved on by `shift`; none: drawn ones.
+    /// Generate one record. `keys`: its first and last key, moved by `shift`. `None`: draw them.
     fn step(&mut self, kind: MixEntry, keys: Option<(u32, u32)>, shift: u64) {
         let MixEntry { verb, noreply, .. } = kind;
         let mut op = Op { verb, noreply, run: 1, key: 0, length: 0, exptime_s: 0 };
@@ -131,16 +132,16 @@ struct OperationSampler {
     rng: ChaCha8Rng,
     verbs: WeightedAliasIndex<f64>,
     keys: KeySampler,
-    /// So many keys does it draw from.
+    /// The number of keys to draw from.
     ranks: u32,
     absent: Option<AbsentKeys>,
     first_counter: u32,
     counters: u32,
-    /// The keys of the run being drawn.
+    /// The keys of the current run.
     seen: HashSet<u32>,
 }
 
-/// The keys that are never stored, and how many of the reads are of the others.
+/// The keys that are never stored, and the share of reads that hit.
 struct AbsentKeys {
     ratio: f64,
     keys: Range<u32>,
@@ -152,7 +153,7 @@ impl OperationSampler {
         let Ok(verbs) = WeightedAliasIndex::new(weights) else {
             return invalid("--mix: these weights cannot be drawn from");
         };
-        // Counters are no keys to get or set; a table of nothing else draws from none.
+        // Counters are never read or set. If all keys are counters, nothing is drawn from this range.
         let all = (workload.keys - workload.counters).max(1);
         let stored = workload.prefill_count();
         let count = if workload.hit_ratio.is_some() { stored.max(1) } else { all };
@@ -185,8 +186,9 @@ impl OperationSampler {
         self.keys.key(matches!(verb, Verb::Set | Verb::Add | Verb::Mset), &mut self.rng)
     }
 
-    /// `run` keys, distinct wherever the table has that many. A steep law repeats its hottest
-    /// keys for ever: what ten draws per key leave open goes to the likeliest keys not yet there.
+    /// Draw the `run` keys of a batch: distinct ones, if there are that many. A steep distribution
+    /// repeats its hottest keys. After ten draws per key, the most likely keys that are missing fill up
+    /// the run.
     fn run(&mut self, verb: Verb, run: u16, out: &mut Vec<u32>) {
         let wanted = usize::from(run);
         if u32::from(run) > self.ranks || matches!(self.keys, KeySampler::Constant) {
@@ -210,7 +212,7 @@ impl OperationSampler {
     }
 }
 
-/// The expiry time of a key: a function of key and seed, and of neither its length nor its name.
+/// The expiry time of a key: a function of key and seed, independent of its size and name.
 pub fn exptime_of(key: u32, workload: &Workload, seed: u64) -> u32 {
     const APART: u64 = 0x7474_6c73;
     workload.exptime_s.draw(mix(mix(seed ^ APART).wrapping_add(u64::from(key))), MAX_EXPTIME_S)

@@ -1,4 +1,4 @@
-//! What was recorded elsewhere as a tape: keys, operations and, if they are known, their times.
+//! Makes a tape from a recording: keys, operations and, if known, their times.
 
 use rand::Rng;
 
@@ -7,40 +7,40 @@ use crate::format::{COUNTER_START, Header, Op};
 use crate::random::{RandomStream, random_stream};
 use crate::workload::{Schedule, WorkloadError, invalid};
 
-/// A recording. Keys are unique; the last `counters` of them are counters.
+/// Recorded operations. Keys are unique; the last `counters` of them are counters.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     pub keys: Vec<Vec<u8>>,
-    /// The value length of each key.
+    /// The value size of each key.
     pub lengths: Vec<u32>,
     pub counters: u32,
     pub ops: Vec<Op>,
-    /// When each operation came, not decreasing, in ns from the first; empty: nobody knows.
+    /// When each operation arrived, in ns from the first one, in order. Empty: unknown.
     pub times_ns: Vec<u64>,
 }
 
 /// When the operations of a recording are due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReplaySchedule {
-    /// At the times that were recorded, so many times as fast.
+    /// At the recorded times, `speed` times as fast.
     Recorded { speed: f64 },
-    /// By a schedule that has nothing to do with them.
+    /// By a schedule that is independent of the recorded times.
     Schedule(Schedule),
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Recording {
-    /// Whether the times are whole seconds, as many traces have them.
+    /// Whether the times are whole seconds, as in many traces.
     pub fn has_whole_seconds(&self) -> bool {
         !self.times_ns.is_empty() && self.times_ns.iter().all(|at| at.is_multiple_of(SECOND_NS))
     }
 
-    /// The bytes of a tape. `prefill` is the part of the keys, in the order in which they came,
-    /// that is stored before anything is timed.
+    /// The bytes of a tape. The prefill stores the share `prefill` of the keys, in the order of their
+    /// first use.
     ///
-    /// Where times are whole seconds, arrivals within one are drawn: uniform over it, as those of a
-    /// Poisson process are once their number is known.
+    /// If the times are whole seconds, arrivals within a second are drawn from a uniform distribution.
+    /// Those of a Poisson process have it, given their number.
     pub fn tape(
         &self,
         replay: ReplaySchedule,
@@ -94,7 +94,7 @@ impl Recording {
             .assemble(header))
     }
 
-    /// Due times in ns, the period, and the number of records.
+    /// (due times in ns, period, number of records)
     fn times(
         &self,
         replay: ReplaySchedule,
@@ -102,7 +102,7 @@ impl Recording {
     ) -> Result<(Option<Vec<u64>>, u64, u64), WorkloadError> {
         let speed = match replay {
             ReplaySchedule::Recorded { speed } => speed,
-            // All of it once, unless a number is asked for.
+            // By default, each operation once.
             ReplaySchedule::Schedule(Schedule::Closed { ops, .. }) => {
                 return Ok((None, 0, ops.min(self.ops.len() as u64)));
             }
@@ -125,7 +125,7 @@ impl Recording {
         let faster = |at: u64| ((at - first) as f64 / speed).round() as u64;
         let times: Vec<u64> = exact.into_iter().map(faster).collect();
         let count = times.len() as u64;
-        // The pass is over a mean gap after its last arrival.
+        // A pass ends one mean gap after its last arrival.
         let last = times[times.len() - 1];
         Ok((Some(times), last + (last / count).max(1), count))
     }

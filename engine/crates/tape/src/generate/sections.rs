@@ -1,18 +1,19 @@
-//! The sections of a tape, and how they are put together.
+//! The sections of a tape, and how they become a file.
 
 use rand::RngCore;
 
 use crate::format::{HEADER_BYTES, Header, Op};
 use crate::random::{RandomStream, random_stream};
 
-/// The least length of the value pool: long enough that values of neighbouring keys differ.
+/// The minimum size of the value pool: large enough that the values of neighbouring keys differ.
 const MIN_POOL_BYTES: u64 = 1 << 20;
-/// The longest tape that is made: a guard against a slip of the keyboard.
+/// The maximum size of a tape that is made: it protects against typing errors.
 pub(crate) const MAX_TAPE_BYTES: f64 = (4_u64 << 30) as f64;
-/// Compressible and random bytes alternate in blocks of this length, well inside what deflate sees.
+/// Compressible and random bytes alternate in blocks of this size, which is well below the window of
+/// deflate.
 const POOL_BLOCK_BYTES: usize = 64;
 
-/// What a tape is made of.
+/// The sections of a tape.
 pub(crate) struct TapeSections {
     pub key_offsets: Vec<u32>,
     pub key_bytes: Vec<u8>,
@@ -25,7 +26,7 @@ pub(crate) struct TapeSections {
 }
 
 impl TapeSections {
-    /// The tape's bytes; of the header, counts and places are filled in.
+    /// The bytes of the tape. This fills in the counts and positions of the header.
     pub(crate) fn assemble(self, mut header: Header) -> Vec<u8> {
         let mut tape = TapeBuilder::new();
         header.key_count = self.lengths.len() as u64;
@@ -46,7 +47,7 @@ impl TapeSections {
     }
 }
 
-/// Sections one after the other, each at a multiple of eight bytes.
+/// Appends sections, each aligned to eight bytes.
 struct TapeBuilder {
     bytes: Vec<u8>,
 }
@@ -70,8 +71,8 @@ impl TapeBuilder {
     }
 }
 
-/// The pool for values of at most `most` bytes: random bytes, with the leading part of each block
-/// constant to make it compressible.
+/// The pool for values up to `most` bytes: random bytes. The first part of each block is constant,
+/// which makes it compressible.
 pub(crate) fn write_pool(most: u32, compressibility: f64, seed: u64) -> Vec<u8> {
     let bytes = MIN_POOL_BYTES.next_multiple_of(8) + u64::from(most);
     let mut pool = vec![0; bytes as usize];

@@ -1,8 +1,8 @@
-//! Why a workload cannot be made.
+//! Why a workload is invalid.
 
 use std::fmt;
 
-/// A workload that cannot be made, with the remedy.
+/// What is wrong with a workload, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadError(pub String);
 

@@ -1,19 +1,19 @@
-//! Laws that numbers follow: how long a value or a key is, when an item expires.
+//! Distributions of integers: sizes of values and keys, and expiry times.
 //!
-//! A number that belongs to a key is a function of the key: the law at a hash of it.
+//! The number that belongs to a key is a function of the key: the distribution at a hash of the key.
 
 use std::str::FromStr;
 
 use super::error::{WorkloadError, invalid};
 use crate::random::mix;
 
-/// The largest value size that is drawn from a law without an upper end: below the item limit of
-/// 1 MiB that servers come with.
+/// The largest value size that is drawn from an unbounded distribution: below the usual item limit of 1
+/// MiB.
 pub const MAX_SIZE: u32 = 1_000_000;
-/// The longest expiry time that is drawn: what is longer, memcached reads as a date.
+/// The longest expiry time that is drawn: memcached takes longer ones for a date.
 pub const MAX_EXPTIME_S: u32 = 30 * 24 * 3600;
 
-/// A range of whole numbers, both ends included: `100`, `100..1000` or `1k..64k`.
+/// A range of integers with both ends: `100`, `100..1000` or `1k..64k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntegerRange {
     pub low: u32,
@@ -28,10 +28,10 @@ impl FromStr for IntegerRange {
     }
 }
 
-/// A law for whole numbers of 0 or more.
+/// A distribution of integers from 0 on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IntegerDistribution {
-    /// Each number of the range alike.
+    /// Uniform over a range.
     IntegerRange(IntegerRange),
     /// Generalised Pareto: x = location + scale · ((1 − u)^−shape − 1) / shape.
     Gpareto { location: f64, scale: f64, shape: f64 },
@@ -39,11 +39,11 @@ pub enum IntegerDistribution {
     Gev { location: f64, scale: f64, shape: f64 },
     /// x = median · exp(sigma · z), z standard normal.
     Lognormal { median: f64, sigma: f64 },
-    /// One of several laws, by weight.
+    /// One of several distributions, by weight.
     Weighted(Vec<(IntegerDistribution, f64)>),
 }
 
-/// How a law is written, for messages.
+/// The syntax, for error messages.
 const FORMS: &str = "write 100, 100..1000, gpareto:LOCATION:SCALE:SHAPE, pareto:LEAST:ALPHA, \
                      gev:LOCATION:SCALE:SHAPE, lognormal:MEDIAN:SIGMA, or several with weights: \
                      100=9,1k..4k=1";
@@ -63,12 +63,12 @@ impl From<IntegerRange> for IntegerDistribution {
 }
 
 impl IntegerDistribution {
-    /// Always this number.
+    /// Always the same number.
     pub fn fixed(number: u32) -> IntegerDistribution {
         IntegerDistribution::IntegerRange(IntegerRange { low: number, high: number })
     }
 
-    /// Read a law; `unit` reads its whole numbers, with their suffixes.
+    /// Parse a distribution. `unit` parses its integers, with their suffixes.
     pub fn parse(
         text: &str,
         unit: fn(&str) -> Option<u32>,
@@ -136,7 +136,7 @@ impl IntegerDistribution {
         }
     }
 
-    /// The largest number that is drawn, where a law without an upper end is cut at `cut`.
+    /// The largest number that is drawn. Unbounded distributions are cut at `cut`.
     pub fn max_value(&self, cut: u32) -> u32 {
         match self {
             IntegerDistribution::IntegerRange(span) => span.high,
@@ -149,7 +149,7 @@ impl IntegerDistribution {
         }
     }
 
-    /// The smallest that can be drawn.
+    /// The smallest number that can be drawn.
     pub fn min_value(&self) -> u32 {
         match self {
             IntegerDistribution::IntegerRange(span) => span.low,
@@ -163,7 +163,7 @@ impl IntegerDistribution {
         }
     }
 
-    /// The number at a hash; laws without an upper end are cut at `cut`.
+    /// The number at a hash. Unbounded distributions are cut at `cut`.
     pub fn draw(&self, hash: u64, cut: u32) -> u32 {
         match self {
             IntegerDistribution::IntegerRange(IntegerRange { low, high }) => {
@@ -188,7 +188,7 @@ impl IntegerDistribution {
         }
     }
 
-    /// x with P(X ≤ x) = u, 0 < u < 1, of a law with a closed form; not rounded and not cut.
+    /// The quantile x with P(X ≤ x) = u, 0 < u < 1, if there is a closed form; neither rounded nor cut.
     fn quantile(&self, u: f64) -> f64 {
         let tail = |base: f64, shape: f64| {
             if shape == 0.0 { -base.ln() } else { (base.powf(-shape) - 1.0) / shape }
@@ -209,13 +209,13 @@ fn rounded(x: f64, cut: u32) -> u32 {
     x.round().clamp(0.0, f64::from(cut)) as u32
 }
 
-/// A hash as a standard normal number (Box and Muller, 1958).
+/// A standard normal number from a hash (Box and Muller, 1958).
 fn normal(hash: u64) -> f64 {
     let angle = std::f64::consts::TAU * unit(mix(hash));
     (-2.0 * unit(hash).ln()).sqrt() * angle.cos()
 }
 
-/// A hash as a number above 0 and below 1.
+/// A number above 0 and below 1 from a hash.
 fn unit(hash: u64) -> f64 {
     ((hash >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
@@ -228,7 +228,7 @@ fn span(text: &str, unit: fn(&str) -> Option<u32>) -> Result<IntegerRange, Workl
     }
 }
 
-/// A whole number of bytes; `k` and `m`, also as `kB` and `KiB`, are the binary 1024 and 1024².
+/// Parse a number of bytes. The suffixes `k` and `m`, also as `kB` and `KiB`, stand for 1024 and 1024².
 pub fn bytes(text: &str) -> Option<u32> {
     let lower = text.to_ascii_lowercase();
     let short = ["ib", "b"].iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
@@ -236,7 +236,7 @@ pub fn bytes(text: &str) -> Option<u32> {
     suffixed(short, &[("k", 1 << 10), ("m", 1 << 20)])
 }
 
-/// A whole number of seconds; `s`, `m`, `h` and `d` are what they are on a clock.
+/// Parse a number of seconds, with the suffixes `s`, `m`, `h` and `d`.
 pub fn seconds(text: &str) -> Option<u32> {
     suffixed(text, &[("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)])
 }

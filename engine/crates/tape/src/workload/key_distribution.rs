@@ -1,4 +1,4 @@
-//! Which keys are asked for, and how often: the laws of popularity, and drawing from them.
+//! How often each key is used: the distributions, and drawing from them.
 
 use std::str::FromStr;
 
@@ -10,29 +10,29 @@ use rand_distr::{Distribution as _, StandardNormal, Zipf};
 use super::error::{WorkloadError, invalid};
 use crate::random::{RandomStream, random_stream};
 
-/// How keys are drawn.
+/// The distribution of keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KeyDistribution {
     Sequential,
     Uniform,
     Constant,
-    /// True Zipf over ranks 1..=keys with this exponent.
+    /// A true Zipf distribution over the ranks 1..=keys, with this exponent.
     Zipf(f64),
-    /// What YCSB calls zipfian: its ScrambledZipfianGenerator, whose hottest key has 3.78 % of the
-    /// operations whatever the number of keys.
+    /// What YCSB calls zipfian: its ScrambledZipfianGenerator. The hottest key has 3.78 % of the
+    /// operations for any number of keys.
     YcsbZipfian,
-    /// This part of the keys has that part of the operations; alike within each.
+    /// This share of the keys has that share of the operations. Within each part all keys are equal.
     Hotspot {
         keys: f64,
         operations: f64,
     },
-    /// Zipf over the age of keys: the newest is the likeliest, and writes make new ones.
+    /// Zipf over the age of keys: the newest key is the most likely one, and writes add new keys.
     Latest(f64),
-    /// Normal round the middle key, cut at the ends; the deviation is this part of the keys.
+    /// Normal around the middle key, cut at the ends. The deviation is a share of the number of keys.
     Gaussian(f64),
 }
 
-/// What is wider is flat, and nearly every draw of it would be thrown away.
+/// A wider distribution is nearly uniform, and almost every draw would be rejected.
 const MAX_DEVIATION: f64 = 100.0;
 
 const FORMS: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
@@ -77,7 +77,7 @@ impl FromStr for KeyDistribution {
     }
 }
 
-/// Draws keys 0..count.
+/// Draws keys from 0..count.
 pub enum KeySampler {
     Sequential {
         next: u32,
@@ -87,7 +87,7 @@ pub enum KeySampler {
     Uniform {
         count: u32,
     },
-    /// Rank 1 is the likeliest; ranks are scattered over the keys.
+    /// Rank 1 is the most likely. Ranks are shuffled over the keys.
     Zipf {
         distribution: Zipf<f64>,
         key_of_rank: Vec<u32>,
@@ -100,7 +100,7 @@ pub enum KeySampler {
         operations: f64,
         key_of_rank: Vec<u32>,
     },
-    /// A ring of keys: the newest of those that exist, which writes move on.
+    /// The newest of the keys that exist. Writes move it on, in a ring.
     Latest {
         exponent: f64,
         newest: u32,
@@ -114,7 +114,7 @@ pub enum KeySampler {
 }
 
 impl KeySampler {
-    /// A picker of `count` keys, of which the first `stored` are there from the start.
+    /// A sampler of `count` keys, of which the prefill stores the first `stored`.
     pub fn new(
         distribution: KeyDistribution,
         count: u32,
@@ -134,7 +134,7 @@ impl KeySampler {
             KeyDistribution::YcsbZipfian => KeySampler::YcsbZipfian { count },
             KeyDistribution::Hotspot { keys, operations } => {
                 let hot = ((f64::from(count) * keys).round() as u32).clamp(1, count);
-                // With no cold key left, all are hot.
+                // If no cold key is left, all keys are hot.
                 let operations = if hot == count { 1.0 } else { operations };
                 KeySampler::Hotspot { hot, operations, key_of_rank: shuffled_keys(count, seed) }
             }
@@ -149,7 +149,7 @@ impl KeySampler {
         })
     }
 
-    /// A key to read; `writes`: a key to store.
+    /// Draw a key to read or, if `writes`, to store.
     pub fn key(&mut self, writes: bool, rng: &mut ChaCha8Rng) -> u32 {
         match self {
             KeySampler::Constant => 0,
@@ -186,7 +186,7 @@ impl KeySampler {
         }
     }
 
-    /// The key of a rank, likeliest first; where all are alike, the table's order.
+    /// The key of a rank, the most likely first. If all are equal: the order of the table.
     pub fn of_rank(&self, rank: u32) -> u32 {
         match self {
             KeySampler::Zipf { key_of_rank, .. } | KeySampler::Hotspot { key_of_rank, .. } => {
@@ -194,7 +194,7 @@ impl KeySampler {
             }
             KeySampler::Latest { newest, count, .. } => (newest + (count - rank)) % count,
             KeySampler::Gaussian { count, .. } => {
-                // Outwards from the middle, both sides in turn.
+                // From the middle outwards, alternating between both sides.
                 let middle = (count - 1) / 2;
                 let step = rank.div_ceil(2);
                 if rank % 2 == 1 { middle + step } else { middle - step }
@@ -210,7 +210,7 @@ fn shuffled_keys(count: u32, seed: u64) -> Vec<u32> {
     key_of_rank
 }
 
-/// Normal round the middle of 0..count, drawn again while it is outside.
+/// Normal around the middle of 0..count. Draws outside are repeated.
 fn gaussian(deviation: f64, count: u32, rng: &mut ChaCha8Rng) -> u32 {
     let middle = f64::from(count - 1) / 2.0;
     loop {
@@ -223,7 +223,7 @@ fn gaussian(deviation: f64, count: u32, rng: &mut ChaCha8Rng) -> u32 {
 }
 
 /// YCSB's zipfian number for a uniform one: exponent 0.99 over its fixed 10¹⁰ items, by the
-/// approximation of Gray et al., SIGMOD 1994, and with the constants of YCSB's own source.
+/// approximation of Gray et al., SIGMOD 1994, with the constants of YCSB's source.
 fn ycsb_zipfian(u: f64) -> u64 {
     const ITEMS: f64 = 10_000_000_000.0;
     const THETA: f64 = 0.99;
@@ -240,7 +240,7 @@ fn ycsb_zipfian(u: f64) -> u64 {
     }
 }
 
-/// The 64-bit FNV-1a hash of a number's bytes, lowest first: what scatters YCSB's items.
+/// The 64-bit FNV-1a hash of a number's bytes, lowest byte first: YCSB shuffles its items with it.
 fn fnv1a(number: u64) -> u64 {
     let hash = number.to_le_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

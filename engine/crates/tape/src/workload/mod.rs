@@ -1,4 +1,4 @@
-//! What is wanted of a tape: keys, values, mix and schedule, read from short texts.
+//! What the user asks for: keys, values, operations and schedule, parsed from short texts.
 
 mod error;
 mod integer_distribution;
@@ -20,40 +20,40 @@ use crate::format::{MAX_KEY_BYTES, Verb};
 /// What keys look like.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyShape {
-    /// So many characters, a function of the key.
+    /// Keys with a length from a distribution.
     Length(IntegerDistribution),
-    /// A text with `{index}`, `{index:08}` or `{hex:10}` in it.
+    /// A pattern with `{index}`, `{index:08}` or `{hex:10}`.
     Pattern(String),
-    /// Each key as it is.
+    /// These keys.
     Names(Vec<String>),
 }
 
-/// A workload: what is done to which keys.
+/// A workload: which operations on which keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     pub keys: u32,
     pub distribution: KeyDistribution,
     pub shape: KeyShape,
-    /// Value sizes in bytes, a function of the key.
+    /// The value sizes in bytes: a function of the key.
     pub size: IntegerDistribution,
-    /// The part of the values that compression can remove, 0 to 1.
+    /// The share of the values that compression can remove, 0 to 1.
     pub compressibility: f64,
     pub mix: Vec<MixEntry>,
     pub order: Order,
-    /// So many of the keys, the last ones, are counters.
+    /// The number of counters: the last keys.
     pub counters: u32,
-    /// Keys in each mget or mset.
+    /// The number of keys in an mget or mset.
     pub run: u16,
-    /// The part of the keys that is stored before anything is timed, 0 to 1.
+    /// The share of the keys that is stored before the measurement, 0 to 1.
     pub prefill: f64,
-    /// So many of the reads find something, 0 to 1: they draw from the keys that are stored first,
-    /// the others from those that never are. Without it, all draw from all keys.
+    /// The share of reads that hit, 0 to 1: these use keys that the prefill stores, the others use keys
+    /// that are never stored. `None`: reads use all keys.
     pub hit_ratio: Option<f64>,
-    /// Expiry times in seconds, a function of the key.
+    /// The expiry times in seconds: a function of the key.
     pub exptime_s: IntegerDistribution,
 }
 
-/// Nine reads to a write of 10,000 keys, alike popular, with values of 100 bytes.
+/// Nine reads per write on 10,000 equally likely keys, with values of 100 bytes.
 impl Default for Workload {
     fn default() -> Workload {
         Workload {
@@ -74,7 +74,7 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// Refuse what cannot be made, and say what could.
+    /// Check the workload. An error says what would be possible.
     pub fn check(&self) -> Result<(), WorkloadError> {
         if self.keys == 0 {
             return invalid("--keys 0: at least one key is needed");
@@ -110,7 +110,7 @@ impl Workload {
         Ok(())
     }
 
-    /// The kinds of operation that a tape of it holds.
+    /// The kinds of operations on a tape of this workload.
     pub fn kinds(&self) -> Vec<MixEntry> {
         match &self.order {
             Order::Sequence { steps, .. } => steps.iter().map(|step| step.kind).collect(),
@@ -122,7 +122,7 @@ impl Workload {
         self.kinds().iter().any(|kind| kind.verb.has_run())
     }
 
-    /// The most keys that one operation names.
+    /// The maximum number of keys in one operation.
     pub fn max_run(&self) -> u32 {
         let steps = match &self.order {
             Order::Sequence { steps, .. } => &steps[..],
@@ -132,17 +132,17 @@ impl Workload {
         named.chain([u32::from(self.run)]).max().unwrap_or(1)
     }
 
-    /// So many keys, from the first on, are stored before anything is timed.
+    /// The number of keys that the prefill stores, from the first key on.
     pub fn prefill_count(&self) -> u32 {
         (f64::from(self.keys) * self.prefill).round() as u32
     }
 
-    /// The longest expiry time, which the prefill stores with: 0, never, is the longest of all.
+    /// The longest expiry time, which the prefill uses. 0 means never, and is the longest of all.
     pub fn max_exptime_s(&self) -> u32 {
         if self.exptime_s.min_value() == 0 { 0 } else { self.exptime_s.max_value(MAX_EXPTIME_S) }
     }
 
-    /// The longest value in bytes.
+    /// The size of the largest value in bytes.
     pub fn max_size(&self) -> u32 {
         self.size.max_value(MAX_SIZE)
     }

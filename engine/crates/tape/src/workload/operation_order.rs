@@ -1,21 +1,22 @@
-//! Which operations, and in which order: a mix that is drawn from, phases, or a fixed sequence.
+//! The order of operations: drawn from a mix, in phases, or in a fixed sequence.
 
 use super::error::{WorkloadError, invalid};
 use crate::format::Verb;
 
-/// In which order the operations of a workload follow.
+/// The order of the operations of a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
     /// Drawn from the mix by weight.
     Mixed,
-    /// All of the mix's first kind, then all of its second …, each over the keys from the first on.
+    /// All operations of the first kind, then all of the second, and so on: each kind starts at the
+    /// first key.
     Phases,
-    /// These steps again and again, each time as one group with its keys moved on by `key_step`.
+    /// These steps, repeated. Each repetition is one group and moves the keys on by `key_step`.
     Sequence { steps: Vec<SequenceStep>, key_step: u32 },
 }
 
 impl Order {
-    /// Records that belong together.
+    /// The number of records in a group.
     pub fn group(&self) -> u64 {
         match self {
             Order::Sequence { steps, .. } => steps.len() as u64,
@@ -28,11 +29,11 @@ impl Order {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SequenceStep {
     pub kind: MixEntry,
-    /// The first and last key that it names (of counters: which counter); none: drawn ones.
+    /// Its first and last key (for counters: which counter). `None`: draw them.
     pub keys: Option<(u32, u32)>,
 }
 
-/// Read a sequence such as `set@0 get@0 mget@0-5 incr@0 get`.
+/// Parse a sequence such as `set@0 get@0 mget@0-5 incr@0 get`.
 pub fn parse_sequence(text: &str) -> Result<Vec<SequenceStep>, WorkloadError> {
     let steps: Vec<SequenceStep> =
         text.split_whitespace().map(parse_step).collect::<Result<_, _>>()?;
@@ -60,7 +61,7 @@ fn parse_step(text: &str) -> Result<SequenceStep, WorkloadError> {
     Ok(SequenceStep { kind, keys: Some((first, last)) })
 }
 
-/// One kind of operation and its share of the mix.
+/// A kind of operation and its weight in the mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MixEntry {
     pub verb: Verb,
@@ -68,7 +69,7 @@ pub struct MixEntry {
     pub weight: f64,
 }
 
-/// Read a mix such as `get=9,set_noreply=1`.
+/// Parse a mix such as `get=9,set_noreply=1`.
 pub fn parse_mix(text: &str) -> Result<Vec<MixEntry>, WorkloadError> {
     let kinds: Vec<MixEntry> = text.split(',').map(parse_kind).collect::<Result<_, _>>()?;
     for (index, kind) in kinds.iter().enumerate() {

@@ -1,5 +1,4 @@
-//! When operations are due: the schedules of open loops, and the time that callers of a closed
-//! one think.
+//! When operations are due: the schedules of open loops, and the think times of closed loops.
 
 use std::str::FromStr;
 
@@ -14,23 +13,24 @@ use crate::random::{RandomStream, random_stream};
 /// When operations are due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {
-    /// As soon as the one before is done, and thought about; so many records.
+    /// Closed loop: `ops` records, each after the reply before it and its think time.
     Closed { ops: u64, think: Think },
-    /// Open loop: `rate` per second on average, whatever the replies do.
+    /// Open loop: `rate` operations per second on average, independent of replies.
     Open { arrivals: Arrivals, rate: f64, duration_ns: u64 },
 }
 
-/// How the arrivals of an open loop are spaced.
+/// The gaps between the arrivals of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// At equal gaps.
+    /// Equal gaps.
     Uniform,
     /// Exponential gaps.
     Poisson,
-    /// Generalised Pareto gaps from 0 on with this shape, 0 ≤ shape < 1: heavier than exponential.
+    /// Generalised Pareto gaps from 0 on with this shape, 0 ≤ shape < 1: a heavier tail than
+    /// exponential.
     Gpareto { shape: f64 },
-    /// Poisson with two rates (a two-state MMPP): bursts of `factor` times the mean rate take
-    /// `share` of the time and last `burst_ns` on average; both sojourns are exponential.
+    /// Poisson with two rates (a two-state MMPP). Bursts have `factor` times the mean rate, take
+    /// `share` of the time and last `burst_ns` on average. Both states have exponential lengths.
     Bursts { factor: f64, share: f64, burst_ns: f64 },
 }
 
@@ -47,13 +47,13 @@ pub enum Think {
     },
 }
 
-/// More records than any tape has room for.
+/// The maximum number of records on a tape.
 const MAX_OPS: f64 = 4e9;
-/// More bursts than anybody waits to see drawn.
+/// The maximum number of bursts: more would take too long to draw.
 const MAX_BURSTS: f64 = 1e7;
 
 impl Schedule {
-    /// A closed loop of so many records, without time to think.
+    /// A closed loop without think times.
     pub fn closed(ops: u64) -> Schedule {
         Schedule::Closed { ops, think: Think::None }
     }
@@ -82,12 +82,12 @@ impl Schedule {
         Ok(())
     }
 
-    /// The intended starts in ns, the period, and the number of records.
+    /// (intended starts in ns, period, number of records)
     pub(crate) fn times(&self, seed: u64) -> (Option<Vec<u64>>, u64, u64) {
         match *self {
             Schedule::Closed { ops, .. } => (None, 0, ops),
             Schedule::Open { arrivals: Arrivals::Uniform, rate, duration_ns } => {
-                // The product is exact for whole rates and seconds; a quotient of gaps would not be.
+                // This product is exact for whole rates and seconds. A quotient of gaps would not be.
                 let count = (rate * duration_ns as f64 / 1e9).floor() as u64;
                 let due = |j: u64| (j as f64 * 1e9 / rate).round() as u64;
                 let times: Vec<u64> = (0..count).map(due).collect();
@@ -102,7 +102,7 @@ impl Schedule {
         }
     }
 
-    /// The time to think before each of so many records in ns; `None` where there is none.
+    /// The think time before each record in ns; `None` if there are no think times.
     pub(crate) fn think_times(&self, count: u64, seed: u64) -> Option<Vec<u64>> {
         let Schedule::Closed { think, .. } = self else { return None };
         let mut rng = random_stream(seed, RandomStream::Times);
@@ -146,7 +146,7 @@ impl Arrivals {
 }
 
 impl Arrivals {
-    /// Each burst is drawn, whether or not there are arrivals in it.
+    /// Every burst is drawn, even if it has no arrivals.
     fn check_bursts(&self, duration_ns: u64) -> Result<(), WorkloadError> {
         let Arrivals::Bursts { share, burst_ns, .. } = *self else { return Ok(()) };
         let bursts = duration_ns as f64 * share / burst_ns;
@@ -169,7 +169,7 @@ impl FromStr for Arrivals {
         let arrivals = match parts[..] {
             ["uniform"] => Some(Arrivals::Uniform),
             ["poisson"] => Some(Arrivals::Poisson),
-            // The shape of the gaps of Facebook's ETC pool.
+            // The shape of the gaps in Facebook's ETC pool.
             ["gpareto"] => Some(Arrivals::Gpareto { shape: 0.154_971 }),
             ["gpareto", shape] => number(shape).map(|shape| Arrivals::Gpareto { shape }),
             ["bursts", factor, share, length] => {
@@ -210,7 +210,7 @@ impl FromStr for Think {
     }
 }
 
-/// A length of time, at most a day.
+/// Parse a duration of at most a day.
 fn parse_duration_ns(text: &str) -> Option<f64> {
     let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
     let (number, factor) =
@@ -219,7 +219,7 @@ fn parse_duration_ns(text: &str) -> Option<f64> {
     (0.0..=86_400e9).contains(&ns).then_some(ns)
 }
 
-/// Random arrivals in [0, duration), at least one of them.
+/// Random arrivals in [0, duration): at least one.
 fn random_arrivals(arrivals: Arrivals, rate: f64, duration_ns: u64, seed: u64) -> Vec<u64> {
     let mut rng = random_stream(seed, RandomStream::Times);
     let mut times = Vec::with_capacity((rate * duration_ns as f64 / 1e9) as usize + 16);
@@ -238,12 +238,12 @@ fn random_arrivals(arrivals: Arrivals, rate: f64, duration_ns: u64, seed: u64) -
     }
 }
 
-/// The gaps between arrivals, one after the other.
+/// Draws the gaps between arrivals.
 struct GapSampler {
     arrivals: Arrivals,
     rate: f64,
     mean_ns: f64,
-    /// Of bursts: whether one is on, and how long the state still lasts.
+    /// For bursts: whether one is active, and how long the state lasts.
     bursting: bool,
     left_ns: f64,
 }
@@ -253,7 +253,7 @@ impl GapSampler {
         let mut gaps =
             GapSampler { arrivals, rate, mean_ns: 1e9 / rate, bursting: false, left_ns: 0.0 };
         if let Arrivals::Bursts { share, .. } = arrivals {
-            // In equilibrium from the first instant on.
+            // Start in the stationary distribution.
             gaps.bursting = rng.random_bool(share);
             gaps.left_ns = gaps.sojourn_ns(rng);
         }
@@ -266,7 +266,8 @@ impl GapSampler {
             Arrivals::Poisson if injected(Bug::UniformForPoisson) => self.mean_ns,
             Arrivals::Poisson => exponential(rng) * 1e9 / self.rate,
             Arrivals::Gpareto { shape } => {
-                // exp(shape · E) is (1 − u)^−shape; the mean of the law is scale / (1 − shape).
+                // exp(shape · E) is (1 − u)^−shape. The mean of the distribution is scale / (1 −
+                // shape).
                 let gap = exponential(rng);
                 let scale = self.mean_ns * (1.0 - shape);
                 if shape == 0.0 { gap * scale } else { (shape * gap).exp_m1() / shape * scale }
@@ -275,12 +276,12 @@ impl GapSampler {
         }
     }
 
-    /// An arrival of the rate that is on; a state that ends first takes its time, and the
-    /// exponential law begins anew in the next.
+    /// Draw an arrival with the rate of the current state. If the state ends before it, time moves on
+    /// to the next state, where a new gap is drawn: the exponential distribution has no memory.
     fn next_of_bursts_ns(&mut self, rng: &mut ChaCha8Rng) -> f64 {
         let mut passed_ns = 0.0;
         loop {
-            // A state without arrivals is infinitely far from its next.
+            // If a state has no arrivals, its next one is infinitely far away.
             let gap_ns = exponential(rng) * self.mean_ns / self.intensity();
             if gap_ns < self.left_ns {
                 self.left_ns -= gap_ns;
@@ -292,7 +293,7 @@ impl GapSampler {
         }
     }
 
-    /// The rate that is on, as a multiple of the mean rate.
+    /// The rate of the current state, as a multiple of the mean rate.
     fn intensity(&self) -> f64 {
         match self.arrivals {
             Arrivals::Bursts { factor, .. } if self.bursting => factor,

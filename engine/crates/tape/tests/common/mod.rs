@@ -1,9 +1,13 @@
-//! What the tests of laws and of popularity share.
+//! Helpers for the tests of distributions.
 
 use cachemark_tape::{Schedule, Tape, Workload, generate};
 
-/// sup |Fₙ − F| of a million draws stays below this in 99 of 100 samples (Dvoretzky, Kiefer and
-/// Wolfowitz, with Massart's constant).
+/// sup
+///
+/// Fₙ − F
+///
+/// of a million draws is below this in 99 of 100 samples (Dvoretzky, Kiefer and Wolfowitz, with
+/// Massart's constant).
 pub const DKW_99: f64 = 0.00163;
 
 /// A tape of a workload in a closed loop.
