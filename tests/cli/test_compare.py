@@ -59,7 +59,7 @@ def test_the_comparison_may_go_into_a_file(runs: Path, inside: Inside, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["old"], "compare what?"),
+        (["old"], "nothing to compare was named"),
         (["old", "old"], "cannot be compared with itself"),
         (["old", "slower", "z-same"], "compare takes two"),
         (["old", "gone"], "no run 'gone'"),

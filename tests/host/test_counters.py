@@ -109,7 +109,12 @@ JUDGED = [
     (f"{SYSCTL}/core/somaxconn", "128", "accept queue", "warn"),
     (f"{SYSCTL}/netfilter/nf_conntrack_count", "12", "connection tracking", "warn"),
     (f"{SYSCTL}/netfilter/nf_conntrack_count", "0", "connection tracking", "ok"),
-    ("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 1000 1\n", "TCP sent again", "warn"),
+    (
+        "proc/net/snmp",
+        "Tcp: OutSegs RetransSegs\nTcp: 1000 1\n",
+        "TCP retransmits",
+        "warn",
+    ),
     ("proc/net/softnet_stat", "1 2 3\n", "packets dropped", "warn"),
 ]
 

@@ -41,7 +41,9 @@ def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None
     assert [row.summary.cell.client for row in group.rows] == ["b", "a"]
     assert not any("A/A" in note for note in report.notes)
     said = itself(group)
-    assert re.search(r"a differs from itself by [+-]\d\.\d % of its ops/s \(.+ to .+ %\)", said)
+    assert re.search(
+        r"a, played twice, differs from itself by [+-]\d\.\d % in ops/s \(.+ to .+ %\)", said
+    )
     for form in (markdown.render, terminal.render):
         assert said[:40] in form(report, 200)
     assert said in render(report, None)
@@ -66,19 +68,22 @@ def test_a_false_difference_is_told() -> None:
     made = msgspec.structs.replace(experiment(["a"]), twice="a")
     outcomes = [trial for n in range(5) for trial in (measured("a", n, 1000), twin(n, 1300))]
     report = build(header(made), outcomes)
-    assert any("no comparison here can be trusted" in note for note in report.notes)
+    assert any("no comparison of this group can be trusted" in note for note in report.notes)
+
+
+STEAL = "steal, time that the hypervisor gave to others"
 
 
 def test_noise_is_one_line_for_each_rule() -> None:
     def noisy(block: int, figure: float) -> Outcome:
-        text = f"taken by the hypervisor: {figure} %"
+        text = f"{STEAL}: {figure} %"
         found = Finding(rule="steal", weight="noise", text=text, figure=figure)
         return msgspec.structs.replace(measured("a", block, 1000), findings=[found])
 
     outcomes = [noisy(0, 3.0), noisy(1, 7.0), measured("a", 2, 1000)]
     report = build(header(experiment(["a"], 3)), outcomes)
     (line,) = [note for note in report.notes if note.startswith("Noise")]
-    assert line == "Noise in 2 of 3 trials; the worst: taken by the hypervisor: 7.0 %."
+    assert line == f"Noise in 2 of 3 trials; the worst: {STEAL}: 7.0 %."
 
 
 def test_only_a_client_of_the_experiment_can_be_played_twice() -> None:

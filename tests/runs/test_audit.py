@@ -277,7 +277,7 @@ def test_a_campaign_leaves_out_what_its_server_is_unfit_for(cli: Cli, tmp_path: 
     )
     assert found["gats", "one"].server is None
     assert "is unfit for binary" in found["gets", "binary"].reason
-    assert "Are the servers fit to be timed?" in ended.stdout
+    assert "Do the servers behave like memcached?" in ended.stdout
     (kept,) = tmp_path.glob("results/*/audit.json")
     (fitness,) = msgspec.json.decode(kept.read_bytes(), type=Audit).servers
     assert "gat" in [finding.name for finding in fitness.findings]
@@ -297,4 +297,4 @@ def test_a_run_that_goes_on_is_not_looked_at_again(cli: Cli, tmp_path: Path) -> 
     )
     ended = cli("report", "--format", "json")
     titles = [section["title"] for section in json.loads(ended.stdout)["sections"]]
-    assert titles.count("Are the servers fit to be timed?") == 1
+    assert titles.count("Do the servers behave like memcached?") == 1

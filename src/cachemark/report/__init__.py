@@ -1,4 +1,4 @@
-"""Reports: one value, built once; one renderer = one file."""
+"""Reports: one value, built once, and one file for each renderer."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ _SUFFIXES = {"table": "txt", "markdown": "md"}
 
 
 def forms() -> list[str]:
-    """The names of all forms: the reports, then plots, then those of other programs."""
+    """The names of all formats: reports, then plots, then exports for other programs."""
     return [*RENDERERS, *PICTURES, PICTURE, *EXPORTS]
 
 
 def files(form: str, run: Run, width: int | None) -> dict[str, str]:
-    """A run in one of the forms of RENDERERS or EXPORTS, as file name → text."""
+    """A run in one of the formats of RENDERERS or EXPORTS, as file name → text."""
     if form in EXPORTS:
         return EXPORTS[form](source(run.header, run.outcomes()))
     return {f"report.{_SUFFIXES.get(form, form)}": render(form, run, width)}
 
 
 def built(run: Run) -> Report:
-    """A run's report, before it has a form."""
+    """A run's report as a value, before it is rendered."""
     return build(run.header, run.outcomes(), run.audit(), kept(run.folder.parent))
 
 
 def render(form: str, run: Run, width: int | None) -> str:
-    """A run's report in one of the forms of RENDERERS, `width` columns wide where that matters."""
+    """A run's report in one of the formats of RENDERERS; some use `width`, in columns."""
     return RENDERERS[form](built(run), width)
 
 
 def sum_up(run: Run) -> bytes:
-    """A run as one picture, PNG; empty where nothing was measured. Raises UsageError."""
+    """A run as one PNG picture; empty if nothing was measured. Raises UsageError."""
     from cachemark.report.plots import summary  # noqa: PLC0415
 
     report = built(run)
@@ -69,7 +69,7 @@ def sum_up(run: Run) -> bytes:
 
 
 def draw(form: str, run: Run, folder: Path) -> list[Path]:
-    """Write a run's plots into a folder in one of the forms of PICTURES. Raises UsageError."""
+    """Write a run's plots to a folder, in one of the formats of PICTURES. Raises UsageError."""
     from cachemark.report.plots import files  # noqa: PLC0415
 
     written: list[Path] = []

@@ -1,4 +1,4 @@
-"""The answer in one sentence, and a line for each of the groups that it is drawn from."""
+"""The answer in one sentence, and one row for each group of clients."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cachemark.analysis.statistics import Interval, Metric
 from cachemark.report.plots.ranking import figure, leader
 from cachemark.report.value import Group, Report
 
-_SHOWN = {"faster": "shown", "slower": "shown", "equivalent": "none beyond the margin"}
+_SHOWN = {"faster": "conclusive", "slower": "conclusive", "equivalent": "within the margin"}
 
 
 class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is first in a group, by how much, and the part of the page that shows it."""
+    """The first client of a group, its lead, and the anchor of the group on the page."""
 
     anchor: str
     place: str
@@ -27,20 +27,20 @@ class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sentence(report: Report) -> str:
-    """The answer in one sentence, whatever the number of groups."""
+    """The answer in one sentence, for one or several groups."""
     return headline(report) or report.answers[0]
 
 
 def headline(report: Report) -> str:
-    """One sentence for all groups: who is first how often, and how often that is more than noise.
+    """One sentence for all groups: how often each client is first, and how often conclusively.
 
-    Empty where one group has its own sentence.
+    Empty if there is only one group, which has a sentence of its own.
     """
     firsts = Counter(first for group in report.groups if (first := leader(group)))
     if len(report.groups) == 1:
         return ""
     if not firsts:
-        return "No client has a figure that counts."
+        return "No client has a valid figure."
     count = firsts.total()
     leads = [group.lead.answer for group in report.groups if group.lead]
     told = _firsts(firsts.most_common(), count)
@@ -48,9 +48,9 @@ def headline(report: Report) -> str:
         return f"{told}."
     shown = sum(answer in ("faster", "slower") for answer in leads)
     if not shown:
-        return f"{told}; no lead over the second is more than noise."
+        return f"{told}; no lead over the second is conclusive."
     part = "every one" if shown == len(leads) else f"{shown} of {len(leads)}"
-    return f"{told}; the lead over the second is more than noise in {part}."
+    return f"{told}; the lead over the second is conclusive in {part}."
 
 
 def _firsts(firsts: list[tuple[str, int]], count: int) -> str:
@@ -65,7 +65,7 @@ def _firsts(firsts: list[tuple[str, int]], count: int) -> str:
 
 
 def rows(report: Report, anchors: list[str]) -> list[AnswerRow]:
-    """A line for each group, in the report's order."""
+    """One row for each group, in the report's order."""
     return [_row(group, anchor) for group, anchor in zip(report.groups, anchors, strict=True)]
 
 
@@ -80,7 +80,7 @@ def _row(group: Group, anchor: str) -> AnswerRow:
         figure=_figure(of, group.metric),
         second=lead.client if lead else "–",
         ratio=interval(lead.ratio, "{:.2f}") if lead else "–",
-        difference=_SHOWN.get(lead.answer, "not shown") if lead else "–",
+        difference=_SHOWN.get(lead.answer, "inconclusive") if lead else "–",
     )
 
 

@@ -1,4 +1,4 @@
-"""What was looked at before anything was timed: the servers, and the factors' levels."""
+"""The audit before the first trial: probes of the servers, and checks of the factors' levels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cachemark.runs.audit.value import Audit
 
 
 def sections(audit: Audit | None) -> list[Section]:
-    """Servers with a deviation, and every level; none where there is nothing to tell."""
+    """One section for servers that deviate from memcached, and one for the levels."""
     return [*_servers(audit), *_levels(audit)] if audit else []
 
 
@@ -20,17 +20,17 @@ def _servers(audit: Audit) -> list[Section]:
     if not rows:
         return []
     good = [
-        f"{fitness.server}: {fitness.checks - len(fitness.findings)} of {fitness.checks} checks "
-        "are as with memcached"
+        f"{fitness.server}: {fitness.checks - len(fitness.findings)} of {fitness.checks} "
+        "checks give the same result as memcached"
         for fitness in audit.servers
         if fitness.checks
     ]
     return [
         Section(
-            title="Are the servers fit to be timed?",
-            columns=["server", "check", "seen", "so"],
+            title="Do the servers behave like memcached?",
+            columns=["server", "check", "seen", "consequence"],
             rows=rows,
-            notes=["what a server is unfit for is not timed on it", *good],
+            notes=["work that a server does not do correctly is not measured on it", *good],
             topic="audit",
             prose=True,
         )
@@ -50,12 +50,12 @@ def _levels(audit: Audit) -> list[Section]:
     ]
     return [
         Section(
-            title="Are the factors' levels real?",
+            title="Do the factors' levels take effect?",
             columns=["level", "of", "answer", "seen"],
             rows=rows,
             notes=[
-                "each was played once before the trials and watched at the server's side; a level "
-                "that is void is not what it says, and its cells are not timed",
+                "before the trials, each level was played once and observed from the server's "
+                "side; a void level has no effect, and its cells are not measured",
             ],
             topic="audit",
             prose=True,

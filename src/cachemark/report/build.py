@@ -174,33 +174,32 @@ def _answer(group: Group) -> str:
     place = f"{group.workload}, {group.load}, against {group.server}"
     ranked = _choices([row.summary for row in group.rows], group.metric)
     if not ranked:
-        return f"{place}: no client has a figure that counts."
+        return f"{place}: no client has a valid figure."
     client = ranked[0].cell.client
     value = _figure(ranked[0], group.metric) or 0.0
     figure = f"{number(value)} ops/s" if group.metric == "rate" else f"a p99 of {time(value)}"
     if len(ranked) == 1:
-        return f"{place}: {client} alone has a figure, {figure}."
+        return f"{place}: only {client} has a valid figure, {figure}."
     return f"{place}: {client} is first with {figure}; {_lead(group, ranked[1].cell.client)}."
 
 
 def _lead(group: Group, second: str) -> str:
     comparison = group.lead
     if comparison is None:
-        return f"{second}, second, has no block in common with it"
-    verb = "does" if group.metric == "rate" else "takes"
-    measure = "as many" if group.metric == "rate" else "as long"
-    part = f"{second}, second, {verb} {interval(comparison.ratio, '{:.2f}')} × {measure}"
+        return f"{second} is second, but the two have no block with a valid trial of both"
+    measure = "rate" if group.metric == "rate" else "p99"
+    part = f"{second} is second, with {interval(comparison.ratio, '{:.2f}')} times its {measure}"
     if comparison.answer not in ("equivalent", "inconclusive"):
         return part
     more = ""
     if comparison.answer == "inconclusive" and comparison.needed:
-        more = f"; {comparison.needed} blocks would tell a difference of the margin"
-    return f"{part}: {_MEANING[comparison.answer]}{more}"
+        more = f"; about {comparison.needed} blocks would narrow the interval to the margin"
+    return f"{part} ({_MEANING[comparison.answer]}{more})"
 
 
 _MEANING = {
-    "equivalent": "no difference beyond the margin",
-    "inconclusive": "no difference shown",
+    "equivalent": "equivalent within the margin",
+    "inconclusive": "inconclusive",
 }
 
 
@@ -259,11 +258,12 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
     notes: list[str] = []
     if any(load.schedule == "closed" for load in experiment.loads):
         notes.append(
-            "Closed loop: response times exclude waiting to send, so they are not those under load."
+            "Closed loop: a slow reply delays the next request, and response times do not "
+            "include this delay. So they are not the response times under a given load."
         )
     if experiment.blocks < 5:
         few = "1 block is" if experiment.blocks == 1 else f"{experiment.blocks} blocks are"
-        notes.append(f"{few} few: take 5 or more (--blocks) before you quote any.")
+        notes.append(f"{few} few: use 5 or more (--blocks) for figures that you publish.")
     notes += _too_few(summaries)
     for summary in summaries:
         notes += [f"{summary.cell.client}: {note}" for note in summary.notes]
@@ -276,9 +276,7 @@ def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     played = len({outcome.trial.index for outcome in outcomes})
     if played >= planned:
         return []
-    return [
-        f"{played} of {planned} trials were played: `cachemark run --resume` goes on with the rest."
-    ]
+    return [f"{played} of {planned} trials were played: `cachemark run --resume` plays the rest."]
 
 
 def _too_few(summaries: list[CellSummary]) -> list[str]:
@@ -286,7 +284,7 @@ def _too_few(summaries: list[CellSummary]) -> list[str]:
     kinds = [kind for s in summaries for kind in (s.total, *s.kinds) if kind]
     times = [kind.response for kind in kinds if kind.response]
     return [
-        f"–: a p{percent:g} needs {least_sample(percent)} operations, and there were fewer."
+        f"–: p{percent:g} needs at least {least_sample(percent)} operations, and there were fewer."
         for percent in PERCENTILES
         if any(of.percentiles[percent] is None and percent not in of.at_least for of in times)
     ]

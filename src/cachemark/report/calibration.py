@@ -1,4 +1,4 @@
-"""The floors of a run's clients: what each costs by itself, and how fast it is on time."""
+"""The calibrations of a run's clients: their floors and clean rates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cachemark.runs.calibrate.value import HEADROOM, Calibration, headroom
 
 
 def columns() -> list[str]:
-    """The heads of `row`."""
-    return ["client", "callers", "against", "ops/s", "p50", "p99", "p99.9", "clean up to", "of"]
+    """The column headings of `row`."""
+    return ["client", "callers", "against", "ops/s", "p50", "p99", "p99.9", "clean rate", "of"]
 
 
 def row(of: Calibration) -> list[str]:
-    """A calibration's figures; a dash where there is none."""
+    """A calibration's figures, with a dash for each missing one."""
     callers = f"{of.threads} × {of.connections} × {of.depth}"
     floor = of.floor
     figures = (
@@ -32,19 +32,20 @@ def row(of: Calibration) -> list[str]:
 def sections(
     experiment: Experiment, calibrations: Sequence[Calibration], host: str
 ) -> list[Section]:
-    """The floors of a run's clients on its machine; none where nothing was calibrated."""
+    """The calibrations of a run's clients on its machine; empty if there are none."""
     found = latest(calibrations, host, experiment.clients)
     if not found:
         return []
     return [
         Section(
-            title="What the clients cost by themselves",
+            title="The clients' own cost",
             columns=columns(),
             rows=[row(each) for each in found],
             notes=[
-                "callers: threads × connections × depth; against a responder that answers without "
-                "looking (`null`), or the embedded server. Not subtracted from anything: "
-                "percentiles do not subtract.",
+                "callers: threads × connections × depth; measured against a responder that "
+                "answers every request with the same bytes (`null`), or the embedded server. "
+                "These figures are not subtracted from others, because percentiles cannot be "
+                "subtracted.",
                 *_close(experiment, found),
             ],
             topic="loops",
@@ -53,10 +54,10 @@ def sections(
 
 
 def _close(experiment: Experiment, found: Iterable[Calibration]) -> list[str]:
-    """Rates that the client itself is not far enough above."""
+    """A note for each load whose rate is too close to the client's clean rate."""
     return [
-        f"{each.client}, {load.name}: {number(load.rate or 0)}/s is {part:.0%} of the highest "
-        f"clean rate; above {HEADROOM:.0%} a figure may be the client's own"
+        f"{each.client}, {load.name}: {number(load.rate or 0)}/s is {part:.0%} of the client's "
+        f"clean rate; above {HEADROOM:.0%}, the figures may be limited by the client itself"
         for each in found
         for load in experiment.loads
         if (part := headroom(each, load)) is not None and part > HEADROOM

@@ -1,4 +1,4 @@
-"""Text on a terminal as it stands: names and messages have colons and numbers of their own."""
+"""A console that prints text unchanged: names and messages may contain markup characters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The report as CSV: a line for each cell and kind of operation, plain units in the names.
+"""The report as CSV: one line for each cell and kind of operation, with units in the names.
 
-`response_*` and `service_*` are of all trials' operations together; `trials_*` are geometric means
-of the trials' own percentiles with their 95 % interval.
+`response_*` and `service_*` are percentiles of the operations of all trials, merged. `trials_*` are
+geometric means of the percentiles of the trials, with their 95 % intervals.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ COLUMNS = (
 
 
 def render(report: Report, width: int | None) -> str:
-    """The report as CSV text; `width` has no meaning here."""
+    """The report as CSV text; `width` is not used."""
     del width
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -104,7 +104,7 @@ def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
 
 
 def _reason(summary: CellSummary) -> str:
-    """Why trials of the cell are missing: it could not run, or they do not count."""
+    """Why trials of the cell are missing: it could not run, or they are not valid."""
     rejected = [f"{count} trials {reason}" for reason, count in summary.rejected.items()]
     return "; ".join([summary.unsupported, *rejected] if summary.unsupported else rejected)
 

@@ -1,4 +1,4 @@
-"""What the machine did to a run: noise by rule, trials that were not level, the A/A arm."""
+"""Disturbances of a run: noise by rule, and differences between the arms of the A/A test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cachemark.report.value import Group
 
 
 def notes(outcomes: Sequence[Outcome]) -> list[str]:
-    """A line for each rule that noise broke: in how many trials, and how far at the most."""
+    """One line for each noise rule that was violated: the number of trials, and the worst one."""
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     by_rule: dict[str, list[Finding]] = {}
     for outcome in measured:
@@ -26,7 +26,7 @@ def _line(found: list[Finding], trials: int) -> str:
 
 
 def against_themselves(groups: Sequence[Group]) -> list[str]:
-    """Groups whose client that was played twice differs from itself: that is false."""
+    """A note for each group in which the A/A test found a (false) difference."""
     lines: list[str] = []
     for group in groups:
         if group.itself is None or group.itself.answer not in ("faster", "slower"):
@@ -34,7 +34,7 @@ def against_themselves(groups: Sequence[Group]) -> list[str]:
         place = f"{group.workload}, {group.load}, {group.server}"
         ratio = interval(group.itself.ratio, "{:.3f}")
         lines.append(
-            f"A/A, {place}: {group.itself.baseline} against itself is {ratio}, a false difference: "
-            "no comparison here can be trusted."
+            f"A/A test, {place}: the ratio of {group.itself.baseline} to itself is {ratio}. "
+            "It should be 1, so no comparison of this group can be trusted."
         )
     return lines

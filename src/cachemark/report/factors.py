@@ -1,8 +1,7 @@
-"""What each factor does by itself: cells that differ in it alone, against each other.
+"""The effect of each factor: the ratios of cells that differ in this factor only. Pure.
 
-The grid of an experiment is clients × servers × workloads × loads, and a load is several factors:
-its wire, its threads, its depth. A factor's effect is told from pairs of cells that have all else
-in common. Pure.
+The grid of an experiment is clients × servers × workloads × loads. A load has several factors, such
+as wire, threads and depth.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _Setting = dict[str, str]
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """A level against the base: a ratio for each pair of cells, and their geometric mean."""
+    """A level against the base level: a ratio for each pair of cells, and their geometric mean."""
 
     name: str
     ratio: float
@@ -40,7 +39,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True):
-    """A factor with its base level and the others that have pairs with it."""
+    """A factor with its base level, and the other levels that have pairs with the base."""
 
     name: str
     base: str
@@ -48,7 +47,7 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def factors(report: Report) -> list[Factor]:
-    """The factors that have two levels or more, from cells of closed loops with a figure."""
+    """The factors with at least two levels, from cells of closed loops that have a figure."""
     loads = {load.name: load for load in report.header.experiment.loads}
     cells = [
         (setting(row.summary, loads[group.load]), row.summary.total.rate.value)
@@ -68,7 +67,7 @@ def factors(report: Report) -> list[Factor]:
 
 
 def setting(summary: CellSummary, load: Load) -> _Setting:
-    """A cell as its factors' levels; options of a client count as a part of the client."""
+    """A cell's level of each factor; a client's options count as part of the client."""
     cell = summary.cell
     name, _, options = cell.client.partition("?")
     return {
@@ -101,7 +100,7 @@ def _factor(
 
 
 def _place(level: str, ranks: Sequence[str]) -> tuple[int, int, str]:
-    """In the order of the experiment, numbers by their value, other words by the alphabet."""
+    """Sort levels by the order of the experiment, numbers by value, other words alphabetically."""
     rank = ranks.index(level) if level in ranks else len(ranks)
     return (rank, int(level) if level.isdecimal() else 0, level)
 
@@ -123,5 +122,5 @@ def _level(
 
 
 def _rest(own: _Setting, name: str) -> tuple[str, ...]:
-    """All of a cell but one factor."""
+    """All levels of a cell except that of one factor."""
     return tuple(level for factor, level in sorted(own.items()) if factor != name)

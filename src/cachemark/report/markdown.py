@@ -7,7 +7,7 @@ from cachemark.report.value import Report
 
 
 def render(report: Report, width: int | None) -> str:
-    """The report as a Markdown document; `width` has no meaning here."""
+    """The report as a Markdown document; `width` is not used."""
     del width
     experiment = report.header.experiment
     lines = [f"# {experiment.name}", "", f"**{experiment.question}**", ""]
@@ -53,5 +53,5 @@ def _cell(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A worker's own words may hold line ends, which would end the list or the table."""
+    """Text on one line: line ends in a worker's message would break a list or a table."""
     return " ".join(text.split())

@@ -1,7 +1,7 @@
-"""Outcomes → series: what the exports are made from.
+"""Outcomes → series, from which the exports are made.
 
-A series is a cell with its valid trials in the order in which they were played. Trials that do
-not count, and cells that have none that does, are in no export: there is no figure to give.
+A series is a cell with its valid trials, in the order in which they were played. Trials that are
+not valid, and cells without a valid trial, are in no export, because they have no figures.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def callers(self) -> int:
-        """Callers at the same time, those of all processes together."""
+        """The number of concurrent callers of all processes together."""
         return self.load.processes * self.load.threads
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A run, as an export sees it; `left_out` says why a cell has no series."""
+    """A run as the exports need it; `left_out` has the reason for each cell without a series."""
 
     header: RunHeader
     series: list[Series]
@@ -73,9 +73,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def source(header: RunHeader, outcomes: Sequence[Outcome]) -> Source:
-    """A run's series in the order of the experiment's grid: that of the trials is random.
+    """A run's series in the order of the experiment's grid, since that of the trials is random.
 
-    A client that was played twice is in it once: its second name is no cell of its own.
+    The second arm of an A/A test is left out.
     """
     grid = {cell: place for place, cell in enumerate(cells(header.experiment))}
     own = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
@@ -123,22 +123,22 @@ def _why(summary: CellSummary) -> str:
 
 
 def title(cell: Cell) -> str:
-    """A cell in one line, for people."""
+    """A cell's name on one line, for people."""
     return f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
 
 
 def slug(*words: str) -> str:
-    """A name without spaces, commas and slashes, such as file names and tags need."""
+    """A name without spaces, commas and slashes, for file names and tags."""
     return "_".join(re.sub(r"[^A-Za-z0-9._:=?&+-]+", "-", word).strip("-") for word in words)
 
 
 def responses(operations: Sequence[Operation]) -> histogram.Histogram | None:
-    """The response times of some operations together; None where none was kept."""
+    """The merged response times of some operations; None if there are none."""
     return histogram.together(op.response for op in operations)
 
 
 def services(operations: Sequence[Operation]) -> histogram.Histogram | None:
-    """The service times of some operations together; None where none was kept."""
+    """The merged service times of some operations; None if there are none."""
     return histogram.together(op.service for op in operations)
 
 
@@ -148,5 +148,5 @@ def whole(part: Part) -> list[Operation]:
 
 
 def cpu_ns(window: Done) -> int | None:
-    """What the client's processes spent in a window; None where a worker does not tell."""
+    """The CPU time of the client's processes in a window; None if a worker does not report it."""
     return window.cpu_user_ns + window.cpu_system_ns or None

@@ -1,4 +1,4 @@
-"""The tables of a report as plain cells; terminal and Markdown only draw them."""
+"""The tables of a report as text cells, which the terminal and Markdown renderers draw."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from cachemark.report.value import Group, Row
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns and rows; the first column is text, and the others too if it is all `prose`."""
+    """Columns and rows. The first column is text; with `prose`, all columns are text."""
 
     columns: list[str]
     rows: list[list[str]]
     prose: bool = False
 
 
-# In an open loop every client is given the same rate: what tells them apart is p99.
+# In an open loop, all clients have the same rate, so they are compared by p99.
 SHARE: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
 
 
 def title(group: Group) -> str:
-    """What the clients of a group did, and against what."""
+    """The title of a group: workload, load and server."""
     version = f" {group.server_version}" if group.server_version else ""
     return f"{group.workload} · {group.load} · {group.server}{version}"
 
@@ -91,7 +91,7 @@ def _errors(kind: KindSummary) -> str:
 
 
 def itself(group: Group) -> str:
-    """What the client that was played twice differs from itself by; empty where none was."""
+    """The result of the group's A/A test; empty if it has none."""
     found = group.itself
     if found is None:
         return ""
@@ -101,13 +101,13 @@ def itself(group: Group) -> str:
         reach = f"{100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
     what = "ops/s" if group.metric == "rate" else "p99"
     return (
-        f"The same client twice: {found.baseline} differs from itself by "
-        f"{100 * (found.ratio.value - 1):+.1f} % of its {what} ({reach})."
+        f"A/A test: {found.baseline}, played twice, differs from itself by "
+        f"{100 * (found.ratio.value - 1):+.1f} % in {what} ({reach})."
     )
 
 
 def kinds(group: Group) -> Table | None:
-    """Each kind of operation by itself, where the workload has several."""
+    """The figures of each kind of operation; None if the workload has only one kind."""
     rows = [
         [
             row.summary.cell.client,

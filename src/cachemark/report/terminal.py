@@ -77,7 +77,7 @@ _DISPENSABLE = (
 
 
 def draw(table: Table, width: int | None, dispensable: Sequence[str] = _DISPENSABLE) -> RichTable:
-    """The table without the columns for which `width` has no room; without a width, wrapped."""
+    """The table without the columns that do not fit into `width`; wrapped if there is no width."""
     every = list(range(len(table.columns)))
     shown = every if width is None else _fitting(table, width, dispensable)
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
@@ -98,7 +98,7 @@ def draw(table: Table, width: int | None, dispensable: Sequence[str] = _DISPENSA
 
 
 def _fitting(table: Table, width: int, dispensable: Sequence[str]) -> list[int]:
-    """The columns that fit: a figure cut in two would be worse than one left out."""
+    """The columns that fit. A column is left out rather than having its figures wrapped."""
     shown = list(range(len(table.columns)))
     for name in dispensable:
         needed = sum(_column_width(table, index) + 2 for index in shown)

@@ -1,4 +1,4 @@
-"""Outcomes → a line for each trial, in the order in which they were played."""
+"""Outcomes → one row for each trial, in the order in which the trials were played."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cachemark.report.value import Moment, TrialRow
 
 
 def trial_rows(outcomes: Sequence[Outcome]) -> list[TrialRow]:
-    """Every trial that was played, or could not be."""
+    """All trials, including those that could not run."""
     return [_row(outcome) for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index)]
 
 
@@ -34,7 +34,7 @@ def _row(outcome: Outcome) -> TrialRow:
 
 
 def _rate(outcome: Outcome) -> float | None:
-    """None where the trial does not count: a figure that cannot be trusted is not shown."""
+    """The trial's rate; None if the trial is not valid."""
     window = outcome.measure
     if outcome.verdict != "VALID" or window is None or not window.elapsed_ns:
         return None
@@ -42,7 +42,7 @@ def _rate(outcome: Outcome) -> float | None:
 
 
 def _course(outcome: Outcome) -> list[Moment]:
-    """What its samples say of each whole second of the window; nothing where it does not count."""
+    """The figures of each whole second of the window; empty if the trial is not valid."""
     if outcome.verdict != "VALID" or not outcome.samples or not outcome.measure_started_at:
         return []
     began = datetime.datetime.fromisoformat(outcome.measure_started_at)
@@ -62,7 +62,7 @@ def _course(outcome: Outcome) -> list[Moment]:
 
 
 def _told(samples: Sequence[Sample], began_unix_ns: int) -> list[tuple[float, int]]:
-    """Second of the window → operations by then, wherever the workers told; first 0 → 0."""
+    """The workers' reports as (second of the window, operations so far), beginning with (0, 0)."""
     told = [(0.0, 0)]
     for sample in samples:
         if sample.ops is None or sample.ops_unix_ns is None:
@@ -74,7 +74,7 @@ def _told(samples: Sequence[Sample], began_unix_ns: int) -> list[tuple[float, in
 
 
 def _gained(told: Sequence[tuple[float, int]], second: int) -> float | None:
-    """Operations in the second that ends then, in proportion where the workers told in between."""
+    """Operations in the second before `second`, interpolated between the workers' reports."""
     now, before = _by(told, second), _by(told, second - 1)
     return None if now is None or before is None else now - before
 
@@ -87,15 +87,16 @@ def _by(told: Sequence[tuple[float, int]], second: float) -> float | None:
 
 
 def _placed(samples: Sequence[Sample], began_unix_ns: int) -> dict[int, Sample]:
-    """Second of the window → the sample that was taken nearest to its end.
+    """Second of the window → the sample nearest to its end.
 
-    By its own clock, not by its number: where a server answers late, a second has no sample.
+    Samples are placed by their time, not by their number: if a server answers late, a second has
+    no sample.
     """
     return {round((sample.unix_ns - began_unix_ns) / 1e9): sample for sample in samples}
 
 
 def _server_cpus(old: Sample | None, new: Sample | None) -> float | None:
-    """CPUs that the server kept busy from one sample to the next; the first has none before it."""
+    """The server's CPU use between two samples, in CPUs; None if one of them is missing."""
     if old is None or new is None or old.cpu_ns is None or new.cpu_ns is None:
         return None
     elapsed_ns = new.unix_ns - old.unix_ns

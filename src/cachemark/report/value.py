@@ -1,4 +1,4 @@
-"""What a report says, before it has a form."""
+"""The contents of a report, before they are rendered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cachemark.runs.store import RunHeader
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's line: its summary, and how it compares with the fastest of its group."""
+    """A client's row: its summary, and its comparison with the fastest client of the group."""
 
     summary: CellSummary
     comparison: Comparison | None
@@ -22,9 +22,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """The clients that did the same work: one server, workload and load; fastest first.
 
-    In a closed loop the fastest has the most ops/s. In an open loop all are given the same rate, so
-    the fastest has the least p99. `lead` compares the two that a reader would choose from, `itself`
-    a client that was played twice with itself.
+    In a closed loop, the fastest client has the highest rate. In an open loop, all clients have the
+    same rate, so the fastest one has the lowest p99. `lead` compares the first two libraries;
+    `itself` is the result of the A/A test.
     """
 
     server: str
@@ -38,9 +38,9 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """The second that ends so many seconds after the window began.
+    """One second of a window; `second` is its end, counted from the start of the window.
 
-    `server_cpus` is how many CPUs the server kept busy in it.
+    `server_cpus` is the server's CPU use in this second, in CPUs.
     """
 
     second: int
@@ -50,7 +50,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial: what became of it, its rate and its course if it counts, what disturbed it."""
+    """One trial: its verdict and noise; its rate and its course if it is valid."""
 
     index: int
     block: int
@@ -65,13 +65,13 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     course: list[Moment] = []
 
     def is_of(self, group: Group) -> bool:
-        """Whether the trial is one of a group's."""
+        """Whether the trial belongs to a group."""
         cell = self.cell
         return (cell.server, cell.workload, cell.load) == (group.server, group.workload, group.load)
 
 
 class Absence(msgspec.Struct, frozen=True, kw_only=True):
-    """A client, or one of its cells, that could not run: why, and how to get it."""
+    """A client, or one of its cells, that could not run: the reason and the remedy."""
 
     what: str
     reason: str
@@ -79,7 +79,7 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure of a section as a plot has it: whose, of what measure, published or measured."""
+    """A figure of a section for a plot: its client, its measure, and whether it was published."""
 
     who: str
     measure: str
@@ -88,11 +88,11 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that only some suites have: a table of its own, and its figures if they are plotted.
+    """A part of the report that not every run has: a table, and figures for plots.
 
-    `topic` is whether it is about what others published, the workers themselves, the audit of
-    servers and levels, or single trials; `unit` is that of all its bars, and `more_is_better` says
-    which of them is the best; `prose`: its columns are text, not figures.
+    `topic` says what it is about: published figures, the workers' loops, the audit, or single
+    trials. `unit` is the unit of all bars, `more_is_better` their direction. With `prose`, the
+    columns are text, not figures.
     """
 
     title: str
@@ -107,7 +107,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A run, ready to be shown."""
+    """The contents of a run's report."""
 
     header: RunHeader
     answers: list[str]

@@ -1,4 +1,4 @@
-"""Cells of which one trial counts: how far its own figures can be trusted, and no further."""
+"""Intervals within one trial, for cells that have only one valid trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cachemark.report.value import Section
 
 
 def sections(summaries: Sequence[CellSummary]) -> list[Section]:
-    """A line for each such cell whose client keeps sections; none: no section."""
+    """One row for each such cell whose client records sections; empty if there are none."""
     single = [(s, s.within) for s in summaries if s.within is not None]
     found = [(s, within) for s, within in single if not within.why]
     if not found:
@@ -24,9 +24,9 @@ def sections(summaries: Sequence[CellSummary]) -> list[Section]:
                      *[f"p{percent:g}" for percent in PERCENTILES]],
             rows=[_row(summary, within) for summary, within in found],
             notes=[
-                "± within one trial, from its ten sections: what the next trial of the same cell "
-                "would differ by is not in it, so nothing may be compared by it. An interval over "
-                "trials takes two or more (--blocks).",
+                "± is the interval within one trial, from its ten sections. It does not "
+                "include the variation from trial to trial, so do not compare cells by it. "
+                "Intervals over trials need two or more blocks (--blocks).",
                 *_lacking(found),
                 *dict.fromkeys(without),
             ],
@@ -48,18 +48,20 @@ def _row(summary: CellSummary, of: Within) -> list[str]:
 
 
 def _lacking(found: Sequence[tuple[CellSummary, Within]]) -> list[str]:
-    """Why a figure is a dash."""
+    """Notes that explain missing figures."""
     lacking = [
         percent
         for percent in PERCENTILES
         if any(of.percentiles_ns.get(percent) is None for _, of in found)
     ]
     notes = [
-        f"–: a p{percent:g} needs {least_section(percent):,} operations in each section, and may "
-        "not reach what timed out."
+        f"–: p{percent:g} needs at least {least_section(percent):,} operations in each "
+        "section, and must be below the times of operations that timed out."
         for percent in lacking
     ]
     if any(of.ops_per_s is None for _, of in found):
-        notes.append("–: the rate of an open loop was given, and a section without an operation "
-                     "has none.")  # fmt: skip
+        notes.append(
+            "–: the rate of an open loop is given, and a closed loop needs an operation in each "
+            "section."
+        )
     return notes

@@ -1,6 +1,6 @@
-"""What the workers' own loops cost, beside the libraries that they drive.
+"""The CPU time of the workers' own loops, compared with the libraries that they drive.
 
-The client `null` of a runtime does nothing, so that its CPU time per operation is the loop's own.
+The client `null` of a runtime does nothing, so its CPU time per operation is that of the loop.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _LIMIT_PERCENT = 5.0
 
 
 def is_loop(client: str) -> bool:
-    """Whether a client is the loop by itself: a yardstick, no choice."""
+    """Whether a client is `null`, the loop without a library."""
     return client.partition("?")[0].partition("/")[2] == _NULL
 
 
 def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Section]:
-    """A row for each runtime, workload and load that was played with `null`; none: no section."""
+    """One row for each runtime, workload and load that `null` played; empty if there are none."""
     rows = [
         _row(summary, summaries, experiment)
         for summary in summaries
@@ -32,14 +32,14 @@ def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Secti
         return []
     return [
         Section(
-            title="The workers' own loops",
+            title="The cost of the workers' own loops",
             topic="loops",
             columns=["runtime", "workload", "load", "loop CPU/op", "fastest client",
-                     "its CPU/op", "loop's part"],
+                     "its CPU/op", "loop's share"],
             rows=found,
             notes=[
-                f"a loop above {_LIMIT_PERCENT:g} % of its fastest client is marked !: it would "
-                "tell in comparisons between languages",
+                f"a loop that takes more than {_LIMIT_PERCENT:g} % of the CPU time of its "
+                "fastest client is marked with !: it affects comparisons between languages",
             ],
         )
     ]  # fmt: skip

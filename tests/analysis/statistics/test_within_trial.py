@@ -129,8 +129,8 @@ def test_only_a_cell_with_one_trial_has_it() -> None:
 def test_a_report_says_that_it_is_within_one_trial() -> None:
     text = render(build(header(experiment(["made/a"], 1)), [trial(LEVELS)]), None)
     assert "## Within one trial" in text
-    assert "± within one trial" in text
-    assert "p99 needs 11,040 operations in each section" in text
+    assert "± is the interval within one trial" in text
+    assert "p99 needs at least 11,040 operations in each section" in text
     # Its ranking has no ± of the kind that is over trials.
     ranking = text.partition("## Within one trial")[0]
     assert "20.0 k |" in ranking

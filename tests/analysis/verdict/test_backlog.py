@@ -123,10 +123,10 @@ def test_a_step_is_told_by_how_much_it_rose() -> None:
 @pytest.mark.parametrize(
     ("commands", "readings_kept", "why"),
     [
-        (None, 25, "the server tells no counters"),
+        (None, 25, "the server reports no counters"),
         (2 * RATE * SECONDS, 25, "commands for"),
-        (RATE * SECONDS, 10, "too few, 15 would do"),
-        (RATE * SECONDS, 0, "the worker keeps no course"),
+        (RATE * SECONDS, 10, "too few readings of the server's counters: 10, at least 15"),
+        (RATE * SECONDS, 0, "the worker does not record the progress"),
     ],
 )
 def test_what_cannot_be_judged_says_why(commands: int | None, readings_kept: int, why: str) -> None:
@@ -156,7 +156,7 @@ def test_a_verdict_has_it_with_its_reason() -> None:
         ticks=readings(due, ends, draw),
     )
     assert judgement.verdict == "NON_STATIONARY"
-    assert "the response time changed its level" in judgement.reasons[0]
+    assert "the response time changed during the window" in judgement.reasons[0]
 
 
 def test_what_was_due_is_what_the_tape_says(tmp_path: Path) -> None:

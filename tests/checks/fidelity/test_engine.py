@@ -170,7 +170,7 @@ def test_a_depth_that_binds_is_told(cases: dict[str, Case]) -> None:
 def test_a_frozen_client_is_not_taken_for_a_slow_server(cases: dict[str, Case]) -> None:
     """Also where what piled up then waited for connections: that is the client's doing."""
     for name in ("F20", "F20 bound"):
-        assert "the client sent late" in judged(cases[name]).reasons[0]
+        assert "the client sent too late" in judged(cases[name]).reasons[0]
 
 
 def test_a_closed_loop_has_no_open_answer(cases: dict[str, Case]) -> None:

@@ -49,7 +49,7 @@ def test_a_run_like_the_other_has_not_regressed() -> None:
     found = compared(trials("a", 2000), trials("a", 2000))
     assert answers(found) == {"a": "inconclusive"}  # blocks differ by 5 %: too few for the margin
     assert not found.regressed
-    assert any("trials a side would make" in note for note in found.notes)
+    assert any("trials a side would narrow" in note for note in found.notes)
 
 
 def test_a_cell_that_does_not_count_any_more_is_lost() -> None:
@@ -61,7 +61,7 @@ def test_a_cell_that_does_not_count_any_more_is_lost() -> None:
 
 def test_a_cell_that_was_not_played_is_left_out() -> None:
     found = compared([*trials("a", 2000), *trials("b", 2000)], trials("a", 2000))
-    assert found.left_out == ["b · embedded · mixed · one: nothing that counts in new: not played"]
+    assert found.left_out == ["b · embedded · mixed · one: no valid trial in new: not played"]
     assert not found.regressed
 
 
@@ -86,7 +86,7 @@ def test_other_work_of_the_same_name_is_not_compared(changes: dict[str, object],
     after = [*trials("a", 2000), *trials("b", 1000, **changes)]
     found = compared(before, after)
     assert answers(found).keys() == {"a"}
-    assert found.left_out == [f"b · embedded · mixed · one: not the same work: {text}"]
+    assert found.left_out == [f"b · embedded · mixed · one: the work differs: {text}"]
     with pytest.raises(UsageError, match="no cell to compare"):
         compared(before, trials("b", 1000, **changes))
 
@@ -115,7 +115,7 @@ def test_what_differs_besides_is_told() -> None:
     found = compared(after, after, experiment=awake)
     assert found.differences == ["CPUs kept awake: False → True"]
     there = compared(trials("a", 2000), after, host=other_host(cpu_model="Another"))
-    assert "the machines differ: a ratio is of them, too" in there.notes
+    assert "the machines differ, and each ratio includes this difference" in there.notes
 
 
 def test_failures_that_came_are_told() -> None:

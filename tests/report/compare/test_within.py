@@ -70,7 +70,7 @@ def test_loads_are_compared_and_workloads_are_not() -> None:
     outcomes = [*trials("a", 2000), *at(trials("a", 3000), load="four")]
     assert len(compared(outcomes, load=("one", "four")).rows) == 1
     other = [*trials("a", 2000), *at(trials("a", 3000), workload="writes")]
-    with pytest.raises(UsageError, match="compare what"):
+    with pytest.raises(UsageError, match="nothing to compare was named"):
         compared(other, workload=("mixed", "writes"))
 
 
@@ -106,10 +106,10 @@ def test_what_cannot_be_paired_is_named() -> None:
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
-        ({}, "compare what"),
-        ({"client": ("a",)}, "compare what"),
-        ({"client": ("a", "a")}, "against itself"),
-        ({"client": ("a", "b"), "server": ("x", "y")}, "several of both"),
+        ({}, "nothing to compare was named"),
+        ({"client": ("a",)}, "nothing to compare was named"),
+        ({"client": ("a", "a")}, "cannot be compared with itself"),
+        ({"client": ("a", "b"), "server": ("x", "y")}, "both have several values"),
         ({"client": ("a", "d")}, "--client d: not in run"),
     ],
 )

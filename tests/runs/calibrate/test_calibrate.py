@@ -146,7 +146,7 @@ def test_a_report_shows_floors_and_warns_above_seventy_percent() -> None:
         ["native", "1 × 1 × 1", "null", "1.00 k", "20.0 µs", "50.0 µs", "–", "500/s", "2026-01-02"]
     ]
     (warning,) = section.notes[1:]
-    assert warning.startswith("native, fast: 400/s is 80% of the highest clean rate")
+    assert warning.startswith("native, fast: 400/s is 80% of the client's clean rate")
     assert sections(run, [made()], "elsewhere") == []
 
 
@@ -166,7 +166,7 @@ def test_one_is_played_kept_and_reported(cli: Cli, tmp_path: Path) -> None:
         '[[workloads]]\nname = "w"\nmix = { get = 1 }\n[[loads]]\nname = "l"\n'
         "[timing]\nwarmup_ms = 0\nmeasure_ms = 50\n"
     )
-    assert "What the clients cost by themselves" in cli("run", "e.toml").stdout
+    assert "The clients' own cost" in cli("run", "e.toml").stdout
 
 
 def test_bad_input(cli: Cli) -> None:

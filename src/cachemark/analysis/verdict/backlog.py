@@ -38,7 +38,9 @@ def backlog(
     within = [tick for tick in ticks if tick.due is not None and tick.at_ns <= window_ns]
     why = _objection(measure, within, commands)
     if why:
-        return msgspec.structs.replace(blank, why=f"the worker keeps no course, and {why}")
+        return msgspec.structs.replace(
+            blank, why=(f"the worker does not record the progress of the window, and {why}")
+        )
     each_ns = float(np.median(np.diff([tick.at_ns for tick in within])))
     waited_ns, mean_ns = _waited_ns(within), _mean_ns(measure)
     least = max(_LEAST_POINTS, round(_LEAST_PART * len(waited_ns)))
@@ -65,9 +67,12 @@ def backlog(
 def _objection(measure: Done, within: Sequence[Tick], commands: int | None) -> str:
     """Why the readings say nothing of the operations; empty if they do."""
     if commands is None or not within:
-        return "the server tells no counters"
+        return "the server reports no counters"
     if len(within) < LEAST_READINGS:
-        return f"{len(within)} readings of the server are too few, {LEAST_READINGS} would do"
+        return (
+            f"there are too few readings of the server's counters: {len(within)}, at least "
+            f"{LEAST_READINGS} are needed"
+        )
     kinds = measure.operations.values()
     ok = sum(operation.ok for operation in kinds)
     failed = sum(operation.attempts for operation in kinds) - ok

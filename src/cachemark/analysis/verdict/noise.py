@@ -67,52 +67,52 @@ def _spread_of_mhz(noise: HostNoise) -> float | None:
 _RULES = (
     _Rule(
         name="steal",
-        text="taken by the hypervisor",
+        text="steal, time that the hypervisor gave to others",
         limits=limits.STEAL,
         of=lambda noise: noise.steal_percent,
     ),
     _Rule(
         name="foreign-cpu",
-        text="used by other processes",
+        text="other processes",
         limits=limits.FOREIGN,
         of=lambda noise: noise.foreign_cpu_percent,
     ),
     _Rule(
         name="memory-pressure",
-        text="somebody waited for memory",
+        text="processes waited for memory",
         limits=limits.PRESSURE,
         of=_pressure("memory"),
     ),
     _Rule(
         name="io-pressure",
-        text="somebody waited for a disk",
+        text="processes waited for a disk",
         limits=limits.PRESSURE,
         of=_pressure("io"),
     ),
     _Rule(
         name="throttled",
-        text="a CPU quota stopped us",
+        text="server or workers were stopped by a CPU quota",
         limits=limits.ANY,
         of=_counted("throttled"),
         bends=True,
     ),
     _Rule(
         name="swap-in",
-        text="pages came back from swap",
+        text="pages were swapped in",
         limits=limits.ANY,
         of=_counted("swapped_in"),
         bends=True,
     ),
     _Rule(
         name="too-hot",
-        text="a CPU was slowed as it was too hot",
+        text="a CPU was throttled because of heat",
         limits=limits.ANY,
         of=_counted("too_hot"),
         bends=True,
     ),
     _Rule(
         name="oom-kills",
-        text="a process was killed for want of memory",
+        text="a process was killed because memory ran out",
         limits=limits.ANY,
         of=_counted("oom_kills"),
         bends=True,
@@ -124,8 +124,15 @@ _RULES = (
         of=_counted("machine_checks"),
         bends=True,
     ),
-    _Rule(name="mhz", text="the CPU changed its speed", limits=limits.FREQUENCY, of=_spread_of_mhz),
-    _Rule(name="retransmits", text="TCP sent again", limits=limits.RETRANSMITS, of=_retransmits),
+    _Rule(
+        name="mhz", text="the CPU changed its frequency", limits=limits.FREQUENCY, of=_spread_of_mhz
+    ),
+    _Rule(
+        name="retransmits",
+        text="TCP retransmitted segments",
+        limits=limits.RETRANSMITS,
+        of=_retransmits,
+    ),
     _Rule(
         name="accept-drops",
         text="connections were not accepted",
@@ -159,7 +166,7 @@ def noise_findings(
 
 _CPU_PRESSURE = _Rule(
     name="cpu-pressure",
-    text="somebody waited for a CPU",
+    text="processes waited for a CPU",
     limits=limits.PRESSURE,
     of=_pressure("cpu"),
 )
@@ -205,8 +212,10 @@ def _pauses(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
         yield Finding(
             rule="pauses",
             weight="INVALID" if strict else "noise",
-            text=f"the machine paused, for {longest_ns / 1e6:.1f} ms at the longest, "
-            f"allowed {limit_ns / 1e6:.2f} ms",
+            text=(
+                f"the machine paused for up to {longest_ns / 1e6:.1f} ms, allowed "
+                f"{limit_ns / 1e6:.2f} ms"
+            ),
             figure=longest_ns,
             limit=limit_ns,
             unit="ns",
@@ -221,7 +230,7 @@ def _clock(noise: HostNoise) -> Iterator[Finding]:
         yield Finding(
             rule="clock-step",
             weight="note",
-            text="the wall clock was set in the window; no time was taken from it",
+            text="the wall clock was set in the window; no measured time depends on it",
             figure=step_ns,
             limit=limit_ns,
             unit="ns",

@@ -30,15 +30,15 @@ def _generator(measure: Done) -> list[Finding]:
     """The client's own delay must be small beside what it reports."""
     own = histogram.together([measure.late or measure.lag])
     if own is None:
-        return [invalid("no-lag", "an open loop without a record of its send lag")]
+        return [invalid("no-lag", "the worker did not report its send lag")]
     lag_ns = own.percentile(99.9)
     limit_ns = max(_LAG_FLOOR_NS, _LAG_SHARE * response_ns(measure, 99.9))
     # Waiting for a connection is the target's delay, not the generator's: it is noted as such. A
     # client that does not tell the two apart is given the benefit of the doubt.
     if lag_ns > limit_ns and (measure.late or not measure.bound):
         text = (
-            f"the client sent late: send lag p99.9 {lag_ns / 1e3:.0f} µs, "
-            f"allowed {limit_ns / 1e3:.0f} µs"
+            f"the client sent too late: send lag p99.9 {lag_ns / 1e3:.0f} µs, allowed "
+            f"{limit_ns / 1e3:.0f} µs"
         )
         return [
             Finding(
@@ -66,7 +66,7 @@ def _overload(measure: Done, load: Load) -> list[Finding]:
     # the end do not move the median.
     if over_ns > (1 - _LEAST_ACHIEVED) * planned_ns and response_ns(measure, 50) > over_ns / 4:
         rate = done / measure.elapsed_ns * 1e9
-        text = f"{load.rate:.0f}/s were due and {rate:.0f}/s done: the backlog grew"
+        text = f"the backlog grew: {load.rate:.0f}/s were due and {rate:.0f}/s were done"
         return [_overloaded(text, rate / load.rate)]
     return []
 

@@ -59,9 +59,11 @@ def steadiness(
     source = "worker" if measure.course else "server" if ticks else "none"
     blank = Steadiness(of=of, source=source)
     if workload.ops is not None or workload.fill_percent is not None:
-        return _unjudged(blank, "it ends by a number of operations: no steady state is claimed")
+        return _unjudged(
+            blank, "the window ends after a number of operations, so no steady state is claimed"
+        )
     if source == "none":
-        return _unjudged(blank, "the worker keeps no course")
+        return _unjudged(blank, "the worker does not record the progress of the window")
     window_ns = measure.send_elapsed_ns or measure.elapsed_ns
     if window_ns < _LEAST_WINDOW_NS:
         return _unjudged(blank, "the window is shorter than a second")
@@ -73,7 +75,7 @@ def steadiness(
         # The worker reckons up after its window, and the server has nothing to do meanwhile.
         slices = _of_server([tick for tick in ticks if tick.at_ns <= window_ns])
     if len(slices.values) < _LEAST_SLICES:
-        text = f"{len(slices.values)} slices are too few, {_LEAST_SLICES} would do"
+        text = f"too few slices: {len(slices.values)}, at least {_LEAST_SLICES} are needed"
         return _unjudged(blank, text)
     return _judged(blank, slices)
 
@@ -82,10 +84,10 @@ def unsteady(found: Steadiness) -> list[Finding]:
     """What follows: nothing where the window was level, or could not be judged."""
     if found.warmup_end_ms is not None:
         seconds = found.warmup_end_ms / 1e3
-        text = f"it was still warming up for {seconds:.3g} s of the window ({_told(found)})"
+        text = f"the window began with a warm-up of {seconds:.3g} s ({_told(found)})"
         return [_finding("warm-up", text, found.warmup_end_ms, 0.0, "ms")]
     if len(found.levels) > 1:
-        text = f"the {_WORDS[found.of]} changed its level: {_told(found)}"
+        text = f"the {_WORDS[found.of]} changed during the window: {_told(found)}"
         values = [level.value for level in found.levels]
         # A part in which nothing ended is any number of times below the others; a rise is of none.
         whole = min(values) > 0 and not _rises(found)

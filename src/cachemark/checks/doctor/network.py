@@ -98,7 +98,7 @@ def _losses(found: dict[str, int]) -> list[Check]:
     part = 1e6 * again / max(1, sent) if sent is not None and again is not None else None
     remedy = "find out where packets are lost: `nstat -a`, `ip -s link`"
     return [
-        measured("TCP sent again", part, _AGAIN, remedy),
+        measured("TCP retransmits", part, _AGAIN, remedy),
         measured("connections not accepted", _float(found, "accept_drops"), _DROPPED, remedy),
         measured("packets dropped", _float(found, "packet_drops"), _DROPPED, remedy),
     ]

@@ -42,7 +42,7 @@ def across(
     if not pairs and not lost:
         raise UsageError(
             f"{names[0]} and {names[1]} have no cell to compare",
-            lines(left_out)[0] if left_out else "look at them: cachemark history",
+            lines(left_out)[0] if left_out else "list the runs and their cells: cachemark history",
         )
     rows = decided(pairs, figures, margin_percent, unpaired)
     machine = other_machine(headers[0].host, headers[1].host)
@@ -57,7 +57,7 @@ def across(
         left_out=lines([*absent(rows, lost=False), *left_out]),
         differences=differences(headers, pairs),
         notes=[
-            *(["the machines differ: a ratio is of them, too"] if machine else []),
+            *(["the machines differ, and each ratio includes this difference"] if machine else []),
             *notes(rows, pairs, paired=False),
         ],
     )
@@ -70,9 +70,9 @@ def _pair(cell: Cell, before: list[Outcome], after: list[Outcome]) -> Pair:
 def _why(before: list[Outcome], after: list[Outcome], names: tuple[str, str]) -> str:
     """Why a cell of two runs cannot be compared; the empty string where it can."""
     if not valid(before) and not valid(after):
-        return f"nothing that counts: {why_not(after or before)}"
+        return f"no valid trial: {why_not(after or before)}"
     for name, trials in zip(names, (before, after), strict=True):
         if not valid(trials):
-            return f"nothing that counts in {name}: {why_not(trials)}"
+            return f"no valid trial in {name}: {why_not(trials)}"
     changed = changes(definition(before[0]), definition(after[0]))
-    return f"not the same work: {'; '.join(changed)}" if changed else ""
+    return f"the work differs: {'; '.join(changed)}" if changed else ""

@@ -83,7 +83,9 @@ def notes(rows: Sequence[Row], pairs: Sequence[Pair], *, paired: bool) -> list[s
     unit = "blocks" if paired else "trials a side"
     counts = [min(c.counts) for row in rows for c in row.contrasts if c.ratio]
     if counts and min(counts) < _FEW:
-        found.append(f"{min(counts)} {unit} are few: take {_FEW} or more before you quote any")
+        found.append(
+            f"{min(counts)} {unit} are few: use {_FEW} or more for figures that you publish"
+        )
     found += [note for pair in pairs for note in _failures(pair)]
     unclear = [
         (contrast.needed, FIGURES[contrast.figure].title, row)
@@ -95,13 +97,13 @@ def notes(rows: Sequence[Row], pairs: Sequence[Pair], *, paired: bool) -> list[s
     if known:
         needed, what, row = max(known, key=lambda each: each[0])
         found.append(
-            f"at this spread about {needed} {unit} would make "
-            f"the interval of {what} of {title(row.other)} as narrow as the margin"
+            f"with the same variation, about {needed} {unit} would narrow the interval of {what} "
+            f"of {title(row.other)} to the margin"
         )
     if len(known) < len(unclear):
         found.append(
-            f"too wide a spread for an answer with {MOST} {unit}: "
-            f"{len(unclear) - len(known)} of the ratios (`cachemark doctor` may say why)"
+            f"{len(unclear) - len(known)} of the ratios vary too much for an answer even with "
+            f"{MOST} {unit} (`cachemark doctor` may show the reason)"
         )
     return found
 

@@ -12,7 +12,7 @@ ANSWERS: dict[Outlook, str] = {
     "better": "better",
     "worse": "worse",
     "equivalent": "equivalent",
-    "inconclusive": "no difference shown",
+    "inconclusive": "inconclusive",
 }
 _ABSENT = "–"
 
@@ -21,9 +21,9 @@ def head(compared: Compared) -> list[str]:
     """What is compared with what, and how."""
     other = compared.other or "each of the others"
     method = (
-        "paired by block: Student's t interval of the differences of logs"
+        "paired by block: Student's t interval of the differences of logarithms"
         if compared.paired
-        else "unpaired: Welch's t interval of the difference of logs"
+        else "unpaired: Welch's t interval of the difference of logarithms"
     )
     tests = f"{compared.tests} test{'s' if compared.tests != 1 else ''}"
     return [
@@ -122,8 +122,8 @@ def tally(compared: Compared) -> str:
 def lists(compared: Compared) -> list[tuple[str, list[str]]]:
     """Heading and lines of what follows the tables."""
     return [
-        ("Counted before and does not now", compared.lost),
+        ("Valid before, but not now", compared.lost),
         ("Not compared", compared.left_out),
-        ("Differs besides", compared.differences),
+        ("Other differences", compared.differences),
         ("Notes", compared.notes),
     ]

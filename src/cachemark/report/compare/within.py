@@ -71,13 +71,17 @@ def factor_of(wanted: Wanted) -> str:
         names = getattr(wanted, factor)
         if len(set(names)) == len(names):
             return factor
-        raise UsageError(f"--{factor} {names[0]}: against itself", "name two that differ")
+        raise UsageError(
+            f"--{factor} {names[0]}: cannot be compared with itself", "name two different ones"
+        )
     if several:
         raise UsageError(
-            f"--{several[0]} and --{several[1]}: several of both", "vary one, and fix the other"
+            f"--{several[0]} and --{several[1]}: both have several values",
+            "give several values for one of them only",
         )
     raise UsageError(
-        "compare what?", "name two runs, or --client A --client B (or --server, or --load)"
+        "nothing to compare was named",
+        "name two runs, or --client A --client B (or --server, or --load)",
     )
 
 

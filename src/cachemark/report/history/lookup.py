@@ -195,8 +195,8 @@ def _notes(lines: list[Line]) -> list[str]:
     notes: list[str] = []
     names = [line.cell for line in lines]
     if len(set(names)) < len(names):
-        notes.append("cells of one name stand there twice where their work is not the same")
+        notes.append("cells with the same name are listed separately if their work differs")
     machines = {(e.host, e.machine) for line in lines for e in line.entries}
     if len(machines) > 1:
-        notes.append("each run is compared with the one before it on the same machine")
+        notes.append("each run is compared with the previous run on the same machine")
     return notes

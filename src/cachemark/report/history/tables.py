@@ -25,8 +25,8 @@ def notes(history: History) -> list[str]:
         return ["cachemark history CLIENT shows its cells over time"] if history.runs else []
     tests = f"{history.tests} test{'s' if history.tests != 1 else ''}"
     method = (
-        f"against the run before: Welch's interval on logs; margin {history.margin_percent:g} %; "
-        f"{tests}, Holm's correction over all"
+        "compared with the previous run: Welch's interval on logarithms; margin "
+        f"{history.margin_percent:g} %; {tests}, Holm's correction over all"
     )
     return [method, *history.notes] if history.tests else history.notes
 
@@ -53,7 +53,7 @@ def _table(line: Line) -> Table:
     titles = [FIGURES[name].title for name in line.figures]
     columns = ["run", "made", "host", "cachemark", "library", "runtime", "server", "valid"]
     rows = [_entry(entry, line.figures) for entry in line.entries]
-    return Table(columns=[*columns, *titles, "against before", "answer"], rows=rows)
+    return Table(columns=[*columns, *titles, "ratio to previous", "answer"], rows=rows)
 
 
 def _entry(entry: Entry, figures: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Plots of a report: Vega-Lite specifications as plain JSON; `draw` makes SVG and PNG of them."""
+"""Plots of a report as Vega-Lite specifications in JSON; `draw` renders them as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
 
 
 def summary(report: Report, answer: str) -> bytes:
-    """The run as one picture, PNG; empty where nothing was measured."""
+    """The run as one PNG picture; empty if nothing was measured."""
     spec = picture(report, answer)
     return png(spec) if spec else b""
 

@@ -1,7 +1,7 @@
-"""Bars: one for each figure, its interval across it, its trials as dots below, its value in words.
+"""Bar charts: a bar for each figure, with its interval, its value, and its trials as dots.
 
-Positions are worked out here, in pixels, since names have a column beside the bars on a wide plot
-and a line above them on a narrow one.
+Positions are computed here, in pixels: on a wide plot, names have a column beside the bars; on a
+narrow one, they have a line above them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FURTHEST = 1.6
 
 
 class BarItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One bar: whose it is, its figure with its interval, the figure and all about it in words."""
+    """One bar: its name, its figure with its interval, and texts that describe it."""
 
     who: str
     role: Role
@@ -84,7 +84,7 @@ def bars(
 
 
 def end(items: Sequence[BarItem]) -> float:
-    """Where the axis ends: at the longest bar or dot, or an interval that goes little further."""
+    """The end of the axis: the longest bar or dot, or an interval that is only a little longer."""
     marks = [value for item in items for value in (item.value, *item.dots) if value is not None]
     highs = [item.high for item in items if item.high is not None]
     longest = max(marks, default=1.0)
@@ -92,10 +92,10 @@ def end(items: Sequence[BarItem]) -> float:
 
 
 def cut_off(items: Sequence[BarItem]) -> str:
-    """What to say where an interval is longer than the axis; empty where none is."""
+    """A note if an interval is longer than the axis; empty if none is."""
     last = end(items)
     some = any(item.high is not None and item.high > last for item in items)
-    return "Arrow: the interval goes further." if some else ""
+    return "Arrow: the interval is longer than the axis." if some else ""
 
 
 def _room(items: Sequence[BarItem], width: int, *, single: bool) -> Room:
@@ -125,7 +125,7 @@ def _layout(items: Sequence[BarItem], place: Room, *, single: bool) -> tuple[lis
 
 
 def _domain(groups: list[_Group]) -> list[float]:
-    """From nothing: a bar that does not begin at 0 lies."""
+    """The axis starts at 0, because the length of a bar must be proportional to its figure."""
     return [0, end([bar.item for group in groups for bar in group.bars])]
 
 
@@ -180,7 +180,7 @@ def _bar_layer(groups: list[_Group], height: int, place: Room, axis: str, labels
 
 
 def _interval_layers(groups: list[_Group]) -> list[Spec]:
-    """A line from end to end of each interval, a foot at both; an arrow where it goes further."""
+    """A line for each interval, with marks at its ends, or an arrow if it exceeds the axis."""
     last = _domain(groups)[1]
     values = [
         {
@@ -277,7 +277,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _key_places(key: Sequence[tuple[Role, str]], width: float) -> tuple[list[_Entry], int]:
-    """The key's entries side by side, in as many lines as they need."""
+    """The legend's entries side by side, on as many lines as they need."""
     entries: list[_Entry] = []
     across, line = 0.0, 0
     for role, words in key:

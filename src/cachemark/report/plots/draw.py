@@ -1,4 +1,4 @@
-"""Specification → SVG or PNG, by vl-convert: Vega-Lite without a browser, and without a network."""
+"""Specification → SVG or PNG with vl-convert, without a browser and without a network."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SCALE = 2.0
 
 
 def svg(spec: Spec) -> str:
-    """The plot as SVG text. Raises UsageError when vl-convert is not installed."""
+    """The plot as SVG text. Raises UsageError if vl-convert is not installed."""
     return str(_library().vegalite_to_svg(spec, allowed_base_urls=[]))
 
 
 def png(spec: Spec) -> bytes:
-    """The plot as PNG, as small as can be without a loss. Raises UsageError as `svg` does."""
+    """The plot as PNG, losslessly compressed. Raises UsageError as `svg` does."""
     raw = bytes(_library().vegalite_to_png(spec, scale=_SCALE, allowed_base_urls=[]))
     return bytes(_optional("oxipng").optimize_from_memory(raw, level=2))
 

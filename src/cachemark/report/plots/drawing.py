@@ -10,7 +10,7 @@ _Values = list[dict[str, float | str]]
 
 
 class Drawing:
-    """What is put on paper, from the upper left corner; the last stands on top."""
+    """The marks of a drawing; the origin is the upper left corner. Later marks cover others."""
 
     def __init__(self) -> None:
         self._layers: list[tuple[Spec, _Values]] = []
@@ -20,17 +20,17 @@ class Drawing:
         self._add({"type": "rect"}, x=x, x2=x2, y=y, y2=y2, colour=light(role))
 
     def vertical(self, x: float, y: float, y2: float, role: Role) -> None:
-        """A hair line down."""
+        """A thin vertical line."""
         mark: Spec = {"type": "rule", "strokeWidth": 1}
         self._add(mark, x=x, x2=x, y=y, y2=y2, colour=light(role))
 
     def horizontal(self, x: float, x2: float, y: float, role: Role, thick: float) -> None:
-        """A line across."""
+        """A horizontal line."""
         mark: Spec = {"type": "rule", "strokeWidth": thick}
         self._add(mark, x=x, x2=x2, y=y, y2=y, colour=light(role))
 
     def arrow(self, x: float, y: float, role: Role) -> None:
-        """A small head that points to the right."""
+        """A small arrow head that points to the right."""
         mark = {"type": "point", "shape": "triangle-right", "filled": True, "size": 30,
                 "opacity": 1}  # fmt: skip
         self._add(mark, x=x, y=y, colour=light(role))
@@ -46,7 +46,7 @@ class Drawing:
         align: str = "left",
         bold: bool = False,
     ) -> None:
-        """A line of text, `y` in its middle."""
+        """A line of text; `y` is its vertical centre."""
         weight = "bold" if bold else "normal"
         mark = {"type": "text", "baseline": "middle", "fontSize": size, "align": align,
                 "fontWeight": weight}  # fmt: skip
@@ -62,7 +62,7 @@ class Drawing:
             self._layers.append((mark, [rounded]))
 
     def specification(self, width: int, height: int, description: str) -> Spec:
-        """The whole as one view of that size."""
+        """The whole drawing as one view of this size."""
         return {
             "$schema": SCHEMA,
             "description": description,

@@ -1,4 +1,4 @@
-"""Throughput block by block: did the machine hold still?"""
+"""Throughput block by block, which shows whether the machine's speed drifted."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def drift(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
     return Plot(
         name=slug("blocks", group.workload, group.load, group.server),
         title="Throughput, block by block",
-        caption="Lines that rise and fall together are the machine’s doing; clients are compared "
-        "within a block, which takes that out."
-        + (f" Named are the first {MOST}." if len(found) > MOST else ""),
+        caption="If all lines rise and fall together, the machine’s speed changed. Clients are "
+        "compared within blocks, so this does not affect the comparison."
+        + (f" Only the first {MOST} are named." if len(found) > MOST else ""),
         alt=f"Line chart of operations per second in each of {len(blocks)} blocks: "
         + "; ".join(
             f"{line.who} {', '.join(number(mark.y) for mark in line.marks)}" for line in found

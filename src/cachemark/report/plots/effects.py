@@ -1,4 +1,4 @@
-"""Small multiples, factor by factor: what each level does to the rate, all else being equal."""
+"""Small multiples, one for each factor: the effect of each level on the rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LABEL = "format(datum.value, '~r') + ' ×'"
 
 
 def effects(report: Report, width: int) -> list[Plot]:
-    """A plot for each factor that has two levels or more."""
+    """One plot for each factor with at least two levels."""
     return [_plot(factor, width) for factor in factors(report)]
 
 

@@ -1,4 +1,4 @@
-"""What all plots share: paper, type, axes, and the room that names and figures take beside them."""
+"""What all plots share: background, fonts, axes, and the space for names and figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EDGE = 6
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """The plot's own width, and what is left of it and right of it."""
+    """The width of the plot itself, and of the columns at its left and right."""
 
     left: int
     width: int
@@ -29,17 +29,17 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def names_above(self) -> bool:
-        """Whether names have no column of their own."""
+        """Whether the names have no column of their own."""
         return not self.left
 
 
 def is_wide(width: int) -> bool:
-    """Whether names fit beside what they name."""
+    """Whether the names fit into a column beside the bars."""
     return width >= _WIDE
 
 
 def room(width: int, names: Sequence[str], figures: Sequence[str]) -> Room:
-    """Share a whole width out: names to the left if they fit, figures to the right."""
+    """Divide the total width: names at the left if they fit, figures at the right."""
     right = min(170, text_width(figures) + 12)
     left = min(round(0.44 * width), text_width(names) + 12) if is_wide(width) else 0
     if not left:
@@ -48,7 +48,7 @@ def room(width: int, names: Sequence[str], figures: Sequence[str]) -> Room:
 
 
 def text_width(texts: Sequence[str]) -> int:
-    """About how wide the widest text is, in pixels."""
+    """The approximate width of the widest text, in pixels."""
     return math.ceil(_LETTER * max((len(text) for text in texts), default=0))
 
 
@@ -67,7 +67,7 @@ def fit(words: str, width: float, size: int = 11) -> str:
 def specification(
     room_: Room, height: int, layers: list[Spec], *, top: int = 6, bottom: int = 42
 ) -> Spec:
-    """Layers on the common ground; the outer size is exact, so that figures line up."""
+    """Layers with the common style; the outer size is exact, so that figures are aligned."""
     return {
         "$schema": SCHEMA,
         "width": room_.width,
@@ -134,7 +134,7 @@ TIME_LABEL = (
 
 
 def decades(low: float, high: float) -> tuple[float, float, list[float]]:
-    """Bounds for a logarithmic axis round two values, and its ticks: 1, 2, 5 or powers of ten."""
+    """Bounds of a logarithmic axis for two values, and its ticks: 1, 2, 5 or powers of ten."""
     steps = [m * 10.0**e for e in range(-1, 13) for m in (1, 2, 5)]
     floor = max((step for step in steps if step <= low), default=steps[0])
     ceiling = min((step for step in steps if step >= high), default=steps[-1])
@@ -147,7 +147,7 @@ def decades(low: float, high: float) -> tuple[float, float, list[float]]:
 
 
 def plain(value: float) -> float:
-    """Six significant digits: a plot shows no more, and a page is smaller for it."""
+    """Round to six significant digits; a plot shows no more, and the page becomes smaller."""
     return float(f"{value:.6g}")
 
 

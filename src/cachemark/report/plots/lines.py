@@ -1,4 +1,4 @@
-"""Lines: one for each client, up to six told apart by colour, dash and shape, the others grey."""
+"""Line charts: one line for each client; six differ by colour, dash and shape, others are grey."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FURTHEST = 2.0
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """A point of a line; one with words is drawn as a shape, and they are said where it is."""
+    """A point of a line; a point with a text is drawn as a shape."""
 
     x: float
     y: float
@@ -55,7 +55,7 @@ def lines(
     y_title: str,
     y_labels: str = TIME_LABEL,
 ) -> Spec:
-    """Figures, logarithmic, over `x`, a channel without its field; the first six lines named."""
+    """Figures on a logarithmic axis over `x` (a channel without its field); six lines are named."""
     named, rest = found[:MOST], found[MOST:]
     low, high, ticks = decades(*_bounds(found))
     place = _room(named, width)
@@ -154,7 +154,7 @@ def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
 
 
 def _labels(named: Sequence[Line], place: Room, height: int, low: float, high: float) -> list[Spec]:
-    """Each line's name at its end, moved apart where ends are close."""
+    """The name of each line at its end, moved if ends are too close."""
     span = math.log(high / low)
     ends = [height * (1 - math.log(line.marks[-1].y / low) / span) for line in named]
     places = spread_out(ends, _LABEL_GAP, 0, height)
@@ -165,7 +165,7 @@ def _labels(named: Sequence[Line], place: Room, height: int, low: float, high: f
 
 
 def _key(named: Sequence[Line], place: Room, rows: int) -> list[Spec]:
-    """Names above the lines, in two columns, each beside a piece of its line."""
+    """A legend above the lines, in two columns."""
     layers: list[Spec] = []
     column = (place.width + place.left) / 2
     for index, (line, role, dash, shape) in enumerate(

@@ -1,4 +1,4 @@
-"""Response time over throughput: what a client or server does as it is asked for more."""
+"""Response time over throughput: the behaviour of a client or server under rising load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cachemark.report.value import Group, Report, Row
 
 
 def over_throughput(report: Report, width: int) -> list[Plot]:
-    """Plots of p50 and p99 for each server, workload and wire that was played at several loads."""
+    """Plots of p50 and p99 for each server, workload and wire that has several loads."""
     loads = {load.name: load for load in report.header.experiment.loads}
     together: dict[tuple[str, ...], list[Group]] = {}
     for group in sorted(report.groups, key=lambda group: _strength(loads[group.load])):
@@ -30,7 +30,7 @@ def over_throughput(report: Report, width: int) -> list[Plot]:
 
 
 def _strength(load: Load) -> float:
-    """How much is asked for: a rate, or how many operations are under way at once."""
+    """The strength of a load: its rate, or its number of outstanding operations."""
     return load.rate or load.processes * max(load.connections or 0, load.threads) * load.depth
 
 
@@ -47,9 +47,11 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
     return Plot(
         name=slug("latency", f"p{percent}", place),
         title=f"p{percent}: {place}",
-        caption="A point for each load, from the "
-        f"weakest ({groups[0].load}) to the strongest ({groups[-1].load}); lines across: 95 % "
-        "interval over trials." + (f" Named are the first {MOST}." if len(found) > MOST else ""),
+        caption=(
+            f"One point for each load, from the weakest ({groups[0].load}) to the strongest "
+            f"({groups[-1].load}); lines across: 95 % interval over trials."
+        )
+        + (f" Only the first {MOST} are named." if len(found) > MOST else ""),
         alt=f"Line chart of p{percent} of the response time over operations per second: {told}.",
         spec=lines(found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"),
         place="response time over throughput",

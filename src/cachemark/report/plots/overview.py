@@ -22,14 +22,14 @@ _Words = Callable[[Interval | None], str]
 
 
 def overview(report: Report, width: int) -> list[Plot]:
-    """Who is fastest, workload by workload; nothing where there is but one group."""
+    """The clients' figures, workload by workload; empty if there is only one group."""
     if len(report.groups) < 2:
         return []
     return [_speed(report, work, width) for work in same_work(report)]
 
 
 def memory(report: Report, width: int) -> list[Plot]:
-    """What the servers held in memory, where there are several to compare."""
+    """The servers' memory, if there are several to compare."""
     if len({group.server for group in report.groups}) < 2:
         return []
     plots = [_memory(report, work, width) for work in same_work(report)]
@@ -37,7 +37,7 @@ def memory(report: Report, width: int) -> list[Plot]:
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """The bars of one workload and load, before they have a size."""
+    """The bars of one workload and load, before their layout."""
 
     title: str
     closed: bool
@@ -47,14 +47,14 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unit(self) -> str:
-        """What its axis counts."""
+        """The unit of its axis."""
         return (
             "operations per second" if self.closed else "p99 of the response time (less is faster)"
         )
 
 
 def panels(report: Report) -> list[Panel]:
-    """Who is fastest, for each workload and load, in the order of the experiment."""
+    """The clients' figures for each workload and load, in the order of the experiment."""
     return [_panel(report, work) for work in same_work(report)]
 
 
@@ -144,7 +144,7 @@ def _small(
 
 
 class _Grid(msgspec.Struct, frozen=True, kw_only=True):
-    """Clients × servers that did the same work."""
+    """All combinations of client and server that did the same work."""
 
     clients: list[str]
     servers: list[str]
@@ -153,11 +153,11 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def coloured(self) -> bool:
-        """Whether a colour says which server: not where its name stands there."""
+        """Whether the colour shows the server; not if the server's name is in the label."""
         return len(self.clients) > 1 and 1 < len(self.servers) <= len(SERIES)
 
     def role(self, client: str, server: str) -> Role:
-        """The colour of a bar: its server's, or else whether it is the first."""
+        """The colour of a bar: that of its server, or one that marks the first."""
         if self.coloured:
             return SERIES[self.servers.index(server)]
         if client == self.leaders[server]:
@@ -165,11 +165,11 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
         return "yardstick" if is_native(self.rows[client, server]) else "other"
 
     def key(self) -> list[tuple[Role, str]]:
-        """What the colours mean."""
+        """The legend: the meaning of the colours."""
         return [(SERIES[n], s) for n, s in enumerate(self.servers)] if self.coloured else []
 
     def who(self, client: str, server: str) -> str:
-        """What stands beside a bar."""
+        """The label of a bar."""
         if len(self.clients) == 1 and len(self.servers) > 1:
             return server
         return client if self.coloured or len(self.servers) == 1 else f"{client} · {server}"
@@ -188,7 +188,7 @@ def _grid(report: Report, groups: list[Group]) -> _Grid:
 
 
 def _ordered(found: list[str], planned: list[str]) -> list[str]:
-    """Each once, in the order of the experiment; what it does not name there comes last."""
+    """Each name once, in the order of the experiment; other names come last."""
     return list(dict.fromkeys([*[name for name in planned if name in found], *found]))
 
 

@@ -1,9 +1,9 @@
-"""The colours of the plots: for each role one on light paper and one on dark.
+"""The colours of the plots: for each role, one for a light background and one for a dark one.
 
-A plot is drawn in the light ones. Each of those stands for one role only, so that a page can
-exchange it for the dark one by a rule on the attribute. The series come from Okabe and Ito's
-palette, darkened or lightened until text in them is readable; dashes and shapes repeat what they
-say.
+A plot is drawn with the light colours. Each of them has one role only, so a style sheet can replace
+it with the dark one by a rule on the attribute. The colours of the series are those of Okabe and
+Ito, made darker or lighter until text in them is readable. Dashes and shapes show the same
+information as the colours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Colour(msgspec.Struct, frozen=True, kw_only=True):
-    """One role: on light paper, on dark paper."""
+    """The colours of one role, on a light and on a dark background."""
 
     light: str
     dark: str
@@ -62,5 +62,5 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 
 def light(role: Role) -> str:
-    """The colour that a plot is drawn in."""
+    """The colour with which a plot is drawn."""
     return ROLES[role].light

@@ -1,4 +1,4 @@
-"""Response time by percentile, on HdrHistogram's axis: each further nine takes the same room."""
+"""Response time by percentile, on HdrHistogram's axis: 90 %, 99 %, 99.9 % … are equally spaced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LABEL = "format(100 * (1 - 1 / datum.value), '.6~r') + ' %'"
 
 
 def percentiles(group: Group, width: int) -> Plot | None:
-    """The clients' response times by percentile; None where no client has any."""
+    """The clients' response times by percentile; None if no client has any."""
     found = [_line(row) for row in group.rows if _has_curve(row)]
     if not found:
         return None
@@ -52,7 +52,7 @@ def _line(row: Row) -> Line:
 
 
 def _about(who: str, percent: float, ns: int) -> str:
-    """Whole nines are said; the points between them only carry the line."""
+    """The text of a point: only 90 %, 99 %, 99.9 % … have one."""
     near = [said for said in _SAID if math.isclose(said, percent, rel_tol=1e-9)]
     return f"{who}: {near[0]:g} % within {time(ns)}" if near else ""
 
@@ -73,9 +73,9 @@ def _axis(furthest: float, width: int) -> Spec:
 
 
 def _caption(count: int) -> str:
-    text = "Each curve ends where its sample no longer supports the percentile."
+    text = "Each curve ends where there are too few operations for a percentile."
     if count > MOST:
-        text += f" Named are the first {MOST}; the other {count - MOST} are grey."
+        text += f" Only the first {MOST} are named; the other {count - MOST} are grey."
     return text
 
 

@@ -1,7 +1,7 @@
-"""A run as one picture for a README: the question, the answer, its bars, where and when.
+"""A run as one picture for a README: question, answer, bars, machine and date.
 
-Small panels, one for each workload and load, share the column of names at the left; those that
-have no name in common stand below each other.
+There is a small panel for each workload and load. Panels with common names are placed side by side
+and share the column of names at the left.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SMALL = 10
 
 
 class _Name(msgspec.Struct, frozen=True, kw_only=True):
-    """A name in the column at the left, and where its bars begin in the panels beside it."""
+    """A name in the column at the left, and the position of its bars in the panels beside it."""
 
     who: str
     top: float
@@ -54,7 +54,7 @@ class _Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def picture(report: Report, answer: str) -> Spec | None:
-    """The whole picture, with the answer in a sentence; None where nothing was measured."""
+    """The whole picture, with the answer in a sentence; None if nothing was measured."""
     found = panels(report)
     if not found:
         return None
@@ -108,7 +108,7 @@ def _key(paper: Drawing, key: Sequence[tuple[Role, str]], left: float, down: flo
 
 
 def _lines(found: Sequence[Panel]) -> Iterator[tuple[list[Panel], int]]:
-    """Panels that stand side by side, having names in common, and for how many there is room."""
+    """Rows of panels that have names in common, as many in a row as fit."""
     alike: list[list[Panel]] = []
     for panel in found:
         if alike and _names(panel) & _names(alike[-1][0]):
@@ -130,7 +130,7 @@ def _thick(panel: Panel) -> float:
 
 
 def _rows(beside: Sequence[Panel]) -> tuple[list[_Name], float]:
-    """The names of panels side by side, each with room for the most bars that it has in any."""
+    """The names of a row of panels, each with space for its largest number of bars."""
     most: dict[str, int] = {}
     for panel in beside:
         for who, items in groupby(panel.items, key=lambda item: item.who):
@@ -233,12 +233,12 @@ def _foot(paper: Drawing, report: Report, found: Sequence[Panel], down: float) -
 
 
 def cut_off_anywhere(found: Sequence[Panel]) -> str:
-    """What to say where any interval is longer than its axis."""
+    """A note if any interval is longer than its axis."""
     return next((said for panel in found if (said := cut_off(panel.items))), "")
 
 
 def where_and_when(report: Report) -> str:
-    """The caption: date, machine, what it rests on."""
+    """The caption: date, machine, blocks and valid trials."""
     header, host = report.header, report.header.host
     valid = sum(trial.verdict == "VALID" for trial in report.trials)
     able = sum(trial.verdict != "unsupported" for trial in report.trials)

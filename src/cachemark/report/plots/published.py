@@ -1,7 +1,7 @@
 """Published figures beside the measured ones: one small chart for each measure of a section.
 
-Bars are multiples of the best of their own column, published or here, as absolute figures of
-different machines have no common scale; the figures themselves stand beside them.
+A bar is a multiple of the best figure of its own column, published or measured, because absolute
+figures of different machines have no common scale. The figures are printed beside the bars.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LABEL = "format(datum.value, '~r') + ' ×'"
 
 
 def published(section: Section, width: int) -> list[Plot]:
-    """The section's plots; none where it has no figures to plot."""
+    """The section's plots; empty if it has no figures to plot."""
     measures = list(dict.fromkeys(bar.measure for bar in section.bars))
     return [_plot(section, measure, width) for measure in measures]
 

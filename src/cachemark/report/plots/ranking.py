@@ -1,4 +1,4 @@
-"""Who is fastest in a group: a bar for each client with its interval and its trials."""
+"""The ranking of a group: a bar for each client, with its interval and its trials."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
 
 
 def figure(row: Row, metric: Metric) -> Interval | None:
-    """What a group is ranked by."""
+    """The figure by which a group is ranked."""
     total = row.summary.total
     if total is None:
         return None
@@ -52,7 +52,7 @@ def said(of: Interval | None, metric: Metric) -> str:
 
 
 def bounds(of: Interval, metric: Metric) -> str:
-    """An interval in words; empty where there is none."""
+    """An interval in words; empty if there is none."""
     if of.low is None or of.high is None:
         return ""
     write = number if metric == "rate" else time
@@ -60,7 +60,7 @@ def bounds(of: Interval, metric: Metric) -> str:
 
 
 def leader(group: Group) -> str:
-    """The client that the report names as first: the fastest library, else the native client."""
+    """The client that the report names as first: the fastest library, or else the native client."""
     if group.lead is not None:
         return group.lead.baseline
     measured = [row for row in group.rows if figure(row, group.metric) is not None]
@@ -109,7 +109,7 @@ def _caption(group: Group, dots: dict[str, list[float]], arrows: str) -> str:
     if dots:
         parts.append("Dots: the trials.")
     if any(map(is_native, group.rows)) and not all(map(is_native, group.rows)):
-        parts.append("Grey: the yardstick, what the same work costs without a library.")
+        parts.append("Grey: the yardstick, which does the same work without a library.")
     return " ".join([*parts, *([arrows] if arrows else [])])
 
 

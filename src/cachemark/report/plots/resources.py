@@ -1,4 +1,4 @@
-"""What an operation costs: CPU time on both sides, and the server's memory."""
+"""The cost of an operation: CPU time of client and server, and the server's memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LABEL = "format(datum.value, '~r') + ' µs'"
 
 
 def cpu(group: Group, width: int) -> Plot | None:
-    """CPU time for each operation, client's and server's; None where neither could be read."""
+    """CPU time for each operation, of client and server; None if neither could be read."""
     rows = [row for row in group.rows if any(of for of in _costs(row))]
     if not rows:
         return None
@@ -32,8 +32,10 @@ def cpu(group: Group, width: int) -> Plot | None:
     return Plot(
         name=slug("cpu", group.workload, group.load, group.server),
         title="CPU time per operation",
-        caption="User and system time of the worker, and of all threads of the server, over the "
-        "operations that were done. Less is cheaper."
+        caption=(
+            "User and system time of the worker, and of all threads of the server, divided by "
+            "the successful operations. Less is cheaper."
+        )
         + (f" {arrows}" if (arrows := cut_off(items)) else ""),
         alt=f"Bar chart of CPU time per operation against {group.server}: {told}.",
         spec=bars(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),

@@ -1,4 +1,4 @@
-"""Groups of a report that differ in their server only, and so belong side by side."""
+"""Groups of a report that differ in their server only, and are shown side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SLIVER = 1 / 50
 
 
 class SameWork(msgspec.Struct, frozen=True, kw_only=True):
-    """The groups of one workload and load; `apart` where they are caches in the process alone."""
+    """The groups of one workload and load; `apart` if all of them are in-process caches."""
 
     groups: list[Group]
     apart: bool = False
@@ -34,8 +34,8 @@ class SameWork(msgspec.Struct, frozen=True, kw_only=True):
 def same_work(report: Report) -> list[SameWork]:
     """All groups, in the order of the experiment.
 
-    Caches in the process stand beside those across the network, unless that leaves slivers of the
-    latter: then they have an axis of their own.
+    In-process caches are shown beside clients that use the network, unless the bars of the latter
+    would be too short to read; then they have an axis of their own.
     """
     experiment = report.header.experiment
     workloads = [workload.name for workload in experiment.workloads]

@@ -1,4 +1,4 @@
-"""What happened in the course of the measured window, second by second: throughput and memory."""
+"""Throughput and memory during the measured window, second by second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TELLING_GROWTH = 1.1
 
 
 def rate(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
-    """Operations per second as the window went on; None where windows were too short for it."""
+    """Operations per second during the window; None if windows were too short."""
     if group.metric != "rate":
         return None
     return _plot(
@@ -34,7 +34,7 @@ def rate(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
 
 
 def memory(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
-    """The server's memory as the window went on; None where it did not grow, or is not known."""
+    """The server's memory during the window; None if it did not grow, or is not known."""
     found = _lines(group, trials, lambda moment: moment.server_rss_bytes, size, "resident")
     grown = [line for line in found if line.marks[-1].y > _TELLING_GROWTH * line.marks[0].y]
     return _plot(
@@ -69,8 +69,11 @@ def _plot(
     return Plot(
         name=slug(name, group.workload, group.load, group.server),
         title=heading,
-        caption="Geometric mean of the valid trials, from what the workers and the kernel told "
-        "about once a second." + (f" Named are the first {MOST}." if len(found) > MOST else ""),
+        caption=(
+            "Geometric mean of the valid trials, from samples of the workers and the kernel "
+            "about once a second."
+        )
+        + (f" Only the first {MOST} are named." if len(found) > MOST else ""),
         alt=f"Line chart of {unit} in the course of the window: {told}.",
         spec=lines(found, width, 260, x=_axis(last), y_title=unit, y_labels=labels),
         place=title(group),
@@ -85,7 +88,7 @@ def _lines(
     write: Callable[[float], str],
     unit: str,
 ) -> list[Line]:
-    """A line for each client that has two points or more, fastest first."""
+    """A line for each client with at least two points, fastest first."""
     found: list[Line] = []
     for row in group.rows:
         client = row.summary.cell.client
@@ -100,7 +103,7 @@ def _lines(
 
 
 def _means(courses: list[list[Moment]], take: _Take) -> list[tuple[float, float]]:
-    """Second and geometric mean of each moment that all trials have."""
+    """Second and geometric mean, for each second that all trials have."""
     means: list[tuple[float, float]] = []
     for moments in zip(*courses, strict=False):
         values = [value for moment in moments if (value := take(moment))]

@@ -1,4 +1,4 @@
-"""A plot: what it is called, what it says in words, its Vega-Lite specification, its figures."""
+"""A plot: its title, its description in words, its Vega-Lite specification, its figures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Spec = dict[str, Any]
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot as data. `alt` says what it shows to who cannot see it; `table` has every figure.
+    """A plot as data. `alt` describes it for those who cannot see it; `table` has every figure.
 
-    `place` is what was done, against what, where the title does not say so.
+    `place` names workload, load and server, if the title does not.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def titled(plot: Plot) -> Spec:
-    """The specification with the plot's title, for where nothing round it says what it is."""
+    """The specification with the plot's title, for use outside of a page."""
     title = {
         "text": plot.title,
         "subtitle": plot.place,
@@ -49,5 +49,5 @@ def titled(plot: Plot) -> Spec:
 
 
 def slug(*parts: str) -> str:
-    """A name that is safe in files and addresses."""
+    """A name that is safe in file names and URLs."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(parts)).strip("-.").lower() or "plot"
