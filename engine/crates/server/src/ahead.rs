@@ -6,7 +6,7 @@ use cachemark_protocol::binary::request::{HEADER_BYTES, Header};
 use cachemark_protocol::meta::request::MetaVerb;
 use cachemark_protocol::text::command::Command;
 use cachemark_protocol::text::request::{Parsed, parse};
-use cachemark_storage::{Store, Wanted};
+use cachemark_storage::{Lookup, Store};
 
 /// So many requests at a time: as many as a processor has reads under way, and no more.
 const ROOM: usize = 8;
@@ -33,7 +33,7 @@ pub struct Coming<'a, R> {
     at: usize,
     pub request: R,
     /// Its key, and what is known of it.
-    pub wanted: Option<Wanted<'a>>,
+    pub lookup: Option<Lookup<'a>>,
 }
 
 /// The requests that were read, and whose turn it is.
@@ -47,7 +47,7 @@ pub struct Ahead<'a, R> {
 
 impl<'a, R: Request<'a>> Ahead<'a, R> {
     pub fn new(input: &'a [u8], store: &'a Store) -> Ahead<'a, R> {
-        let read = [Coming { at: 0, request: R::NONE, wanted: None }; ROOM];
+        let read = [Coming { at: 0, request: R::NONE, lookup: None }; ROOM];
         Ahead { input, store, read, count: 0, next: 0 }
     }
 
@@ -71,13 +71,13 @@ impl<'a, R: Request<'a>> Ahead<'a, R> {
             let Some(rest) = self.input.get(at..).filter(|rest| !rest.is_empty()) else { break };
             coming.at = at;
             coming.request = R::read(rest);
-            coming.wanted = coming.request.key().map(|key| self.store.foresee(key));
+            coming.lookup = coming.request.key().map(|key| self.store.prefetch(key));
             self.count += 1;
             at = coming.request.bytes().map_or(self.input.len(), |bytes| at + bytes);
         }
         for coming in &mut self.read[..self.count] {
-            if let Some(wanted) = &mut coming.wanted {
-                wanted.warm();
+            if let Some(lookup) = &mut coming.lookup {
+                lookup.prefetch_item();
             }
         }
     }
@@ -154,7 +154,7 @@ mod tests {
             let now = *ahead.turn_to(*from);
             assert_eq!(now.at, *from);
             let known = &ahead.read[ahead.next - 1..ahead.count];
-            known.iter().map(|coming| (coming.at, coming.wanted.is_some())).collect()
+            known.iter().map(|coming| (coming.at, coming.lookup.is_some())).collect()
         };
         begins.iter().map(&mut look).collect()
     }

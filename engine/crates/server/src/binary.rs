@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use cachemark_protocol::binary::request::{
     Body, HEADER_BYTES, Header, Malformed, Reply, Status, Verb, big_endian_u32, big_endian_u64,
 };
-use cachemark_storage::{Arithmetic, Deletion, Item, Mode, Outcome, Wanted};
+use cachemark_storage::{Arithmetic, Deletion, Item, Lookup, Mode, Outcome};
 
 use crate::ahead::{Coming, Head};
 use crate::execute::Turn;
@@ -77,7 +77,7 @@ pub fn step(
     let Some(body) = header.body(input) else {
         return Step::Incomplete;
     };
-    let mut exchange = Exchange { header, body, wanted: coming.wanted, turn };
+    let mut exchange = Exchange { header, body, lookup: coming.lookup, turn };
     if verb.authenticates() {
         // Who fails is nobody, whoever it was before.
         *known = exchange.log_in(verb).unwrap_or(*known);
@@ -102,7 +102,7 @@ fn refuse_too_large(header: &Header, verb: Verb, input: &[u8], turn: &mut Turn<'
 struct Exchange<'a, 'b> {
     header: Header,
     body: Body<'a>,
-    wanted: Option<Wanted<'a>>,
+    lookup: Option<Lookup<'a>>,
     turn: &'a mut Turn<'b>,
 }
 
@@ -168,7 +168,7 @@ impl Exchange<'_, '_> {
     }
 
     fn get(&mut self, exptime: Option<i64>) {
-        let Exchange { header, body, wanted, turn } = self;
+        let Exchange { header, body, lookup, turn } = self;
         let key = if header.echoes_key() { body.key } else { b"" };
         let out = &mut *turn.out;
         let store = &turn.state.store;
@@ -185,7 +185,7 @@ impl Exchange<'_, '_> {
         };
         let hit = match exptime {
             Some(exptime) => store.get_and_touch(body.key, exptime, turn.now_s, answer),
-            None => store.get_wanted(&store.want(body.key, *wanted), turn.now_s, answer),
+            None => store.get_by_lookup(&store.lookup(body.key, *lookup), turn.now_s, answer),
         };
         if hit.is_none() && !header.quiet() {
             let mut miss = Reply::plain(Status::NotFound);
@@ -216,7 +216,7 @@ impl Exchange<'_, '_> {
         let Exchange { header, body: Body { key, value, .. }, turn, .. } = self;
         let items = &turn.state.store;
         if joins {
-            let there = items.length(key, turn.now_s).unwrap_or(0);
+            let there = items.value_length(key, turn.now_s).unwrap_or(0);
             if !turn.fits((key.len() + there + value.len()) as u64) {
                 return self.refuse(Status::NotStored);
             }

@@ -11,7 +11,7 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 /// Append the lines of a part of the store, 0 the first; the next part, `None` once the dump has ended.
 pub fn write(part: usize, turn: &mut Turn<'_>) -> Option<usize> {
     let Turn { state, now_s, out } = turn;
-    let next = state.store.each_in(part, *now_s, |key, item| append(out, key, item));
+    let next = state.store.for_each_in_part(part, *now_s, |key, item| append(out, key, item));
     if next.is_none() {
         out.extend_from_slice(b"END\r\n");
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use cachemark_protocol::text::command::{Command, Store, StoreVerb};
-use cachemark_storage::{Arithmetic, Item, Mode, Outcome, Wanted};
+use cachemark_storage::{Arithmetic, Item, Lookup, Mode, Outcome};
 
 use crate::state::State;
 use crate::stats;
@@ -48,7 +48,7 @@ pub fn store(store: &Store<'_>, value: &[u8], turn: &Turn<'_>) -> &'static [u8] 
     };
     let items = &turn.state.store;
     if matches!(mode, Mode::Append | Mode::Prepend) {
-        let there = items.length(store.key, turn.now_s).unwrap_or(0);
+        let there = items.value_length(store.key, turn.now_s).unwrap_or(0);
         if !turn.fits((store.key.len() + there + value.len()) as u64) {
             return b"NOT_STORED\r\n";
         }
@@ -70,19 +70,19 @@ pub fn store(store: &Store<'_>, value: &[u8], turn: &Turn<'_>) -> &'static [u8] 
 
 /// Answer a get of one key.
 #[inline]
-pub fn get_one(wanted: &Wanted<'_>, turn: &mut Turn<'_>) {
+pub fn get_one(lookup: &Lookup<'_>, turn: &mut Turn<'_>) {
     let out = &mut *turn.out;
-    let reply = |item: &Item<'_>| append_value(out, wanted.key(), item, false, b"\r\nEND\r\n");
-    if turn.state.store.get_wanted(wanted, turn.now_s, reply).is_none() {
+    let reply = |item: &Item<'_>| append_value(out, lookup.key(), item, false, b"\r\nEND\r\n");
+    if turn.state.store.get_by_lookup(lookup, turn.now_s, reply).is_none() {
         turn.out.extend_from_slice(b"END\r\n");
     }
 }
 
 /// Answer one key of a get; nothing when it is not there.
-pub fn get(wanted: &Wanted<'_>, cas: bool, turn: &mut Turn<'_>) {
+pub fn get(lookup: &Lookup<'_>, cas: bool, turn: &mut Turn<'_>) {
     let out = &mut *turn.out;
-    let reply = |item: &Item<'_>| append_value(out, wanted.key(), item, cas, b"\r\n");
-    turn.state.store.get_wanted(wanted, turn.now_s, reply);
+    let reply = |item: &Item<'_>| append_value(out, lookup.key(), item, cas, b"\r\n");
+    turn.state.store.get_by_lookup(lookup, turn.now_s, reply);
 }
 
 /// The same, with a new exptime.

@@ -6,7 +6,7 @@ use cachemark_protocol::limits::KEY_BYTES_MAX;
 use cachemark_protocol::meta::request::{
     MetaFault, MetaMode, MetaOptions, MetaRequest, MetaVerb, decode_key,
 };
-use cachemark_storage::{Arithmetic, Content, Entry, Marks, Wanted, expires_s};
+use cachemark_storage::{Arithmetic, Content, Entry, Lookup, Marks, expires_s};
 
 use crate::execute::Turn;
 use crate::last_flags::LastFlags;
@@ -19,7 +19,7 @@ pub struct Exchange<'a, 'b> {
     pub request: &'a MetaRequest<'a>,
     pub options: &'a MetaOptions<'a>,
     pub key: &'a [u8],
-    wanted: Option<Wanted<'a>>,
+    lookup: Option<Lookup<'a>>,
     pub turn: &'a mut Turn<'b>,
 }
 
@@ -28,21 +28,21 @@ pub struct Exchange<'a, 'b> {
 pub fn answer<'a>(
     request: &MetaRequest<'a>,
     last: &mut LastFlags<'a>,
-    wanted: Option<Wanted<'_>>,
+    lookup: Option<Lookup<'_>>,
     turn: &mut Turn<'_>,
 ) {
     match last.of(request) {
-        Ok(options) => carry_out(request, options, wanted, b"", turn),
+        Ok(options) => carry_out(request, options, lookup, b"", turn),
         Err(fault) => turn.out.extend_from_slice(fault.reply(request.verb)),
     }
 }
 
-/// Carry out a request; `wanted` is its key where that was foreseen, `value` the data of a `ms`.
+/// Carry out a request; `lookup` is its key where that was foreseen, `value` the data of a `ms`.
 #[inline]
 pub fn carry_out(
     request: &MetaRequest<'_>,
     options: &MetaOptions<'_>,
-    wanted: Option<Wanted<'_>>,
+    lookup: Option<Lookup<'_>>,
     value: &[u8],
     turn: &mut Turn<'_>,
 ) {
@@ -50,7 +50,7 @@ pub fn carry_out(
         return carry_out_base64(request, options, value, turn);
     }
     let key = request.key;
-    Exchange { request, options, key, wanted, turn }.carry_out(value);
+    Exchange { request, options, key, lookup, turn }.carry_out(value);
 }
 
 /// The same with a key that is to be decoded: its room is not made for every request.
@@ -62,7 +62,7 @@ fn carry_out_base64(
 ) {
     let mut buffer = [0; KEY_BYTES_MAX];
     match decode_key(request.key, &mut buffer) {
-        Ok(key) => Exchange { request, options, key, wanted: None, turn }.carry_out(value),
+        Ok(key) => Exchange { request, options, key, lookup: None, turn }.carry_out(value),
         Err(fault) => turn.out.extend_from_slice(fault.reply(request.verb)),
     }
 }
@@ -119,11 +119,11 @@ impl<'a> Exchange<'a, '_> {
 
     /// The common `mg`; false when the item turns out to be one that this request changes.
     fn read_shared(&mut self) -> bool {
-        let Exchange { options, key, wanted, turn, .. } = self;
+        let Exchange { options, key, lookup, turn, .. } = self;
         let now_s = turn.now_s;
         let out = &mut *turn.out;
         let store = &turn.state.store;
-        let answered = store.get_wanted(&store.want(key, *wanted), now_s, |item| {
+        let answered = store.get_by_lookup(&store.lookup(key, *lookup), now_s, |item| {
             if item.marks.stale && !item.marks.won {
                 return false;
             }
@@ -172,7 +172,7 @@ impl<'a> Exchange<'a, '_> {
             entry.set_marks(marks);
         }
         if !options.no_update {
-            entry.used();
+            entry.record_read();
         }
     }
 

@@ -6,7 +6,7 @@ use cachemark_protocol::meta::request::{MetaRequest, MetaVerb};
 use cachemark_protocol::text::command::{Command, Store, StoreVerb};
 use cachemark_protocol::text::keys::Keys;
 use cachemark_protocol::text::request::Parsed;
-use cachemark_storage::Wanted;
+use cachemark_storage::Lookup;
 
 use cachemark_protocol::binary::request::REQUEST_MAGIC;
 
@@ -142,24 +142,24 @@ impl Session {
             }
             Parsed::Command(command, line) => (command, line),
         };
-        let wanted = coming.wanted;
+        let lookup = coming.lookup;
         let whole = match command {
             Command::Get { keys, cas } => match keys.only() {
                 Some(key) if !cas => {
-                    execute::get_one(&turn.state.store.want(key, wanted), turn);
+                    execute::get_one(&turn.state.store.lookup(key, lookup), turn);
                     true
                 }
-                _ => self.get(keys, wanted, None, cas, turn, pause_at),
+                _ => self.get(keys, lookup, None, cas, turn, pause_at),
             },
             Command::GetAndTouch { keys, exptime, cas } => {
-                self.get(keys, wanted, Some(exptime), cas, turn, pause_at)
+                self.get(keys, lookup, Some(exptime), cas, turn, pause_at)
             }
             Command::Meta(request) if request.verb == MetaVerb::Set => {
                 return self.meta_set(&request, last, line, rest, turn);
             }
             Command::Dump => self.dump(turn, pause_at),
             Command::Meta(request) => {
-                meta::answer(&request, last, wanted, turn);
+                meta::answer(&request, last, lookup, turn);
                 true
             }
             Command::Store(store) => return self.store(&store, line, rest, turn),
@@ -203,7 +203,7 @@ impl Session {
     fn get(
         &mut self,
         mut keys: Keys<'_>,
-        wanted: Option<Wanted<'_>>,
+        lookup: Option<Lookup<'_>>,
         exptime: Option<i64>,
         cas: bool,
         turn: &mut Turn<'_>,
@@ -218,7 +218,7 @@ impl Session {
             }
             match exptime {
                 Some(exptime) => execute::get_and_touch(key, exptime, cas, turn),
-                None => execute::get(&turn.state.store.want(key, wanted), cas, turn),
+                None => execute::get(&turn.state.store.lookup(key, lookup), cas, turn),
             }
             self.answered += 1;
         }

@@ -272,7 +272,7 @@ fn dump(class: Option<&[u8]>, limit: Option<&[u8]>, state: &State) -> Vec<u8> {
     let limit = if limit == 0 { usize::MAX } else { limit as usize };
     let (mut out, mut count) = (Vec::new(), 0);
     if class == 1 {
-        state.store.each(now_s(), |key, item| {
+        state.store.for_each(now_s(), |key, item| {
             out.extend_from_slice(b"ITEM ");
             out.extend_from_slice(key);
             let told = format!(" [{} b; {} s]\r\n", item.value.len(), item.expires_s);

@@ -1,6 +1,6 @@
 //! What the store counts.
 
-/// What a region, or the store, has counted since it began or was reset.
+/// The counts of a region or of the store since it was made or reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub get_hits: u64,

@@ -1,11 +1,12 @@
-//! One key of the store with its region locked: what is read and what is changed on it happen as
-//! one. The meta protocol's commands are made of these; the classic ones are in `store.rs`.
+//! A key of the store whose region is locked, so that reads and changes of its item are one atomic step.
+//! The meta commands are made of these; the classic commands are in `store.rs`.
 
 use crate::counters::Counters;
-use crate::item::{Item, Marks};
-use crate::number;
-use crate::rules::Arithmetic;
-use crate::writer::{Fresh, Writer};
+use crate::items::item::Item;
+use crate::items::marks::Marks;
+use crate::items::number;
+use crate::outcome::Arithmetic;
+use crate::writer::{NewItem, Writer};
 
 /// The entry of a key, whether there is an item or not.
 pub struct Entry<'a> {
@@ -15,12 +16,12 @@ pub struct Entry<'a> {
     pub(crate) slot: Option<usize>,
 }
 
-/// What is to be stored in an entry.
+/// What `Entry::put` stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Content<'a> {
     pub value: &'a [u8],
     pub flags: u32,
-    /// Seconds since the epoch; 0 is never.
+    /// Seconds since the epoch; 0 means never.
     pub expires_s: u32,
     pub cas: u64,
     pub marks: Marks,
@@ -38,20 +39,20 @@ impl Entry<'_> {
         self.slot.map(|slot| self.writer.item(slot))
     }
 
-    /// What the region counts.
+    /// The counters of its region.
     pub fn counters(&mut self) -> &mut Counters {
         &mut self.writer.local.counters
     }
 
-    /// A unique number that no item had before; the same until one is stored.
+    /// A cas number that no item had before. It stays the same until an item is stored.
     pub fn fresh_cas(&self) -> u64 {
         self.writer.fresh_cas()
     }
 
-    /// The item has been used now.
-    pub fn used(&mut self) {
+    /// Record a read of the item.
+    pub fn record_read(&mut self) {
         if let Some(slot) = self.slot {
-            self.writer.used_now(slot);
+            self.writer.record_read(slot);
         }
     }
 
@@ -77,9 +78,9 @@ impl Entry<'_> {
         }
     }
 
-    /// Store, in place of the item that is there if there is one. False when it never would fit.
+    /// Store an item, in place of the present one if there is one. False if it can never fit.
     pub fn put(&mut self, content: &Content<'_>) -> bool {
-        let fresh = Fresh {
+        let item = NewItem {
             hash: self.hash,
             key: self.key,
             value: content.value,
@@ -89,20 +90,20 @@ impl Entry<'_> {
             marks: content.marks,
             accessed_s: self.writer.now_s,
         };
-        let slot = self.writer.put(&fresh, self.slot);
+        let slot = self.writer.put(&item, self.slot);
         self.slot = slot.or_else(|| self.writer.find(self.hash, self.key));
         slot.is_some()
     }
 
-    /// Remove the item; not counted as a delete.
+    /// Remove the item. This is not counted as a delete.
     pub fn remove(&mut self) {
         if let Some(slot) = self.slot.take() {
             self.writer.remove(slot);
         }
     }
 
-    /// Add to the number that the item holds (it wraps at 2⁶⁴) or take from it (it stops at 0), if
-    /// the item has this unique number (0 is any). `cas` is its new one.
+    /// Add to the number in the item's value (it wraps at 2⁶⁴) or subtract from it (it stops at 0), if the
+    /// item has the expected cas number (0 is any). `cas` is its new number.
     pub fn arithmetic(
         &mut self,
         delta: u64,
@@ -118,14 +119,14 @@ impl Entry<'_> {
             return Arithmetic::NotFound;
         };
         let item = self.writer.item(slot);
-        // Before the unique number is looked at, as in memcached; what else is no number comes behind.
+        // memcached, too, checks this before the cas number, and other non-numeric values after it.
         if item.value.is_empty() {
             return Arithmetic::NonNumeric;
         }
         if expected_cas != 0 && item.cas != expected_cas {
             return Arithmetic::Exists;
         }
-        let Some(before) = number::read(item.value) else {
+        let Some(before) = number::parse(item.value) else {
             return Arithmetic::NonNumeric;
         };
         let after =
@@ -134,14 +135,14 @@ impl Entry<'_> {
         let digits = buffer.format(after).as_bytes();
         let (flags, expires_s, length) = (item.flags, item.expires_s, item.value.len());
         if digits.len() > length {
-            // A new item, as in memcached: nobody has read it, and it is not stale.
+            // As in memcached, this is a new item: not read yet, and not stale.
             let marks = Marks { binary_key: item.marks.binary_key, ..Marks::default() };
             if !self.put(&Content { value: digits, flags, expires_s, cas, marks }) {
                 return Arithmetic::NoRoom;
             }
         } else {
-            // Its number is told, but the item was not fetched.
-            self.writer.accessed_now(slot);
+            // The reply has its number, but that does not count as a fetch.
+            self.writer.record_access(slot);
             let value = number::padded(digits, length);
             self.slot = self.writer.rewrite(slot, Some(&value), expires_s, cas);
             if self.slot.is_none() {
@@ -153,50 +154,5 @@ impl Entry<'_> {
             false => self.counters().decr_hits += 1,
         }
         Arithmetic::Number(after)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::{Content, Marks, Store};
-
-    const NOW: u32 = 1_700_000_000;
-
-    #[test]
-    fn an_entry_is_changed_in_place() {
-        let store = Store::new(1 << 20);
-        let mut entry = store.entry(b"k", NOW);
-        assert!(entry.item().is_none());
-        let cas = entry.fresh_cas();
-        let marks = Marks { binary_key: true, ..Marks::default() };
-        let content = Content { value: b"v", flags: 7, expires_s: NOW + 9, cas, marks };
-        assert!(entry.put(&content));
-        entry.set_marks(Marks { stale: true, ..marks });
-        entry.set_cas(99);
-        drop(entry);
-        let mut entry = store.entry(b"k", NOW + 5);
-        let item = entry.item().expect("an item");
-        assert_eq!((item.value, item.flags, item.cas), (&b"v"[..], 7, 99));
-        assert_eq!((item.accessed_s, item.expires_s, item.fetched), (NOW, NOW + 9, false));
-        assert!(item.marks.stale && item.marks.binary_key && !item.marks.won);
-        entry.used();
-        let item = entry.item().expect("an item");
-        assert_eq!((item.accessed_s, item.fetched), (NOW + 5, true));
-        entry.set_expiry(NOW + 6);
-        drop(entry);
-        assert!(store.entry(b"k", NOW + 6).item().is_none(), "it has expired");
-    }
-
-    #[test]
-    fn an_entry_is_removed_once() {
-        let store = Store::new(1 << 20);
-        let mut entry = store.entry(b"k", NOW);
-        let marks = Marks::default();
-        assert!(entry.put(&Content { value: b"v", flags: 0, expires_s: 0, cas: 1, marks }));
-        entry.remove();
-        entry.remove();
-        assert!(entry.item().is_none());
-        drop(entry);
-        assert_eq!(store.usage(NOW).items, 0);
     }
 }

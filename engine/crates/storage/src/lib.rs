@@ -1,8 +1,9 @@
-//! The item store: bounded memory, no allocation for an item, readers that wait for nobody. No I/O
-//! and no clock; every call is told the time, in seconds since the epoch.
+//! The item store: a hash table and segmented memory with a limit. It makes no allocation for an item, and
+//! readers wait for nobody. It does no I/O and reads no clock: every call gets the time, in seconds since
+//! the epoch.
 //!
-//! One code in three places: behind the server and inside a program ([`Store::new`]), and in memory
-//! that processes share ([`Store::create`], [`Store::open`]).
+//! The same code runs behind the server and inside a program ([`Store::new`]), and in memory that
+//! processes share ([`Store::create`], [`Store::open`]).
 //!
 //! ```
 //! use cachemark_storage::{Mode, Outcome, Store};
@@ -11,74 +12,70 @@
 //! // Flags 7, for 60 seconds.
 //! let stored = store.store(Mode::Set, b"greeting", 7, 60, b"hello", now_s);
 //! assert_eq!(stored, Some(Outcome::Stored));
-//! // The value is read where it lies; what the closure makes of it is the answer.
+//! // The value is not copied; the result is what the closure returns.
 //! assert_eq!(store.get(b"greeting", None, now_s, |item| item.value.len()), Some(5));
 //! assert_eq!(store.get(b"greeting", None, now_s + 60, |_| ()), None);
 //! ```
 //!
 //! # Design
 //!
-//! **Segments, not slab classes.** Items lie one behind the other in segments of up to 256 KiB,
-//! each with a head of 8 bytes and, only where they are not implied, flags, expiry and unique
-//! number. A slab class wastes what its items do not fill (a tenth and more at memcached's step of
-//! 1.25) and keeps links for its order of use; a segment wastes a few bytes at its end, and the
-//! order of use is that of the segments, with two bits in the table for each item. The price is that an
-//! item that is overwritten leaves dead bytes behind; they are gathered before a living item leaves
-//! (`evict.rs`). Items of more than half a segment have segments of their own.
+//! **Segments, not slab classes.** Items are written one behind the other into segments of up to 256 KiB.
+//! Each has a header of 8 bytes and, only if they are not implied, flags, expiry and cas number. A slab
+//! class wastes the rest of each chunk (a tenth and more at memcached's growth factor of 1.25) and needs
+//! links for its LRU list. A segment wastes a few bytes at its end, and the order of eviction is the order
+//! of segments, with two bits in the table for each item. The price: an overwritten item leaves dead bytes
+//! behind. Segments with many dead bytes are compacted before a live item is evicted
+//! (`eviction/evict.rs`). An item larger than half a segment has segments of its own.
 //!
-//! **A table of one word for each item** (`slot.rs`): 16 bits of the hash, the place, and how it
-//! has been used. Buckets are cache lines; each key has two, and goes to the emptier (`table.rs`).
-//! So nine tenths of the slots are in use, and a miss touches two lines and no item. It grows one
-//! bucket at a time, or not at all where a hash power is given; then buckets overflow into others.
+//! **A table with one word for each item** (`table/slot.rs`): 16 bits of the hash, the item's offset, and
+//! its uses. A bucket is a cache line. Each key has two buckets and goes to the emptier one
+//! (`table/buckets.rs`), so that nine tenths of the slots are used, and a miss reads two cache lines and no
+//! item. The table grows one bucket at a time. With a fixed hash power it does not grow, and buckets get
+//! overflow buckets.
 //!
-//! **What leaves** is decided on queues of segments, S3-FIFO's (`evict.rs`): what is not read soon
-//! after it was stored leaves early, so that a scan passes what is in use by.
+//! **Eviction** is S3-FIFO on segments (`eviction/evict.rs`): an item that is not read soon after it was
+//! stored is evicted early, so that a scan does not replace the items that are in use.
 //!
-//! **Bounds.** Table, notes and segments together stay below the limit: where the table grows, a
-//! segment is given back to the system.
+//! **Memory limit.** Table, metadata and segments together stay below the limit: when the table grows, a
+//! segment is returned to the system.
 //!
-//! **Readers** take no lock and pay for no fence. In one process they count themselves in and out on
-//! a line of their own (`line.rs`), and memory is written to again only after they have left
-//! (`grace.rs`); whoever wants to write to it pays for the order of both (`barrier.rs`). So a reader
-//! has the item's own bytes. Between processes nobody can be waited for: readers check afterwards that
-//! nothing was written over meanwhile (`shared.rs`). **Writers** lock one of up to four regions,
-//! each a store of its own; between processes with a lock that outlives its holder (`lock.rs`,
-//! `mend.rs`).
+//! **Readers** take no lock and execute no fence. In one process, a reader increments counters of its own
+//! thread when it enters and leaves (`reclamation/thread_index.rs`), and a writer reuses memory only after
+//! a grace period, when all readers that could see it have left (`reclamation/grace_periods.rs`). The
+//! writer pays for the fences of both sides (`reclamation/asymmetric_fence.rs`). So a reader gets the
+//! item's own bytes, without a copy. A reader of shared memory cannot be waited for, because its process
+//! may die: it copies the item and checks afterwards that nothing was overwritten meanwhile
+//! (`sharing/optimistic_read.rs`). Three kinds of reads lock the item's region: a read that also sets an
+//! exptime, one that finds an expired item and removes it, and the first after a flush is due.
 //!
-//! `unsafe` is where bytes of segments are read and written, and at the system's mutex; the rest of
-//! what threads share is atomics.
+//! **Writers** lock one of up to four regions, each of which is a store of its own. Between processes the
+//! lock survives the death of its holder (`sharing/robust_mutex.rs`, `sharing/recovery.rs`).
+//!
+//! `unsafe` is used where bytes of segments are read and written, and for the mutex of the system.
+//! Everything else that threads share is an atomic.
 
-mod barrier;
 mod counters;
-mod each;
 mod entry;
-mod evict;
-mod grace;
-mod hash;
-mod item;
-mod layout;
-mod line;
-mod lock;
+mod eviction;
+mod items;
+mod iteration;
+mod lookup;
 mod memory;
-mod mend;
-mod number;
+mod outcome;
+mod preconditions;
+mod reclamation;
 mod region;
-mod rules;
-mod segments;
-mod shared;
-mod slot;
-mod stock;
+mod sharing;
 mod store;
 mod table;
-mod tags;
-mod wanted;
 mod writer;
 
 pub use counters::Counters;
 pub use entry::{Content, Entry};
-pub use item::{Item, Marks};
-pub use layout::LIMIT_BYTES_LEAST;
-pub use rules::{Arithmetic, Deletion, Mode, Outcome, expires_s};
-pub use shared::InPlace;
+pub use items::item::Item;
+pub use items::marks::Marks;
+pub use lookup::Lookup;
+pub use memory::layout::LIMIT_BYTES_MIN;
+pub use outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
+pub use sharing::optimistic_read::SharedValue;
 pub use store::{Store, Usage};
-pub use wanted::Wanted;

@@ -1,91 +1,116 @@
-//! The store: regions, and what each command does to an item of them.
+//! The store: its regions, and what each command does to an item.
 
 use std::io;
 use std::sync::Arc;
 
 use crate::counters::Counters;
 use crate::entry::{Content, Entry};
-use crate::grace::Grace;
-use crate::hash;
-use crate::item::{Item, Marks};
-use crate::layout::{Geometry, NONE};
-use crate::memory::Memory;
-use crate::region::{OWN, Region};
-use crate::rules::{Arithmetic, Deletion, Mode, Outcome, expires_s, refusal};
-use crate::shared::Copied;
-use crate::wanted::{Found, Wanted};
+use crate::items::item::Item;
+use crate::items::marks::Marks;
+use crate::lookup::{Found, Lookup};
+use crate::memory::atomics::LOCKED;
+use crate::memory::layout::{Geometry, NONE};
+use crate::memory::mapping::Memory;
+use crate::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
+use crate::preconditions;
+use crate::reclamation::grace_periods::GracePeriods;
+use crate::region::Region;
+use crate::sharing::optimistic_read::CopiedItem;
+use crate::sharing::robust_mutex;
+use crate::table::hash;
 use crate::writer::Writer;
 
-/// What the store holds.
+/// What the store contains and has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Of living items, with what each of them costs beside the table.
+    /// Bytes of live items, with their headers.
     pub bytes: u64,
-    /// Of the hash table.
+    /// Bytes of the hash table.
     pub table_bytes: u64,
     pub items: u64,
     pub limit_bytes: u64,
-    /// What this process has counted.
+    /// The counts of this process.
     pub counters: Counters,
 }
 
-/// A store that many threads share, and many processes where it was made in a file.
+/// A store for many threads, and for many processes if it was created in a file.
 pub struct Store {
     pub(crate) regions: Box<[Region]>,
-    pub(crate) grace: Grace,
+    pub(crate) grace_periods: GracePeriods,
     pub(crate) geometry: Geometry,
 }
 
 impl Store {
-    /// A store that takes at most so many bytes of memory, whatever is in it (64 KiB at least), and
-    /// whose table grows with it.
+    /// A store that never uses more memory than this limit (at least 64 KiB), and whose table grows.
     ///
     /// # Panics
     ///
-    /// When the system has no such range of addresses.
+    /// If the system cannot reserve the address range.
     pub fn new(limit_bytes: usize) -> Store {
         Store::with_hash_power(limit_bytes, None).expect("a range of addresses")
     }
 
-    /// The same with a table of 2 to this power slots that never grows, if one is given.
+    /// The same; with a hash power, the table has 2 to this power slots and never grows.
     pub fn with_hash_power(limit_bytes: usize, hash_power: Option<u32>) -> Result<Store, String> {
         let geometry = Geometry::new(limit_bytes, hash_power)?;
         let memory = Memory::anonymous(geometry.length()).map_err(|error| {
             let mebibytes = geometry.limit_bytes >> 20;
-            format!("no range of addresses for {mebibytes} MiB: {error}; give it less memory")
+            format!(
+                "cannot reserve {mebibytes} MiB of addresses: {error}; give the store less memory"
+            )
         })?;
-        let store = Store::over(memory, geometry, false);
-        store.lay_out().map_err(|error| error.to_string())?;
+        let store = Store::in_memory(memory, geometry, false);
+        store.initialize().map_err(|error| error.to_string())?;
         Ok(store)
     }
 
-    /// The store that lives, or is to live, in such memory.
-    pub(crate) fn over(memory: Memory, geometry: Geometry, shared: bool) -> Store {
+    /// A store in this memory, which holds one already or will be initialized.
+    pub(crate) fn in_memory(memory: Memory, geometry: Geometry, shared: bool) -> Store {
         let memory = Arc::new(memory);
         let layout = geometry.layout();
         let region = |n| Region::new(&memory, geometry.region_at(n), layout, shared);
         let regions = (0..geometry.regions as usize).map(region).collect();
-        Store { regions, grace: Grace::new(), geometry }
+        Store { regions, grace_periods: GracePeriods::new(), geometry }
     }
 
-    /// Begin with nothing, in memory that is all zeros.
-    pub(crate) fn lay_out(&self) -> io::Result<()> {
-        self.regions[0].store().next_cas.store(1, OWN);
+    /// Initialize an empty store, in memory that is all zeros.
+    pub(crate) fn initialize(&self) -> io::Result<()> {
+        self.regions[0].store().next_cas.store(1, LOCKED);
         for region in &self.regions {
             let head = region.head();
-            head.flush_at_s.store(NONE, OWN);
-            head.open.iter().for_each(|open| open.store(NONE, OWN));
-            region.make_table();
+            head.flush_at_s.store(NONE, LOCKED);
+            head.open_segments.iter().for_each(|open| open.store(NONE, LOCKED));
+            region.initialize_table();
             if region.shared {
-                crate::lock::make(&head.lock)?;
+                robust_mutex::init(&head.lock)?;
             }
         }
         Ok(())
     }
 
-    /// Read an item, and optionally give it a new exptime. `read` sees the item's own bytes where
-    /// the store is this process's, without a lock; where it is shared, a copy. It must not call
-    /// the store: a writer may be waiting for it to end.
+    /// A lookup of a key: the known one if it is of these very bytes, or else a new one.
+    #[inline]
+    pub fn lookup<'a>(&'a self, key: &'a [u8], known: Option<Lookup<'a>>) -> Lookup<'a> {
+        match known {
+            Some(lookup) if std::ptr::eq(lookup.key, key) => lookup,
+            _ => {
+                let hash = hash::of(key);
+                Lookup::new(key, hash, self.region(hash))
+            }
+        }
+    }
+
+    /// A lookup of a key that will be read soon: its buckets of the table are prefetched.
+    #[inline]
+    pub fn prefetch<'a>(&'a self, key: &'a [u8]) -> Lookup<'a> {
+        let mut lookup = self.lookup(key, None);
+        lookup.prefetch_table();
+        lookup
+    }
+
+    /// Read an item, and optionally give it a new exptime. Without an exptime this takes no lock, unless
+    /// the item has expired or a flush is due. `read` gets the item's own bytes; if processes share the
+    /// store, a copy. It must not call the store: a writer may wait for it to end.
     #[inline]
     pub fn get<R>(
         &self,
@@ -96,55 +121,55 @@ impl Store {
     ) -> Option<R> {
         match exptime {
             Some(exptime) => self.get_and_touch(key, exptime, now_s, read),
-            None => self.get_by(|wanted| wanted.search(), &self.want(key, None), now_s, read),
+            None => self.get_by(|lookup| lookup.search(), &self.lookup(key, None), now_s, read),
         }
     }
 
-    /// The same of a key of which something may be known already.
+    /// Read an item whose lookup may have been prefetched.
     #[inline]
-    pub fn get_wanted<R>(
+    pub fn get_by_lookup<R>(
         &self,
-        wanted: &Wanted<'_>,
+        lookup: &Lookup<'_>,
         now_s: u32,
         read: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        self.get_by(|wanted| wanted.find(), wanted, now_s, read)
+        self.get_by(|lookup| lookup.find(), lookup, now_s, read)
     }
 
     #[inline]
     fn get_by<R>(
         &self,
-        find: impl FnOnce(&Wanted<'_>) -> Option<Found>,
-        wanted: &Wanted<'_>,
+        find: impl FnOnce(&Lookup<'_>) -> Option<Found>,
+        lookup: &Lookup<'_>,
         now_s: u32,
         read: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        let region = wanted.region;
-        if region.flush_due(now_s) {
-            self.flush_now(wanted.hash, now_s);
+        let region = lookup.region;
+        if region.is_flush_due(now_s) {
+            self.flush_now(lookup.hash, now_s);
         }
-        let visit = self.grace.enter();
-        visit.miss();
+        let guard = self.grace_periods.begin_read();
+        guard.miss();
         let copy;
-        // `read` is called in one place, so that it becomes a part of this.
+        // `read` is called in one place only, so that the compiler inlines it.
         let item = if region.shared {
-            copy = Copied::of(wanted, now_s)?;
+            copy = CopiedItem::of(lookup, now_s)?;
             copy.item()
         } else {
-            let (number, slot, placed) = find(wanted)?;
-            if placed.expired(now_s) {
-                drop(visit);
-                self.drop_expired(wanted.key, now_s);
+            let (number, slot, raw) = find(lookup)?;
+            if raw.expired(now_s) {
+                drop(guard);
+                self.drop_expired(lookup.key, now_s);
                 return None;
             }
-            region.use_slot(number, slot);
-            // SAFETY: what a slot leads to is not written to again while the visit lasts.
-            let value = unsafe { placed.value() };
-            let item = placed.describe(slot, region.implied_cas(slot.offset()), value);
-            placed.access(now_s);
+            region.record_use(number, slot);
+            // SAFETY: what a slot leads to is not overwritten while the guard lives.
+            let value = unsafe { raw.value() };
+            let item = raw.to_item(slot, region.implied_cas(slot.offset()), value);
+            raw.set_accessed(now_s);
             item
         };
-        visit.hit();
+        guard.hit();
         Some(read(&item))
     }
 
@@ -153,13 +178,13 @@ impl Store {
         drop(self.writer(hash, now_s));
     }
 
-    /// Find and remove an item that has expired, unless it has been stored anew meanwhile.
+    /// Remove an expired item, unless it was stored again meanwhile.
     #[cold]
     fn drop_expired(&self, key: &[u8], now_s: u32) {
         drop(self.entry(key, now_s));
     }
 
-    /// Read an item and give it a new exptime.
+    /// Read an item and give it a new exptime. This locks the item's region.
     #[inline(never)]
     pub fn get_and_touch<R>(
         &self,
@@ -175,11 +200,11 @@ impl Store {
         }
         entry.counters().touch_hits += 1;
         entry.set_expiry(expires_s(exptime, now_s));
-        entry.used();
+        entry.record_read();
         entry.item().map(|item| read(&item))
     }
 
-    /// Store a value. `None` when no room can be made for it.
+    /// Store a value. `None` if there can be no room for it.
     pub fn store(
         &self,
         mode: Mode,
@@ -192,8 +217,8 @@ impl Store {
         self.store_if(0, mode, key, flags, exptime, value, now_s).map(|(outcome, _)| outcome)
     }
 
-    /// The same if the item that is there has this unique number (0 is any), with that of what was
-    /// stored: 0 where nothing was.
+    /// Store a value if the present item has this cas number (0 is any). Returns the new item's cas number,
+    /// or 0 if nothing was stored.
     #[expect(clippy::too_many_arguments, reason = "they are a storage command's own")]
     pub fn store_if(
         &self,
@@ -207,7 +232,7 @@ impl Store {
     ) -> Option<(Outcome, u64)> {
         let mut entry = self.entry(key, now_s);
         entry.counters().sets += 1;
-        if let Some(refused) = refusal(mode, expected_cas, &mut entry) {
+        if let Some(refused) = preconditions::check(mode, expected_cas, &mut entry) {
             return Some((refused, 0));
         }
         let cas = entry.fresh_cas();
@@ -231,8 +256,8 @@ impl Store {
         entry.put(&content).then_some((Outcome::Stored, cas))
     }
 
-    /// The value length of an item, for those who must know before they append to it.
-    pub fn length(&self, key: &[u8], now_s: u32) -> Option<usize> {
+    /// The length of an item's value, for callers that check it before they append.
+    pub fn value_length(&self, key: &[u8], now_s: u32) -> Option<usize> {
         self.entry(key, now_s).item().map(|item| item.value.len())
     }
 
@@ -240,7 +265,7 @@ impl Store {
         self.delete_if(key, 0, now_s) == Deletion::Deleted
     }
 
-    /// Delete an item if it has this unique number; 0 is any.
+    /// Delete an item if it has this cas number; 0 is any.
     pub fn delete_if(&self, key: &[u8], cas: u64, now_s: u32) -> Deletion {
         let mut entry = self.entry(key, now_s);
         let Some(item) = entry.item() else {
@@ -255,17 +280,17 @@ impl Store {
         Deletion::Deleted
     }
 
-    /// Remove an item that must not be served any more; not counted as a delete.
+    /// Remove an item that must not be served any more. This is not counted as a delete.
     pub fn discard(&self, key: &[u8], now_s: u32) {
         self.entry(key, now_s).remove();
     }
 
-    /// Add to a number (it wraps at 2⁶⁴) or take from it (it stops at 0).
+    /// Add to a number (it wraps at 2⁶⁴) or subtract from it (it stops at 0).
     pub fn arithmetic(&self, key: &[u8], delta: u64, increment: bool, now_s: u32) -> Arithmetic {
         self.arithmetic_if(key, delta, increment, 0, now_s).0
     }
 
-    /// The same if the item has this unique number (0 is any), with its new one: 0 where nothing
+    /// The same if the item has this cas number (0 is any). Returns the new cas number, or 0 if nothing
     /// was changed.
     pub fn arithmetic_if(
         &self,
@@ -287,62 +312,61 @@ impl Store {
         self.get_and_touch(key, exptime, now_s, |_| ()).is_some()
     }
 
-    /// The entry of a key, for those who read and change it as one. Its region stays locked until
-    /// the entry is dropped.
+    /// The entry of a key, to read and change its item in one atomic step. Its region is locked until the
+    /// entry is dropped.
     pub fn entry<'a>(&'a self, key: &'a [u8], now_s: u32) -> Entry<'a> {
         let hash = hash::of(key);
         Entry::new(self.writer(hash, now_s), hash, key)
     }
 
-    /// Drop what is stored before an instant: now for a delay of 0 or less, later otherwise.
+    /// Drop what was stored before an instant: now if the delay is 0 or negative.
     pub fn flush(&self, delay: i64, now_s: u32) {
         let at_s = if delay <= 0 { now_s } else { expires_s(delay, now_s) };
         self.writers(now_s).for_each(|mut writer| writer.flush(at_s));
     }
 
-    /// What the store holds and has counted.
+    /// What the store contains and has counted. This locks each region in turn.
     pub fn usage(&self, now_s: u32) -> Usage {
         let mut usage = Usage { limit_bytes: self.geometry.limit_bytes, ..Usage::default() };
         for writer in self.writers(now_s) {
             let head = writer.region.head();
-            usage.bytes += head.bytes.load(OWN);
-            usage.items += head.items.load(OWN);
+            usage.bytes += head.bytes.load(LOCKED);
+            usage.items += head.items.load(LOCKED);
             usage.table_bytes += writer.table_bytes() as u64;
             usage.counters.add(&writer.local.counters);
         }
-        let (hits, misses) = self.grace.counted();
+        let (hits, misses) = self.grace_periods.read_counts();
         usage.counters.get_hits += hits;
         usage.counters.get_misses += misses;
         usage
     }
 
-    /// Segments that were ever begun, by any process: how far the store has been written. Without a
-    /// lock.
-    pub fn grown(&self) -> u64 {
-        self.regions.iter().map(|region| region.head().order.load(OWN)).sum()
+    /// How many segments were opened so far, by any process. This takes no lock.
+    pub fn segments_begun(&self) -> u64 {
+        self.regions.iter().map(|region| region.head().next_sequence.load(LOCKED)).sum()
     }
 
-    /// Count from 0 again.
+    /// Reset all counters to 0.
     pub fn reset_counters(&self) {
         for region in &self.regions {
             let mut local = region.local.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             local.counters = Counters::default();
         }
-        self.grace.reset_counts();
+        self.grace_periods.reset_counts();
     }
 
     #[inline]
     pub(crate) fn region(&self, hash: u64) -> &Region {
-        // Bits between those of the buckets and those of the tag; a product is faster than a rest.
+        // These bits are neither the buckets' nor the tag's; a product is faster than a remainder.
         let bits = (hash >> 32 & 0xffff) as usize;
         &self.regions[(bits * self.regions.len()) >> 16]
     }
 
     pub(crate) fn writer(&self, hash: u64, now_s: u32) -> Writer<'_> {
-        Writer::new(self.region(hash), &self.grace, now_s)
+        Writer::new(self.region(hash), &self.grace_periods, now_s)
     }
 
     pub(crate) fn writers(&self, now_s: u32) -> impl Iterator<Item = Writer<'_>> {
-        self.regions.iter().map(move |region| Writer::new(region, &self.grace, now_s))
+        self.regions.iter().map(move |region| Writer::new(region, &self.grace_periods, now_s))
     }
 }

@@ -76,10 +76,10 @@ fn a_killed_writer_leaves_it_usable() {
     let store = Store::create(&path, 4 << 20, None).expect("a store");
     for round in 0..40_u32 {
         let stored = || store.usage(NOW).items;
-        let before = (store.grown(), Instant::now());
+        let before = (store.segments_begun(), Instant::now());
         let writers = [Writer::start(&path), Writer::start(&path)];
         // In the middle of their work, each time somewhere else.
-        while store.grown() < before.0 + 200 + u64::from(round) * 7 {
+        while store.segments_begun() < before.0 + 200 + u64::from(round) * 7 {
             assert!(before.1.elapsed() < Duration::from_secs(60), "the writers do not write");
             (0..KEYS).for_each(|key| check(&store, key));
         }
@@ -87,9 +87,9 @@ fn a_killed_writer_leaves_it_usable() {
         let mut living = 0;
         for key in 0..KEYS {
             check(&store, key);
-            living += u64::from(store.length(&key.to_be_bytes(), NOW).is_some());
+            living += u64::from(store.value_length(&key.to_be_bytes(), NOW).is_some());
         }
-        let large = |n: &u32| store.length(format!("large-{n}").as_bytes(), NOW).is_some();
+        let large = |n: &u32| store.value_length(format!("large-{n}").as_bytes(), NOW).is_some();
         living += (0..20).filter(large).count() as u64;
         assert_eq!(stored(), living, "round {round}: all that is counted can be read");
         let outcome = store.store(Mode::Set, b"mine", 0, 0, &[7; 500], NOW);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use cachemark_server::{Endpoint, IoMode, Settings};
-use cachemark_storage::LIMIT_BYTES_LEAST;
+use cachemark_storage::LIMIT_BYTES_MIN;
 use clap::ValueEnum;
 
 use crate::options::units;
@@ -106,7 +106,7 @@ fn threads(text: &str) -> Result<u64, String> {
 /// A store is never smaller: less is a unit forgotten.
 fn memory(text: &str) -> Result<u64, String> {
     let why = "at least 64k is needed; say the unit, as in 64m";
-    within(LIMIT_BYTES_LEAST as u64..=u64::MAX, units::bytes(text)?, text, why)
+    within(LIMIT_BYTES_MIN as u64..=u64::MAX, units::bytes(text)?, text, why)
 }
 
 fn item_size(text: &str) -> Result<u64, String> {

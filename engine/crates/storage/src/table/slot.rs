@@ -1,11 +1,11 @@
-//! A slot of the hash table: one word that says which item is where, and how it has been used.
+//! A slot of the hash table: one word with an item's tag, offset, marks and uses.
 
-use crate::item::Marks;
+use crate::items::marks::Marks;
 
-/// Where an item begins, in words of four bytes from the first segment, plus one.
-const PLACE_BITS: u32 = 38;
-const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
-const USES_SHIFT: u32 = PLACE_BITS;
+/// The item's offset from the first segment in words of four bytes, plus one.
+const LOCATION_BITS: u32 = 38;
+const LOCATION_MASK: u64 = (1 << LOCATION_BITS) - 1;
+const USES_SHIFT: u32 = LOCATION_BITS;
 const USES_MASK: u64 = 3 << USES_SHIFT;
 const FETCHED: u64 = 1 << 40;
 const STALE: u64 = 1 << 41;
@@ -13,15 +13,15 @@ const WON: u64 = 1 << 42;
 const BINARY_KEY: u64 = 1 << 43;
 pub const TAG_SHIFT: u32 = 48;
 /// Uses are counted up to this.
-pub const USES_MOST: u64 = 3;
-/// The furthest byte that a slot can name.
-pub const REACH_BYTES: u64 = (PLACE_MASK - 2) * 4;
+pub const USES_MAX: u64 = 3;
+/// The highest offset that fits a slot.
+pub const ADDRESSABLE_BYTES: u64 = (LOCATION_MASK - 2) * 4;
 
-/// A slot's word. Empty is 0; a ghost keeps the tag of an item that was evicted.
+/// The word of a slot. An empty slot is 0. A ghost has only the tag of an item that was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(pub u64);
 
-/// The bits of a hash that a slot keeps.
+/// The bits of the hash that a slot has.
 #[inline]
 pub fn tag(hash: u64) -> u64 {
     hash >> TAG_SHIFT
@@ -30,24 +30,25 @@ pub fn tag(hash: u64) -> u64 {
 impl Slot {
     pub const EMPTY: Slot = Slot(0);
 
-    /// The slot of an item that begins at a byte of the segments.
+    /// The slot of an item at this offset.
     pub fn new(hash: u64, offset: usize, marks: Marks) -> Slot {
         Slot(tag(hash) << TAG_SHIFT | (offset as u64 / 4 + 1)).with_marks(marks)
     }
 
-    pub fn ghost(self) -> Slot {
-        Slot(self.0 >> TAG_SHIFT << TAG_SHIFT | PLACE_MASK)
+    /// The ghost of this item.
+    pub fn to_ghost(self) -> Slot {
+        Slot(self.0 >> TAG_SHIFT << TAG_SHIFT | LOCATION_MASK)
     }
 
     pub fn is_ghost(self) -> bool {
-        self.0 & PLACE_MASK == PLACE_MASK
+        self.0 & LOCATION_MASK == LOCATION_MASK
     }
 
-    /// Whether an item is here.
+    /// Whether the slot has an item.
     #[inline]
     pub fn is_live(self) -> bool {
-        let place = self.0 & PLACE_MASK;
-        place != 0 && place != PLACE_MASK
+        let location = self.0 & LOCATION_MASK;
+        location != 0 && location != LOCATION_MASK
     }
 
     #[inline]
@@ -55,21 +56,21 @@ impl Slot {
         (self.0 ^ tag << TAG_SHIFT) < 1 << TAG_SHIFT
     }
 
-    /// Where the item begins.
+    /// The item's offset from the first segment.
     #[inline]
     pub fn offset(self) -> usize {
-        ((self.0 & PLACE_MASK) as usize - 1) * 4
+        ((self.0 & LOCATION_MASK) as usize - 1) * 4
     }
 
-    /// Whether it leads to the same place as another.
+    /// Whether both have an item at the same offset, or both are empty, or both are ghosts.
     #[inline]
-    pub fn leads_as(self, other: Slot) -> bool {
-        (self.0 ^ other.0) & PLACE_MASK == 0
+    pub fn same_location(self, other: Slot) -> bool {
+        (self.0 ^ other.0) & LOCATION_MASK == 0
     }
 
-    /// The same item elsewhere, with so many uses to its credit.
-    pub fn moved(self, offset: usize, uses: u64) -> Slot {
-        let kept = self.0 & !(PLACE_MASK | USES_MASK);
+    /// The same item at another offset, with this number of uses.
+    pub fn relocated(self, offset: usize, uses: u64) -> Slot {
+        let kept = self.0 & !(LOCATION_MASK | USES_MASK);
         Slot(kept | uses << USES_SHIFT | (offset as u64 / 4 + 1))
     }
 
@@ -81,20 +82,20 @@ impl Slot {
         Slot(self.0 & !USES_MASK | uses << USES_SHIFT)
     }
 
-    /// Whether another use changes nothing.
+    /// Whether another use does not change the slot.
     #[inline]
-    pub fn is_worn(self) -> bool {
+    pub fn is_saturated(self) -> bool {
         self.0 & (USES_MASK | FETCHED) == USES_MASK | FETCHED
     }
 
-    /// What it is after another use.
+    /// The slot after another use.
     #[inline]
-    pub fn used(self) -> Slot {
+    pub fn with_use(self) -> Slot {
         let more = if self.0 & USES_MASK == USES_MASK { 0 } else { 1 << USES_SHIFT };
         Slot((self.0 | FETCHED) + more)
     }
 
-    pub fn as_fetched(self) -> Slot {
+    pub fn with_fetched(self) -> Slot {
         Slot(self.0 | FETCHED)
     }
 
@@ -128,17 +129,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_keeps_what_it_is_told() {
+    fn a_slot_has_all_its_fields() {
         let marks = Marks { stale: true, won: false, binary_key: true };
         let slot = Slot::new(0xabcd_0000_0000_0000, 4096, marks);
         assert!(slot.is_live() && slot.has_tag(0xabcd) && !slot.fetched());
         assert_eq!((slot.offset(), slot.marks(), slot.uses()), (4096, marks, 0));
-        let used = slot.used().used().used().used();
-        assert_eq!((used.uses(), used.offset(), used.fetched()), (USES_MOST, 4096, true));
-        assert!(used.is_worn() && used.used() == used && !slot.used().used().is_worn());
-        let moved = used.moved(8, 1);
-        assert_eq!((moved.offset(), moved.uses(), moved.marks()), (8, 1, marks));
-        assert!(moved.ghost().is_ghost() && moved.ghost().has_tag(0xabcd));
-        assert!(!moved.ghost().is_live() && !Slot::EMPTY.is_live());
+        let used = slot.with_use().with_use().with_use().with_use();
+        assert_eq!((used.uses(), used.offset(), used.fetched()), (USES_MAX, 4096, true));
+        assert!(
+            used.is_saturated()
+                && used.with_use() == used
+                && !slot.with_use().with_use().is_saturated()
+        );
+        let relocated = used.relocated(8, 1);
+        assert_eq!((relocated.offset(), relocated.uses(), relocated.marks()), (8, 1, marks));
+        assert!(relocated.to_ghost().is_ghost() && relocated.to_ghost().has_tag(0xabcd));
+        assert!(!relocated.to_ghost().is_live() && !Slot::EMPTY.is_live());
     }
 }

@@ -1,19 +1,21 @@
-//! An item's bytes. All begin on four bytes, so that what changes in place is one atomic word:
+//! The bytes of an item. An item begins at a multiple of four bytes, so that each word that changes in
+//! place is an atomic:
 //!
 //! | word | |
 //! |---|---|
-//! | head | value length (20 bits), key length (8), which of the optional words follow (4) |
+//! | header | value length (20 bits), key length (8), which of the optional words follow (4) |
 //! | accessed | seconds since the epoch; changes in place |
-//! | length | instead of the head's, where that is too narrow |
-//! | flags | where they are not 0 |
-//! | expires | seconds since the epoch, where there ever was one; changes in place |
-//! | cas | two words, where the item's place does not say it |
+//! | length | value length, if it does not fit the header |
+//! | flags | if they are not 0 |
+//! | expires | seconds since the epoch, if the item ever had an expiry; changes in place |
+//! | cas | two words, if the item's offset does not imply the number |
 //!
-//! Then the key, the value, and up to three bytes of nothing.
+//! Then the key, the value, and up to three bytes of padding.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::slot::Slot;
+use crate::items::marks::Marks;
+use crate::table::slot::Slot;
 
 const LENGTH_BITS: u32 = 20;
 const LENGTH_MASK: u32 = (1 << LENGTH_BITS) - 1;
@@ -21,11 +23,11 @@ const LONG: u32 = 1 << 28;
 const FLAGS: u32 = 1 << 29;
 const EXPIRES: u32 = 1 << 30;
 const CAS: u32 = 1 << 31;
-/// What of these there is begins at this bit.
+/// The bits for the optional words begin here.
 const OPTIONS_SHIFT: u32 = 28;
 
-/// What the words before the key take, by what of the optional ones there is.
-const HEAD_BYTES: [u8; 16] = {
+/// The length of the words before the key, by which optional words there are.
+const HEADER_BYTES: [u8; 16] = {
     let mut bytes = [8; 16];
     let mut options = 0;
     while options < 16 {
@@ -42,7 +44,7 @@ pub struct Item<'a> {
     pub value: &'a [u8],
     pub flags: u32,
     pub cas: u64,
-    /// Seconds since the epoch; 0 is never.
+    /// Seconds since the epoch; 0 means never.
     pub expires_s: u32,
     /// When it was stored or last read.
     pub accessed_s: u32,
@@ -51,38 +53,27 @@ pub struct Item<'a> {
     pub marks: Marks,
 }
 
-/// What the meta protocol notes on an item.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks {
-    /// To be stored anew; served until then.
-    pub stale: bool,
-    /// A client has been told that it is the one to store it anew.
-    pub won: bool,
-    /// Its key was given in base64, and is shown so.
-    pub binary_key: bool,
-}
-
-/// What is to be written.
+/// What an item is made of, before it is written.
 #[derive(Clone, Copy)]
-pub struct Parts<'a> {
+pub struct ItemParts<'a> {
     pub key: &'a [u8],
     pub value: &'a [u8],
     pub flags: u32,
     pub expires_s: u32,
     pub accessed_s: u32,
-    /// `None` where the item's place says it.
+    /// `None` if the item's offset implies it.
     pub cas: Option<u64>,
 }
 
-impl Parts<'_> {
-    fn long(&self) -> bool {
+impl ItemParts<'_> {
+    fn has_long_value(&self) -> bool {
         self.value.len() > LENGTH_MASK as usize
     }
 
-    /// What it takes in a segment.
+    /// How many bytes of a segment it needs.
     pub fn bytes(&self) -> usize {
         let words = 2
-            + usize::from(self.long())
+            + usize::from(self.has_long_value())
             + usize::from(self.flags != 0)
             + usize::from(self.expires_s != 0)
             + 2 * usize::from(self.cas.is_some());
@@ -93,10 +84,10 @@ impl Parts<'_> {
     ///
     /// # Safety
     ///
-    /// `place` is on four bytes, has room for `bytes()`, and nobody reads or writes there.
-    pub unsafe fn write(&self, place: *mut u8) {
+    /// `start` is aligned to four bytes and has room for `bytes()`, and nobody else reads or writes there.
+    pub unsafe fn write(&self, start: *mut u8) {
         let option = |bit: u32, there: bool| if there { bit } else { 0 };
-        let long = self.long();
+        let long = self.has_long_value();
         let head = (if long { 0 } else { self.value.len() as u32 })
             | (self.key.len() as u32) << LENGTH_BITS
             | option(LONG, long)
@@ -113,8 +104,8 @@ impl Parts<'_> {
             (self.cas.is_some(), cas as u32),
             (self.cas.is_some(), (cas >> 32) as u32),
         ];
-        let mut at = place;
-        // SAFETY: by the contract there is room for all of this, and it is ours alone.
+        let mut at = start;
+        // SAFETY: the caller guarantees room for all of this, and that nobody else uses it.
         unsafe {
             for (_, word) in words.into_iter().filter(|(there, _)| *there) {
                 at.cast::<u32>().write(word);
@@ -126,46 +117,47 @@ impl Parts<'_> {
     }
 }
 
-/// An item in its place: where its parts are. Reading it is right only while its segment stays.
+/// A pointer to an item, with its header. What is read through it is valid only while the item's segment
+/// is not reused.
 #[derive(Clone, Copy)]
-pub struct Placed {
-    place: *mut u8,
-    head: u32,
+pub struct RawItem {
+    start: *mut u8,
+    header: u32,
     length: u32,
 }
 
-impl Placed {
-    /// The item at a place that has room for a head.
+impl RawItem {
+    /// Read the header of the item at `start`.
     ///
     /// # Safety
     ///
-    /// 28 bytes from `place`, a head at its longest, can be read, and it is on four bytes.
+    /// The 28 bytes from `start`, the longest header, can be read, and `start` is aligned to four bytes.
     #[inline]
-    pub unsafe fn at(place: *mut u8) -> Placed {
-        let mut placed = Placed { place, head: 0, length: 0 };
-        // SAFETY: the contract's, here and below.
+    pub unsafe fn at(start: *mut u8) -> RawItem {
+        let mut raw = RawItem { start, header: 0, length: 0 };
+        // SAFETY: the caller's guarantee, here and below.
         unsafe {
-            placed.head = placed.word(0).load(Ordering::Relaxed);
-            placed.length = match placed.head & LONG {
-                0 => placed.head & LENGTH_MASK,
-                _ => placed.word(2).load(Ordering::Relaxed),
+            raw.header = raw.word(0).load(Ordering::Relaxed);
+            raw.length = match raw.header & LONG {
+                0 => raw.header & LENGTH_MASK,
+                _ => raw.word(2).load(Ordering::Relaxed),
             };
         }
-        placed
+        raw
     }
 
     /// # Safety
     ///
-    /// The word is inside the head's room.
+    /// The word is one of the header's.
     #[inline]
     unsafe fn word(&self, index: usize) -> &AtomicU32 {
-        // SAFETY: aligned and in bounds by the contract; words of the head are only ever read and
-        // written as atomics once the item is in its place.
-        unsafe { AtomicU32::from_ptr(self.place.cast::<u32>().add(index)) }
+        // SAFETY: aligned and in bounds, as the caller guarantees; header words of a written item are
+        // read and written as atomics only.
+        unsafe { AtomicU32::from_ptr(self.start.cast::<u32>().add(index)) }
     }
 
     fn has(&self, option: u32) -> usize {
-        usize::from(self.head & option != 0)
+        usize::from(self.header & option != 0)
     }
 
     fn flags_at(&self) -> usize {
@@ -181,13 +173,13 @@ impl Placed {
     }
 
     #[inline]
-    fn head_bytes(&self) -> usize {
-        HEAD_BYTES[(self.head >> OPTIONS_SHIFT) as usize].into()
+    fn header_bytes(&self) -> usize {
+        HEADER_BYTES[(self.header >> OPTIONS_SHIFT) as usize].into()
     }
 
     #[inline]
     pub fn key_length(&self) -> usize {
-        (self.head >> LENGTH_BITS & 0xff) as usize
+        (self.header >> LENGTH_BITS & 0xff) as usize
     }
 
     #[inline]
@@ -195,24 +187,24 @@ impl Placed {
         self.length as usize
     }
 
-    /// What it takes in a segment.
+    /// How many bytes of a segment it occupies.
     pub fn bytes(&self) -> usize {
-        self.head_bytes() + (self.key_length() + self.value_length()).next_multiple_of(4)
+        self.header_bytes() + (self.key_length() + self.value_length()).next_multiple_of(4)
     }
 
-    /// Where the key begins, on four bytes; the value follows.
+    /// Where the key begins, aligned to four bytes. The value follows it.
     #[inline]
-    pub fn body(&self) -> *mut u8 {
-        self.place.wrapping_add(self.head_bytes())
+    pub fn key_start(&self) -> *mut u8 {
+        self.start.wrapping_add(self.header_bytes())
     }
 
     /// # Safety
     ///
-    /// The whole item is there, and nobody writes to it as long as the slice is used.
+    /// The whole item was written, and nobody writes to it while the slice is used.
     #[inline]
     pub unsafe fn key<'a>(&self) -> &'a [u8] {
-        // SAFETY: the contract's.
-        unsafe { std::slice::from_raw_parts(self.body(), self.key_length()) }
+        // SAFETY: the caller's guarantee.
+        unsafe { std::slice::from_raw_parts(self.key_start(), self.key_length()) }
     }
 
     /// # Safety
@@ -220,14 +212,14 @@ impl Placed {
     /// As for `key`.
     #[inline]
     pub unsafe fn value<'a>(&self) -> &'a [u8] {
-        let start = self.body().wrapping_add(self.key_length());
-        // SAFETY: the contract's.
+        let start = self.key_start().wrapping_add(self.key_length());
+        // SAFETY: the caller's guarantee.
         unsafe { std::slice::from_raw_parts(start, self.value_length()) }
     }
 
     #[inline]
     fn load(&self, index: usize) -> u32 {
-        // SAFETY: `at` was given a place with room for the longest head.
+        // SAFETY: `at` was given a pointer to the longest header.
         unsafe { self.word(index) }.load(Ordering::Relaxed)
     }
 
@@ -246,7 +238,7 @@ impl Placed {
         expires_s != 0 && expires_s <= now_s
     }
 
-    /// Change the expiry in place; false when the item has no word for it.
+    /// Change the expiry in place. False if the item has no word for it.
     pub fn set_expiry(&self, expires_s: u32) -> bool {
         if self.has(EXPIRES) == 0 {
             return expires_s == 0;
@@ -261,16 +253,16 @@ impl Placed {
         self.load(1)
     }
 
-    /// Note when it was read; a word that says so already is left alone.
+    /// Note when it was read. The word is not written if it has this value already.
     #[inline]
-    pub fn access(&self, now_s: u32) {
+    pub fn set_accessed(&self, now_s: u32) {
         if self.load(1) != now_s {
             // SAFETY: as in `load`.
             unsafe { self.word(1) }.store(now_s, Ordering::Relaxed);
         }
     }
 
-    /// Its unique number; `implied` is what its place says.
+    /// Its cas number. `implied` is the one that its offset implies.
     pub fn cas(&self, implied: u64) -> u64 {
         match self.has(CAS) {
             0 => implied,
@@ -281,9 +273,9 @@ impl Placed {
         }
     }
 
-    /// All of it beside the value.
+    /// The item as readers see it, with this value.
     #[inline]
-    pub fn describe<'a>(&self, slot: Slot, implied_cas: u64, value: &'a [u8]) -> Item<'a> {
+    pub fn to_item<'a>(&self, slot: Slot, implied_cas: u64, value: &'a [u8]) -> Item<'a> {
         let mut item = Item {
             value,
             flags: 0,
@@ -293,7 +285,7 @@ impl Placed {
             fetched: slot.fetched(),
             marks: slot.marks(),
         };
-        if self.head >> OPTIONS_SHIFT != 0 {
+        if self.header >> OPTIONS_SHIFT != 0 {
             item.flags = self.flags();
             item.cas = self.cas(implied_cas);
             item.expires_s = self.expires_s();
@@ -304,10 +296,10 @@ impl Placed {
     /// # Safety
     ///
     /// As for `key`.
-    pub unsafe fn parts<'a>(&self, implied_cas: u64) -> Parts<'a> {
-        // SAFETY: the contract's.
+    pub unsafe fn parts<'a>(&self, implied_cas: u64) -> ItemParts<'a> {
+        // SAFETY: the caller's guarantee.
         let (key, value) = unsafe { (self.key(), self.value()) };
-        Parts {
+        ItemParts {
             key,
             value,
             flags: self.flags(),

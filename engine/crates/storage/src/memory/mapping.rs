@@ -1,27 +1,28 @@
-//! The bytes that a store lives in: reserved whole, taken from the system page by page as they are
-//! first written, and given back when they are not needed.
+//! The memory mapping of a store. Its address range is reserved at once. The system provides a page when
+//! it is first written, and takes it back when it is released.
 
 use std::fs::File;
 use std::io;
 
 use memmap2::{MmapOptions, MmapRaw, UncheckedAdvice};
 
-/// What the system hands out and takes back.
+/// The size of a memory page.
 pub const PAGE_BYTES: usize = 4096;
 
+/// A memory mapping.
 pub struct Memory {
     map: MmapRaw,
     shared: bool,
 }
 
 impl Memory {
-    /// Memory of this process alone, all zeros.
+    /// Private memory of this process, all zeros.
     pub fn anonymous(length: usize) -> io::Result<Memory> {
         let map = MmapOptions::new().len(length).no_reserve_swap().map_anon()?;
         Ok(Memory { map: map.into(), shared: false })
     }
 
-    /// The bytes of a file, for every process that maps it.
+    /// The bytes of a file, shared with every process that maps it.
     pub fn shared(file: &File, length: usize) -> io::Result<Memory> {
         let map = MmapOptions::new().len(length).map_raw(file)?;
         Ok(Memory { map, shared: true })
@@ -31,15 +32,15 @@ impl Memory {
         self.map.as_mut_ptr()
     }
 
-    /// Give pages back to the system; they are zeros when they are next looked at. The caller
-    /// has seen to it that nobody looks at them now.
-    pub fn discard(&self, offset: usize, length: usize) {
+    /// Return pages to the system. They are zeros when they are next read. The caller makes sure that
+    /// nobody uses them now.
+    pub fn release_pages(&self, offset: usize, length: usize) {
         let advice = match self.shared {
             true => UncheckedAdvice::Remove,
             false => UncheckedAdvice::DontNeed,
         };
-        // SAFETY: nothing but this crate's raw pointers refers to these pages, and the caller
-        // holds that none is in use. Where the system refuses, the pages stay, which is safe.
+        // SAFETY: only this crate's raw pointers refer to these pages, and the caller guarantees that
+        // none is in use. If the system refuses, the pages stay, which is safe.
         let _ = unsafe { self.map.unchecked_advise_range(advice, offset, length) };
     }
 }

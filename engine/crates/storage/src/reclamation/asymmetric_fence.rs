@@ -1,20 +1,21 @@
-//! A fence between threads whose price one side pays for all: `membarrier` of Linux. Where the
-//! system has none, each side makes its own.
+//! A memory fence between threads for which one side pays: `membarrier` of Linux. On systems without it,
+//! each side executes a fence of its own.
 
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
-/// How threads are kept in order.
-pub struct Barrier {
-    /// The system makes the light side's fences when the heavy side asks.
+/// A pair of fences: readers execute the light one, writers the heavy one.
+pub struct AsymmetricFence {
+    /// The system executes the light side's fences when the heavy side asks for them.
     asymmetric: bool,
 }
 
-impl Barrier {
-    pub fn new() -> Barrier {
-        Barrier { asymmetric: system::register() }
+impl AsymmetricFence {
+    pub fn new() -> AsymmetricFence {
+        AsymmetricFence { asymmetric: system::register() }
     }
 
-    /// What comes before is seen, or what comes after sees, across a `heavy` of another thread.
+    /// Ordered with every `heavy` of another thread: either that thread sees what this one wrote
+    /// before, or this one sees what that thread wrote before.
     #[inline]
     pub fn light(&self) {
         if self.asymmetric {
@@ -42,8 +43,8 @@ mod system {
     }
 
     pub fn heavy() {
-        // Nothing refuses this to a process that was registered, and children inherit that; without
-        // the barrier memory would be written under readers.
+        // The system never refuses this to a registered process, and children inherit the registration.
+        // Without the fence, memory would be overwritten while readers use it.
         membarrier(MembarrierCommand::PrivateExpedited)
             .or_else(|_| {
                 register();

@@ -1,50 +1,50 @@
-//! Which slots of two buckets have a tag: what every search begins with. All are compared, whatever
-//! is found: which of them it is, is what no processor foresees, and what it guesses wrongly costs more.
+//! Which slots of two buckets have a given tag. Every search begins with this. All slots are compared,
+//! even behind a match: a processor cannot predict which slot matches, and a wrong prediction costs more.
 
 use std::sync::atomic::AtomicU64;
 
-use crate::layout::BUCKET_SLOTS;
-use crate::region::SEEN;
-use crate::slot::TAG_SHIFT;
+use crate::memory::atomics::SHARED;
+use crate::memory::layout::BUCKET_SLOTS;
+use crate::table::slot::TAG_SHIFT;
 
-/// The words of a bucket: slots, then the overflow bucket that follows.
+/// The words of a bucket: its slots, then the index of its overflow bucket.
 pub type Bucket = [AtomicU64; BUCKET_SLOTS + 1];
 
 const TAG_BITS: u32 = u64::BITS - TAG_SHIFT;
-/// The lowest bit of each of four tags in a word, and the highest.
-const LOWEST: u64 = 0x0001_0001_0001_0001;
-const HIGHEST: u64 = LOWEST << (TAG_BITS - 1);
-/// Three of them: a bucket's last word is no slot.
-const THREE: u64 = u64::MAX >> TAG_BITS;
+/// A word has four lanes, one for each of four tags: the lowest and the highest bit of each.
+const LANE_LOW_BITS: u64 = 0x0001_0001_0001_0001;
+const LANE_HIGH_BITS: u64 = LANE_LOW_BITS << (TAG_BITS - 1);
+/// Three lanes: the last word of a bucket is no slot.
+const SLOT_LANES: u64 = u64::MAX >> TAG_BITS;
 
-/// Places in two buckets where the tag is: all of these, and now and then one where it is not.
+/// The slots of two buckets that have the tag: all of them, and rarely one that does not have it.
 #[derive(Clone, Copy)]
-pub struct Places(u64);
+pub struct TagMatches(u64);
 
-impl Places {
-    /// Four tags are compared at once, those of four words in one.
+impl TagMatches {
+    /// Compare the tags of four slots at once.
     #[inline]
-    pub fn of(one: &Bucket, two: &Bucket, tag: u64) -> Places {
-        let tags = tag * LOWEST;
+    pub fn of(one: &Bucket, two: &Bucket, tag: u64) -> TagMatches {
+        let tags = tag * LANE_LOW_BITS;
         let part = |words: &[AtomicU64]| {
             let four = words
                 .iter()
                 .rev()
-                .fold(0, |four: u64, word| four << TAG_BITS | word.load(SEEN) >> TAG_SHIFT);
-            below_one(four ^ tags)
+                .fold(0, |four: u64, word| four << TAG_BITS | word.load(SHARED) >> TAG_SHIFT);
+            zero_lanes(four ^ tags)
         };
-        // Of four words each: the place of a bit says which of the four, and whose.
-        Places(
+        // A bit's position is the lane, and which of the four groups of slots it is of.
+        TagMatches(
             part(&one[..4]) >> 3
-                | (part(&one[4..BUCKET_SLOTS]) & THREE) >> 2
+                | (part(&one[4..BUCKET_SLOTS]) & SLOT_LANES) >> 2
                 | part(&two[..4]) >> 1
-                | part(&two[4..BUCKET_SLOTS]) & THREE,
+                | part(&two[4..BUCKET_SLOTS]) & SLOT_LANES,
         )
     }
 }
 
-impl Iterator for Places {
-    /// Whether it is in the second bucket, and where.
+impl Iterator for TagMatches {
+    /// Whether the slot is in the second bucket, and its position there.
     type Item = (bool, usize);
 
     #[inline]
@@ -54,16 +54,16 @@ impl Iterator for Places {
             return None;
         }
         self.0 &= self.0 - 1;
-        // Bits 12 to 15 of each tag's sixteen are those of the four parts.
+        // Bits 12 to 15 of each lane are those of the four groups.
         let (part, which) = (bit % TAG_BITS - (TAG_BITS - 4), bit / TAG_BITS);
         Some((part >= 2, (part % 2 * 4 + which) as usize))
     }
 }
 
-/// The highest bit of each tag that is 0, and perhaps of others above one that is (A. Mycroft, 1987).
+/// The highest bit of each lane that is 0, and possibly of lanes above such a one (A. Mycroft, 1987).
 #[inline]
-fn below_one(four: u64) -> u64 {
-    four.wrapping_sub(LOWEST) & !four & HIGHEST
+fn zero_lanes(four: u64) -> u64 {
+    four.wrapping_sub(LANE_LOW_BITS) & !four & LANE_HIGH_BITS
 }
 
 #[cfg(test)]
@@ -86,12 +86,12 @@ mod tests {
             let slots = (0..16).filter(|n| n % 8 < BUCKET_SLOTS);
             let tag = words[slots.clone().nth(known).expect("a slot")] >> 48;
             let atomic = |bucket: [u64; 8]| bucket.map(AtomicU64::new);
-            let places = Places::of(&atomic(one), &atomic(two), tag);
+            let places = TagMatches::of(&atomic(one), &atomic(two), tag);
             let found: Vec<usize> =
                 places.map(|(second, place)| usize::from(second) * 8 + place).collect();
             let expected: Vec<usize> = slots.filter(|n| words[*n] >> 48 == tag).collect();
             prop_assert!(expected.iter().all(|n| found.contains(n)), "{expected:?} of {found:?}");
-            // What is found besides lies behind one that is right, and differs in one bit.
+            // A false match is above a true one, and differs in one bit.
             prop_assert!(found.iter().all(|n| n % 8 < BUCKET_SLOTS && words[*n] >> 48 ^ tag <= 1), "{found:?}");
         }
     }

@@ -1,8 +1,8 @@
-//! Numbers as `incr` and `decr` read and write them inside a value.
+//! The numbers of `incr` and `decr` inside values.
 
-/// The number that a value holds: leading blanks, perhaps a plus, digits, then nothing, a blank or a NUL.
-/// (C's strtoull, by which memcached reads it.)
-pub fn read(value: &[u8]) -> Option<u64> {
+/// The number in a value, as C's strtoull reads it, which memcached uses: blanks, an optional plus, digits,
+/// then the end, a blank or a NUL.
+pub fn parse(value: &[u8]) -> Option<u64> {
     let begin = value.iter().position(|byte| !is_blank(*byte))?;
     let rest = value[begin..].strip_prefix(b"+").unwrap_or(&value[begin..]);
     let ends = |byte: &u8| *byte == 0 || is_blank(*byte);
@@ -14,20 +14,19 @@ pub fn read(value: &[u8]) -> Option<u64> {
     number.filter(|_| !digits.is_empty())
 }
 
-/// C's isspace: the vertical tab too.
+/// C's isspace, which includes the vertical tab.
 fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
 
-/// A number that fills a value of at least so many bytes, as memcached writes it.
+/// A value of at least this length, with the number at its beginning, as memcached writes it.
 pub fn padded(digits: &[u8], length: usize) -> Vec<u8> {
     let mut value = vec![0; length.max(digits.len())];
     overwrite(&mut value, digits);
     value
 }
 
-/// Put a number in the place of a value that is as long or longer: spaces fill the rest, as
-/// memcached writes it.
+/// Overwrite a value that is at least as long as the number. Spaces fill the rest, as memcached does.
 pub fn overwrite(value: &mut [u8], digits: &[u8]) {
     let (number, rest) = value.split_at_mut(digits.len());
     number.copy_from_slice(digits);
@@ -40,12 +39,12 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_memcached_reads_them() {
-        assert_eq!(read(b"12"), Some(12));
-        assert_eq!(read(b" 12"), Some(12));
-        assert_eq!(read(b"12 "), Some(12));
-        assert_eq!(read(b"+12\0x"), Some(12));
-        assert_eq!(read(b"\x0b12\x0b"), Some(12));
-        assert_eq!(read(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse(b"12"), Some(12));
+        assert_eq!(parse(b" 12"), Some(12));
+        assert_eq!(parse(b"12 "), Some(12));
+        assert_eq!(parse(b"+12\0x"), Some(12));
+        assert_eq!(parse(b"\x0b12\x0b"), Some(12));
+        assert_eq!(parse(b"18446744073709551615"), Some(u64::MAX));
         for value in [
             &b""[..],
             b" ",
@@ -58,7 +57,7 @@ mod tests {
             b"1x",
             b"111111111111111111111",
         ] {
-            assert_eq!(read(value), None);
+            assert_eq!(parse(value), None);
         }
     }
 

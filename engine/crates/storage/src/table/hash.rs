@@ -1,4 +1,4 @@
-//! The hash of keys: one for all stores, since processes that share one must agree.
+//! The hash of keys. It has a fixed seed, because processes that share a store must agree.
 
 use std::hash::BuildHasher;
 

@@ -1,0 +1,12 @@
+//! The marks of the meta protocol.
+
+/// What the meta protocol notes on an item, in its slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Invalidated: a client has to store it again; until then it is served.
+    pub stale: bool,
+    /// One client was told that it has to store it again (the `W` flag of a reply).
+    pub won: bool,
+    /// Its key was sent in base64, and is returned in base64.
+    pub binary_key: bool,
+}

@@ -1,0 +1,5 @@
+//! The bytes of an item.
+
+pub mod item;
+pub mod marks;
+pub mod number;
