@@ -48,7 +48,7 @@ pub fn filled() -> State {
 
 /// A server for nobody but ann.
 pub fn guarded() -> State {
-    empty().only_for(Accounts::parse("ann:s3c").expect("accounts"))
+    empty().with_accounts(Accounts::parse("ann:s3c").expect("accounts"))
 }
 
 /// Feed what is held until the session needs more; what it said, and whether it ended. What it

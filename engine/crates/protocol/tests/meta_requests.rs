@@ -1,11 +1,11 @@
 //! The flags of meta commands, read from whole lines.
 
-use cachemark_protocol::meta::request::{MetaFault, MetaMode, MetaOptions};
+use cachemark_protocol::meta::request::{MetaError, MetaMode, MetaOptions};
 use cachemark_protocol::text::command::Command;
 use cachemark_protocol::text::request::{Parsed, parse};
 use proptest::prelude::*;
 
-fn options(line: &str) -> Result<MetaOptions<'_>, MetaFault> {
+fn options(line: &str) -> Result<MetaOptions<'_>, MetaError> {
     match parse(line.as_bytes()) {
         Parsed::Command(Command::Meta(request), _) => request.options(),
         other => panic!("{other:?}"),
@@ -40,18 +40,18 @@ fn each_flag_is_noted() {
 #[test]
 fn each_fault_is_told() {
     for (line, fault) in [
-        ("mg k !\r\n", MetaFault::NoLetter),
-        ("mg k v v\r\n", MetaFault::Duplicate),
-        ("mg k S\r\n", MetaFault::Unknown),
-        ("mg k T\r\n", MetaFault::BadToken),
-        ("mg k O123456789012345678901234567890123\r\n", MetaFault::LongOpaque),
-        ("ms k 1 Fx\r\n", MetaFault::BadClientFlags),
-        ("ms k 1 MX\r\n", MetaFault::BadStoreMode),
-        ("ma k MA\r\n", MetaFault::BadArithmeticMode),
-        ("ma k Dx\r\n", MetaFault::BadDelta),
-        ("ma k J-1\r\n", MetaFault::BadInitial),
-        ("mg k a b c d e f g h i j k l m n o p q r s t u\r\n", MetaFault::Unknown),
-        ("mg k b v q u h l I x k s t c f N1 R1 T1 C1 E1 F1\r\n", MetaFault::TooMany),
+        ("mg k !\r\n", MetaError::NoLetter),
+        ("mg k v v\r\n", MetaError::Duplicate),
+        ("mg k S\r\n", MetaError::Unknown),
+        ("mg k T\r\n", MetaError::BadToken),
+        ("mg k O123456789012345678901234567890123\r\n", MetaError::LongOpaque),
+        ("ms k 1 Fx\r\n", MetaError::BadClientFlags),
+        ("ms k 1 MX\r\n", MetaError::BadStoreMode),
+        ("ma k MA\r\n", MetaError::BadArithmeticMode),
+        ("ma k Dx\r\n", MetaError::BadDelta),
+        ("ma k J-1\r\n", MetaError::BadInitial),
+        ("mg k a b c d e f g h i j k l m n o p q r s t u\r\n", MetaError::Unknown),
+        ("mg k b v q u h l I x k s t c f N1 R1 T1 C1 E1 F1\r\n", MetaError::TooMany),
     ] {
         assert_eq!(options(line), Err(fault), "{line}");
     }

@@ -175,7 +175,7 @@ impl ScriptedServer {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error),
             };
-            if !self.context.state.admit() {
+            if !self.context.state.try_admit() {
                 continue;
             }
             socket.set_nonblocking(true)?;
@@ -218,7 +218,7 @@ impl ScriptedServer {
         let Some(connection) = &mut self.connections[slot] else { return Ok(()) };
         let flags = match status {
             ConnectionStatus::Close => {
-                self.context.state.leave();
+                self.context.state.release();
                 // Dropping the socket removes it from epoll.
                 self.connections[slot] = None;
                 return Ok(());

@@ -1,44 +1,36 @@
-//! The embedded server: one parser and executor under four ways of doing I/O.
+//! The embedded server: one parser and one implementation of each command, under four kinds of I/O.
 //!
 //! ```text
-//!            accept thread
-//!                 │ admits
-//!      ┌──────────┴──────────┐
-//!  blocking: a thread     events, busy, uring: N loops, each an
-//!  for each connection    epoll set or a ring of many connections
-//!      └──────────┬──────────┘
-//!        session (bytes in, bytes out)
-//!                 │
-//!         storage (shards behind locks)
+//!  transports:      acceptor                                     udp
+//!                   │ hands each connection to                   │ a thread for each socket
+//!        ┌──────────┴───────────┐                                │
+//!     blocking                event_loop                         │
+//!     a thread for each       N threads: epoll (events, busy)    │
+//!     connection              or uring, each with many           │
+//!        │                    connections, from its inbox        │
+//!        └──────────┬───────────┘                                │
+//!  session:      Session ◀───────────────────────────────────────┘
+//!                bytes in, bytes out; owns the ConnectionState, looks ahead
+//!                   │ dispatches each request
+//!  commands:     text · meta · binary ──▶ state: settings, users, counters, stats
+//!                   │
+//!  storage:      Store: plain gets take no lock, every other command locks the item's region
 //! ```
+//!
+//! A get that finds an expired item, or that comes first after a flush, takes the lock too: see the
+//! documentation of `cachemark_storage`.
 
-mod accept;
-mod accounts;
-mod ahead;
-mod binary;
-mod blocking;
-mod dump;
-mod events;
-mod execute;
-mod guest;
-mod inbox;
-mod last_flags;
-mod login;
-mod meta;
-mod meta_reply;
-mod meta_set;
+mod commands;
+mod connection;
 mod session;
 mod state;
-mod stats;
-mod stream;
-mod tls;
-mod udp;
-mod unix;
-mod uring;
+mod transports;
 
-pub use accept::{Endpoint, Server, ServerError, start};
-pub use accounts::Accounts;
 pub use session::{Fed, Session};
-pub use state::{IoMode, Settings, State};
-pub use tls::Tls;
-pub use udp::answer_datagram;
+pub use state::accounts::Accounts;
+pub use state::server_state::State;
+pub use state::settings::{IoMode, Settings};
+pub use state::tls::Tls;
+pub use transports::listeners::{Endpoint, ServerError};
+pub use transports::server::{Server, start};
+pub use transports::udp::answer_datagram;

@@ -38,7 +38,7 @@ fn check(target: &Target, case: &BinaryCase, piece: usize) {
 
 #[test]
 fn the_embedded_server_answers_as_memcached() {
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (_server, target) = embedded(io);
         for case in binary() {
             check(&target, &case, usize::MAX);
@@ -103,7 +103,7 @@ fn a_guarded_server_asks_for_a_login() {
             false,
         ),
     ];
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (_server, target) = guarded(io);
         for (requests, replies, closed) in &exchanges {
             for piece in [usize::MAX, 1] {

@@ -36,7 +36,7 @@ fn the_modes_are_really_different() {
     };
     // Not exactly 40 and 0: threads of the former test may still be ending.
     assert!(grown(IoMode::Blocking) >= 30);
-    for io in IoMode::here().filter(|io| *io != IoMode::Blocking) {
+    for io in IoMode::available().filter(|io| *io != IoMode::Blocking) {
         assert!(grown(io) < 30, "{io:?}");
     }
 }
@@ -44,7 +44,7 @@ fn the_modes_are_really_different() {
 #[test]
 fn one_that_does_not_read_hurts_nobody() {
     let _alone = alone();
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (server, state) = serve(io);
         let mut deaf = connect(&server);
         let value = vec![b'v'; 100_000];

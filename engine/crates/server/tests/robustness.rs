@@ -16,7 +16,7 @@ const NOW: u32 = 1_700_000_000;
 
 #[test]
 fn there_is_a_limit_of_connections() {
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (server, _) = serve(io);
         let mut open: Vec<TcpStream> = (0..64).map(|_| connect(&server)).collect();
         for stream in &mut open {
@@ -58,7 +58,7 @@ fn memory_stays_within_its_limit_and_the_oldest_leave() {
 
 #[test]
 fn a_stop_under_load_ends_everything() {
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let path = std::env::temp_dir().join(format!("cachemark-{}-{io:?}", std::process::id()));
         let endpoints =
             [Endpoint::Tcp("127.0.0.1:0".to_owned()), Endpoint::Unix(PathBuf::from(&path))];
@@ -123,7 +123,7 @@ fn a_set_that_finds_no_room_leaves_nothing_stale() {
 
 #[test]
 fn those_that_say_nothing_or_little_hurt_nobody() {
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (server, state) = serve(io);
         // Half of a command, of a value, of a packet; nothing at all; an end of the sender's side.
         let begun: [&[u8]; 4] = [b"get a", b"set a 0 0 100\r\nhalf", b"\x80\x00\x00\x05", b""];
@@ -158,7 +158,7 @@ fn wait_until(done: impl Fn() -> bool) {
 
 #[test]
 fn resets_in_the_middle_of_replies_leave_nothing_behind() {
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (server, state) = serve(io);
         let mut set = b"set k 0 0 500000\r\n".to_vec();
         set.resize(set.len() + 500_000, b'v');

@@ -71,7 +71,7 @@ fn settled_flag(word: &[u8]) -> Vec<u8> {
 #[test]
 fn the_embedded_server_answers_as_memcached() {
     let mut faults = Vec::new();
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (_server, target) = embedded(io);
         for case in cases() {
             faults.extend(wrong(&target, &case, usize::MAX));
@@ -96,7 +96,7 @@ fn memcached_agrees_with_the_cases() {
 #[test]
 fn a_guarded_server_answers_as_memcached() {
     let mut faults = Vec::new();
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (_server, target) = guarded(io);
         for case in text("auth.toml") {
             faults.extend(wrong(&target, &case, usize::MAX));
@@ -143,7 +143,7 @@ fn a_dump_tells_of_each_item_as_memcached_does() {
     // Its maintainer calls for the crawler too, which is busy then.
     let (_memcached, judge) = memcached_with(&["-o", "no_lru_maintainer"]);
     assert_eq!(told(&judge), expected);
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (_server, ours) = embedded(io);
         assert_eq!(told(&ours), expected, "{io:?}");
     }

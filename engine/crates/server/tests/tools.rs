@@ -9,7 +9,7 @@ use cachemark_server::IoMode;
 const MEMCCAPABLE: &str = "memccapable on PATH: apt-get install libmemcached-tools";
 
 fn capable(protocol: &str) {
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let (_server, target) = targets::embedded(io);
         let (host, port) = target.address.split_once(':').expect("host:port");
         let run = Command::new("memccapable").args(["-h", host, "-p", port, protocol]).output();

@@ -27,7 +27,7 @@ fn serve(io: IoMode, endpoint: Endpoint, tls: Option<&Tls>) -> Server {
 
 #[test]
 fn a_unix_socket_is_served_and_removed() {
-    for io in IoMode::here() {
+    for io in IoMode::available() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("socket");
         let mut server = serve(io, Endpoint::Unix(path.clone()), None);

@@ -124,7 +124,7 @@ fn io_mode(io: Io) -> IoMode {
         Io::Uring => IoMode::Uring,
         Io::Busy => IoMode::Busy,
     };
-    let Some(reason) = wanted.refusal() else { return wanted };
+    let Some(reason) = wanted.unavailable_reason() else { return wanted };
     eprintln!("cachemark-engine: {reason}: --io events instead");
     IoMode::Events
 }

@@ -22,9 +22,9 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
     let signals = StopSignals::catch()?;
     let store = Store::with_hash_power(settings.memory_bytes, arguments.hash_power)
         .map_err(|error| format!("--memory, --hash-power: {error}"))?;
-    let state = State::over(store, settings, VERSION);
+    let state = State::with_store(store, settings, VERSION);
     let state = match accounts(arguments)? {
-        Some(accounts) => state.only_for(accounts),
+        Some(accounts) => state.with_accounts(accounts),
         None => state,
     };
     let state = Arc::new(match tls(arguments)? {

@@ -157,7 +157,7 @@ pub struct Header {
 
 /// How a header is wrong; the connection ends with either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
+pub enum HeaderError {
     /// The parts are longer than the body.
     Lengths,
     /// Not what this opcode carries.
@@ -203,10 +203,10 @@ impl Header {
     }
 
     #[inline]
-    pub fn check(&self) -> Result<(), Malformed> {
+    pub fn check(&self) -> Result<(), HeaderError> {
         let (key, extras) = (usize::from(self.key_length), usize::from(self.extras_length));
         let Some(value) = self.body_bytes().checked_sub(key + extras) else {
-            return Err(Malformed::Lengths);
+            return Err(HeaderError::Lengths);
         };
         let Some(verb) = self.verb() else { return Ok(()) };
         let shape = verb.shape();
@@ -214,7 +214,7 @@ impl Header {
             && key <= KEY_BYTES_MAX
             && shape.key.suits(key)
             && shape.value.suits(value);
-        if suits { Ok(()) } else { Err(Malformed::Arguments) }
+        if suits { Ok(()) } else { Err(HeaderError::Arguments) }
     }
 
     pub fn body_bytes(&self) -> usize {
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn each_opcode_has_a_shape() {
-        assert_eq!(header(0x00, 3, 0, 2).check(), Err(Malformed::Lengths));
+        assert_eq!(header(0x00, 3, 0, 2).check(), Err(HeaderError::Lengths));
         for (opcode, key, extras, body) in [
             (0x00, 0, 0, 0),
             (0x00, 251, 0, 251),
@@ -332,7 +332,7 @@ mod tests {
             (0x01, 1, 0, 2),
             (0x0a, 1, 0, 1),
         ] {
-            assert_eq!(header(opcode, key, extras, body).check(), Err(Malformed::Arguments));
+            assert_eq!(header(opcode, key, extras, body).check(), Err(HeaderError::Arguments));
         }
         assert_eq!(header(0x60, 1, 1, 9).check(), Ok(()), "no known opcode, no known shape");
     }

@@ -39,7 +39,7 @@ pub struct MetaRequest<'a> {
 
 /// What is wrong with the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetaFault {
+pub enum MetaError {
     TooMany,
     NoLetter,
     Duplicate,
@@ -54,25 +54,25 @@ pub enum MetaFault {
     BadArithmeticMode,
 }
 
-impl MetaFault {
+impl MetaError {
     /// The reply line; `md` and `ma` have one for all that is wrong with a single flag.
     pub fn reply(self, verb: MetaVerb) -> &'static [u8] {
         let coarse = matches!(verb, MetaVerb::Delete | MetaVerb::Arithmetic);
         match self {
-            MetaFault::TooMany => b"CLIENT_ERROR options flags are too long\r\n",
-            MetaFault::LongOpaque => b"CLIENT_ERROR opaque token too long\r\n",
-            MetaFault::BadStoreMode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
-            MetaFault::BadArithmeticMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
+            MetaError::TooMany => b"CLIENT_ERROR options flags are too long\r\n",
+            MetaError::LongOpaque => b"CLIENT_ERROR opaque token too long\r\n",
+            MetaError::BadStoreMode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
+            MetaError::BadArithmeticMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
             _ if coarse => b"CLIENT_ERROR invalid or duplicate flag\r\n",
-            MetaFault::NoLetter | MetaFault::BadClientFlags => {
+            MetaError::NoLetter | MetaError::BadClientFlags => {
                 b"CLIENT_ERROR bad command line format\r\n"
             }
-            MetaFault::Duplicate => b"CLIENT_ERROR duplicate flag\r\n",
-            MetaFault::Unknown => b"CLIENT_ERROR invalid flag\r\n",
-            MetaFault::BadToken => b"CLIENT_ERROR bad token in command line format\r\n",
-            MetaFault::BadInitial => b"CLIENT_ERROR invalid numeric initial value\r\n",
-            MetaFault::BadDelta => b"CLIENT_ERROR invalid numeric delta value\r\n",
-            MetaFault::BadKey => b"CLIENT_ERROR error decoding key\r\n",
+            MetaError::Duplicate => b"CLIENT_ERROR duplicate flag\r\n",
+            MetaError::Unknown => b"CLIENT_ERROR invalid flag\r\n",
+            MetaError::BadToken => b"CLIENT_ERROR bad token in command line format\r\n",
+            MetaError::BadInitial => b"CLIENT_ERROR invalid numeric initial value\r\n",
+            MetaError::BadDelta => b"CLIENT_ERROR invalid numeric delta value\r\n",
+            MetaError::BadKey => b"CLIENT_ERROR error decoding key\r\n",
         }
     }
 }
@@ -177,21 +177,21 @@ impl<'a> MetaRequest<'a> {
     }
 
     /// Read the flags.
-    pub fn options(&self) -> Result<MetaOptions<'a>, MetaFault> {
+    pub fn options(&self) -> Result<MetaOptions<'a>, MetaError> {
         let mut options = MetaOptions::default();
         let mut seen = 0_u64;
         // The verb, the key and perhaps the length stand before the flags.
         let before = if self.verb == MetaVerb::Set { 3 } else { 2 };
         for (index, flag) in self.flags.enumerate() {
             if index + before >= WORDS_MAX {
-                return Err(MetaFault::TooMany);
+                return Err(MetaError::TooMany);
             }
             let letter = flag[0];
             if !letter.is_ascii_alphabetic() {
-                return Err(MetaFault::NoLetter);
+                return Err(MetaError::NoLetter);
             }
             if seen & bit(letter) != 0 {
-                return Err(MetaFault::Duplicate);
+                return Err(MetaError::Duplicate);
             }
             seen |= bit(letter);
             options.letters.push(letter);
@@ -206,7 +206,7 @@ impl<'a> MetaRequest<'a> {
         letter: u8,
         flag: &'a [u8],
         options: &mut MetaOptions<'a>,
-    ) -> Result<(), MetaFault> {
+    ) -> Result<(), MetaError> {
         let token = &flag[1..];
         match letter {
             b'v' => options.value = true,
@@ -219,48 +219,48 @@ impl<'a> MetaRequest<'a> {
             b'N' => options.vivify = Some(time(token)?),
             b'R' => options.recache = Some(time(token)?),
             b'T' => options.exptime = Some(time(token)?),
-            b'C' => options.expected_cas = Some(unsigned(token).ok_or(MetaFault::BadToken)?),
-            b'E' => options.new_cas = Some(unsigned(token).ok_or(MetaFault::BadToken)?),
-            b'F' => options.client_flags = unsigned(token).ok_or(MetaFault::BadClientFlags)? as u32,
-            b'D' => options.delta = Some(unsigned(token).ok_or(MetaFault::BadDelta)?),
-            b'J' => options.initial = unsigned(token).ok_or(MetaFault::BadInitial)?,
+            b'C' => options.expected_cas = Some(unsigned(token).ok_or(MetaError::BadToken)?),
+            b'E' => options.new_cas = Some(unsigned(token).ok_or(MetaError::BadToken)?),
+            b'F' => options.client_flags = unsigned(token).ok_or(MetaError::BadClientFlags)? as u32,
+            b'D' => options.delta = Some(unsigned(token).ok_or(MetaError::BadDelta)?),
+            b'J' => options.initial = unsigned(token).ok_or(MetaError::BadInitial)?,
             b'M' => options.mode = self.mode(token)?,
-            b'O' if token.len() >= OPAQUE_BYTES_MAX => return Err(MetaFault::LongOpaque),
+            b'O' if token.len() >= OPAQUE_BYTES_MAX => return Err(MetaError::LongOpaque),
             b'O' => options.opaque = flag,
             known if KNOWN & bit(known) != 0 => {}
-            _ => return Err(MetaFault::Unknown),
+            _ => return Err(MetaError::Unknown),
         }
         Ok(())
     }
 
     /// Only the first letter of a mode is looked at.
-    fn mode(&self, token: &[u8]) -> Result<MetaMode, MetaFault> {
+    fn mode(&self, token: &[u8]) -> Result<MetaMode, MetaError> {
         Ok(match (self.verb, token.first()) {
             (MetaVerb::Set, None | Some(b'S')) => MetaMode::Plain,
             (MetaVerb::Set, Some(b'E')) => MetaMode::Add,
             (MetaVerb::Set, Some(b'A')) => MetaMode::Append,
             (MetaVerb::Set, Some(b'P')) => MetaMode::Prepend,
             (MetaVerb::Set, Some(b'R')) => MetaMode::Replace,
-            (MetaVerb::Set, _) => return Err(MetaFault::BadStoreMode),
+            (MetaVerb::Set, _) => return Err(MetaError::BadStoreMode),
             (MetaVerb::Arithmetic, None | Some(b'I' | b'+')) => MetaMode::Plain,
             (MetaVerb::Arithmetic, Some(b'D' | b'-')) => MetaMode::Decrement,
-            (MetaVerb::Arithmetic, _) => return Err(MetaFault::BadArithmeticMode),
+            (MetaVerb::Arithmetic, _) => return Err(MetaError::BadArithmeticMode),
             _ => MetaMode::Plain,
         })
     }
 }
 
-fn time(token: &[u8]) -> Result<i64, MetaFault> {
-    signed(token).ok_or(MetaFault::BadToken)
+fn time(token: &[u8]) -> Result<i64, MetaError> {
+    signed(token).ok_or(MetaError::BadToken)
 }
 
 /// A key in base64, decoded into `buffer`.
 pub fn decode_key<'b>(
     key: &[u8],
     buffer: &'b mut [u8; KEY_BYTES_MAX],
-) -> Result<&'b [u8], MetaFault> {
-    let length = STANDARD.decode_slice(key, buffer).map_err(|_| MetaFault::BadKey)?;
-    if length == 0 { Err(MetaFault::BadKey) } else { Ok(&buffer[..length]) }
+) -> Result<&'b [u8], MetaError> {
+    let length = STANDARD.decode_slice(key, buffer).map_err(|_| MetaError::BadKey)?;
+    if length == 0 { Err(MetaError::BadKey) } else { Ok(&buffer[..length]) }
 }
 
 /// Append a key in base64.

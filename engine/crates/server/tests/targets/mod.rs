@@ -72,7 +72,7 @@ pub fn embedded(io: IoMode) -> (Server, Target) {
 /// The same for nobody but the users of `ACCOUNTS`.
 pub fn guarded(io: IoMode) -> (Server, Target) {
     let accounts = Accounts::parse(ACCOUNTS).expect("accounts");
-    serving(State::new(settings(io), VERSION).only_for(accounts))
+    serving(State::new(settings(io), VERSION).with_accounts(accounts))
 }
 
 fn serving(state: State) -> (Server, Target) {

@@ -1,0 +1,212 @@
+//! A complete request of the binary protocol, and what each verb does.
+
+use std::sync::atomic::Ordering;
+
+use cachemark_protocol::binary::request::{
+    Body, Header, Reply, Status, Verb, big_endian_u32, big_endian_u64,
+};
+use cachemark_storage::{Arithmetic, Deletion, Item, Lookup, Mode, Outcome};
+
+use crate::commands::context::RequestContext;
+use crate::state::stats::{self, Answer};
+
+/// With this exptime, `incr` and `decr` do not create an item.
+const DO_NOT_CREATE: u32 = u32::MAX;
+
+pub struct BinaryCommand<'a, 'b> {
+    pub header: Header,
+    pub body: Body<'a>,
+    pub lookup: Option<Lookup<'a>>,
+    pub context: &'a mut RequestContext<'b>,
+}
+
+impl BinaryCommand<'_, '_> {
+    /// A login by SASL PLAIN, which has one message. Returns whether it succeeded; `None` if the request is
+    /// no login but asks for the mechanisms.
+    pub fn log_in(&mut self, verb: Verb) -> Option<bool> {
+        if verb == Verb::SaslMechanisms {
+            self.answer(b"", b"", b"PLAIN", 0);
+            return None;
+        }
+        let Body { key, value, .. } = self.body;
+        let plain = verb == Verb::SaslAuthenticate && key == b"PLAIN";
+        let allowed =
+            self.context.state.authenticate(|accounts| plain && accounts.allow_plain(value));
+        if allowed {
+            self.answer(b"", b"", b"Authenticated", 0);
+        } else {
+            self.refuse(Status::NotAuthenticated);
+        }
+        Some(allowed)
+    }
+
+    pub fn version(&mut self) {
+        self.answer(b"", b"", self.context.state.version.as_bytes(), 0);
+    }
+
+    /// Append a successful reply.
+    fn answer(&mut self, extras: &[u8], key: &[u8], value: &[u8], cas: u64) {
+        let reply = Reply { status: Status::Ok, extras, key, value, cas };
+        reply.append(&self.header, self.context.out);
+    }
+
+    /// Success without data: no reply if the opcode is quiet.
+    pub fn done(&mut self, cas: u64) {
+        if !self.header.quiet() {
+            self.answer(b"", b"", b"", cas);
+        }
+    }
+
+    fn refuse(&mut self, status: Status) {
+        Reply::plain(status).append(&self.header, self.context.out);
+    }
+
+    /// The exptime at this offset of the extras. It is unsigned, as in memcached.
+    pub fn exptime(&self, at: usize) -> i64 {
+        i64::from(big_endian_u32(&self.body.extras[at..at + 4]))
+    }
+
+    pub fn get(&mut self, exptime: Option<i64>) {
+        let BinaryCommand { header, body, lookup, context } = self;
+        let key = if header.echoes_key() { body.key } else { b"" };
+        let out = &mut *context.out;
+        let store = &context.state.store;
+        let answer = |item: &Item<'_>| {
+            let extras = item.flags.to_be_bytes();
+            let reply = Reply {
+                status: Status::Ok,
+                extras: &extras,
+                key,
+                value: item.value,
+                cas: item.cas,
+            };
+            reply.append(header, out);
+        };
+        let hit = match exptime {
+            Some(exptime) => store.get_and_touch(body.key, exptime, context.now_s, answer),
+            None => store.get_by_lookup(&store.lookup(body.key, *lookup), context.now_s, answer),
+        };
+        if hit.is_none() && !header.quiet() {
+            let mut miss = Reply::plain(Status::NotFound);
+            if header.echoes_key() {
+                (miss.key, miss.value) = (key, b"");
+            }
+            miss.append(header, context.out);
+        }
+    }
+
+    pub fn touch(&mut self) {
+        let exptime = Some(self.exptime(0));
+        let BinaryCommand { body, context, .. } = self;
+        let found = context
+            .state
+            .store
+            .get(body.key, exptime, context.now_s, |item| (item.flags, item.cas));
+        match found {
+            Some((flags, cas)) => self.answer(&flags.to_be_bytes(), b"", b"", cas),
+            None => self.refuse(Status::NotFound),
+        }
+    }
+
+    pub fn store(&mut self, mode: Mode) {
+        let concatenates = matches!(mode, Mode::Append | Mode::Prepend);
+        let (flags, exptime) = match concatenates {
+            true => (0, 0),
+            false => (big_endian_u32(&self.body.extras[..4]), self.exptime(4)),
+        };
+        let BinaryCommand { header, body: Body { key, value, .. }, context, .. } = self;
+        let items = &context.state.store;
+        if concatenates {
+            let present = items.value_length(key, context.now_s).unwrap_or(0);
+            if !context.fits((key.len() + present + value.len()) as u64) {
+                return self.refuse(Status::NotStored);
+            }
+        }
+        match items.store_if(header.cas, mode, key, flags, exptime, value, context.now_s) {
+            Some((Outcome::Stored, cas)) => self.done(cas),
+            Some((Outcome::Exists, _)) => self.refuse(Status::Exists),
+            Some((Outcome::NotFound, _)) => self.refuse(Status::NotFound),
+            Some((Outcome::NotStored, _)) => self.refuse(match mode {
+                Mode::Add => Status::Exists,
+                Mode::Replace => Status::NotFound,
+                _ => Status::NotStored,
+            }),
+            None => {
+                if mode == Mode::Set {
+                    context.drop_stale(key);
+                }
+                self.refuse(Status::OutOfMemory);
+            }
+        }
+    }
+
+    pub fn delete(&mut self) {
+        let BinaryCommand { header, body, context, .. } = self;
+        match context.state.store.delete_if(body.key, header.cas, context.now_s) {
+            Deletion::Deleted => self.done(0),
+            Deletion::NotFound => self.refuse(Status::NotFound),
+            Deletion::Exists => self.refuse(Status::Exists),
+        }
+    }
+
+    pub fn arithmetic(&mut self, increment: bool) {
+        let delta = big_endian_u64(&self.body.extras[..8]);
+        let BinaryCommand { header, body, context, .. } = self;
+        let items = &context.state.store;
+        let changed = items.arithmetic_if(body.key, delta, increment, header.cas, context.now_s);
+        match changed {
+            (Arithmetic::Number(number), cas) => self.reply_number(number, cas),
+            (Arithmetic::NotFound, _) => self.create_number(),
+            (Arithmetic::Exists, _) => self.refuse(Status::Exists),
+            (Arithmetic::NonNumeric, _) => self.refuse(Status::NonNumeric),
+            (Arithmetic::NoRoom, _) => self.refuse(Status::OutOfMemory),
+        }
+    }
+
+    fn reply_number(&mut self, number: u64, cas: u64) {
+        if !self.header.quiet() {
+            self.answer(b"", b"", &number.to_be_bytes(), cas);
+        }
+    }
+
+    /// The item is missing: create it with the initial number, unless the request forbids that.
+    fn create_number(&mut self) {
+        let initial = big_endian_u64(&self.body.extras[8..16]);
+        if big_endian_u32(&self.body.extras[16..20]) == DO_NOT_CREATE {
+            return self.refuse(Status::NotFound);
+        }
+        let exptime = self.exptime(16);
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(initial).as_bytes();
+        let BinaryCommand { body, context, .. } = self;
+        let items = &context.state.store;
+        match items.store_if(0, Mode::Add, body.key, 0, exptime, digits, context.now_s) {
+            Some((Outcome::Stored, cas)) => self.reply_number(initial, cas),
+            Some(_) => self.refuse(Status::NotStored),
+            None => self.refuse(Status::OutOfMemory),
+        }
+    }
+
+    pub fn flush(&mut self) {
+        let delay = if self.body.extras.is_empty() { 0 } else { self.exptime(0) };
+        let state = self.context.state;
+        state.store.flush(delay, self.context.now_s);
+        state.flushes.fetch_add(1, Ordering::Relaxed);
+        self.done(0);
+    }
+
+    pub fn stat(&mut self) {
+        match stats::answer(self.body.key, self.context.state) {
+            Some(answer) => {
+                // `reset` has no rows, and a dump has no binary form.
+                if let Answer::Rows(rows) = answer {
+                    for (name, value) in rows {
+                        self.answer(b"", name.as_bytes(), value.as_bytes(), 0);
+                    }
+                }
+                self.answer(b"", b"", b"", 0);
+            }
+            None => self.refuse(Status::NotFound),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What each command does to the store, and its reply: a folder for each protocol, whose `mod.rs` dispatches.
+
+pub mod binary;
+pub mod context;
+mod decimal;
+pub mod meta;
+pub mod text;

@@ -1,0 +1,90 @@
+//! The text protocol: dispatches the classic commands, and the meta commands too.
+
+mod dump;
+mod get;
+mod login;
+mod reply;
+mod simple;
+mod storage;
+
+use cachemark_protocol::meta::request::MetaVerb;
+use cachemark_protocol::text::command::Command;
+use cachemark_protocol::text::request::Parsed;
+
+use crate::commands::context::RequestContext;
+use crate::commands::meta;
+use crate::commands::meta::flag_cache::FlagCache;
+use crate::commands::text::get::Get;
+use crate::commands::text::reply::reply;
+use crate::session::connection_state::{ConnectionState, Consumed};
+use crate::session::lookahead::ParsedRequest;
+use crate::state::stats;
+
+/// Carry out the request at the front of `rest` and append its reply. `None` if the request is not complete.
+/// A get or a dump stops at `pause_at` bytes of output; then it consumes nothing and is resumed later.
+#[inline]
+pub fn dispatch<'a>(
+    request: &ParsedRequest<'a, Parsed<'a>>,
+    flags: &mut FlagCache<'a>,
+    rest: &[u8],
+    connection: &mut ConnectionState,
+    context: &mut RequestContext<'_>,
+    pause_at: usize,
+) -> Option<Consumed> {
+    if context.state.requires_login() && !connection.authenticated {
+        return login::log_in(rest, connection, context);
+    }
+    let (command, line) = match request.parsed {
+        Parsed::Incomplete => return None,
+        Parsed::TooLong => return Some(Consumed::all_and_close(rest)),
+        Parsed::Refused(refusal, line) => {
+            context.out.extend_from_slice(refusal.reply());
+            connection.swallow = refusal.swallow();
+            return Some(Consumed::bytes(line));
+        }
+        Parsed::Command(command, line) => (command, line),
+    };
+    let lookup = request.lookup;
+    let resume_at = &mut connection.resume_at;
+    match command {
+        Command::Get { keys, cas } => match keys.only() {
+            Some(key) if !cas => get::one(&context.state.store.lookup(key, lookup), context),
+            _ => {
+                let get = Get { keys, lookup, exptime: None, cas };
+                return taken_if(get.answer(resume_at, context, pause_at), line);
+            }
+        },
+        Command::GetAndTouch { keys, exptime, cas } => {
+            let get = Get { keys, lookup, exptime: Some(exptime), cas };
+            return taken_if(get.answer(resume_at, context, pause_at), line);
+        }
+        Command::Dump => return taken_if(dump::write(resume_at, context, pause_at), line),
+        Command::Meta(request) if request.verb == MetaVerb::Set => {
+            return meta::store(&request, flags, line, rest, connection, context);
+        }
+        Command::Meta(request) => meta::answer(&request, flags, lookup, context),
+        Command::Store(store) => {
+            return storage::store(&store, line, rest, connection, context);
+        }
+        Command::Quit => return Some(Consumed { bytes: line, close: true }),
+        Command::Delete { key, noreply } => simple::delete(key, noreply, context),
+        Command::Arithmetic { key, delta, increment, noreply } => {
+            simple::arithmetic(key, delta, increment, noreply, context)
+        }
+        Command::Touch { key, exptime, noreply } => simple::touch(key, exptime, noreply, context),
+        Command::FlushAll { delay, noreply } => simple::flush_all(delay, noreply, context),
+        Command::Version => simple::version(context),
+        Command::MemoryLimit { mebibytes, noreply } => {
+            simple::memory_limit(mebibytes, noreply, context)
+        }
+        Command::Verbosity { noreply } => reply(context.out, noreply, b"OK\r\n"),
+        Command::Stats { topic } => stats::write(topic, context.state, context.out),
+        Command::MetaNoop => context.out.extend_from_slice(b"MN\r\n"),
+    }
+    Some(Consumed::bytes(line))
+}
+
+/// A command takes its line once it is answered completely, and nothing before.
+fn taken_if(complete: bool, line: usize) -> Option<Consumed> {
+    Some(Consumed::bytes(if complete { line } else { 0 }))
+}

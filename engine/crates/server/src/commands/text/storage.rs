@@ -1,0 +1,71 @@
+//! The storage commands, from `set` to `cas`.
+
+use std::sync::atomic::Ordering;
+
+use cachemark_protocol::text::command::{Store, StoreVerb};
+use cachemark_storage::{Mode, Outcome};
+
+use crate::commands::context::RequestContext;
+use crate::commands::text::reply::reply;
+use crate::session::connection_state::{ConnectionState, Consumed};
+
+/// Carry out a storage command whose line has this length and whose data follows it. `None` if the data is
+/// not complete. An item that is too large is refused before its data arrives.
+pub fn store(
+    store: &Store<'_>,
+    line: usize,
+    rest: &[u8],
+    connection: &mut ConnectionState,
+    context: &mut RequestContext<'_>,
+) -> Option<Consumed> {
+    if !context.fits(store.key.len() as u64 + store.length) {
+        context.state.too_large.fetch_add(1, Ordering::Relaxed);
+        if store.verb == StoreVerb::Set {
+            context.drop_stale(store.key);
+        }
+        reply(context.out, store.noreply, b"SERVER_ERROR object too large for cache\r\n");
+        connection.swallow = store.length + 2;
+        return Some(Consumed::bytes(line));
+    }
+    let length = store.length as usize;
+    let data = rest.get(line..line + length + 2)?;
+    let (value, end) = data.split_at(length);
+    let text = match end {
+        b"\r\n" => store_value(store, value, context),
+        _ => b"CLIENT_ERROR bad data chunk\r\n",
+    };
+    reply(context.out, store.noreply, text);
+    Some(Consumed::bytes(line + data.len()))
+}
+
+/// Store a value and return the reply line.
+fn store_value(store: &Store<'_>, value: &[u8], context: &RequestContext<'_>) -> &'static [u8] {
+    let mode = match store.verb {
+        StoreVerb::Set => Mode::Set,
+        StoreVerb::Add => Mode::Add,
+        StoreVerb::Replace => Mode::Replace,
+        StoreVerb::Append => Mode::Append,
+        StoreVerb::Prepend => Mode::Prepend,
+        StoreVerb::Cas => Mode::Cas(store.cas),
+    };
+    let items = &context.state.store;
+    if matches!(mode, Mode::Append | Mode::Prepend) {
+        let present = items.value_length(store.key, context.now_s).unwrap_or(0);
+        if !context.fits((store.key.len() + present + value.len()) as u64) {
+            return b"NOT_STORED\r\n";
+        }
+    }
+    match items.store(mode, store.key, store.flags, store.exptime, value, context.now_s) {
+        Some(Outcome::Stored) => b"STORED\r\n",
+        Some(Outcome::NotStored) => b"NOT_STORED\r\n",
+        Some(Outcome::Exists) => b"EXISTS\r\n",
+        Some(Outcome::NotFound) => b"NOT_FOUND\r\n",
+        None => {
+            if mode == Mode::Set {
+                context.drop_stale(store.key);
+            }
+            context.state.no_memory.fetch_add(1, Ordering::Relaxed);
+            b"SERVER_ERROR out of memory storing object\r\n"
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! A connection: its socket, its input, and its place in the server's counts.
+
+pub mod guard;
+pub mod input_buffer;
+pub mod stream;

@@ -1,0 +1,121 @@
+//! One connection's protocols: bytes in, bytes out. No I/O.
+
+pub mod connection_state;
+pub mod lookahead;
+
+use cachemark_protocol::binary::request::REQUEST_MAGIC;
+
+use crate::commands::context::RequestContext;
+use crate::commands::meta::flag_cache::FlagCache;
+use crate::commands::{binary, text};
+use crate::session::connection_state::{ConnectionState, Consumed, Dialect};
+use crate::session::lookahead::{Lookahead, ParsedRequest, Request};
+use crate::state::server_state::State;
+
+/// A session pauses once it has appended so many bytes. The caller writes them and feeds it again.
+const OUTPUT_PAUSE_BYTES: usize = 256 * 1024;
+
+/// What `Session::feed` did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// How many bytes of the input were taken. The caller offers the rest again, with more input behind it
+    /// or after it has written the output.
+    pub consumed: usize,
+    /// Close the connection once the output is written.
+    pub close: bool,
+    /// The session stopped because the output is long, not because it needs more input.
+    pub paused: bool,
+}
+
+/// Serves the requests of one connection: it finds where they begin, looks ahead, and lets the dispatcher of
+/// the connection's protocol carry them out.
+#[derive(Debug, Default)]
+pub struct Session {
+    connection: ConnectionState,
+}
+
+impl Session {
+    /// Carry out the requests in `input` and append the replies to `out`.
+    pub fn feed(&mut self, input: &[u8], state: &State, now_s: u32, out: &mut Vec<u8>) -> Fed {
+        let Some(first) = input.first() else {
+            return Fed { consumed: 0, close: false, paused: false };
+        };
+        // Before the first byte there is nothing to skip.
+        let dialect = *self.connection.dialect.get_or_insert(match *first {
+            REQUEST_MAGIC => Dialect::Binary,
+            _ => Dialect::Text,
+        });
+        let context = RequestContext { state, now_s, out };
+        match dialect {
+            Dialect::Text => self.feed_text(input, context),
+            Dialect::Binary => self.feed_binary(input, context),
+        }
+    }
+
+    #[inline(never)]
+    fn feed_text(&mut self, input: &[u8], mut context: RequestContext<'_>) -> Fed {
+        let mut flags = FlagCache::default();
+        self.carry_out(
+            input,
+            Lookahead::new(input, &context.state.store),
+            |request, rest, connection, context, pause_at| {
+                text::dispatch(request, &mut flags, rest, connection, context, pause_at)
+            },
+            &mut context,
+        )
+    }
+
+    #[inline(never)]
+    fn feed_binary(&mut self, input: &[u8], mut context: RequestContext<'_>) -> Fed {
+        self.carry_out(
+            input,
+            Lookahead::new(input, &context.state.store),
+            |request, rest, connection, context, _| {
+                binary::dispatch(request, rest, connection, context)
+            },
+            &mut context,
+        )
+    }
+
+    /// Carry out one request after the other. `dispatch` carries out one of them, or as much of it as the
+    /// output has room for; it returns `None` if the request is not complete.
+    #[inline]
+    fn carry_out<'a, R: Request<'a>>(
+        &mut self,
+        input: &'a [u8],
+        mut lookahead: Lookahead<'a, R>,
+        mut dispatch: impl FnMut(
+            &ParsedRequest<'a, R>,
+            &'a [u8],
+            &mut ConnectionState,
+            &mut RequestContext<'_>,
+            usize,
+        ) -> Option<Consumed>,
+        context: &mut RequestContext<'_>,
+    ) -> Fed {
+        let mut fed = Fed { consumed: 0, close: false, paused: false };
+        let pause_at = context.out.len() + OUTPUT_PAUSE_BYTES;
+        while !fed.close {
+            if context.out.len() >= pause_at {
+                fed.paused = true;
+                break;
+            }
+            let swallowed = self.connection.swallow.min((input.len() - fed.consumed) as u64);
+            self.connection.swallow -= swallowed;
+            fed.consumed += swallowed as usize;
+            let rest = &input[fed.consumed..];
+            if rest.is_empty() {
+                break;
+            }
+            let request = lookahead.request_at(fed.consumed);
+            match dispatch(request, rest, &mut self.connection, context, pause_at) {
+                Some(Consumed { bytes, close }) => {
+                    fed.consumed += bytes;
+                    fed.close = close;
+                }
+                None => break,
+            }
+        }
+        fed
+    }
+}

@@ -1,0 +1,230 @@
+//! Event loops on epoll, level-triggered: each thread serves many connections. A busy loop polls for a while
+//! before it sleeps, so that it need not be woken for the next event.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+
+use crate::connection::guard::ConnectionGuard;
+use crate::connection::input_buffer::InputBuffer;
+use crate::connection::stream::Stream;
+use crate::session::Session;
+use crate::state::clock::now_s;
+use crate::state::server_state::State;
+use crate::transports::inbox::Inbox;
+
+const EVENTS_AT_ONCE: usize = 256;
+/// The event data of the inbox's eventfd; connections have lower numbers.
+const WAKE: u64 = u64::MAX;
+
+/// How long a busy loop polls before it sleeps.
+pub const BUSY_POLL: Duration = Duration::from_millis(2);
+/// How often it polls between two looks at the clock.
+const POLLS_PER_CLOCK_READ: usize = 16;
+const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Serve until the inbox orders to stop. Poll for `busy_poll` before each sleep.
+pub fn run(inbox: &Inbox, state: &State, busy_poll: Duration) -> io::Result<()> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    epoll::add(&epoll, &inbox.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+    let connections = Vec::new();
+    let mut event_loop =
+        EpollLoop { inbox, state, epoll, busy_poll, connections, free: Vec::new() };
+    let result = event_loop.run();
+    event_loop.connections.iter().flatten().for_each(|open| open.stream.shutdown());
+    result
+}
+
+struct Connection {
+    stream: Stream,
+    guard: ConnectionGuard,
+    session: Session,
+    input: InputBuffer,
+    out: Vec<u8>,
+    written: usize,
+    closing: bool,
+    /// It waits until the socket is writable: the peer does not read, or other connections come first after
+    /// a long reply.
+    blocked: bool,
+}
+
+struct EpollLoop<'a> {
+    inbox: &'a Inbox,
+    state: &'a State,
+    epoll: OwnedFd,
+    busy_poll: Duration,
+    connections: Vec<Option<Box<Connection>>>,
+    free: Vec<usize>,
+}
+
+impl EpollLoop<'_> {
+    fn run(&mut self) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS_AT_ONCE);
+        while !self.inbox.stopped() {
+            self.wait(&mut events)?;
+            for event in &events {
+                match event.data.u64() {
+                    WAKE => self.add_arrivals(),
+                    number => self.serve_ready(number as usize),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Wait for events. There are none if a signal interrupted the wait.
+    fn wait(&self, events: &mut Vec<Event>) -> io::Result<()> {
+        let mut poll = |timeout| {
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
+                Ok(count) => Ok(count),
+                Err(rustix::io::Errno::INTR) => Ok(0),
+                Err(error) => Err(error),
+            }
+        };
+        if self.busy_poll > Duration::ZERO {
+            let began = Instant::now();
+            while began.elapsed() < self.busy_poll {
+                for _ in 0..POLLS_PER_CLOCK_READ {
+                    if poll(Some(&NO_WAIT))? > 0 {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        poll(None)?;
+        Ok(())
+    }
+
+    /// Watch the connections that have arrived.
+    fn add_arrivals(&mut self) {
+        self.inbox.clear_wake();
+        for (stream, guard) in self.inbox.take() {
+            let number = self.free.pop().unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            let data = EventData::new_u64(number as u64);
+            let watched = stream.set_nonblocking(true).and_then(|()| {
+                epoll::add(&self.epoll, &stream, data, EventFlags::IN).map_err(io::Error::from)
+            });
+            if watched.is_err() {
+                self.free.push(number);
+                continue;
+            }
+            self.connections[number] = Some(Box::new(Connection {
+                stream,
+                guard,
+                session: Session::default(),
+                input: InputBuffer::new(),
+                out: Vec::with_capacity(4096),
+                written: 0,
+                closing: false,
+                blocked: false,
+            }));
+        }
+    }
+
+    /// Serve a connection whose socket is ready.
+    fn serve_ready(&mut self, number: usize) {
+        let Some(connection) = self.connections.get_mut(number).and_then(Option::as_mut) else {
+            return;
+        };
+        let was_blocked = connection.blocked;
+        let alive = connection.serve(self.state);
+        if !matches!(alive, Ok(true)) {
+            // Closing the socket takes it out of the epoll set.
+            self.connections[number] = None;
+            self.free.push(number);
+            return;
+        }
+        if connection.blocked != was_blocked {
+            let flags = if connection.blocked { EventFlags::OUT } else { EventFlags::IN };
+            let data = EventData::new_u64(number as u64);
+            if epoll::modify(&self.epoll, &connection.stream, data, flags).is_err() {
+                self.connections[number] = None;
+                self.free.push(number);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Serve as far as the socket allows. False if the connection has ended.
+    fn serve(&mut self, state: &State) -> io::Result<bool> {
+        loop {
+            if !self.serve_once(state)? {
+                return Ok(false);
+            }
+            // Bytes that TLS has decrypted already do not make the socket readable.
+            if self.blocked || !self.stream.has_buffered_input() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Read once, carry out what arrived, and write the replies.
+    fn serve_once(&mut self, state: &State) -> io::Result<bool> {
+        let now_s = now_s();
+        if self.blocked {
+            self.blocked = !self.flush(state)?;
+        } else {
+            match self.stream.read(self.input.free_space()) {
+                Ok(0) => {
+                    self.stream.send_close_notify();
+                    return Ok(false);
+                }
+                Ok(bytes) => {
+                    self.input.add_filled(bytes);
+                    self.guard.received(bytes, now_s);
+                }
+                Err(error) if is_transient(&error) => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        if !self.blocked && !self.closing {
+            let fed = self.session.feed(self.input.pending(), state, now_s, &mut self.out);
+            self.input.consume(fed.consumed);
+            self.closing = fed.close;
+            self.blocked = !self.flush(state)? || fed.paused;
+        }
+        if self.closing && !self.blocked {
+            self.stream.send_close_notify();
+            self.stream.shutdown();
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Write the replies. False if the socket's buffer is full.
+    fn flush(&mut self, state: &State) -> io::Result<bool> {
+        while self.written < self.out.len() {
+            match self.stream.write(&self.out[self.written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => {
+                    self.written += bytes;
+                    state.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.out.shrink_to(1 << 20);
+        self.written = 0;
+        match self.stream.flush() {
+            Ok(()) => Ok(true),
+            Err(error) if is_transient(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

@@ -1,0 +1,132 @@
+//! The sockets that a server listens on.
+
+use std::fmt;
+use std::io;
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+
+use crate::connection::stream::Stream;
+use crate::state::tls::Tls;
+use crate::transports::unix::{self, SocketFile};
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// `host:port`; port 0 means any free port.
+    Tcp(String),
+    Unix(PathBuf),
+    /// Datagrams to `host:port`.
+    Udp(String),
+}
+
+/// Why a server cannot start, with a remedy.
+#[derive(Debug)]
+pub struct ServerError(pub String);
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// A socket that accepts connections.
+pub enum Listener {
+    Tcp(TcpListener, Option<Tls>),
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    /// Its name in `stats conns`.
+    pub fn name(&self) -> String {
+        let address = self.address().unwrap_or_default();
+        match self {
+            Listener::Tcp(..) => format!("tcp:{address}"),
+            Listener::Unix(..) => address,
+        }
+    }
+
+    pub fn address(&self) -> io::Result<String> {
+        match self {
+            Listener::Tcp(listener, _) => listener.local_addr().map(|address| address.to_string()),
+            Listener::Unix(_, path) => Ok(format!("unix:{}", path.display())),
+        }
+    }
+
+    /// Accept a connection: its socket and the client's address.
+    pub fn accept(&self) -> io::Result<(Stream, String)> {
+        match self {
+            Listener::Tcp(listener, tls) => {
+                let (stream, from) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                let stream = match tls {
+                    Some(tls) => Stream::tls(stream, tls)?,
+                    None => Stream::Tcp(stream),
+                };
+                Ok((stream, format!("tcp:{from}")))
+            }
+            Listener::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                Ok((Stream::Unix(stream), self.name()))
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Tcp(listener, _) => listener.as_fd(),
+            Listener::Unix(listener, _) => listener.as_fd(),
+        }
+    }
+}
+
+/// The sockets that are bound so far.
+#[derive(Default)]
+pub struct Bound {
+    pub listeners: Vec<Listener>,
+    pub sockets: Vec<UdpSocket>,
+    pub unix_files: Vec<SocketFile>,
+}
+
+impl Bound {
+    pub fn bind(&mut self, endpoint: &Endpoint, tls: Option<&Tls>) -> Result<(), ServerError> {
+        let (what, bound) = match endpoint {
+            Endpoint::Tcp(address) => {
+                let bound = TcpListener::bind(address);
+                let bound = bound.map(|at| self.listeners.push(Listener::Tcp(at, tls.cloned())));
+                (address.clone(), bound)
+            }
+            Endpoint::Unix(path) => {
+                let bound = unix::bind(path).map(|(at, file)| {
+                    self.listeners.push(Listener::Unix(at, path.clone()));
+                    self.unix_files.push(file);
+                });
+                (format!("unix:{}", path.display()), bound)
+            }
+            Endpoint::Udp(address) => {
+                let bound = UdpSocket::bind(address).map(|socket| self.sockets.push(socket));
+                (format!("udp:{address}"), bound)
+            }
+        };
+        bound.map_err(|error| {
+            let remedy = remedy(endpoint, error.kind());
+            ServerError(format!("cannot listen on {what}: {error}; {remedy}"))
+        })
+    }
+}
+
+fn remedy(endpoint: &Endpoint, kind: io::ErrorKind) -> &'static str {
+    match (kind, endpoint) {
+        (io::ErrorKind::AddrInUse, _) => "stop what listens there, or choose another",
+        (io::ErrorKind::PermissionDenied, Endpoint::Unix(_)) => "choose a folder of your own",
+        (io::ErrorKind::PermissionDenied, _) => "choose a port above 1023",
+        (io::ErrorKind::AddrNotAvailable, _) => "choose an address that this machine has",
+        (io::ErrorKind::AlreadyExists, _) => "choose a path where nothing is",
+        (io::ErrorKind::NotFound, Endpoint::Unix(_)) => "make its folder",
+        (_, Endpoint::Unix(_)) => "choose another path",
+        _ => "write host:port",
+    }
+}

@@ -1,0 +1,12 @@
+//! How connections come in and are served: sockets, threads and event loops.
+
+mod acceptor;
+mod blocking;
+mod epoll;
+mod event_loop;
+mod inbox;
+pub mod listeners;
+pub mod server;
+pub mod udp;
+mod unix;
+mod uring;

@@ -1,0 +1,334 @@
+//! Event loops on io_uring: each thread serves many connections. A multishot receive completes many times,
+//! into buffers that were given to the kernel before. One system call submits a round's requests and waits
+//! for completions.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cachemark_uring::{COMPLETIONS, GROUP, Provided};
+use io_uring::types::Fd;
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use crate::connection::guard::ConnectionGuard;
+use crate::connection::input_buffer::InputBuffer;
+use crate::connection::stream::Stream;
+use crate::session::Session;
+use crate::state::clock::now_s;
+use crate::state::server_state::State;
+use crate::transports::inbox::Inbox;
+
+/// With more unsent bytes than this, nothing is received from the connection.
+const BACKLOG_BYTES: usize = 256 * 1024;
+
+/// What a completion is of, in the lowest bits of its user data. The connection's number is above them.
+mod kind {
+    pub const WAKE: u64 = 0;
+    pub const RECEIVE: u64 = 1;
+    pub const SEND: u64 = 2;
+    pub const CANCEL: u64 = 3;
+    pub const BITS: u32 = 2;
+}
+
+/// Serve until the inbox orders to stop.
+pub fn run(inbox: &Arc<Inbox>, state: &Arc<State>) -> io::Result<()> {
+    let ring = cachemark_uring::ring()?;
+    let provided = Provided::register(&ring.submitter())?;
+    let mut event_loop = UringLoop {
+        ring,
+        provided,
+        state,
+        connections: Vec::new(),
+        free: Vec::new(),
+        completed: Vec::with_capacity(COMPLETIONS as usize),
+    };
+    event_loop.serve(inbox)
+}
+
+struct Connection {
+    stream: Stream,
+    guard: ConnectionGuard,
+    session: Session,
+    input: InputBuffer,
+    /// Replies that wait until the present send has ended.
+    out: Vec<u8>,
+    /// What the kernel sends. Not changed while a send is in flight.
+    sending: Vec<u8>,
+    sent: usize,
+    in_flight: bool,
+    /// A receive is in flight.
+    receiving: bool,
+    cancelling: bool,
+    /// The rest of the input is carried out once the replies are sent.
+    paused: bool,
+    /// The connection is closed once the replies are sent.
+    closing: bool,
+    /// The peer has ended its side; its requests are still answered.
+    ended: bool,
+    /// The peer is gone: nothing is sent or carried out any more.
+    gone: bool,
+}
+
+impl Connection {
+    fn new(stream: Stream, guard: ConnectionGuard) -> Connection {
+        Connection {
+            stream,
+            guard,
+            session: Session::default(),
+            input: InputBuffer::new(),
+            out: Vec::with_capacity(4096),
+            sending: Vec::with_capacity(4096),
+            sent: 0,
+            in_flight: false,
+            receiving: false,
+            cancelling: false,
+            paused: false,
+            closing: false,
+            ended: false,
+            gone: false,
+        }
+    }
+
+    /// Whether to receive nothing until replies are sent.
+    fn is_full(&self) -> bool {
+        self.paused || (self.in_flight && self.out.len() > BACKLOG_BYTES)
+    }
+
+    /// Carry out the input that waits.
+    fn carry_out(&mut self, state: &State) {
+        if self.gone || self.closing {
+            return;
+        }
+        let fed = self.session.feed(self.input.pending(), state, now_s(), &mut self.out);
+        self.input.consume(fed.consumed);
+        self.closing = fed.close;
+        self.paused = fed.paused;
+    }
+
+    /// Carry out what arrived, directly from the kernel's buffer if no input waits before it.
+    fn receive(&mut self, bytes: &[u8], state: &State) {
+        self.guard.received(bytes.len(), now_s());
+        if self.gone || self.closing {
+            return;
+        }
+        if self.paused || !self.input.pending().is_empty() {
+            self.input.extend(bytes);
+            if !self.paused {
+                self.carry_out(state);
+            }
+            return;
+        }
+        let fed = self.session.feed(bytes, state, now_s(), &mut self.out);
+        self.closing = fed.close;
+        self.paused = fed.paused;
+        self.input.extend(&bytes[fed.consumed..]);
+    }
+}
+
+struct UringLoop<'a> {
+    // Dropped before the buffers, which the kernel uses.
+    ring: IoUring,
+    provided: Provided,
+    state: &'a State,
+    connections: Vec<Option<Box<Connection>>>,
+    free: Vec<usize>,
+    completed: Vec<(u64, i32, u32)>,
+}
+
+impl UringLoop<'_> {
+    fn serve(&mut self, inbox: &Inbox) -> io::Result<()> {
+        self.watch_inbox(inbox)?;
+        while !inbox.stopped() {
+            self.run_once(inbox)?;
+        }
+        // Wait until the kernel does not use the connections' memory any more.
+        for number in 0..self.connections.len() {
+            if let Some(connection) = &mut self.connections[number] {
+                connection.gone = true;
+                self.advance(number)?;
+            }
+        }
+        while self.connections.iter().any(Option::is_some) {
+            self.run_once(inbox)?;
+        }
+        Ok(())
+    }
+
+    /// Wait for completions and handle them.
+    fn run_once(&mut self, inbox: &Inbox) -> io::Result<()> {
+        self.wait()?;
+        let mut completed = std::mem::take(&mut self.completed);
+        for (data, result, flags) in completed.drain(..) {
+            let number = (data >> kind::BITS) as usize;
+            match data & ((1 << kind::BITS) - 1) {
+                kind::WAKE => self.woken(inbox, flags)?,
+                kind::RECEIVE => self.received(number, result, flags)?,
+                kind::SEND => self.sent(number, result)?,
+                _ => self.cancelled(number)?,
+            }
+        }
+        self.completed = completed;
+        Ok(())
+    }
+
+    fn woken(&mut self, inbox: &Inbox, flags: u32) -> io::Result<()> {
+        inbox.clear_wake();
+        if !inbox.stopped() {
+            self.add_arrivals(inbox)?;
+            if !cqueue::more(flags) {
+                self.watch_inbox(inbox)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cancelled(&mut self, number: usize) -> io::Result<()> {
+        if let Some(connection) = &mut self.connections[number] {
+            connection.cancelling = false;
+        }
+        self.advance(number)
+    }
+
+    /// Submit the requests and collect the completions.
+    fn wait(&mut self) -> io::Result<()> {
+        match self.ring.submit_and_wait(1) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The kernel wants completions to be collected first.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+            Err(error) => return Err(error),
+        }
+        let done = self.ring.completion();
+        self.completed.extend(done.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
+        Ok(())
+    }
+
+    /// Queue a request of a connection.
+    fn submit(&mut self, entry: squeue::Entry, number: usize, kind: u64) -> io::Result<()> {
+        let entry = entry.user_data((number as u64) << kind::BITS | kind);
+        loop {
+            // SAFETY: what an entry points to belongs to the boxed connection, which is kept until the
+            // completion has arrived: `advance` does not free it before.
+            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
+                return Ok(());
+            }
+            self.ring.submit()?;
+        }
+    }
+
+    /// Poll the inbox's eventfd.
+    fn watch_inbox(&mut self, inbox: &Inbox) -> io::Result<()> {
+        let socket = Fd(inbox.wake.as_fd().as_raw_fd());
+        let entry = opcode::PollAdd::new(socket, libc::POLLIN as u32).multi(true).build();
+        self.submit(entry, 0, kind::WAKE)
+    }
+
+    /// Serve the connections that have arrived.
+    fn add_arrivals(&mut self, inbox: &Inbox) -> io::Result<()> {
+        for (stream, guard) in inbox.take() {
+            let number = self.free.pop().unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            self.connections[number] = Some(Box::new(Connection::new(stream, guard)));
+            self.advance(number)?;
+        }
+        Ok(())
+    }
+
+    fn received(&mut self, number: usize, result: i32, flags: u32) -> io::Result<()> {
+        let Some(connection) = &mut self.connections[number] else { return Ok(()) };
+        if let Some(buffer) = cqueue::buffer_select(flags) {
+            if result > 0 {
+                let bytes = self.provided.filled(buffer, result as usize);
+                connection.receive(bytes, self.state);
+            }
+            self.provided.give(buffer);
+        }
+        connection.receiving &= cqueue::more(flags);
+        // After these errors the receive is only submitted again.
+        let transient = [-libc::ENOBUFS, -libc::ECANCELED, -libc::EINTR, -libc::EAGAIN];
+        if result <= 0 && !transient.contains(&result) {
+            connection.gone |= result < 0;
+            connection.ended = true;
+        }
+        self.advance(number)
+    }
+
+    fn sent(&mut self, number: usize, result: i32) -> io::Result<()> {
+        let Some(connection) = &mut self.connections[number] else { return Ok(()) };
+        connection.in_flight = false;
+        match result {
+            1.. => {
+                connection.sent += result as usize;
+                self.state.bytes_written.fetch_add(result as u64, Ordering::Relaxed);
+            }
+            error if error == -libc::EINTR || error == -libc::EAGAIN => {}
+            _ => connection.gone = true,
+        }
+        self.advance(number)
+    }
+
+    /// Do what a connection's state requires: send, carry out input that waits, receive or not, or end.
+    fn advance(&mut self, number: usize) -> io::Result<()> {
+        let Some(connection) = &mut self.connections[number] else { return Ok(()) };
+        if !connection.in_flight && !connection.gone {
+            if connection.sent == connection.sending.len() {
+                connection.sending.clear();
+                connection.sending.shrink_to(1 << 20);
+                connection.sent = 0;
+                if connection.paused && connection.out.is_empty() {
+                    connection.carry_out(self.state);
+                }
+                std::mem::swap(&mut connection.sending, &mut connection.out);
+            }
+            if !connection.sending.is_empty() {
+                return self.send(number);
+            }
+        }
+        self.receive_or_end(number)
+    }
+
+    fn send(&mut self, number: usize) -> io::Result<()> {
+        let Some(connection) = &mut self.connections[number] else { return Ok(()) };
+        let rest = &connection.sending[connection.sent..];
+        let socket = Fd(connection.stream.as_fd().as_raw_fd());
+        let entry = opcode::Send::new(socket, rest.as_ptr(), rest.len() as u32)
+            .flags(libc::MSG_NOSIGNAL)
+            .build();
+        connection.in_flight = true;
+        self.submit(entry, number, kind::SEND)?;
+        self.receive_or_end(number)
+    }
+
+    fn receive_or_end(&mut self, number: usize) -> io::Result<()> {
+        let Some(connection) = &mut self.connections[number] else { return Ok(()) };
+        let socket = Fd(connection.stream.as_fd().as_raw_fd());
+        let answered = !connection.in_flight && !connection.paused;
+        let ended = connection.gone
+            || (connection.closing && !connection.in_flight)
+            || (connection.ended && answered);
+        if ended {
+            // This ends a receive that is in flight.
+            connection.stream.shutdown();
+            if !connection.in_flight && !connection.receiving && !connection.cancelling {
+                self.connections[number] = None;
+                self.free.push(number);
+            }
+            return Ok(());
+        }
+        let may_receive = !connection.is_full() && !connection.closing && !connection.ended;
+        if may_receive && !connection.receiving {
+            connection.receiving = true;
+            let entry = opcode::RecvMulti::new(socket, GROUP).build();
+            return self.submit(entry, number, kind::RECEIVE);
+        }
+        if connection.is_full() && connection.receiving && !connection.cancelling {
+            connection.cancelling = true;
+            let target = (number as u64) << kind::BITS | kind::RECEIVE;
+            return self.submit(opcode::AsyncCancel::new(target).build(), number, kind::CANCEL);
+        }
+        Ok(())
+    }
+}
