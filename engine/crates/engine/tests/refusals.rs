@@ -1,12 +1,12 @@
-//! What `serve` is not willing to start with: each is one error that names the place and the remedy.
+//! What `serve` refuses to start with: each error is one line that names the option and the remedy.
 
 use std::process::{Command, Stdio};
 
 const REFUSED: [(&[&str], &str); 12] = [
     (&["--memory", "64"], "say the unit, as in 64m"),
-    (&["--memory", "100000g"], "give it less memory"),
+    (&["--memory", "100000g"], "give the store less memory"),
     (&["--hash-power", "24"], "give less of it, or more memory"),
-    (&["--hash-power", "9"], "from 10 to 32"),
+    (&["--hash-power", "9"], "between 10 and 32"),
     (&["-I", "1023"], "from 1k to 1g"),
     (&["-I", "2g"], "from 1k to 1g"),
     (&["--threads", "1025"], "1024 the most"),
@@ -18,8 +18,8 @@ const REFUSED: [(&[&str], &str); 12] = [
 ];
 
 #[test]
-fn what_it_cannot_start_with_is_told() {
-    for (arguments, told) in REFUSED {
+fn each_refusal_names_the_option_and_the_remedy() {
+    for (arguments, expected) in REFUSED {
         let run = Command::new(env!("CARGO_BIN_EXE_cachemark-engine"))
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(arguments)
@@ -28,6 +28,6 @@ fn what_it_cannot_start_with_is_told() {
             .expect("the engine");
         let error = String::from_utf8_lossy(&run.stderr);
         assert_eq!(run.status.code(), Some(2), "{arguments:?}: {error}");
-        assert!(run.stdout.is_empty() && error.contains(told), "{arguments:?}: {error}");
+        assert!(run.stdout.is_empty() && error.contains(expected), "{arguments:?}: {error}");
     }
 }

@@ -66,7 +66,7 @@ fn read_buckets(
         let raw = region.raw_item(slot);
         // SAFETY: a live slot leads to a complete item, which only the holder of the lock changes.
         let (key, value) = unsafe { (raw.key(), raw.value()) };
-        if !read(key, &raw.to_item(slot, region.implied_cas(slot.offset()), value)) {
+        if !read(key, &raw.item_with(slot, region.implied_cas(slot.offset()), value)) {
             return false;
         }
     }

@@ -165,7 +165,7 @@ impl Store {
             region.record_use(number, slot);
             // SAFETY: what a slot leads to is not overwritten while the guard lives.
             let value = unsafe { raw.value() };
-            let item = raw.to_item(slot, region.implied_cas(slot.offset()), value);
+            let item = raw.item_with(slot, region.implied_cas(slot.offset()), value);
             raw.set_accessed(now_s);
             item
         };

@@ -204,7 +204,7 @@ impl<'a> Writer<'a> {
         let raw = self.region.raw_item(slot);
         // SAFETY: a live slot leads to a complete item, which only the holder of the lock changes.
         let value = unsafe { raw.value() };
-        raw.to_item(slot, self.region.implied_cas(slot.offset()), value)
+        raw.item_with(slot, self.region.implied_cas(slot.offset()), value)
     }
 
     /// Record a read of the item.

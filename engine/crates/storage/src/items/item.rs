@@ -275,7 +275,7 @@ impl RawItem {
 
     /// The item as readers see it, with this value.
     #[inline]
-    pub fn to_item<'a>(&self, slot: Slot, implied_cas: u64, value: &'a [u8]) -> Item<'a> {
+    pub fn item_with<'a>(&self, slot: Slot, implied_cas: u64, value: &'a [u8]) -> Item<'a> {
         let mut item = Item {
             value,
             flags: 0,

@@ -70,7 +70,7 @@ impl CopiedItem {
             let key_length = raw.key_length();
             body.0.clear();
             copy_words(raw.key_start(), key_length + raw.value_length(), &mut body.0);
-            let item = raw.to_item(slot, region.implied_cas(slot.offset()), &[]);
+            let item = raw.item_with(slot, region.implied_cas(slot.offset()), &[]);
             if !found.is_valid(region) {
                 continue;
             }
