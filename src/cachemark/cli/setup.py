@@ -30,9 +30,9 @@ def setup(
     states = []
     for shop in workshops(workers_folder(), languages):
         built = build(shop)
-        if built.state == "missing" and install and shop.declared.packages:
-            console.print(f"setup: installing {' '.join(shop.declared.packages)}")
-            install_packages(shop.declared.packages)
+        if built.state == "missing" and install and shop.packages:
+            console.print(f"setup: installing {' '.join(shop.packages)}")
+            install_packages(shop.packages)
             built = build(shop)
         states.append(built.state)
         _tell(console, shop, built)
@@ -42,5 +42,5 @@ def setup(
 def _tell(console: Console, shop: Workshop, built: Built) -> None:
     console.print(f"[{_COLOURS[built.state]}]{built.state:8}[/] {built.name:10} ", end="")
     console.print(built.text, markup=False)
-    if built.state == "missing" and shop.declared.packages:
+    if built.state == "missing" and shop.packages:
         console.print(f"{'':19} `cachemark setup --install {shop.name}` installs Debian's packages")

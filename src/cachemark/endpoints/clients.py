@@ -30,7 +30,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     `in_process`: a cache inside the worker's own process, which has no server. `concurrency`: what
     its callers are; where they are processes, each has a worker of its own; where they are forks,
-    one worker has a process for each.
+    one worker has a process for each. `problem`: why its `worker.toml` cannot be read; such a file
+    is one client without a command, so that it stops no other language.
     """
 
     id: str
@@ -44,9 +45,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     packages: list[str] = []
     needs: str = ""
     setup: str = ""
+    problem: str = ""
 
     def missing(self) -> str:
         """Why it cannot be started here, or the empty string."""
+        if self.problem:
+            return self.problem
         if self.needs and not Path(self.needs).exists():
             return f"{self.id}: {Path(self.needs).name} of its runtime is not set up"
         program = self.command[0]
@@ -106,7 +110,11 @@ def workers_folder() -> Path:
 
 
 def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
-    """Every client by id; `engine` is the path of cachemark-engine. Raises UsageError."""
+    """Every client by id; `engine` is the path of cachemark-engine.
+
+    A `worker.toml` that cannot be read is a client that is missing. Raises UsageError where there
+    is no folder of workers.
+    """
     clients = [_native(engine, *row) for row in _NATIVE]
     for path in sorted((folder or workers_folder()).glob("*/worker.toml")):
         clients += _read(path)
@@ -134,7 +142,19 @@ def read_worker_file(path: Path) -> WorkerFile:
 
 
 def _read(path: Path) -> list[Client]:
-    declared = read_worker_file(path)
+    try:
+        declared = read_worker_file(path)
+    except UsageError as error:
+        name = path.parent.name
+        return [
+            Client(
+                id=f"{name}/{path.name}",
+                language=name,
+                command=[],
+                problem=error.text,
+                setup=error.remedy,
+            )
+        ]
     return [
         _client(path.parent, declared, entry, name)
         for entry in declared.client
@@ -183,8 +203,10 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
+        broken = [client.problem for client in known.values() if client.problem]
         raise UsageError(
-            f"no client {name!r}", f"{hint}`cachemark clients` lists {len(known)} of them"
+            f"no client {name!r}" + "".join(f"; {problem}" for problem in broken),
+            f"{hint}`cachemark clients` lists {len(known)} of them",
         )
     return ClientSpec(text=text, client=known[name], options=profile | _options(text, tail))
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.endpoints.clients import WorkerFile, read_worker_file
+from cachemark.endpoints.clients import read_worker_file
 from cachemark.model.errors import UsageError
 
 State = Literal["ready", "missing", "failed"]
@@ -25,10 +25,14 @@ _LOG_LINES = 12
 
 
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder of workers: its language's name, and what it declares."""
+    """A folder of workers: its language's name, and what it declares.
+
+    `problem` is why its `worker.toml` cannot be read; then it declares nothing.
+    """
 
     folder: Path
-    declared: WorkerFile
+    packages: list[str] = []
+    problem: str = ""
 
     @property
     def name(self) -> str:
@@ -46,16 +50,19 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 def workshops(folder: Path, names: tuple[str, ...]) -> list[Workshop]:
     """Those with something to set up, all or the named ones. Raises UsageError."""
-    known = {
-        path.parent.name: Workshop(
-            folder=path.parent, declared=read_worker_file(path.parent / "worker.toml")
-        )
-        for path in sorted(folder.glob("*/setup"))
-    }
+    known = {path.parent.name: _workshop(path.parent) for path in sorted(folder.glob("*/setup"))}
     for name in names:
         if name not in known:
             raise UsageError(f"no workers in {name!r}", f"known: {', '.join(known)}")
     return [shop for name, shop in known.items() if not names or name in names]
+
+
+def _workshop(folder: Path) -> Workshop:
+    try:
+        declared = read_worker_file(folder / "worker.toml")
+    except UsageError as error:
+        return Workshop(folder=folder, problem=error.text)
+    return Workshop(folder=folder, packages=declared.packages)
 
 
 def install_packages(packages: list[str]) -> None:
@@ -68,6 +75,8 @@ def install_packages(packages: list[str]) -> None:
 
 def build(shop: Workshop) -> Built:
     """Run a folder's own set-up."""
+    if shop.problem:
+        return Built(name=shop.name, state="failed", text=shop.problem)
     ended = subprocess.run(
         [str(shop.folder / "setup")],
         cwd=shop.folder,

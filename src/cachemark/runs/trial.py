@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cachemark.analysis.verdict import concluded, invalid, judge
+from cachemark.analysis.verdict import commands_per_server, concluded, invalid, judge
+from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, Watch
 from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running
@@ -21,7 +22,7 @@ from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
 from cachemark.model.outcome import Binary, Outcome, Tick, Trial
 from cachemark.model.protocol import Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
-from cachemark.model.server_stats import ServerStats
+from cachemark.model.server_stats import ServerStats, total
 from cachemark.runs.audit.claims import kinds
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
 from cachemark.runs.audit.value import Restrictions
@@ -31,9 +32,6 @@ from cachemark.runs.tapes import Tape
 from cachemark.runs.window import play_window
 
 _LOG_CHARS = 4000
-# Kinds of operation that came after most workers: those refuse a tape that has them.
-_RARE = frozenset({"fetch", "append", "prepend", "flush"})
-
 # Starts what the client talks to, where that is no server as an experiment names one.
 Target = Callable[[], AbstractContextManager[RunningServer]]
 
@@ -91,6 +89,7 @@ class TrialRun:
         self._setting = setting
         self._watch = Watch(progress=progress, silence_s=setting.timing.silence_ms / 1e3)
         self._ticks: list[Tick] = []
+        self._server_commands: list[int] = []
         self.outcome = Outcome(
             run=setting.run,
             trial=setting.trial,
@@ -137,6 +136,7 @@ class TrialRun:
             before=stats.before,
             after=stats.after,
             shared_server=setting.server.kind == "remote",
+            server_commands=self._server_commands,
             merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
             ticks=self._ticks_with_due(),
             noise=outcome.noise,
@@ -188,11 +188,12 @@ class TrialRun:
         if use is not None and empty is not None:
             use = msgspec.structs.replace(use, rss_before_bytes=empty.rss_bytes)
         self._ticks = window.ticks
+        self._server_commands = commands_per_server(window.before, window.after)
         self.record(
             measure_started_at=_utc(window.began_unix_ns),
             measure=window.done,
-            stats_before=dict(window.before),
-            stats_after=dict(window.after),
+            stats_before=dict(total(window.before)),
+            stats_after=dict(total(window.after)),
             server_use=use,
             noise=window.noise,
         )
@@ -212,9 +213,8 @@ class TrialRun:
         wire = chosen_wire(load, ready)
         self.record(wire=wire)
         self._refuse(wire)
-        _require(setting, ready)
         quirks = [*server.facts.quirks, *setting.restrictions.quirks]
-        return Prepare(
+        request = Prepare(
             servers=server.addresses,
             wire=wire,
             threads=threads,
@@ -227,6 +227,20 @@ class TrialRun:
                 **client.options,
             },
         )
+        self._refuse_unclaimed(request, ready)
+        return request
+
+    def _refuse_unclaimed(self, request: Prepare, ready: Ready) -> None:
+        """Raise UnsupportedError where the trial needs what the worker does not claim."""
+        load, workload = self._setting.load, self._setting.workload
+        demand = Demand(
+            prepare=request,
+            kinds=kinds(workload) | ({"set"} if workload.prefill else set()),
+            open_loop=load.schedule != "closed",
+            think=bool(load.think),
+        )
+        if lacking := unclaimed(demand, ready):
+            raise UnsupportedError(lacking)
 
     def _warm_up(self, ends: _Endpoints) -> Run:
         """Warm up, and say what ends the measured window: a time, a number, or a fill."""
@@ -261,15 +275,6 @@ def _utc(unix_ns: int) -> str:
     """An instant as an outcome keeps it."""
     instant = datetime.datetime.fromtimestamp(unix_ns / 1e9, datetime.UTC)
     return instant.isoformat(timespec="milliseconds")
-
-
-def _require(setting: Setting, ready: Ready) -> None:
-    """Raise UnsupportedError for what few workers play: newer kinds, and time to think."""
-    needed = {kind for kind in kinds(setting.workload) if kind.removesuffix("_noreply") in _RARE}
-    needed |= {"think"} if setting.load.think else set()
-    lacking = sorted(needed - set(ready.capabilities))
-    if lacking:
-        raise UnsupportedError(f"{ready.client} has no {lacking[0]}")
 
 
 def _processes(setting: Setting) -> int:

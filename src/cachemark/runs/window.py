@@ -20,12 +20,15 @@ _SHORTEST_TICK_S = 0.1
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """A window that was played to its end, and what was read around and within it."""
+    """A window that was played to its end, and what was read around and within it.
+
+    `before` and `after` hold the `stats` of each server that has them.
+    """
 
     done: Done
     began_unix_ns: int
-    before: ServerStats
-    after: ServerStats
+    before: list[ServerStats]
+    after: list[ServerStats]
     use: ServerUse | None
     ticks: list[Tick]
     noise: HostNoise
@@ -45,7 +48,7 @@ def play_window(
     Raises TrialError when the server or a worker fails.
     """
     noise = NoiseProbe()
-    before, use = server.stats(), server.use()
+    before, use = server.member_stats(), server.use()
     noise.start([worker.pid for worker in fleet.workers] + server.pids, awake_pid)
     with Sampler(server, tick_s=_tick_s(fleet, request), noise=noise) as sampler:
         watched = msgspec.structs.replace(
@@ -61,7 +64,7 @@ def play_window(
         noise=noise.stop(),
         use=_used(use, server.use()),
         before=before,
-        after=server.stats(),
+        after=server.member_stats(),
         ticks=_since(fleet.began_unix_ns - sampler.began_unix_ns, sampler.ticks),
     )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from cachemark.analysis.verdict import Judgement, judge
+from cachemark.analysis.verdict import Judgement, commands_per_server, judge
+from cachemark.analysis.verdict.conservation import idle_servers
 from cachemark.model import histogram
-from cachemark.model.experiment import Load, Workload
+from cachemark.model.experiment import Keys, Load, Workload
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
 
@@ -141,3 +144,29 @@ def test_an_open_loop_that_sent_nothing_is_invalid_and_no_crash() -> None:
     judgement = judged(silent, OPEN)
     assert judgement.verdict == "INVALID"
     assert {"nothing-done", "no-lag"} <= {finding.rule for finding in judgement.findings}
+
+
+def spread(commands: list[int], **keys: Any) -> list[str]:
+    """The rules that find fault with how commands were spread over servers."""
+    workload = Workload(name="w", mix={"get": 1}, keys=Keys(**{"count": 10_000, **keys}))
+    return [finding.rule for finding in idle_servers(workload, commands)]
+
+
+def test_a_server_without_commands_makes_the_trial_invalid() -> None:
+    assert spread([1000, 0]) == ["idle-servers"]
+    assert spread([1000, 1]) == []
+    assert spread([1000]) == []
+
+
+def test_too_few_keys_or_commands_say_nothing_of_their_spread() -> None:
+    assert spread([99, 0]) == []
+    assert spread([1000, 0], count=99) == []
+    assert spread([9000, 0], distribution="zipf:0.99") == []
+    assert spread([10_000, 0], distribution="zipf:0.99") == ["idle-servers"]
+
+
+def test_commands_per_server_are_rises_of_all_or_nothing() -> None:
+    before = [ServerStats({"cmd_get": "5"}), ServerStats({"cmd_get": "7", "cmd_set": "1"})]
+    after = [ServerStats({"cmd_get": "9"}), ServerStats({"cmd_get": "7", "cmd_set": "3"})]
+    assert commands_per_server(before, after) == [4, 2]
+    assert commands_per_server([*before, ServerStats()], [*after, ServerStats()]) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from cachemark.analysis.verdict.value import invalid, note
 from cachemark.model.experiment import Workload, longest_run
@@ -84,6 +84,36 @@ def commands(stats: ServerStats) -> int | None:
     """How many commands a server has done, by its `stats`; None where those tell none."""
     found = [count for name in _COMMANDS if (count := stats.number(name)) is not None]
     return sum(found) if found else None
+
+
+def commands_per_server(before: Sequence[ServerStats], after: Sequence[ServerStats]) -> list[int]:
+    """How many commands each server did between two readings; empty where one does not say."""
+    pairs = [(commands(first), commands(last)) for first, last in zip(before, after, strict=True)]
+    rises = [last - first for first, last in pairs if first is not None and last is not None]
+    return rises if len(rises) == len(pairs) else []
+
+
+# So many keys and commands for each server that one without any is no chance: a server with a tenth
+# of its fair share gets none of 50 with a probability of e⁻⁵. Skewed keys repeat, so take more.
+_KEYS_PER_SERVER = 50
+_COMMANDS_PER_SERVER = {"uniform": 50, "sequential": 50}
+_COMMANDS_PER_SERVER_SKEWED = 5000
+
+
+def idle_servers(workload: Workload, server_commands: Sequence[int]) -> list[Finding]:
+    """A server of several that got nothing: then the client did not spread its keys.
+
+    A trace's keys are its own, and may be few: it is not judged.
+    """
+    servers, idle = len(server_commands), sum(1 for rise in server_commands if not rise)
+    if servers < 2 or not idle or workload.trace:
+        return []
+    keys = len(workload.keys.names) if workload.keys.names else workload.keys.count
+    each = _COMMANDS_PER_SERVER.get(workload.keys.distribution, _COMMANDS_PER_SERVER_SKEWED)
+    if keys < _KEYS_PER_SERVER * servers or sum(server_commands) < each * servers:
+        return []
+    text = f"{idle} of {servers} servers got no command: the client did not spread its keys"
+    return [invalid("idle-servers", text)]
 
 
 def counts(

@@ -62,8 +62,12 @@ class RunningServer:
 
         Raises TrialError, with the reason if a member has died.
         """
+        return total(self.member_stats())
+
+    def member_stats(self) -> list[ServerStats]:
+        """The `stats` of each member that has them. Raises TrialError as `stats` does."""
         self.check()
-        return total([self._stats_of(member) for member in self.members if member.control])
+        return [self._stats_of(member) for member in self.members if member.control]
 
     def use(self) -> ProcessUse | None:
         """What its processes have used so far; None where one of them is not ours or is gone."""

@@ -1,0 +1,46 @@
+"""What a trial needs of a worker, against what the worker claims in its `ready`. Pure.
+
+A worker that is asked for what it does not claim may play something else without a word, such as
+every key on the first of two servers. So cachemark refuses the trial before it is played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from cachemark.model.protocol import Prepare, Ready
+
+
+class Demand(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trial asks of a worker: a request, the kinds on its tape, and its load."""
+
+    prepare: Prepare
+    kinds: Collection[str] = ()
+    open_loop: bool = False
+    think: bool = False
+
+
+_Needed = Callable[[Demand], bool]
+
+# A capability, when a trial needs it, and what it is in words.
+_TABLE: tuple[tuple[str, _Needed, str], ...] = (
+    ("threads", lambda d: d.prepare.threads > 1, "several callers at once"),
+    ("pipeline", lambda d: d.prepare.depth > 1, "a depth above 1"),
+    ("shared", lambda d: d.prepare.connections < d.prepare.threads, "connections that are shared"),
+    ("cluster", lambda d: len(d.prepare.servers) > 1, "several servers"),
+    ("unix", lambda d: any(s.startswith("unix:") for s in d.prepare.servers), "a Unix socket"),
+    ("open_loop", lambda d: d.open_loop, "an open loop"),
+    ("think", lambda d: d.think, "time to think"),
+)
+
+
+def unclaimed(demand: Demand, ready: Ready) -> str:
+    """Return what the worker does not claim although the trial needs it; empty for nothing."""
+    claimed = set(ready.capabilities)
+    for name, needed, words in _TABLE:
+        if needed(demand) and name not in claimed:
+            return f"{ready.client} does not support {words} (`{name}`)"
+    lacking = sorted(set(demand.kinds) - claimed)
+    return f"{ready.client} has no {lacking[0]}" if lacking else ""

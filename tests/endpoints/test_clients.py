@@ -1,0 +1,51 @@
+"""The registry of clients: a broken `worker.toml` stops its own language and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.worker_setup import build, workshops
+from cachemark.model.errors import UsageError
+
+GOOD = """
+language = "good"
+
+[runtime.good]
+command = ["sh", "worker.sh", "{client}"]
+
+[[client]]
+name = "one"
+runtimes = ["good"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two languages: one whose file is right, one with a typo."""
+    for name, text in (("good", GOOD), ("typo", GOOD.replace("name =", "nmae ="))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "worker.toml").write_text(text, encoding="utf-8")
+        program = tmp_path / name / "setup"
+        program.write_text("#!/bin/sh\necho built\n", encoding="utf-8")
+        program.chmod(0o755)
+    return tmp_path
+
+
+def test_a_broken_file_stops_no_other_language(folder: Path) -> None:
+    known = registry("engine", folder)
+    assert known["good/one"].missing() == ""
+    assert "nmae" in known["typo/worker.toml"].missing()
+    assert parse_client("good/one", known).client.language == "good"
+
+
+def test_a_client_of_a_broken_file_names_the_file(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"typo/worker\.toml.*nmae"):
+        parse_client("typo/one", registry("engine", folder))
+
+
+def test_set_up_goes_on_past_a_broken_file(folder: Path) -> None:
+    states = {shop.name: build(shop).state for shop in workshops(folder, ())}
+    assert states == {"good": "ready", "typo": "failed"}
