@@ -1,4 +1,4 @@
-"""`cachemark calibrate CLIENT…`: what clients cost against a server that costs nothing."""
+"""`cachemark calibrate CLIENT…`: measure the clients' own cost."""
 
 from __future__ import annotations
 

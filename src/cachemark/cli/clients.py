@@ -1,4 +1,4 @@
-"""`cachemark clients`: every client that can be measured, and what each needs to run here."""
+"""`cachemark clients`: list all clients, and what each needs to run on this machine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _row(client: Client) -> list[str]:
 
 
 def _asked(client: Client) -> tuple[Ready | None, str]:
-    """What its worker says of itself, and whether it can run."""
+    """What the client's worker reports, and whether it can run."""
     if missing := client.missing():
         return None, _cannot(missing.removeprefix(f"{client.id}: "), client.setup)
     try:

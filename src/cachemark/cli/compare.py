@@ -1,4 +1,4 @@
-"""`cachemark compare`: two runs, or two clients, servers or loads of one run."""
+"""`cachemark compare`: compare two runs, or clients, servers or loads of one run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ONLY = "only these (may be repeated); within one run, the first is the baseline
 
 @dataclass(frozen=True)
 class Cells:
-    """Which cells are compared."""
+    """The cells to compare."""
 
     client: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()
     server: Annotated[tuple[str, ...], Parameter(negative="", help=_ONLY)] = ()

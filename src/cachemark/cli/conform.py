@@ -1,4 +1,4 @@
-"""`cachemark conform`: does a worker count right?"""
+"""`cachemark conform`: check that workers count and verify correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a campaign shows itself: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a campaign: a live line on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_display(console: Console) -> Generator[Display]:
 
 
 class Clock:
-    """Time left, from the trials that this session has ended."""
+    """The remaining time, estimated from the trials of this session."""
 
     def __init__(self) -> None:
         self._began = 0.0
@@ -48,7 +48,7 @@ class Clock:
         self.number, self.total = number, total
 
     def left(self) -> str:
-        """Such as `1:42 left`; empty until a trial has ended."""
+        """Text such as `1:42 left`; empty until a trial has ended."""
         ended = self.number - (self._first or 0)
         if ended < 1:
             return ""
@@ -58,7 +58,7 @@ class Clock:
 
 
 class Rate:
-    """Operations per second since the last reading; a new phase counts from zero again."""
+    """Operations per second since the last reading; each phase counts from zero."""
 
     def __init__(self) -> None:
         self._ops = 0
@@ -79,7 +79,7 @@ class Rate:
 
 
 class LiveDisplay:
-    """One line that is drawn again: trial k of n, time left, operations per second."""
+    """One line that is updated: trial k of n, remaining time, operations per second."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -88,7 +88,7 @@ class LiveDisplay:
         self._task = progress.add_task("", total=None, number=0, left="", rate="", what="")
 
     def auditing(self, what: str) -> None:
-        """Something is being looked at before the first trial."""
+        """A step of the audit before the first trial begins."""
         self._progress.update(self._task, what=what)
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
@@ -128,7 +128,7 @@ class PlainDisplay:
         self._clock = Clock()
 
     def auditing(self, what: str) -> None:
-        """Something is being looked at before the first trial: the report says what came of it."""
+        """A step of the audit: not shown, since the report has the result."""
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """A trial begins."""
@@ -136,7 +136,7 @@ class PlainDisplay:
         self._clock.begins(number, total)
 
     def ops(self, ops: int) -> None:
-        """Operations so far: the line at the end tells the rate."""
+        """Operations so far: not shown, since the line at the end has the rate."""
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended."""
@@ -148,13 +148,13 @@ class PlainDisplay:
 
 
 def name_of(trial: Trial) -> str:
-    """A trial's cell in one line."""
+    """The name of a trial's cell on one line."""
     cell = trial.cell
     return f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
 
 
 def rate_of(outcome: Outcome) -> str:
-    """What a measured trial came to, in one phrase."""
+    """The rate of a measured trial."""
     if outcome.measure is None or not outcome.measure.elapsed_ns:
         return "nothing measured"
     ok = sum(op.ok for op in outcome.measure.operations.values())
@@ -162,7 +162,7 @@ def rate_of(outcome: Outcome) -> str:
 
 
 def trouble_of(outcome: Outcome) -> str:
-    """What went wrong with a trial, or the empty string."""
+    """What went wrong in a trial; empty if nothing did."""
     name = name_of(outcome.trial)
     if outcome.state != "measured":
         remedy = f" ({outcome.remedy})" if outcome.remedy else ""

@@ -1,4 +1,4 @@
-"""`cachemark doctor`: is this machine fit to measure on, and what would make it fitter?"""
+"""`cachemark doctor`: check whether this machine is suitable for measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cachemark export`: a run as one file."""
+"""`cachemark export`: write a run to one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cachemark fidelity`: is what a client's worker says true?"""
+"""`cachemark fidelity`: check that the workers' figures are true."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def fidelity(
 
 @contextmanager
 def _awake(to: Console) -> Generator[None]:
-    """Keep the CPUs awake; where the kernel refuses, say so and go on."""
+    """Keep the CPUs awake. If the kernel refuses, print a message and continue."""
     with ExitStack() as stack:
         try:
             stack.enter_context(host.awake(host.usable_cpus()))

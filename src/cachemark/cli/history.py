@@ -1,4 +1,4 @@
-"""`cachemark history`: the same cell over time, machines and versions."""
+"""`cachemark history`: show the same cells over time, machines and versions."""
 
 from __future__ import annotations
 

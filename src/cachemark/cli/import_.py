@@ -1,4 +1,4 @@
-"""`cachemark import`: a run that was exported elsewhere, into the store."""
+"""`cachemark import`: import a run that was exported elsewhere."""
 
 from __future__ import annotations
 

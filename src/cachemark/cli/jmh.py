@@ -1,4 +1,4 @@
-"""`cachemark jmh`: the Java clients under JMH, the harness that Java people know."""
+"""`cachemark jmh`: run the Java clients under JMH, Java's standard benchmark harness."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class Cell:
-    """What is called."""
+    """The calls to measure."""
 
     operation: Annotated[
         tuple[Operation, ...], Parameter(negative="", help="repeat it for several")
@@ -70,7 +70,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Times:
-    """How long and how often."""
+    """The length and number of iterations."""
 
     forks: Annotated[int, Parameter(help="JMH's -f", validator=_ONE)] = 1
     warmups: Annotated[int, Parameter(help="JMH's -wi", validator=Number(gte=0))] = 5

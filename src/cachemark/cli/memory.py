@@ -1,4 +1,4 @@
-"""`cachemark memory SERVER…`: what an item costs in a server's memory."""
+"""`cachemark memory SERVER…`: measure how much of a server's memory an item takes."""
 
 from __future__ import annotations
 

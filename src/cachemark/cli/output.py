@@ -1,4 +1,4 @@
-"""Where text goes: into a file, or to whoever reads stdout, and how wide that is."""
+"""Output of text to a file or to stdout, and the width of the output."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _PIPED_COLUMNS = 240
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Stdout or stderr, as wide as the terminal; where there is none, wide enough for any table."""
+    """Stdout or stderr, as wide as the terminal; without a terminal, wide enough for any table."""
     return plain_console(stderr=stderr, width=columns() or _PIPED_COLUMNS)
 
 
 def columns() -> int | None:
-    """The terminal's width, or what COLUMNS says; None where text goes into a file or a pipe."""
+    """The terminal's width, or that of COLUMNS; None if the output is a file or a pipe."""
     stdout = Console()
     return stdout.width if stdout.is_terminal or "COLUMNS" in os.environ else None
 
 
 def give(text: str, out: Path | None) -> None:
-    """Write text, ended by a line end, into a file or on stdout. Raises UsageError."""
+    """Write text, with a line end at its end, to a file or to stdout. Raises UsageError."""
     whole = text if text.endswith("\n") else text + "\n"
     if out is None:
         sys.stdout.write(whole)

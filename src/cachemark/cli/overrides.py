@@ -1,4 +1,4 @@
-"""What the command line may change of an experiment."""
+"""The settings of an experiment that the command line can change."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _chosen(what: str, wanted: tuple[str, ...], there: list[_Named], where: str)
 
 
 def _check_apart(pairs: list[tuple[Load, Load]]) -> None:
-    """Refuse changes by which a name no longer tells what is played."""
+    """Refuse changes that would make two loads indistinguishable."""
     for (old, new), (other_old, other) in combinations(pairs, 2):
         told, same = new.name == other.name, _unnamed(new) == _unnamed(other)
         if told != same and _unnamed(old) != _unnamed(other_old):
@@ -179,7 +179,7 @@ def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]
 
 
 def _renamed_wire(load: Load, wire: str | None) -> str:
-    """Its name, where that tells its wire told anew."""
+    """The load's name, with a new wire protocol if the name contains the old one."""
     words = load.name.split("-")
     return "-".join(wire if wire and word == load.wire else word for word in words)
 
@@ -207,7 +207,7 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def _replace(value: _Struct, **fields: Any) -> _Struct:
-    """The value with the given fields changed and checked as if read from a file."""
+    """Change the given fields, and check the result as if it were read from a file."""
     changed = msgspec.structs.replace(value, **_given(**fields))
     try:
         return msgspec.convert(msgspec.to_builtins(changed), type(value))

@@ -1,4 +1,4 @@
-"""`cachemark probe SERVER…`: is a server fit to be timed, and what would its deviations do?"""
+"""`cachemark probe SERVER…`: check whether servers behave like memcached."""
 
 from __future__ import annotations
 

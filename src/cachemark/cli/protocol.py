@@ -1,4 +1,4 @@
-"""`cachemark protocol`: the worker protocol as a document or as a JSON Schema, from its table."""
+"""`cachemark protocol`: print the worker protocol as a document or as a JSON Schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cachemark report`: a run that is kept, in one of several forms."""
+"""`cachemark report`: print or export the report of a stored run."""
 
 from __future__ import annotations
 

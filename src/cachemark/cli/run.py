@@ -1,4 +1,4 @@
-"""`cachemark run`: run an experiment, print its table, keep its outcomes."""
+"""`cachemark run`: run an experiment, print its table, store its outcomes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cachemark.runs.tapes import TapeShelf
 
 @dataclass(frozen=True)
 class Kept:
-    """Where a run is kept, and which one goes on."""
+    """Where the run is stored, and whether to continue a stopped one."""
 
     out: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
         "results"
@@ -140,7 +140,7 @@ def _write_reports(run_: Run) -> None:
 
 
 def _status(outcomes: list[Outcome]) -> int:
-    """1 when a trial failed, nothing was measured, or all that was of a cell is INVALID."""
+    """1 if a trial failed, nothing was measured, or all measured trials of a cell are INVALID."""
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     good = {msgspec.json.encode(o.trial.cell) for o in measured if o.verdict != "INVALID"}
     cells = {msgspec.json.encode(outcome.trial.cell) for outcome in measured}

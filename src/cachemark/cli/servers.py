@@ -1,4 +1,4 @@
-"""`cachemark servers`: the kinds of servers, how each is named, and whether it can run here."""
+"""`cachemark servers`: list the kinds of servers, and whether each can run on this machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def servers(
 
 
 def _state(kind: Kind) -> str:
-    """Whether its plainest form can run here; some have none, as they must be told where."""
+    """Whether the kind can run without options; some cannot, since they need an address."""
     try:
         missing = kind.missing(parse_spec(kind.plain or kind.name))
     except UsageError:

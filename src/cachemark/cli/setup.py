@@ -1,4 +1,4 @@
-"""`cachemark setup`: build the workers, language by language."""
+"""`cachemark setup`: build the workers of each language."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Comparisons that are asked for by name: two runs, or two clients, servers or loads of one run.
+"""Comparisons of two runs, or of clients, servers or loads of one run.
 
-One value, built once; one renderer = one file.
+A comparison is one value, built once; there is one file for each renderer.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Two runs: the same cells, before and after."""
+"""Comparison of two runs, cell by cell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def across(
     figures: Sequence[str],
     margin_percent: float,
 ) -> Compared:
-    """The second run against the first. Raises UsageError when they have no cell in common."""
+    """Compare the second run with the first. Raises UsageError if they have no cell in common."""
     first, second = (by_cell(trials) for trials in outcomes)
     names = headers[0].id, headers[1].id
     wanted.check([*first, *second], " or ".join(names))
@@ -68,7 +68,7 @@ def _pair(cell: Cell, before: list[Outcome], after: list[Outcome]) -> Pair:
 
 
 def _why(before: list[Outcome], after: list[Outcome], names: tuple[str, str]) -> str:
-    """Why a cell of two runs cannot be compared; the empty string where it can."""
+    """The reason why a cell of two runs cannot be compared; empty if it can."""
     if not valid(before) and not valid(after):
         return f"no valid trial: {why_not(after or before)}"
     for name, trials in zip(names, (before, after), strict=True):

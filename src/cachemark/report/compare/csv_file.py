@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def render(compared: Compared, width: int | None) -> str:
-    """The comparison as CSV text; `width` has no meaning here."""
+    """The comparison as CSV text; `width` is not used."""
     del width
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""What differs between two runs besides what they measured."""
+"""Differences between the conditions of two runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SYSTEM = ("system", "kernel", "governor", "turbo", "clocksource", "mitigations"
 
 
 def other_machine(before: HostFacts, after: HostFacts) -> bool:
-    """Whether two runs were made on machines that cannot be taken for one."""
+    """Whether two runs were made on different machines."""
     return any(getattr(before, name) != getattr(after, name) for name in _MACHINE)
 
 
 def differences(headers: tuple[RunHeader, RunHeader], pairs: Sequence[Pair]) -> list[str]:
-    """Machine, system, cachemark, placement, and the versions of what was compared."""
+    """Differences in machine, system, cachemark, placement, and versions."""
     hosts = headers[0].host, headers[1].host
     found = [_line(name, *(getattr(host, name) for host in hosts)) for name in _MACHINE + _SYSTEM]
     found.append(_line("cachemark", headers[0].cachemark, headers[1].cachemark))
@@ -47,7 +47,7 @@ def _versions(pair: Pair) -> list[str]:
 
 
 def _binaries(before: Outcome, after: Outcome) -> list[str]:
-    """Programs that are not the same file, though versions may say so."""
+    """Programs whose files differ, even if their versions agree."""
     ours, theirs = (_hashes(trial) for trial in (before, after))
     named = {"server": before.trial.cell.server, "worker": before.trial.cell.client}
     return [
@@ -57,7 +57,7 @@ def _binaries(before: Outcome, after: Outcome) -> list[str]:
 
 
 def _hashes(trial: Outcome) -> dict[str, str]:
-    """The short hashes of each role; of a script by its name."""
+    """The short hashes of each role's programs, with the names of scripts."""
     found: dict[str, set[str]] = {}
     for binary in trial.binaries:
         role = binary.role if binary.role != "script" else Path(binary.path).name

@@ -1,4 +1,4 @@
-"""Rows of a comparison decided together, and what is to be minded about them."""
+"""The rows of a comparison, which are tested as one family, and the notes on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FEW = 5
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two cells that are to be compared, with their valid trials."""
+    """Two cells to compare, with their valid trials."""
 
     baseline: Cell
     other: Cell
@@ -27,7 +27,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 def decided(
     pairs: Sequence[Pair], names: Sequence[str], margin_percent: float, contrast: Contraster
 ) -> list[Row]:
-    """A row for each pair; all their tests are one family."""
+    """One row for each pair; all tests form one family."""
     margin = margin_percent / 100
     raw = [
         [
@@ -44,12 +44,12 @@ def decided(
 
 
 def tests(rows: Sequence[Row]) -> int:
-    """How many tests the family has."""
+    """The number of tests in the family."""
     return sum(contrast.p_holm is not None for row in rows for contrast in row.contrasts)
 
 
 def absent(rows: Sequence[Row], *, lost: bool) -> list[tuple[Cell, str]]:
-    """Figures that a row does not have, and why: those that the baseline has alone, or others."""
+    """Missing figures with the reason: with `lost`, those that only the baseline has."""
     return [
         (row.other, f"{FIGURES[contrast.figure].title}: {contrast.why}")
         for row in rows
@@ -59,7 +59,7 @@ def absent(rows: Sequence[Row], *, lost: bool) -> list[tuple[Cell, str]]:
 
 
 def lines(found: Sequence[tuple[Cell, str]]) -> list[str]:
-    """Cells and reasons, a line for each reason: several cells by what they have in common."""
+    """One line for each reason; several cells are named by what they have in common."""
     reasons: dict[str, list[Cell]] = {}
     for cell, reason in found:
         reasons.setdefault(reason, []).append(cell)
@@ -78,7 +78,7 @@ def _several(cells: list[Cell]) -> str:
 
 
 def notes(rows: Sequence[Row], pairs: Sequence[Pair], *, paired: bool) -> list[str]:
-    """What to mind: few trials, failures that came or went, what more trials would show."""
+    """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
     found: list[str] = []
     unit = "blocks" if paired else "trials a side"
     counts = [min(c.counts) for row in rows for c in row.contrasts if c.ratio]

@@ -1,4 +1,4 @@
-"""A comparison as Markdown, such as a pull request's comment."""
+"""A comparison as Markdown, for example for a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cachemark.report.markdown import draw, one_line
 
 
 def render(compared: Compared, width: int | None) -> str:
-    """The comparison as a Markdown document; `width` has no meaning here."""
+    """The comparison as a Markdown document; `width` is not used."""
     del width
     first, *rest = head(compared)
     lines = [f"# {first}", "", *[f"{line}  " for line in [*rest, shared(compared)] if line]]

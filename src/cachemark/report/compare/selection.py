@@ -1,4 +1,4 @@
-"""Which cells of a run are meant, and by which figures they are compared."""
+"""Selection of the cells and figures to compare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELDS = ("client", "server", "workload", "load")
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Names that were asked for; none of a kind: all of that kind."""
+    """The requested names; no names of a kind means all of this kind."""
 
     client: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
@@ -26,14 +26,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     load: tuple[str, ...] = ()
 
     def has(self, cell: Cell) -> bool:
-        """Whether a cell is one of those."""
+        """Whether a cell is selected."""
         return all(
             not getattr(self, field) or getattr(cell, field) in getattr(self, field)
             for field in FIELDS
         )
 
     def check(self, cells: Iterable[Cell], where: str) -> None:
-        """Refuse a name that none of the cells has. Raises UsageError."""
+        """Check that each name occurs in some cell. Raises UsageError."""
         present = list(cells)
         for field in FIELDS:
             known = sorted({getattr(cell, field) for cell in present})
@@ -45,9 +45,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_cell(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
-    """All trials of each cell; the cells by name, as a run's own order is random.
+    """All trials of each cell; cells are sorted by name, since a run's own order is random.
 
-    Without a client's second name: it is compared with the first in the run's own report.
+    The second arm of an A/A test is left out; the run's own report compares it with the first.
     """
     cells: dict[Cell, list[Outcome]] = {}
     played = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
@@ -57,22 +57,22 @@ def by_cell(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
 
 
 def by_name(cell: Cell) -> tuple[str, str, str, str]:
-    """What cells are sorted by: alike work stands together."""
+    """The sort key of cells, which keeps the same work together."""
     return cell.workload, cell.load, cell.server, cell.client
 
 
 def valid(trials: Sequence[Outcome]) -> list[Outcome]:
-    """Those that count."""
+    """The valid trials."""
     return [trial for trial in trials if trial.verdict == "VALID" and trial.measure]
 
 
 def title(cell: Cell) -> str:
-    """A cell in one line."""
+    """A cell's name on one line."""
     return " · ".join(getattr(cell, field) for field in FIELDS)
 
 
 def why_not(trials: Sequence[Outcome]) -> str:
-    """Why a cell has no trial that counts."""
+    """Why a cell has no valid trial."""
     if not trials:
         return "not played"
     reasons = [
@@ -83,7 +83,7 @@ def why_not(trials: Sequence[Outcome]) -> str:
 
 
 def figures_for(names: Sequence[str], trials: Sequence[Outcome]) -> list[Figure]:
-    """The figures that were asked for; else what tells trials of such loads apart."""
+    """The requested figures; by default, those that suit the loads."""
     if names:
         return [FIGURES[name] for name in names]
     closed = all(trial.load.schedule == "closed" for trial in trials)

@@ -1,4 +1,4 @@
-"""A comparison as plain cells: a table for each figure; the renderers only draw them."""
+"""A comparison as text cells: one table for each figure, which the renderers draw."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABSENT = "–"
 
 
 def head(compared: Compared) -> list[str]:
-    """What is compared with what, and how."""
+    """The two sides of the comparison, and the method."""
     other = compared.other or "each of the others"
     method = (
         "paired by block: Student's t interval of the differences of logarithms"
@@ -33,13 +33,13 @@ def head(compared: Compared) -> list[str]:
 
 
 def shared(compared: Compared) -> str:
-    """What all cells have in common, in one line."""
+    """The fields that all cells share, on one line."""
     fields = _common(compared)
     return " · ".join(getattr(compared.rows[0].baseline, f) for f in fields) if fields else ""
 
 
 def tables(compared: Compared) -> list[tuple[str, Table]]:
-    """The figure's name and its table, figures in the order of their first appearance."""
+    """The name and the table of each figure, in the order of their first appearance."""
     names = dict.fromkeys(c.figure for row in compared.rows for c in row.contrasts if c.ratio)
     return [(FIGURES[name].title, _table(compared, FIGURES[name])) for name in names]
 
@@ -76,7 +76,7 @@ def _p(p: float) -> str:
 
 
 def value(of: Interval | None, figure: Figure) -> str:
-    """A figure with its interval, in the unit that people read."""
+    """A figure with its interval, in a readable unit."""
     if of is None:
         return _ABSENT
     if figure.unit == "us":
@@ -90,13 +90,13 @@ def _scaled(of: Interval, factor: float) -> Interval:
 
 
 def _common(compared: Compared) -> list[str]:
-    """The fields in which all cells, of both sides, are the same."""
+    """The fields that are the same in all cells of both sides."""
     cells = [cell for row in compared.rows for cell in (row.baseline, row.other)]
     return [field for field in FIELDS if len({getattr(cell, field) for cell in cells}) == 1]
 
 
 def _label(row: Row, compared: Compared, common: list[str]) -> str:
-    """A row's cell without what all share, and without what the head says already."""
+    """A row's cell without the fields that all share or that the head contains."""
     parts = [_part(field, row, compared) for field in FIELDS if field not in common]
     return " · ".join(part for part in parts if part) or "all"
 
@@ -111,7 +111,7 @@ def _part(field: str, row: Row, compared: Compared) -> str:
 
 
 def tally(compared: Compared) -> str:
-    """How many of which answer."""
+    """The number of rows with each answer."""
     answers = [c.answer for row in compared.rows for c in row.contrasts if c.ratio]
     counts = [(answers.count(answer), text) for answer, text in ANSWERS.items()]
     told = ", ".join(f"{count} {text}" for count, text in counts if count)
@@ -120,7 +120,7 @@ def tally(compared: Compared) -> str:
 
 
 def lists(compared: Compared) -> list[tuple[str, list[str]]]:
-    """Heading and lines of what follows the tables."""
+    """Headings and lines of the lists below the tables."""
     return [
         ("Valid before, but not now", compared.lost),
         ("Not compared", compared.left_out),

@@ -1,4 +1,4 @@
-"""What a comparison says, before it has a form."""
+"""The contents of a comparison, before they are rendered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cachemark.model.outcome import Cell
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell against a baseline; across runs both have the same names."""
+    """A cell and its baseline; across runs, both have the same names."""
 
     baseline: Cell
     other: Cell
@@ -19,8 +19,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """A whole comparison: one family of tests.
 
-    `lost` are cells that counted in the baseline and have no valid trial in the other; `left_out`
-    those that cannot be compared; `differences` what else is not the same; `notes` what to mind.
+    `lost`: cells that have valid trials in the baseline only. `left_out`: cells that cannot be
+    compared. `differences`: differences between the conditions of the runs.
     """
 
     baseline: str
@@ -36,6 +36,6 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def regressed(self) -> bool:
-        """Something is worse beyond the margin, or does not work any more."""
+        """Whether a figure is worse beyond the margin, or a cell is lost."""
         found = any(c.answer == "worse" for row in self.rows for c in row.contrasts)
         return found or bool(self.lost)

@@ -1,4 +1,4 @@
-"""One run: a client, a server or a load against another, paired by block."""
+"""Comparison of clients, servers or loads of one run, paired by block."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def within(
     figures: Sequence[str],
     margin_percent: float,
 ) -> Compared:
-    """Every other name against the first one. Raises UsageError when nothing can be paired."""
+    """Compare every other name with the first one. Raises UsageError if nothing can be paired."""
     factor = factor_of(wanted)
     cells = by_cell(outcomes)
     wanted.check(cells, header.id)
@@ -64,7 +64,7 @@ def within(
 
 
 def factor_of(wanted: Wanted) -> str:
-    """What is compared: the only thing of which several were named. Raises UsageError."""
+    """The factor that is compared: the one with several names. Raises UsageError."""
     several = [name for name in _FACTORS if len(getattr(wanted, name)) > 1]
     if len(several) == 1:
         factor = several[0]
@@ -86,9 +86,9 @@ def factor_of(wanted: Wanted) -> str:
 
 
 def _counterparts(first: Cell, factor: str, name: str, cells: Iterable[Cell]) -> list[Cell]:
-    """The cells that differ from one in the factor alone; at least the one that should be there.
+    """The cells that differ from a cell in the factor only; at least the one that should exist.
 
-    A cache in the process has no server, and so is compared with a client of each of them.
+    An in-process cache has no server, so it is compared with the client of each server.
     """
     wanted = msgspec.structs.replace(first, **{factor: name})
     if factor != "client":

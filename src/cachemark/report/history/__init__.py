@@ -1,4 +1,4 @@
-"""All runs of a store together: the same cell over time, machines and versions."""
+"""The same cell in all runs of a store, over time, machines and versions."""
 
 from collections.abc import Callable
 

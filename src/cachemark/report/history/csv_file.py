@@ -1,4 +1,4 @@
-"""A history as CSV: a line for each cell, run and figure, or for each run."""
+"""A history as CSV: one line for each cell, run and figure, or for each run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = (
 
 
 def render(history: History, width: int | None) -> str:
-    """The history as CSV text; `width` has no meaning here."""
+    """The history as CSV text; `width` is not used."""
     del width
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -1,8 +1,8 @@
-"""The store's index: what the run folders hold, in SQLite, so that a question need not read all.
+"""The store's index: the contents of the run folders in SQLite, so that queries are quick.
 
-It is made from the folders alone, and only ever read for what they say: a run that is new or has
-changed is read again, one that is gone is forgotten, and a file that is damaged, or was made by
-another version, is made anew. Where it cannot be written it is kept in memory.
+The index is made from the folders alone. When it is opened, new and changed runs are read, and
+deleted runs are removed. A file that is damaged, or was made by another version, is created again.
+If the file cannot be written, the index is in memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PRAGMA user_version = {VERSION};
 
 
 class Index:
-    """An index that is up to date when it has been opened."""
+    """An index; opening it brings it up to date."""
 
     def __init__(self, root: Path, *, rebuild: bool = False) -> None:
         self._root = root
@@ -65,7 +65,7 @@ class Index:
         self._connection.close()
 
     def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[sqlite3.Row]:
-        """What a query finds."""
+        """The rows of a query."""
         yield from self._connection.execute(query, values)
 
     def _open(self) -> sqlite3.Connection:
@@ -109,7 +109,7 @@ def _remove(path: Path) -> None:
 
 
 def _make(connection: sqlite3.Connection) -> None:
-    """Tables of this version, whatever there was."""
+    """Create the tables of this version; drop all others."""
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     for (name,) in names:
         connection.execute(f'DROP TABLE "{name}"')
@@ -130,7 +130,7 @@ def _refresh(connection: sqlite3.Connection, root: Path) -> None:
 
 
 def _stamp(folder: Path) -> str:
-    """Changes with every file that a run is read from."""
+    """A value that changes with every file from which a run is read."""
     found: list[str] = []
     for name in ("run.json", "outcomes.jsonl"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""From the index to lines: the cells that were asked for, run by run, each against the last."""
+"""Index → lines: the requested cells, run by run, each compared with the previous run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEPARATOR = " · "
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cells, of which machines, by which figures; `*` in a name stands for anything.
+    """The requested cells, machines and figures; `*` in a name matches anything.
 
     A name is a client, or a cell as reports print it: `client · server · workload · load`.
     """
@@ -36,19 +36,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cells(self) -> bool:
-        """Whether cells are meant, and not the list of runs."""
+        """Whether cells are requested, rather than the list of runs."""
         return bool(self.names or self.server or self.workload or self.load)
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry with what its figures are made from."""
+    """An entry with the values from which its figures are computed."""
 
     entry: Entry
     values: dict[str, list[float] | None]
 
 
 def look_up(index: Index, asked: Asked) -> History:
-    """The lines of the cells that were asked for; without any, the runs. Raises UsageError."""
+    """The lines of the requested cells; if there are none, the runs. Raises UsageError."""
     if not asked.cells:
         return History(lines=[], runs=_runs(index, asked))
     cells = _cells(index, asked)
@@ -89,13 +89,13 @@ def _runs(index: Index, asked: Asked) -> list[RunLine]:
 
 
 def _margin(index: Index) -> float:
-    """The margin of the latest run that can be read."""
+    """The margin of the latest readable run."""
     query = "SELECT margin_percent FROM run WHERE problem = '' ORDER BY created_at DESC LIMIT 1"
     return next((float(row["margin_percent"]) for row in index.rows(query)), 2.0)
 
 
 def _cells(index: Index, asked: Asked) -> list[tuple[Cell, str]]:
-    """Cells with their work, those that were asked for; each name has to find one."""
+    """The requested cells with their work; each name must match one."""
     query = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
     stored = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(query)]
     known = [(cell, work) for cell, work in stored if not is_again(cell)]
@@ -121,13 +121,13 @@ def _is(cell: Cell, name: str) -> bool:
 
 
 def _matches(text: str, names: Sequence[str]) -> bool:
-    """Whether a text is one of some names; none: it is."""
+    """Whether a text matches one of the names; true if there are no names."""
     patterns = [".*".join(map(re.escape, name.split("*"))) for name in names]
     return not names or any(re.fullmatch(pattern, text) for pattern in patterns)
 
 
 def _line(index: Index, asked: Asked, cell: Cell, work: str) -> list[tuple[Line, list[_Known]]]:
-    """A cell's line, and the figures of its trials; none where no such machine played it."""
+    """A cell's line, and the figures of its trials; None if no requested machine played it."""
     query = """
         SELECT trial.*, run.created_at, run.cachemark, run.host, run.machine
         FROM trial JOIN run USING (folder)
@@ -171,13 +171,13 @@ def _known(rows: list[sqlite3.Row], figures: list[str]) -> _Known:
 
 
 def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
-    """A figure of each valid trial; None where one does not have it, as in statistics.figures."""
+    """A figure of each valid trial; None if one of them lacks it, as in statistics.figures."""
     found = [float(row[name]) for row in valid if row[name]]
     return found if found and len(found) == len(valid) else None
 
 
 def _steps(line: Line, known: list[_Known], margin: float) -> list[Contrast | None]:
-    """Each entry against the last one before it that its machine made, by the first figure."""
+    """Compare each entry with the previous one of the same machine, by the first figure."""
     first = line.figures[0]
     before: dict[tuple[str, str], list[float]] = {}
     steps: list[Contrast | None] = []

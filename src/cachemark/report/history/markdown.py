@@ -8,7 +8,7 @@ from cachemark.report.markdown import draw
 
 
 def render(history: History, width: int | None) -> str:
-    """The history as a Markdown document; `width` has no meaning here."""
+    """The history as a Markdown document; `width` is not used."""
     del width
     lines = ["# History"]
     for title, table in tables(history):

@@ -1,4 +1,4 @@
-"""A history as plain cells: a table for each line, or one of the runs; renderers only draw them."""
+"""A history as text cells: one table for each line, or one of the runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ABSENT = "–"
 
 
 def tables(history: History) -> list[tuple[str, Table]]:
-    """Title and table of each part."""
+    """The title and the table of each part."""
     if not history.lines:
         return [("", _runs(history.runs))] if history.runs else []
     names = [line.cell for line in history.lines]
@@ -20,7 +20,7 @@ def tables(history: History) -> list[tuple[str, Table]]:
 
 
 def notes(history: History) -> list[str]:
-    """What to mind."""
+    """The notes below the tables."""
     if not history.lines:
         return ["cachemark history CLIENT shows its cells over time"] if history.runs else []
     tests = f"{history.tests} test{'s' if history.tests != 1 else ''}"
@@ -78,5 +78,5 @@ def _entry(entry: Entry, figures: list[str]) -> list[str]:
 
 
 def _day(created_at: str) -> str:
-    """Such as 2026-03-01 10:00, in UTC as it was written."""
+    """A time such as 2026-03-01 10:00, in UTC."""
     return created_at[:16].replace("T", " ")

@@ -1,4 +1,4 @@
-"""What a history says, before it has a form."""
+"""The contents of a history, before they are rendered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cachemark.model.outcome import Cell
 
 
 class RunLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of the store; `problem` says why it cannot be read, if it cannot."""
+    """A run of the store; `problem` is the reason if it cannot be read."""
 
     folder: str
     created_at: str = ""
@@ -44,7 +44,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell over time; `work` tells cells apart whose names are the same and whose work is not."""
+    """A cell over time; `work` distinguishes cells with the same name but different work."""
 
     cell: Cell
     work: str
@@ -53,7 +53,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines of cells, or, where none was asked for, the runs."""
+    """Lines of cells; or the runs, if no cells were requested."""
 
     lines: list[Line]
     runs: list[RunLine] = []

@@ -1,6 +1,7 @@
-"""The report as one HTML file: no network, no JavaScript needed, light and dark, screen and paper.
+"""The report as one HTML file. It needs no network and no JavaScript, and it can be printed.
 
-Each plot is drawn twice, for a wide and for a narrow screen; a rule in the style sheet shows one.
+Each plot is drawn twice, for wide and narrow screens; the style sheet shows one of the two. There
+is a light and a dark theme.
 """
 
 from cachemark.report.html.render import render

@@ -45,7 +45,7 @@ def _values(of: Workload) -> str:
 
 
 def _range(text: str) -> str:
-    """A range of numbers in words; another law as it is written."""
+    """A range of numbers in words; another distribution as it is written."""
     ends = text.split("..")
     return " to ".join(f"{int(end):,}" for end in ends) if all(map(str.isdecimal, ends)) else text
 
@@ -76,7 +76,7 @@ def _plural(count: int, thing: str) -> str:
 
 
 def environment(report: Report) -> list[tuple[str, str]]:
-    """The machine and the software, a line each; what could not be read is left out."""
+    """The machine and the software, one line for each fact that could be read."""
     header = report.header
     host, experiment = header.host, header.experiment
     pairs = [
@@ -108,5 +108,5 @@ def _placement(of: Placement) -> str:
 
 
 def marked(text: str) -> list[tuple[str, bool]]:
-    """Text with `code` in it as parts, each with whether it is code."""
+    """Split text at `code`: the parts, each with whether it is code."""
     return [(part, bool(odd % 2)) for odd, part in enumerate(text.split("`")) if part]

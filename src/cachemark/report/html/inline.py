@@ -1,4 +1,4 @@
-"""SVG as vl-convert writes it → SVG that stands inside a page."""
+"""SVG from vl-convert → SVG that can be part of a page."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def _tidy(node: ElementTree.Element) -> None:
 
 
 def _shows(node: ElementTree.Element) -> bool:
-    """Vega's own marks of a group's ground and front show nothing here."""
+    """Remove Vega's background and foreground marks of groups, which are invisible here."""
     return node.get("class") not in ("background", "foreground")

@@ -1,4 +1,4 @@
-"""Report → what the template needs: plain values, plots drawn, anchors, descriptions."""
+"""Report → the values for the template: texts, rendered plots, anchors, descriptions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WIDE, NARROW = 520, 336
 
 
 def page(report: Report) -> Page:
-    """Lay a report out. Raises UsageError when nothing draws its plots."""
+    """Make the page of a report. Raises UsageError if the plots cannot be rendered."""
     experiment = report.header.experiment
     drawn = _Drawn(plots(report, WIDE), plots(report, NARROW))
     overview, memory = drawn.overview(), drawn.memory()
@@ -76,7 +76,7 @@ def page(report: Report) -> Page:
 
 
 class _Drawn:
-    """The plots at both widths, drawn as they are asked for."""
+    """The plots at both widths, rendered on demand."""
 
     def __init__(self, wide: Plots, narrow: Plots) -> None:
         self._wide, self._narrow = wide, narrow

@@ -1,4 +1,4 @@
-"""What stands on the page: the values that the templates read."""
+"""The contents of the page: the values that the templates read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cachemark.report.value import Absence
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything on the page, in its order."""
+    """The whole page, in its order."""
 
     name: str
     question: str
@@ -37,7 +37,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer: where it holds, what it says, and the part of the page that shows it."""
+    """An answer: its group, its text, and the anchor of the group."""
 
     place: str
     text: str
@@ -45,7 +45,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot, drawn for two widths."""
+    """A plot, rendered for two widths."""
 
     name: str
     title: str
@@ -80,7 +80,7 @@ class SectionPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the trials: how many of each verdict, which do not count, and all."""
+    """The trials: the number with each verdict, those that are not valid, and a table of all."""
 
     counts: list[tuple[str, int]]
     rejected: list[str]

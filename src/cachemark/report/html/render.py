@@ -1,4 +1,4 @@
-"""Page → HTML, by Jinja2: every word of a worker or a server is escaped."""
+"""Page → HTML with Jinja2. All texts from workers and servers are escaped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cachemark.report.value import Report
 
 
 def render(report: Report, width: int | None) -> str:
-    """The report as one HTML file; `width` has no meaning here, as the page fits any."""
+    """The report as one HTML file; `width` is not used, since the page fits any width."""
     del width
     script = _file("script.js")
     return (
@@ -48,7 +48,7 @@ def _templates() -> Environment:
 
 
 def _sides(table: Table) -> list[str]:
-    """A class for each column: words stand at the left, figures at the right."""
+    """A CSS class for each column: text is aligned left, figures right."""
     return [
         "words"
         if not n or table.prose or any(row[n][:1].isalpha() for row in table.rows)
@@ -62,6 +62,6 @@ def _file(name: str) -> str:
 
 
 def _hash(script: str) -> str:
-    """What the page's policy allows to run: this script, and no other."""
+    """The script's hash, for a content security policy that allows no other script."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return "sha256-" + base64.b64encode(digest).decode("ascii")

@@ -1,4 +1,4 @@
-"""The palette of the plots as rules of a style sheet."""
+"""The colours of the plots as rules of a style sheet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cachemark.report.plots.palette import ROLES
 
 
 def variables() -> str:
-    """A custom property for each role, light; both where the browser chooses between two."""
+    """A custom property for each role: the light colour, or both if the browser can choose."""
     light = "".join(f"--{role}:{colour.light};" for role, colour in ROLES.items())
     both = "".join(
         f"--{role}:light-dark({colour.light},{colour.dark});" for role, colour in ROLES.items()
@@ -18,7 +18,7 @@ def variables() -> str:
 
 
 def exchange() -> str:
-    """Rules that put a role's property where a plot has its light colour."""
+    """Rules that replace the light colours in plots with the properties of their roles."""
     rules: list[str] = []
     for role, colour in ROLES.items():
         rules += [

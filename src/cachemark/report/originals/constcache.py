@@ -24,8 +24,8 @@ _TIME, _MEMORY = ("Time-consuming", "(s)"), ("Memory", "(M)")
 def render(source: Source) -> dict[str, str]:
     """The text."""
     lines = [
-        "Time: wall clock for 10,000 operations of each caller; the original has the sum of its "
-        "processes' times.",
+        "Time: wall-clock time for 10,000 operations of each caller; the original has the sum of "
+        "its processes' times.",
         "Memory: the server's resident size after the window.",
     ]
     for workload in dict.fromkeys(series.cell.workload for series in source.series):
@@ -38,7 +38,7 @@ def render(source: Source) -> dict[str, str]:
 
 
 def grid(members: list[Series]) -> list[str]:
-    """One grid; a cell of it that was not measured is empty."""
+    """One grid; cells that were not measured are empty."""
     stores = list(dict.fromkeys(_store(series) for series in members))
     loads = sorted({(series.callers, series.cell.load) for series in members})
     twice = len({callers for callers, _ in loads}) < len(loads)

@@ -1,4 +1,4 @@
-"""The emcache suite in the shape of its original: published figures beside the measured ones."""
+"""The emcache suite in the format of its original: published figures beside the measured ones."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _send_rate(done: Done) -> float | None:
 
 
 def _per(count: float, seconds: float) -> float | None:
-    """None where a worker does not tell that time."""
+    """None if a worker does not report this time."""
     return count / seconds if seconds > 0 else None
 
 

@@ -1,7 +1,7 @@
-"""What the originals of the suites published, beside the same cells measured here.
+"""The published figures of the suites' originals, beside the same cells as measured.
 
-The data files are `suites/published/*.toml`. Absolute figures of other machines say little, so each
-column also says how a cell compares with the best of its own column.
+The data files are `suites/published/*.toml`. Absolute figures of different machines cannot be
+compared, so each column also relates its cells to the best one of the column.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NS = 1e9
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True):
-    """A figure as it was published, and the cell that stands for it today; no client: none does."""
+    """A published figure, and the cell that repeats it; without a client, no cell does."""
 
     label: str
     value: float
@@ -48,7 +48,7 @@ class _Published(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Figure(msgspec.Struct, frozen=True):
-    """How the original reckoned, from one window; whether more is better."""
+    """How the original computed its figure from one window, and whether more is better."""
 
     of: Callable[[Done, Workload, int], float]
     more_is_better: bool
@@ -105,7 +105,7 @@ def _section(
 
 
 def _measured(row: _Row, server: str, valid: list[Outcome], figure: _Figure) -> float | None:
-    """The mean over the valid trials of the row's cell; None where there is none."""
+    """The mean over the valid trials of the row's cell; None if there are none."""
     values = [
         figure.of(outcome.measure, outcome.workload, outcome.load.processes * outcome.load.threads)
         for outcome in valid
@@ -140,7 +140,7 @@ def _text(value: float | None) -> str:
 
 
 def _agreement(then: list[float], here: list[float | None]) -> list[str]:
-    """In how many pairs of cells the one that was ahead then is ahead here."""
+    """The number of pairs of cells that have the same order as in the published figures."""
     both = [(old, new) for old, new in zip(then, here, strict=True) if new is not None]
     pairs = [
         (a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in combinations(both, 2) if a[0] != b[0]
@@ -163,17 +163,17 @@ def _groups_per_s(done: Done, workload: Workload, _callers: int) -> float:
 
 
 def _real_s(done: Done, workload: Workload, _callers: int) -> float:
-    """Of 100,000 iterations."""
+    """The time of 100,000 iterations."""
     return 100_000 * done.elapsed_ns / _NS / _groups(done, workload)
 
 
 def _txn_ms(done: Done, workload: Workload, _callers: int) -> float:
-    """A transaction is one operation of each kind of the mix."""
+    """The time of a transaction, which is one operation of each kind of the mix."""
     return done.elapsed_ns / 1e6 / (_ok(done) / len(workload.mix))
 
 
 def _summed_s(done: Done, _workload: Workload, callers: int) -> float:
-    """Of 10,000 operations by each caller: the times of all callers added up."""
+    """The sum of the times of all callers, for 10,000 operations of each."""
     busy_ns = sum(operation.busy_ns for operation in done.operations.values())
     return busy_ns / _NS / _ok(done) * 10_000 * callers
 

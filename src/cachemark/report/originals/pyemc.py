@@ -51,7 +51,7 @@ def _grid(
     name: Callable[[Series, bool], str],
     text: Callable[[Series], str],
 ) -> list[str]:
-    """Rows of workloads and loads, columns of servers and clients."""
+    """A table with a row for each workload and load, and a column for each server and client."""
     columns = list(dict.fromkeys(_column(series) for series in members))
     loads = len({series.cell.load for series in members}) > 1
     rows: dict[tuple[str, str], dict[str, Series]] = {}
@@ -90,7 +90,7 @@ def _task(series: Series, loads: bool) -> str:
 
 
 def _rate(series: Series) -> float:
-    """Operations per second, or keys in batches."""
+    """Operations per second; for batches, keys per second."""
     keys = series.workload.fill_percent is not None
     return _per_s(series, _keys if keys else _ok)
 

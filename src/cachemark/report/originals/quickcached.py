@@ -82,7 +82,7 @@ def _row(cells: list[str] | tuple[str, ...], widths: list[int]) -> str:
 
 
 def _means(members: list[Series]) -> list[str]:
-    """Of each load: the windows together, divided by what was done in them together."""
+    """For each load: the total length of the windows, divided by all their transactions."""
     lines = ["```"]
     for series in members:
         elapsed_ns = sum(window.elapsed_ns for window in series.windows)
@@ -102,7 +102,7 @@ def _time_ms(series: Series, elapsed_ns: int, done: int) -> float:
 
 
 def ops_per_txn(workload: Workload) -> int:
-    """Operations in one transaction of a workload."""
+    """The number of operations in one transaction of a workload."""
     if workload.sequence:
         return len(workload.sequence)
     weights = set(workload.mix.values())
