@@ -93,7 +93,7 @@ def test_wrong_values_and_sums_that_do_not_add_up_are_invalid() -> None:
 
 def test_nothing_done_is_invalid() -> None:
     failed = Operation(attempts=3, ok=0, errors={"connection": 3})
-    assert "not one operation" in judged(window(get=failed)).reasons[0]
+    assert "no operation succeeded" in judged(window(get=failed)).reasons[0]
 
 
 def lagging(lag_ns: int, response_ns: int, **fields: int) -> Done:
@@ -121,7 +121,7 @@ def test_connections_that_bound_are_noted() -> None:
     rises = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
     bound = judged(lagging(10_000_000, 20_000_000, bound=4), OPEN, **rises)
     assert bound.verdict == "VALID"
-    assert "4 operations were due and waited for a connection" in bound.notes
+    assert "4 operations were due and waited for a free connection" in bound.notes
 
 
 def test_a_fill_that_evicts_went_too_far() -> None:

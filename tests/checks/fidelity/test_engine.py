@@ -23,6 +23,7 @@ from cachemark.endpoints.fleet import merge
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.server_stats import ServerStats
 
 ENGINE = Path(sys.executable).parent / "cachemark-engine"
 # The engine's own tests hold the whole table; these are judged again.
@@ -82,13 +83,13 @@ def judged(case: Case, measure: Done | None = None) -> Judgement:
     gets = case.measure.operations["get"]
     # The scripted server has every key: what it was asked for and did not miss is a hit.
     rises = {"cmd_get": case.server_gets, "get_hits": case.server_gets, "get_misses": 0}
-    after = {name: str(rises[name]) for name in COUNTERS}
+    after = ServerStats({name: str(rises[name]) for name in COUNTERS})
     assert gets.misses == 0
     return judge(
         measure or case.measure,
         workload=WORKLOAD,
         load=case.load,
-        before=dict.fromkeys(COUNTERS, "0"),
+        before=ServerStats(dict.fromkeys(COUNTERS, "0")),
         after=after,
     )
 
@@ -163,7 +164,7 @@ def test_a_stall_is_no_regime(cases: dict[str, Case]) -> None:
 
 
 def test_a_depth_that_binds_is_told(cases: dict[str, Case]) -> None:
-    assert any("waited for a connection" in note for note in judged(cases["F5d"]).notes)
+    assert any("waited for a free connection" in note for note in judged(cases["F5d"]).notes)
     assert judged(cases["F5"]).notes == []
 
 
@@ -202,5 +203,6 @@ def test_a_straggler_is_no_overload() -> None:
     """One slow reply after the schedule's end is not a backlog that grew."""
     measure = msgspec.structs.replace(window_of(1_000_000), elapsed_ns=3 * 10**9, lag=LAG)
     load = Load(name="l", schedule="uniform", rate=50_000)
-    judgement = judge(measure, workload=WORKLOAD, load=load, before={}, after={})
+    nothing = ServerStats()
+    judgement = judge(measure, workload=WORKLOAD, load=load, before=nothing, after=nothing)
     assert judgement.verdict == "VALID"

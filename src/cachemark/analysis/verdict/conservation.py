@@ -131,7 +131,7 @@ def counts(
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS
         found.append((note if allowed else invalid)("server-counters", text))
     if measure.bound:
-        text = f"{measure.bound} operations were due and waited for a connection"
+        text = f"{measure.bound} operations were due and waited for a free connection"
         found.append(note("connections-bound", text))
     if measure.beyond:
         text = f"{measure.beyond} times were above 100 s and are shown as 100 s"
@@ -157,9 +157,9 @@ def _own_counts(measure: Done) -> Iterator[Finding]:
 
 def _window(measure: Done) -> list[Finding]:
     if not sum(op.ok for op in measure.operations.values()):
-        return [invalid("nothing-done", "not one operation succeeded in the window")]
+        return [invalid("nothing-done", "no operation succeeded in the window")]
     if not measure.elapsed_ns:
-        return [invalid("no-window", "the window has no length")]
+        return [invalid("no-window", "the length of the window is zero")]
     return []
 
 
