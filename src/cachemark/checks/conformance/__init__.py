@@ -6,6 +6,7 @@ operations.py     cases that are data: a tape, and what client and server must h
 failures.py       servers that fail, and stops
 traffic.py        the commands that a client sends
 open_loop.py      schedules
+capabilities.py   what a worker claims, it plays; what it does not claim, it refuses
 timelines.py      the slices and sections of a window
 proxy.py          stands between a client and memcached
 requests.py       cuts what a client sends into requests

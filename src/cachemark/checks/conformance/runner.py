@@ -11,7 +11,14 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.checks.conformance import failures, open_loop, operations, timelines, traffic
+from cachemark.checks.conformance import (
+    capabilities,
+    failures,
+    open_loop,
+    operations,
+    timelines,
+    traffic,
+)
 from cachemark.checks.conformance.worker_driver import Bench, CheckError, NotApplicableError
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.host.shipped_folders import shipped_folder
@@ -51,7 +58,8 @@ def checks() -> dict[str, Check]:
     made: dict[str, Check] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
-    for check in (*failures.CHECKS, *traffic.CHECKS, *open_loop.CHECKS, *timelines.CHECKS):
+    cases = (failures, traffic, open_loop, timelines, capabilities)
+    for check in (check for module in cases for check in module.CHECKS):
         made[check.__name__.replace("_", " ")] = check
     return made
 
