@@ -63,6 +63,8 @@ function* refusals(setup, client, kinds) {
   yield [servers.length > 1 && !client.features.includes('cluster'), 'one server only'];
   yield [servers.some((server) => /^unix:/.test(server)), 'no Unix sockets'];
   yield [servers.some((server) => /^\[/.test(server)), 'no IPv6 addresses in brackets'];
+  yield [setup.depth > 1 && !client.features.includes('pipeline'), 'one operation at a time on a connection (depth 1)'];
+  yield [connections < threads && !client.features.includes('shared'), 'a connection for each caller'];
   const uneven = connections % threads !== 0 && threads % connections !== 0;
   yield [uneven, 'connections that are neither a multiple of the callers nor a divisor of their number'];
 }

@@ -67,8 +67,11 @@ sub field ($self, $name, $op) {
 sub failed ($self, $op, $got) { 0 }
 
 # What Perl says of a mistake in a program.
-my $MISTAKE = qr/^(?:Can't (?:call method|locate object method|use )|Undefined subroutine|Not an? \w+ reference
-    |Too (?:many|few) arguments|Modification of a read-only|Illegal division)/x;
+my @MISTAKES = (
+    q(Can't (?:call method|locate object method|use )), 'Undefined subroutine', 'Not an? \w+ reference',
+    'Too (?:many|few) arguments', 'Modification of a read-only', 'Illegal division',
+);
+my $MISTAKE = do { my $any = join '|', @MISTAKES; qr/^(?:$any)/ };
 
 # What a call that died comes to. A mistake in this worker's own code, such as a client file, ends the run.
 sub error_code ($self, $op, $error) {
