@@ -1,1 +1,1 @@
-"""From outcomes to answers: `verdict` judges one trial, `statistics` compares cells. Pure."""
+"""Outcomes → answers: `verdict` judges one trial, `statistics` compares cells. Pure."""

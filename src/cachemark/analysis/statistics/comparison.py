@@ -1,4 +1,4 @@
-"""Which of two clients is faster: paired by block, with a margin declared beforehand."""
+"""Comparison of clients: paired by block, with a margin declared beforehand."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Metric = Literal["rate", "p99"]
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A client against a baseline in one group: the ratio of their figures, and what it means.
+    """A client and a baseline of one group: the ratio of their figures, and the answer.
 
     The figure is ops/s (`rate`: more is faster) or the p99 of the response time (less is faster).
-    `needed` is how many blocks would make the interval as narrow as the margin.
+    `needed` is the number of blocks that would narrow the interval to the margin.
     """
 
     client: str
@@ -47,13 +47,13 @@ def compare(
 ) -> list[Comparison]:
     """Compare every client of a group (server, workload, load of `group`) with the baseline.
 
-    Only blocks in which both have a valid trial count. `faster` and `slower` need an interval
+    Only blocks in which both have a valid trial are used. `faster` and `slower` need an interval
     that excludes 1, a ratio beyond the margin, and p < 0.05 after Holm's correction over the
-    group; `equivalent` needs the whole interval inside 1 ± margin.
+    group. `equivalent` needs the whole interval within 1 ± margin.
     """
     figures = _figures(outcomes, group, metric)
     if not baseline.endswith(AGAIN):
-        # A client's second name is no alternative, and must not make the family larger.
+        # The second arm of the A/A test is not a choice, and must not make the family larger.
         figures = {client: of for client, of in figures.items() if not client.endswith(AGAIN)}
     return _against(figures, baseline, group, margin_percent, metric)
 
@@ -61,9 +61,9 @@ def compare(
 def against_itself(
     outcomes: Sequence[Outcome], group: Cell, margin_percent: float, metric: Metric = "rate"
 ) -> Comparison | None:
-    """The client that was played twice, against itself: what is found there is false.
+    """The A/A test: a client that was played twice, compared with itself. Any difference is false.
 
-    None where none was, or not in one block with both.
+    None if there is no such client, or no block with a valid trial of both arms.
     """
     figures = _figures(outcomes, group, metric)
     again = next((client for client in figures if client.endswith(AGAIN)), "")
@@ -115,7 +115,7 @@ def _against(
 def _figures(
     outcomes: Sequence[Outcome], group: Cell, metric: Metric
 ) -> dict[str, dict[int, float]]:
-    """Client → block → the figure of its valid trial; none of a client whose trials lack it."""
+    """Client → block → the figure of its valid trial; without clients whose trials lack it."""
     trials: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         cell = outcome.trial.cell

@@ -1,8 +1,8 @@
-"""One figure of some trials against the same figure of others, and what that says.
+"""The ratio of a figure of some trials to the same figure of other trials, and its meaning.
 
-Trials of one run are paired by block: a block's trials were played within minutes of each other, so
-what they have in common (the hour, the neighbours, the tape) drops out of the difference of their
-logarithms. Trials of two runs have nothing that pairs them: Welch's interval, on logarithms too.
+Trials of one run are paired by block. A block's trials were played within minutes of each other, so
+their common conditions (time of day, neighbours, tape) cancel in the difference of their
+logarithms. Trials of two runs are not paired: their ratio has Welch's interval, also on logarithms.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Outlook = Literal["better", "worse", "equivalent", "inconclusive"]
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of both sides, the ratio other / baseline, and its meaning.
 
-    `baseline` and `other` are of the very trials that the ratio is of; `counts` says how many.
-    `why` says why there is no ratio, or no interval of it; `lost`, that only the baseline has it.
-    `needed` is how many blocks (or trials a
-    side) would make the interval as narrow as the margin, were the next ones to spread as these do.
+    `baseline` and `other` are computed from the same trials as the ratio; `counts` are their
+    numbers. `why`: the reason if there is no ratio, or no interval. `lost`: only the baseline has
+    the figure. `needed`: the number of blocks (or trials of each side) that would narrow the
+    interval to the margin, if the variation stays the same.
     """
 
     figure: str
@@ -50,19 +50,19 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 def paired(
     figure: Figure, baseline: Sequence[Outcome], other: Sequence[Outcome], margin: float
 ) -> Contrast:
-    """Valid trials of one run, paired by block."""
+    """Compare valid trials of one run, paired by block."""
     first = {trial.trial.block: trial for trial in baseline}
     second = {trial.trial.block: trial for trial in other}
     blocks = sorted(first.keys() & second.keys())
     if not blocks:
-        return Contrast(figure=figure.name, why="no block in which both are valid")
+        return Contrast(figure=figure.name, why="no block has a valid trial of both")
     return _contrast(figure, [first[b] for b in blocks], [second[b] for b in blocks], margin, True)
 
 
 def unpaired(
     figure: Figure, baseline: Sequence[Outcome], other: Sequence[Outcome], margin: float
 ) -> Contrast:
-    """Valid trials of two runs."""
+    """Compare valid trials of two runs."""
     return _contrast(figure, baseline, other, margin, False)
 
 
@@ -85,12 +85,12 @@ def of_values(
     *,
     by_block: bool = False,
 ) -> Contrast:
-    """A contrast of the trials' figures themselves; None where not every trial has it."""
+    """Compare the figures of trials; None stands for a side on which a trial lacks the figure."""
     if before is None or after is None:
         missing = {(True, True): "either", (True, False): "the first", (False, True): "the second"}
         who = missing[before is None, after is None]
         lost = before is not None
-        return Contrast(figure=figure, why=f"not every trial of {who} has it", lost=lost)
+        return Contrast(figure=figure, why=f"some trials of {who} lack it", lost=lost)
     ratio, needed = (
         (paired_ratio(after, before), pairs_for(after, before, margin))
         if by_block
@@ -110,7 +110,7 @@ def of_values(
 def decide(
     contrasts: Sequence[Contrast], figures: dict[str, Figure], margin: float
 ) -> list[Contrast]:
-    """The same contrasts with their answers, as one family: all of them are corrected together."""
+    """Add the answers to contrasts; all contrasts are one family, and are corrected together."""
     p = {
         number: contrast.ratio.p
         for number, contrast in enumerate(contrasts)

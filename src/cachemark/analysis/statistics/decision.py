@@ -1,7 +1,7 @@
 """From an interval and a p value to one of four answers, with a margin declared beforehand.
 
-A difference that is real and too small to matter is no news, and one that was not shown is not an
-equality: so a ratio is *above* or *below* where it differs beyond the margin, *equivalent* where
+A real difference may be too small to matter, and a difference that was not shown is no proof of
+equality. So a ratio is *above* or *below* if it differs by more than the margin, *equivalent* if
 its whole interval lies within the margin, and *inconclusive* otherwise.
 """
 
@@ -17,11 +17,11 @@ Name = TypeVar("Name")
 
 
 def side(ratio: Interval, p: float | None, margin: float) -> Side:
-    """Which side of 1 a ratio is on; `p` is corrected for all that are tested with it.
+    """Which side of 1 a ratio is on; `p` is already corrected for multiple tests.
 
     `equivalent` is two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and
-    Biopharmaceutics 15, 1987), stricter than the usual 5 %, so that the interval which is printed
-    decides.
+    Biopharmaceutics 15, 1987). This is stricter than the usual 5 %, and the printed interval shows
+    the result.
     """
     if ratio.low is None or ratio.high is None or p is None:
         return "inconclusive"
@@ -35,8 +35,8 @@ def side(ratio: Interval, p: float | None, margin: float) -> Side:
 def holm(p: dict[Name, float]) -> dict[Name, float]:
     """Holm's step-down correction: with n tests the k-th smallest p is multiplied by n − k + 1.
 
-    Keeps the chance of any false difference among all of them at ALPHA, whatever their
-    dependence. Holm, Scandinavian Journal of Statistics 6 (1979).
+    The probability of any false difference in the family is at most ALPHA, for any dependence
+    between the tests. Holm, Scandinavian Journal of Statistics 6 (1979).
     """
     corrected: dict[Name, float] = {}
     highest = 0.0

@@ -1,4 +1,4 @@
-"""The figures of one trial: its rate, percentiles that its sample supports, what it cost."""
+"""The figures of one trial: rate, percentiles with enough operations, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cachemark.model.protocol import Done, Operation
 
 
 def rate(operations: Sequence[Operation], elapsed_ns: int) -> float:
-    """Operations done per second: ok / elapsed. What failed is no operation."""
+    """Successful operations per second: ok / elapsed. Failed operations do not count."""
     return sum(operation.ok for operation in operations) / elapsed_ns * 1e9
 
 
 def ok(window: Done) -> int:
-    """Operations of all kinds that were done."""
+    """The number of successful operations of all kinds."""
     return sum(operation.ok for operation in window.operations.values())
 
 
@@ -32,10 +32,10 @@ def least_sample(percent: float) -> int:
 
 
 def censored_from_ns(operations: Sequence[Operation]) -> int | None:
-    """From where on a time is only known to be at least that long; None where none timed out.
+    """The service time from which on times are lower bounds; None if no operation timed out.
 
-    The longest service times are those of what timed out, as what takes longer is given up: the
-    shortest of so many is where they begin. In the response time they may lie between others.
+    Operations that time out have the longest service times, because they are given up then. So the
+    n time-outs are the n longest service times. Their response times may lie between others.
     """
     timeouts = sum(operation.errors.get("timeout", 0) for operation in operations)
     merged = histogram.together(op.service for op in operations)
@@ -48,8 +48,8 @@ def censored_from_ns(operations: Sequence[Operation]) -> int | None:
 def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
     """A percentile of the merged response times in ns.
 
-    None where the sample is too small, or the percentile reaches what timed out: it is longer than
-    was waited, nobody knows by how much.
+    None if there are too few operations, or if the percentile reaches operations that timed out:
+    their true times are unknown.
     """
     merged = histogram.together(op.response for op in operations)
     if merged is None or merged.count < least_sample(percent):
@@ -62,13 +62,13 @@ def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
 
 
 def client_cpu_us(window: Done) -> float | None:
-    """CPU of the client's processes for each operation; None where a worker does not tell."""
+    """CPU time of the client's processes per operation; None if a worker does not report it."""
     spent_ns = window.cpu_user_ns + window.cpu_system_ns
     return spent_ns / 1e3 / ok(window) if spent_ns and ok(window) else None
 
 
 def server_cpu_us(trial: Outcome) -> float | None:
-    """CPU of the server for each operation; None for a remote one."""
+    """CPU time of the server per operation; None for a remote server."""
     if trial.measure is None or trial.server_use is None:
         return None
     spent_ns = trial.server_use.cpu_ns
@@ -76,7 +76,7 @@ def server_cpu_us(trial: Outcome) -> float | None:
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure by which trials are compared; `of` gives None where a trial does not have it."""
+    """A figure by which trials are compared; `of` returns None if a trial does not have it."""
 
     name: str
     title: str
@@ -126,10 +126,10 @@ FIGURES = {
 
 
 def figures_of(trials: Sequence[Outcome], figure: Figure) -> list[float] | None:
-    """A figure of each trial; None where one of them does not have it, or it is not above 0.
+    """A figure of each trial; None if one of them does not have it, or if it is not above 0.
 
-    The trials that happen to have it would be others than those that were asked about: the slow
-    ones are those with too few operations for a percentile.
+    To use only the trials that have it would bias the result: the slow trials are those with too
+    few operations for a percentile.
     """
     values = [figure.of(trial) for trial in trials]
     found = [float(value) for value in values if value is not None and value > 0]

@@ -18,7 +18,7 @@ CONFIDENCE = 0.95
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """An estimate with its 95 % interval; without one where fewer than two trials stand for it."""
+    """An estimate with its 95 % interval; a single trial has no interval."""
 
     value: float
     low: float | None = None
@@ -34,17 +34,18 @@ def geometric(values: Sequence[float]) -> Interval:
 def paired_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
     """Ratio first/second of paired trials: the t interval of the differences of their logs.
 
-    Pairing by block takes out what a block's trials have in common. `p` is of the paired t test
-    against a ratio of 1. Values must be above 0 and of equal number.
+    Pairing by block removes what a block's trials have in common. `p` is that of the paired t test
+    of a ratio of 1. Both sides must have the same number of values, all above 0.
     """
     logs = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
     return _on_logs(logs)
 
 
 def independent_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Ratio first/second of trials that were not paired: Welch's t interval on logs.
+    """Ratio first/second of unpaired trials: Welch's t interval on logs.
 
-    Of the geometric means; both sides need two trials for an interval. Values must be above 0.
+    It is the ratio of the geometric means. An interval needs two trials on both sides. Values must
+    be above 0.
     """
     one, two = np.log(np.asarray(first, dtype=float)), np.log(np.asarray(second, dtype=float))
     mean = float(one.mean() - two.mean())
@@ -59,7 +60,7 @@ def independent_ratio(first: Sequence[float], second: Sequence[float]) -> Interv
 def mean_error(values: Sequence[float], confidence: float) -> float | None:
     """Half of Student's t interval of an arithmetic mean; None for fewer than three values.
 
-    For formats of others that are defined so; a report's own intervals are on logarithms.
+    For other programs' formats, which are defined so; a report's own intervals are on logarithms.
     """
     count = len(values)
     if count < 3:

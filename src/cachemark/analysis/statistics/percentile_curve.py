@@ -1,4 +1,4 @@
-"""Response time by percentile: what a plot draws, as far out as the sample reaches."""
+"""Response time by percentile, for plots, up to the last percentile with enough operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def curve(times: Histogram) -> list[Point]:
-    """The percentiles whose own 95 % interval is finite at this sample."""
+    """The percentiles whose own 95 % interval is finite with this number of operations."""
     points: list[Point] = []
     for step in range(1, _FURTHEST + 1):
         percent = 100 * (1 - 10 ** (-step / _STEPS))

@@ -1,7 +1,7 @@
-"""How many trials would do: the least number whose interval is no wider than the margin either way.
+"""The number of trials needed: the least one whose interval is within ± the margin.
 
-From the spread that was seen, so it is an estimate, and only good for planning the *next* run: to
-add blocks to a run until it says what one hopes for makes its p values wrong.
+It is an estimate from the observed variation, for planning the *next* run. Do not add blocks to a
+run until it shows the desired result: its p values would be wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scipy import stats
 
 from cachemark.analysis.statistics.interval import CONFIDENCE
 
-# Beyond this nobody will run it; the machine has to become quieter instead.
+# Nobody runs more than this; a quieter machine is needed instead.
 MOST = 1000
 
 
@@ -26,7 +26,7 @@ def pairs_for(first: Sequence[float], second: Sequence[float], margin: float) ->
 
 
 def trials_for(first: Sequence[float], second: Sequence[float], margin: float) -> int | None:
-    """Trials a side for an unpaired ratio, with Welch's degrees of freedom."""
+    """Trials on each side for an unpaired ratio, with Welch's degrees of freedom."""
     if min(len(first), len(second)) < 2:
         return None
     one, two = (
@@ -38,9 +38,9 @@ def trials_for(first: Sequence[float], second: Sequence[float], margin: float) -
 
 
 def _least(variance: float, freedom: float, margin: float) -> int | None:
-    """The least n whose reach is within the margin, with freedom · (n − 1) degrees.
+    """The least n whose half-width is within the margin, with freedom · (n − 1) degrees.
 
-    None where more than MOST would be needed, or the margin is nothing.
+    None if more than MOST would be needed, or if the margin is 0.
     """
     counts = np.arange(2, MOST + 1)
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, freedom * (counts - 1)) * np.sqrt(variance / counts)

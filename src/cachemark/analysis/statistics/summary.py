@@ -1,4 +1,4 @@
-"""What the trials of one cell came to."""
+"""The summary of the trials of each cell."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
-    """Percentiles of the merged histograms in ns; None where the sample does not support one.
+    """Percentiles of the merged histograms in ns; None if there are too few operations for one.
 
-    A percentile that reaches operations that timed out is not among them but in `at_least`: it is
-    longer than that. `curve` is for plots, and only of the response times of all kinds together.
+    A percentile that reaches operations that timed out is a lower bound, in `at_least`. `curve` is
+    for plots; only the response times of all kinds together have one.
     """
 
     count: int
@@ -39,7 +39,7 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of operation over a cell's valid trials; `kind` is empty for all together."""
+    """One kind of operation in a cell's valid trials; `kind` is empty for all kinds together."""
 
     kind: str
     ok: int
@@ -54,9 +54,9 @@ class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell: what its valid trials came to, and what became of the others.
+    """A cell: the figures of its valid trials, and the reasons why others are not valid.
 
-    `within` is only there where one trial counts, so that no figure has an interval over trials.
+    `within`: intervals within the trial, if only one is valid.
     """
 
     cell: Cell
@@ -139,9 +139,9 @@ def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
 
 
 def _rate(parts: list[list[Operation]], windows: list[Done]) -> Interval:
-    """Geometric mean over trials; where a trial did none, the rate of all time, no interval.
+    """Geometric mean over trials. If a trial did none, the rate of all trials, without interval.
 
-    Leaving such a trial out would show a client that fails now and then as a faster one.
+    To leave such a trial out would make a client that sometimes fails look faster.
     """
     rates = [rate(part, w.elapsed_ns) for part, w in zip(parts, windows, strict=True)]
     if all(rates):
@@ -173,21 +173,21 @@ def _times(
 
 
 def _across(parts: list[list[Operation]], percent: float) -> Interval | None:
-    """A percentile of each trial, and the interval across trials."""
+    """The geometric mean of the trials' percentiles, with its interval."""
     found = [response_ns(part, percent) for part in parts]
     values = [float(value) for value in found if value is not None]
-    # An interval over the trials that happened to have enough would be of other trials.
+    # To use only the trials with enough operations would bias the interval.
     return geometric(values) if values and len(values) == len(parts) else None
 
 
 def _over_trials(valid: list[Outcome], name: str) -> Interval | None:
-    """A figure over the trials; None where one of them does not have it."""
+    """The geometric mean of a figure over trials; None if one of them does not have it."""
     values = figures_of(valid, FIGURES[name]) if valid else None
     return geometric(values) if values else None
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:
-    """Why trials do not count, and how many for each reason."""
+    """The reasons why trials are not valid, and the number of trials for each."""
     reasons: dict[str, int] = {}
     for trial in trials:
         texts: list[str] = []

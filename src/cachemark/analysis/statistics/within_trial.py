@@ -1,9 +1,9 @@
-"""Within one trial: how far its figures can be trusted as figures of that trial.
+"""Intervals within one trial, for a cell with only one valid trial.
 
-For a cell of which one trial counts, so that there is no interval over trials. What another trial
-would differ by, with a fresh server and fresh processes, is not in it: it is always narrower.
+They do not include the variation from trial to trial (fresh server, fresh processes), so they are
+too narrow for comparisons.
 
-The window's sections are the sample, not its requests, which resemble each other. That is
+The sample is the window's sections, not its requests, which are correlated. This method is called
 sectioning: Asmussen and Glynn, Stochastic Simulation (2007), III.5; for a rate, batch means:
 Schmeiser, Operations Research 30 (1982).
 """
@@ -23,18 +23,18 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Sections
 
 _LEAST_SECTIONS = 5
-# A section holds so many times the least sample of a percentile: with fewer the intervals of
-# queues at 80 % of their capacity hold the truth in fewer than 90 % of cases.
+# A section holds this many times the least sample of a percentile. With fewer, intervals for queues
+# with a utilisation of 80 % contain the true value in fewer than 90 % of cases.
 _LEAST_SAMPLES = 30
-# Nearly the whole window, as the last reply may come a little before its end.
+# Nearly the whole window: the last reply may arrive a little before its end.
 _WHOLE = 0.99
 
 
 class Within(msgspec.Struct, frozen=True, kw_only=True):
-    """95 % intervals of one trial's own figures; None where a section does not support one.
+    """95 % intervals of one trial's figures; None if a section has too few operations for one.
 
-    `ops_per_s` is of closed loops alone: in an open loop the rate was given. Percentiles are in ns,
-    of all kinds of operations together. `why`: there are none, for this reason.
+    Only closed loops have `ops_per_s`, since the rate of an open loop is given. Percentiles are in
+    ns, of all kinds of operations together. `why`: the reason if there are no intervals.
     """
 
     sections: int = 0
@@ -48,12 +48,12 @@ def within(trial: Outcome, percents: Sequence[float]) -> Within:
     """The intervals of one trial from its sections."""
     window = trial.measure
     if window is None or window.sections is None:
-        return Within(why="the client keeps no sections")
+        return Within(why="the client records no sections")
     parts = window.sections
     if len(parts.response) < _LEAST_SECTIONS:
-        return Within(why=f"{len(parts.response)} sections are too few")
+        return Within(why=f"too few sections: {len(parts.response)}")
     if window.elapsed_ns < _WHOLE * parts.length_ns * len(parts.response):
-        return Within(why="the window ended before its time")
+        return Within(why="the window ended early")
     closed = trial.load.schedule == "closed"
     return Within(
         sections=len(parts.response),
@@ -68,8 +68,8 @@ def sectioned(whole: float, parts: Sequence[float]) -> Interval:
 
     With k parts and s² = Σ (ln qᵢ − ln q)² / (k−1).
 
-    Round the whole's figure, not the parts' mean: a percentile of few is off on average, and that
-    is in s then. All must be above 0.
+    The deviations are from the whole's figure, not from the mean of the parts: percentiles of small
+    samples are biased, and s includes this bias. All values must be above 0.
     """
     logs = np.log(np.asarray(parts, dtype=float)) - np.log(whole)
     count = len(logs)
@@ -92,7 +92,7 @@ def _rate(window: Done, parts: Sections) -> Interval | None:
 
 
 def _percentile(window: Done, parts: Sections, percent: float) -> Interval | None:
-    """None where a section is too small, or what timed out is reached."""
+    """None if a section is too small, or if the percentile reaches operations that timed out."""
     operations = list(window.operations.values())
     blobs = [histogram.decode(op.response) for op in operations if op.response]
     sections = [histogram.decode(blob) for blob in parts.response if blob]

@@ -1,8 +1,8 @@
-"""Is this trial valid? Pure rules over what client, server and machine counted.
+"""Is a trial valid? Pure rules over the counts of client, server and machine.
 
-INVALID: the figures cannot be trusted, so none is shown. OVERLOAD: an open loop whose server or
-client could not keep up; its response times grow with the window and have no steady state.
-NON_STATIONARY: the window was not level, so that one figure for all of it would be of nothing.
+INVALID: the figures cannot be trusted, so they are withheld. OVERLOAD: in an open loop, the server
+or the client could not keep up, so response times grow with the window. NON_STATIONARY: the rate or
+the response time changed during the window, so one figure would not describe it.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def judge(
 ) -> Judgement:
     """Judge the measured window of one trial.
 
-    `before` and `after` are the server's `stats` round the window, `ticks` readings of its commands
-    within; `shared_server`: others may use it too, so counts beyond ours are noted, not held
-    against the trial; `merges`: the client says that it may answer reads without a command for
-    each, so fewer of them are noted likewise; `server_commands`: what each of several servers did
-    in the window; `policy` says what noise does to a trial.
+    `before` and `after`: the server's `stats` before and after the window. `ticks`: readings of its
+    commands within. `shared_server`: other clients may use the server, so larger counts are only
+    noted. `merges`: the client may answer reads without a command for each, so fewer reads are only
+    noted. `server_commands`: the commands of each of several servers in the window. `policy`: what
+    noise does to a trial.
     """
     found = counts(measure, workload, before, after, shared_server=shared_server, merges=merges)
     found += idle_servers(workload, server_commands)

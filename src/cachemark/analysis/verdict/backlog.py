@@ -1,8 +1,9 @@
-"""An open loop whose worker keeps no course: does its lag grow, by what the server had done?
+"""Stationarity of an open loop whose worker keeps no course, from the server's counters.
 
-What was due by an instant less what the server had done by then is what waited, or was on its way.
-Over the rate that is the response time, by Little's law (Operations Research 9, 1961), send lag and
-all. The worker's own start is known to some ms only, so what is judged is its change, in ns.
+Operations that were due by an instant, less those that the server had done, were waiting or in
+flight. By Little's law (Operations Research 9, 1961), this number divided by the rate is the mean
+response time, including send lag. The worker's own start is known only to some ms, so only the
+change of this time is judged, in ns.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from cachemark.model import histogram
 from cachemark.model.outcome import Level, Steadiness, Tick
 from cachemark.model.protocol import Done
 
-# A server that counts this much more or less than the client does counts something else.
+# If the server's count differs from the client's by more than this, it counts something else.
 _MISMATCH = 0.01
-# Of the mean response time: less is what machines do.
+# Of the mean response time. Smaller changes are normal on any machine.
 _SHARE = 0.1
 _ERRORS = 4
-# A reading is late by a part of a ms, and counts whole operations: less than this it cannot tell.
+# A reading is late by a fraction of a ms, and counts whole operations: this is its resolution.
 _RESOLUTION_NS = 2_000_000
 _RESOLUTION_OPS = 2
 # A level lasts a tenth of the window.
@@ -34,7 +35,7 @@ LEAST_READINGS = 15
 def backlog(
     blank: Steadiness, measure: Done, ticks: Sequence[Tick], window_ns: int, commands: int | None
 ) -> Steadiness:
-    """Judge by readings of the server's commands, which rose by `commands` over the window."""
+    """Judge by readings of the server's counters; `commands` is their rise over the window."""
     within = [tick for tick in ticks if tick.due is not None and tick.at_ns <= window_ns]
     why = _objection(measure, within, commands)
     if why:
@@ -65,7 +66,7 @@ def backlog(
 
 
 def _objection(measure: Done, within: Sequence[Tick], commands: int | None) -> str:
-    """Why the readings say nothing of the operations; empty if they do."""
+    """Why the readings do not describe the operations; empty if they do."""
     if commands is None or not within:
         return "the server reports no counters"
     if len(within) < LEAST_READINGS:
@@ -82,7 +83,7 @@ def _objection(measure: Done, within: Sequence[Tick], commands: int | None) -> s
 
 
 def _waited_ns(within: Sequence[Tick]) -> Series:
-    """Response time by Little's law at each reading, less the least: the start is not known."""
+    """Response time by Little's law at each reading, less the minimum (the start is unknown)."""
     waiting = np.array([(tick.due or 0) - tick.commands for tick in within], dtype=float)
     waited_ns = waiting * _gap_ns(within)
     return waited_ns - float(waited_ns.min())
@@ -95,7 +96,7 @@ def _gap_ns(within: Sequence[Tick]) -> float:
 
 
 def _tellable_ns(within: Sequence[Tick]) -> float:
-    """The least change that readings can tell."""
+    """The smallest change that the readings can show."""
     return max(_RESOLUTION_NS, _RESOLUTION_OPS * _gap_ns(within))
 
 
@@ -105,10 +106,10 @@ def _mean_ns(measure: Done) -> float:
 
 
 def _trend_percent(waited_ns: Series, mean_ns: float, tellable_ns: float) -> float | None:
-    """The change along the line of Theil and Sen, as a part of the mean response time.
+    """The change along the Theil–Sen line, as a percentage of the mean response time.
 
-    None where it is below what so many readings can tell: four standard errors of a slope, which
-    for evenly spaced points are σ √(12/n) over the window.
+    None if it is below the resolution, or below four standard errors of a slope: for evenly spaced
+    points, one standard error over the window is σ √(12/n).
     """
     change_ns = trend(waited_ns)
     error_ns = noise(waited_ns) * float(np.sqrt(12 / len(waited_ns)))

@@ -1,6 +1,6 @@
-"""Where a series changes its level, how much it drifts, and whether it is level at all.
+"""Change points, trend and stationarity of a series of a few hundred points.
 
-Three known methods over a few hundred points, each a few lines of numpy.
+These are three published methods, each a few lines of numpy.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 Series = NDArray[np.float64]
 
-# Above this a series is not level at the 1 % level: Kwiatkowski et al. 1992, table 1, η_μ.
+# Above this, the test rejects at the 1 % level: Kwiatkowski et al. 1992, table 1, η_μ.
 KPSS_CRITICAL = 0.739
-# So many neighbours, itself included, decide a point before levels are sought.
+# The width of the running median, in points.
 _SMOOTHED = 5
-# A series is never taken to be quieter than this: a histogram's buckets are as wide.
+# The noise of a series is never estimated below this, the width of a histogram's buckets.
 _QUIETEST = 0.001
 
 
 def noise(values: Series) -> float:
-    """The standard deviation of a series round its level, whatever steps the level takes.
+    """The standard deviation of a series around its level, even if the level has steps.
 
-    From the median of the absolute differences of neighbours, which a few steps do not move:
-    median |N(0, σ√2)| = 0.6745 · √2 · σ.
+    It is computed from the median of the absolute differences of neighbours, which a few steps do
+    not change: median |N(0, σ√2)| = 0.6745 · √2 · σ.
     """
     differences = np.abs(np.diff(values))
     if not len(differences):
@@ -34,7 +34,7 @@ def noise(values: Series) -> float:
 
 
 def smoothed(values: Series) -> Series:
-    """Each point the median of itself and its neighbours: single outliers go, steps stay sharp."""
+    """The running median: it removes single outliers and keeps steps sharp."""
     reach = _SMOOTHED // 2
     padded = np.pad(values, reach, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, _SMOOTHED)
@@ -42,17 +42,17 @@ def smoothed(values: Series) -> Series:
 
 
 def change_points(values: Series, penalty: float, least: int) -> list[int]:
-    """Where new levels begin: the cut with the least sum of squares + penalty for each level.
+    """Where new levels begin: the segmentation with the least sum of squares + penalty per level.
 
-    PELT, which is exact: Killick, Fearnhead and Eckley, Journal of the American Statistical
-    Association 107 (2012). `least` is how many points a level has at least.
+    PELT finds it exactly: Killick, Fearnhead and Eckley, Journal of the American Statistical
+    Association 107 (2012). `least` is the minimum number of points of a level.
     """
     count = len(values)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     squares = np.concatenate([[0.0], np.cumsum(values**2)])
 
     def cost(begins: NDArray[np.int64], end: int) -> Series:
-        """The sum of squares round the mean from each of `begins` to `end`."""
+        """The sum of squares around the mean, from each of `begins` to `end`."""
         return squares[end] - squares[begins] - (sums[end] - sums[begins]) ** 2 / (end - begins)
 
     best = np.full(count + 1, np.inf)
@@ -64,7 +64,7 @@ def change_points(values: Series, penalty: float, least: int) -> list[int]:
         fits = best[candidates] + cost(candidates, end)
         chosen = int(np.argmin(fits))
         best[end], before[end] = fits[chosen] + penalty, candidates[chosen]
-        # To begin a level here is better than to have begun it there, as soon as one can end.
+        # A level that begins here is better than one that began there, once it is long enough.
         worse = candidates[fits > best[end]]
         dropped_at[worse] = np.minimum(dropped_at[worse], end + least)
         candidates = candidates[dropped_at[candidates] > end + 1]
@@ -79,11 +79,11 @@ def change_points(values: Series, penalty: float, least: int) -> list[int]:
 
 
 def levels(values: Series, least: int, apart: float) -> list[tuple[int, int]]:
-    """The parts, begin and end, that are levels of their own.
+    """The parts (begin, end) that are different levels.
 
-    PELT finds them on the smoothed series, with the penalty 4 σ² ln n. Neighbours whose medians
-    differ by less than `apart`, or by less than chance would have it, are then one, the most alike
-    first.
+    PELT finds parts of the smoothed series, with the penalty 4 σ² ln n. Then neighbours are merged,
+    the most similar first, if their medians differ by less than `apart` or by less than chance
+    explains.
     """
     penalty = 4 * noise(values) ** 2 * float(np.log(len(values)))
     cuts = [0, *change_points(smoothed(values), penalty, least), len(values)]
@@ -98,10 +98,10 @@ def levels(values: Series, least: int, apart: float) -> list[tuple[int, int]]:
 
 
 def _step(one: Series, other: Series, apart: float) -> float:
-    """How far two parts' medians are apart, in units of what it takes to be two levels.
+    """The difference of two parts' medians, as a multiple of the difference that makes two levels.
 
-    That is `apart`, or four standard errors: of medians, 1.25 σ / √n, where n points that resemble
-    their neighbours (ρ) are as good as n (1 − ρ) / (1 + ρ).
+    That difference is `apart`, or four standard errors if these are larger. The standard error of a
+    median is 1.25 σ / √n; with the autocorrelation ρ, the effective n is n (1 − ρ) / (1 + ρ).
     """
     residuals = [part - np.median(part) for part in (one, other)]
     together = np.concatenate(residuals)
@@ -116,10 +116,10 @@ def _step(one: Series, other: Series, apart: float) -> float:
 
 
 def trend(values: Series) -> float:
-    """The change from the first to the last point along the line of Theil and Sen.
+    """The change from the first to the last point along the Theil–Sen line.
 
-    The median of the slopes of all pairs: Sen, Journal of the American Statistical Association 63
-    (1968). Fewer than 30 % of points that are far off do not move it.
+    Its slope is the median of the slopes of all pairs: Sen, Journal of the American Statistical
+    Association 63 (1968). Outliers do not change it much if they are fewer than 29 % of the points.
     """
     first, last = np.triu_indices(len(values), k=1)
     slopes = (values[last] - values[first]) / (last - first)
@@ -127,11 +127,11 @@ def trend(values: Series) -> float:
 
 
 def kpss(values: Sequence[float] | Series) -> float:
-    """The statistic η_μ of the test whose null hypothesis is that a series is level.
+    """The KPSS statistic η_μ; the null hypothesis is that the series is level stationary.
 
     Kwiatkowski, Phillips, Schmidt and Shin, Journal of Econometrics 54 (1992): Σ S_t² / (n² s²),
     S_t the sums of the residuals and s² their long-run variance, with Bartlett weights over
-    4 (n/100)^¼ lags. A unit-root test would not do: it finds a doubling at half time stationary.
+    4 (n/100)^¼ lags. A unit-root test would not work: it calls a doubling at half time stationary.
     """
     residuals = np.asarray(values, dtype=float) - float(np.mean(values))
     count = len(residuals)

@@ -1,4 +1,4 @@
-"""Conservation: what the client counted, in itself and against the server's own counters."""
+"""Conservation of counts: the client's own counts, and the client's against the server's."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ _COMMANDS_PER_SERVER_SKEWED = 5000
 
 
 def idle_servers(workload: Workload, server_commands: Sequence[int]) -> list[Finding]:
-    """A server of several that got nothing: then the client did not spread its keys.
+    """Find a server of several that got no command: the client did not distribute its keys.
 
-    A trace's keys are its own, and may be few: it is not judged.
+    Traces are not judged, because their keys may be few.
     """
     servers, idle = len(server_commands), sum(1 for rise in server_commands if not rise)
     if servers < 2 or not idle or workload.trace:
@@ -112,7 +112,7 @@ def idle_servers(workload: Workload, server_commands: Sequence[int]) -> list[Fin
     each = _COMMANDS_PER_SERVER.get(workload.keys.distribution, _COMMANDS_PER_SERVER_SKEWED)
     if keys < _KEYS_PER_SERVER * servers or sum(server_commands) < each * servers:
         return []
-    text = f"{idle} of {servers} servers got no command: the client did not spread its keys"
+    text = f"{idle} of {servers} servers got no command: the client did not distribute its keys"
     return [invalid("idle-servers", text)]
 
 
@@ -125,7 +125,7 @@ def counts(
     shared_server: bool,
     merges: bool,
 ) -> list[Finding]:
-    """What does not add up; arguments as those of `judge`."""
+    """Findings about counts that disagree; the arguments are those of `judge`."""
     found = [*_own_counts(measure), *_window(measure)]
     for name, surplus, text in _unequal(measure, workload, before, after):
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS
@@ -166,7 +166,7 @@ def _window(measure: Done) -> list[Finding]:
 def _unequal(
     measure: Done, workload: Workload, before: ServerStats, after: ServerStats
 ) -> Iterator[tuple[str, bool, str]]:
-    """Counters that differ from what the client did: the name, whether the server has more, how."""
+    """Counters that differ from the client's counts: name, whether the server has more, text."""
     if any(op.attempts for kind, op in measure.operations.items() if kind in _UNTOLD):
         return
     for name, verbs in COUNTERS.items():
@@ -178,7 +178,7 @@ def _unequal(
 
 
 def _expected(measure: Done, workload: Workload, verbs: dict[str, Figure]) -> tuple[int, int]:
-    """What a counter must have risen by: exact, or a range where operations failed.
+    """The expected rise of a counter: exact, or a range if operations failed.
 
     A failed operation may or may not have reached the server.
     """

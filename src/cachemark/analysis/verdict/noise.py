@@ -1,9 +1,9 @@
-"""What the machine did to the window: which of it spoils a trial, and which is only told.
+"""Noise of the machine in the window: what makes a trial INVALID, and what is only noted.
 
-An open loop's percentiles are absolute figures, so what reaches them spoils it. A closed loop is
-compared with others of its block, which the same noise fell on, and the spread of its blocks is in
-its interval: there noise is told, but for what bends a comparison (a quota that throttles the
-client which uses more CPU, swapping, a CPU that was too hot). An experiment may ask otherwise:
+The percentiles of an open loop are absolute figures, so noise that reaches them makes it INVALID. A
+closed loop is compared within blocks that have the same noise, and the variation between blocks is
+part of its interval. So noise is only noted there, unless it affects some clients more than others,
+such as a CPU quota, swapping or thermal throttling. An experiment can change this:
 `noise = "refuse"` or `"note"`.
 """
 
@@ -21,16 +21,16 @@ from cachemark.model.experiment import Load, NoisePolicy
 from cachemark.model.outcome import Finding, HostNoise
 from cachemark.model.protocol import Done
 
-# A wall clock that is slewed runs at most so far off; more is a step.
+# A slewed wall clock differs by at most this; more is a step.
 _SLEW_NS = 1_000_000
 _SLEW_PART = 0.001
-# A pause reaches p99.9 once all of them together are this part of the window.
+# Pauses affect p99.9 if all of them together are this part of the window.
 _PAUSED_PART = 0.001
 _PAUSE_SHARE = 0.1
 
 
 class _Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure and its limits; `bends`: it falls on some clients more than on others."""
+    """A figure and its limits; `bends`: it affects some clients more than others."""
 
     name: str
     text: str
@@ -49,7 +49,7 @@ def _counted(name: str) -> Callable[[HostNoise], float | None]:
 def _pressure(what: str) -> Callable[[HostNoise], float | None]:
     def of(noise: HostNoise) -> float | None:
         waited_us = noise.counters.get(f"{what}_pressure_us")
-        # The kernel adds it up behind the clock: a share above all of the time is not one.
+        # The kernel updates the sum late, so a share may seem to exceed 100 %.
         return None if waited_us is None else min(100.0, waited_us * 1e5 / noise.window_ns)
 
     return of
@@ -151,12 +151,12 @@ _RULES = (
 def noise_findings(
     noise: HostNoise | None, measure: Done, load: Load, policy: NoisePolicy = "auto"
 ) -> list[Finding]:
-    """What disturbed the window; INVALID where that spoils it."""
+    """Findings about noise in the window; INVALID if it distorts the figures."""
     if noise is None or not noise.window_ns:
         return []
     strict = policy == "refuse" or (policy == "auto" and load.schedule != "closed")
     found = [finding for rule in _RULES for finding in _held(rule, noise, strict, policy)]
-    # Threads that wait for CPUs may wait for each other: only beside others is it a disturbance.
+    # Our threads may wait for each other, so CPU pressure counts only beside other processes.
     if any(finding.rule == "foreign-cpu" for finding in found):
         found += _held(_CPU_PRESSURE, noise, strict, policy)
     if load.schedule != "closed" or strict:
@@ -190,7 +190,7 @@ def _held(rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy) -> I
 
 
 def _logged(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
-    """What the kernel complained of meanwhile."""
+    """Findings about messages in the kernel's log during the window."""
     for complaint in COMPLAINTS:
         lines = (noise.kernel_log or {}).get(complaint.name)
         if lines:
@@ -206,7 +206,7 @@ def _logged(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Fin
 
 
 def _pauses(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
-    """A thread that only sleeps woke late: so did ours, and p99.9 has that in it."""
+    """Findings about pauses: a sleeping thread woke late, so p99.9 includes late wake-ups."""
     longest_ns, limit_ns = noise.longest_pause_ns or 0, _PAUSE_SHARE * response_ns(measure, 99.9)
     if longest_ns > limit_ns and noise.paused_ns > _PAUSED_PART * noise.window_ns:
         yield Finding(
@@ -223,7 +223,7 @@ def _pauses(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
 
 
 def _clock(noise: HostNoise) -> Iterator[Finding]:
-    """Times are CLOCK_MONOTONIC's, which no step moves: it is told as the log's times jump."""
+    """A step of the wall clock. Times are from CLOCK_MONOTONIC, so it only affects log times."""
     step_ns = noise.clock_step_ns or 0
     limit_ns = _SLEW_NS + _SLEW_PART * noise.window_ns
     if abs(step_ns) > limit_ns:

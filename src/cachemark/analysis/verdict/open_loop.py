@@ -1,4 +1,4 @@
-"""An open loop: was the schedule held, and by whose fault not?"""
+"""Open loops: was the schedule held, and if not, was it the client or the server?"""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from cachemark.model.experiment import Load
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done
 
-# An open loop that did less of its plan than this did not hold its schedule.
+# An open loop held its schedule if it did at least this part of the due operations.
 _LEAST_ACHIEVED = 0.99
-# The generator's own delay may be this much of what it reports, or this long.
+# The limit of the generator's own delay: this share of the reported time, or this long.
 _LAG_SHARE = 0.05
 _LAG_FLOOR_NS = 100_000
 
 
 def open_loop(measure: Done, load: Load) -> list[Finding]:
-    """What is wrong with the client (INVALID) or was too much (OVERLOAD)."""
+    """Findings about a late client (INVALID) or a load that was too high (OVERLOAD)."""
     return [*_generator(measure), *_overload(measure, load)]
 
 
 def response_ns(measure: Done, percent: float) -> int:
-    """The largest of the kinds' percentiles of the response time; 0 where there is none."""
+    """The largest percentile of the response time of any kind; 0 if there is none."""
     kinds = [histogram.together([op.response]) for op in measure.operations.values()]
     return max((of.percentile(percent) for of in kinds if of), default=0)
 
 
 def _generator(measure: Done) -> list[Finding]:
-    """The client's own delay must be small beside what it reports."""
+    """The client's own delay must be small compared with the times that it reports."""
     own = histogram.together([measure.late or measure.lag])
     if own is None:
         return [invalid("no-lag", "the worker did not report its send lag")]

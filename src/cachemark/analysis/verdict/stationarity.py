@@ -1,8 +1,8 @@
-"""Was the window level, or did it still warm up, drift, or change its pace half-way?
+"""Was the window stationary, or did it contain a warm-up, a drift, or a change of level?
 
-A closed loop is judged by its rate, an open loop, whose rate is given, by its mean response time.
-Both as slices of the window: the worker's own course where it keeps one, else what the server's
-counters were read at, which tell of an open loop only how its response time rose (backlog.py).
+A closed loop is judged by its rate. An open loop, whose rate is given, is judged by its mean
+response time. The data are slices of the window: the worker's own course if it keeps one, otherwise
+readings of the server's counters. For an open loop, these show only a rise (backlog.py).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Finding, Level, Steadiness, Tick
 from cachemark.model.protocol import Course, Done
 
-# A level that lasts counts from this difference on; less is what machines do.
+# Levels differ if they differ by this factor; smaller changes are normal on any machine.
 _APART = float(np.log(1.1))
-# A level lasts for this part of the window at least, and so many slices.
+# The minimum length of a level: a part of the window, and a number of slices.
 _LEAST_PART = 0.1
 _LEAST_POINTS = 3
-# What is shorter is a pause of the machine, which the tail of the response times tells.
+# Shorter changes are pauses of the machine, which show in the tail of the response times.
 _LEAST_LEVEL_NS = 250_000_000
-# Slices are merged until there are at most so many, each as long and with as many operations.
+# Slices are merged until there are at most this many, and each has this length and operations.
 _MOST_SLICES = 128
 _SHORTEST_NS = 20_000_000
 _LEAST_OPS = 20
-# Too few slices, or too short a window, say nothing about a steady state.
+# Fewer slices, or a shorter window, do not show a steady state.
 _LEAST_SLICES = 15
 _LEAST_WINDOW_NS = 900_000_000
 
 
 class _Slices(msgspec.Struct, frozen=True, kw_only=True):
-    """Even slices from an instant of the window on, and the figure in each that is judged."""
+    """Slices of equal length, from an instant of the window on, and the judged figure of each."""
 
     slice_ns: float
     values: list[float]
@@ -52,8 +52,8 @@ def steadiness(
 ) -> Steadiness:
     """Judge a window.
 
-    `ticks` are readings of the server's counters, for workers without a course; `commands` is what
-    those rose by over the window.
+    `ticks` are readings of the server's counters, for workers without a course; `commands` is
+    their rise over the window.
     """
     of = "rate" if load.schedule == "closed" else "response"
     source = "worker" if measure.course else "server" if ticks else "none"
@@ -81,7 +81,7 @@ def steadiness(
 
 
 def unsteady(found: Steadiness) -> list[Finding]:
-    """What follows: nothing where the window was level, or could not be judged."""
+    """The findings; empty if the window was stationary, or could not be judged."""
     if found.warmup_end_ms is not None:
         seconds = found.warmup_end_ms / 1e3
         text = f"the window began with a warm-up of {seconds:.3g} s ({_told(found)})"
@@ -103,7 +103,7 @@ _WORDS = {"rate": "rate", "response": "response time"}
 
 
 def _rises(found: Steadiness) -> bool:
-    """Whether levels are rises above the least instead of times."""
+    """Whether the levels are rises above the minimum, not times."""
     return found.of == "response" and found.source == "server"
 
 
@@ -120,7 +120,7 @@ def _finding(rule: str, text: str, figure: float | None, limit: float, unit: str
 
 
 def _told(found: Steadiness) -> str:
-    """Such as `0–5 s 98.0/s, 5–30 s 1,000/s`."""
+    """The levels as text, such as `0–5 s 98.0/s, 5–30 s 1,000/s`."""
     parts: list[str] = []
     rises = "+" if _rises(found) else ""
     for level in found.levels:
@@ -162,13 +162,13 @@ def _judged(blank: Steadiness, slices: _Slices) -> Steadiness:
 
 
 def _logs(values: Sequence[float]) -> Series:
-    """Logarithms, so that a level is a factor; an empty slice is a hundredth of the median."""
+    """Logarithms, so that changes are factors; an empty slice counts as 1 % of the median."""
     figures = np.asarray(values, dtype=float)
     return np.log(np.maximum(figures, max(float(np.median(figures)) / 100, 1e-9)))
 
 
 def _warmup_end_ms(of: str, found: Sequence[Level]) -> float | None:
-    """Where the last level begins, if it is the best, and at least half of the window."""
+    """The start of the last level, if it is the best and lasts at least half of the window."""
     if len(found) < 2:
         return None
     last, others = found[-1], [level.value for level in found[:-1]]
@@ -178,7 +178,7 @@ def _warmup_end_ms(of: str, found: Sequence[Level]) -> float | None:
 
 
 def _of_worker(course: Course, window_ns: int, by_rate: bool) -> _Slices:
-    """The worker's slices that lie wholly in the window, merged as far as they have to be."""
+    """The worker's slices that lie within the window, merged as far as necessary."""
     room = window_ns // course.slice_ns
     if not room:
         return _Slices(slice_ns=course.slice_ns, values=[])
@@ -204,7 +204,7 @@ def _of_worker(course: Course, window_ns: int, by_rate: bool) -> _Slices:
 
 
 def _factor(ok: Series, slice_ns: int) -> int:
-    """How many slices become one: the least that has length, number and operations enough."""
+    """How many slices become one: the least number with enough length and operations."""
     typical = max(float(ok.mean()), 1e-9)
     return max(
         1,
@@ -215,7 +215,7 @@ def _factor(ok: Series, slice_ns: int) -> int:
 
 
 def _of_server(ticks: Sequence[Tick]) -> _Slices:
-    """Rates between readings, which are nearly even: each over its own length."""
+    """Rates between readings, which are nearly equally spaced; each is over its own length."""
     at = np.array([tick.at_ns for tick in ticks], dtype=float)
     done = np.array([tick.commands for tick in ticks], dtype=float)
     if len(at) < 2:

@@ -1,4 +1,4 @@
-"""What the rules find, and what follows from it."""
+"""Findings of the rules, and the verdict that follows from them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ORDER: tuple[Verdict, ...] = ("INVALID", "OVERLOAD", "NON_STATIONARY")
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict, the reasons for it, and what a reader should know besides.
+    """A verdict with its reasons and notes.
 
-    `findings` has all of it for machines: rule, weight, figure, limit.
+    `findings` has all of them in machine-readable form: rule, weight, figure, limit.
     """
 
     verdict: Verdict
@@ -26,7 +26,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def concluded(findings: Sequence[Finding], steadiness: Steadiness | None = None) -> Judgement:
-    """The verdict that findings amount to; its reasons are those of its own weight alone."""
+    """The verdict that follows from findings; its reasons are the findings of the same weight."""
     reached: list[Verdict] = [
         each for each in _ORDER if any(found.weight == each for found in findings)
     ]
@@ -41,10 +41,10 @@ def concluded(findings: Sequence[Finding], steadiness: Steadiness | None = None)
 
 
 def invalid(rule: str, text: str) -> Finding:
-    """The figures cannot be trusted."""
+    """A finding that makes the trial INVALID."""
     return Finding(rule=rule, weight="INVALID", text=text)
 
 
 def note(rule: str, text: str) -> Finding:
-    """Good to know."""
+    """A finding that is only noted."""
     return Finding(rule=rule, weight="note", text=text)
