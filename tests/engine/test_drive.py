@@ -115,7 +115,7 @@ def test_a_value_of_another_run_is_explained(server: str) -> None:
         (("--io", "uring", "--tls", "unverified"), "no TLS over io_uring: use epoll, or auto"),
         (("--tls", "unverified"), "does not speak TLS"),
         (("--trace", "nowhere.csv"), "nowhere.csv"),
-        (("--schedule", "replay"), "of which --trace?"),
+        (("--schedule", "replay"), "name the trace with --trace"),
         (("--preset", "ycsb-e"), "scans"),
         (("--think", "1ms", "--rate", "5"), "--think"),
         (("--replicas",), "--replicas: every key is on the one server; name several"),

@@ -65,7 +65,7 @@ def test_it_goes_with_a_parent_that_is_killed() -> None:
 
 
 def test_where_the_kernel_refuses_it_is_said() -> None:
-    with pytest.raises(UsageError, match="CPU 1023: the kernel lets no thread"), host.awake([1023]):
+    with pytest.raises(UsageError, match="CPU 1023: the kernel does not let"), host.awake([1023]):
         pass
 
 

@@ -1,5 +1,4 @@
-//! One binary: `serve` the embedded server, `tape` a workload, be a `worker`, `drive` a server, or show
-//! its own `fidelity`.
+//! The program `cachemark-engine`: one verb for each folder.
 
 mod awake;
 mod bench_store;
@@ -17,7 +16,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cachemark-engine", version, about = "The native half of cachemark")]
+#[command(name = "cachemark-engine", version, about = "The native part of cachemark")]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -25,27 +24,27 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Serve the memcached protocol from memory, or answer reads by a script
+    /// Serve the memcached protocol from memory, or answer reads as a script says
     Serve(serve::Arguments),
     /// Write a workload as a tape, or show one
     Tape(tape::Arguments),
-    /// Be the native client behind the worker protocol (JSON lines on stdin and stdout)
+    /// Run the native client as a worker (worker protocol: JSON lines on stdin and stdout)
     Worker(worker::Arguments),
-    /// Load a server from the command line and print what it took
+    /// Load a server from the command line and print its throughput and latency
     Drive(Box<drive::Arguments>),
-    /// Hold the native client against answers that are known beforehand
+    /// Check the native client against cases whose results are known
     Fidelity(fidelity::Arguments),
-    /// Keep CPUs from going to sleep with threads that give way to everything
+    /// Keep CPUs from entering idle states, with threads that run only on idle CPUs
     Awake(awake::Arguments),
-    /// What the item store costs and keeps, beside memcached
+    /// Measure the item store's memory, hit ratios and speed, beside memcached
     BenchStore(bench_store::Arguments),
-    /// The floor of `serve`: answer each request with the same bytes, reading none of them
+    /// The least a server can do: answer each request with the same bytes, without parsing it
     NullServer(null::server::Arguments),
-    /// The floor of `drive`: write ready requests, parse no reply, print the CPU time
+    /// The least a client can do: write prepared requests, parse no reply, print the CPU time
     NullClient(Box<null::client::Arguments>),
 }
 
-/// Carry out what the command line says.
+/// Parse the command line and run its verb.
 pub fn main() -> ExitCode {
     match Arguments::parse().verb {
         Verb::Serve(arguments) => serve::run(arguments),

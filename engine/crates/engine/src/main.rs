@@ -1,4 +1,4 @@
-//! The program: see the library beside it.
+//! The program. Its code is in the library, see `lib.rs`.
 
 use std::process::ExitCode;
 

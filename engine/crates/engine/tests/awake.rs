@@ -1,4 +1,4 @@
-//! `awake`, seen from outside: a thread on each CPU, of the policy that gives way, and gone in the end.
+//! `awake` as a process: a thread with the policy SCHED_IDLE on each CPU, until stdin ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,20 +13,20 @@ fn start(words: &[&str]) -> Child {
     piped.spawn().expect("our own program")
 }
 
-/// The CPUs that this test may use, as the kernel tells them.
+/// The CPUs that a process or a thread may use, according to the kernel.
 fn usable(of: &str) -> String {
     let status = fs::read_to_string(format!("{of}/status")).expect("a process");
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     line.expect("a set of CPUs").trim().to_owned()
 }
 
-/// Name, policy, niceness and CPUs of each thread whose name begins so.
+/// Name, policy, nice value and CPUs of each thread of `awake`.
 fn threads(pid: u32) -> Vec<(String, String, String, String)> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
     let seen = tasks.map(|task| {
         let path = task.expect("a thread").path();
         let stat = fs::read_to_string(path.join("stat")).expect("a thread");
-        // Behind the name, which may hold anything: field 3 of proc(5) is the first.
+        // The name may contain anything. The first field behind it is field 3 of proc(5).
         let (_, rest) = stat.rsplit_once(") ").expect("a name");
         let field = |number: usize| rest.split(' ').nth(number - 3).expect("a field").to_owned();
         let name = fs::read_to_string(path.join("comm")).expect("a name").trim().to_owned();
@@ -36,7 +36,7 @@ fn threads(pid: u32) -> Vec<(String, String, String, String)> {
 }
 
 #[test]
-fn a_thread_gives_way_on_each_cpu_until_stdin_ends() {
+fn an_idle_thread_runs_on_each_cpu_until_stdin_ends() {
     let first = usable("/proc/self");
     let first = first.split([',', '-']).next().expect("a CPU");
     let mut child = start(&["--cpus", first, "--stop-with-stdin"]);
@@ -52,11 +52,11 @@ fn a_thread_gives_way_on_each_cpu_until_stdin_ends() {
 }
 
 #[test]
-fn what_cannot_be_had_is_said() {
-    for (cpus, says) in [("1023", "CPU 1023: the kernel lets no thread"), ("x", "write 0-1")] {
+fn each_refusal_names_the_cpu() {
+    for (cpus, says) in [("1023", "CPU 1023: the kernel does not let"), ("x", "write 0-1")] {
         let ended = start(&["--cpus", cpus, "--stop-with-stdin"]).wait_with_output();
         let ended = ended.expect("it ends");
-        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert!(ended.status.code() == Some(2) && told.contains(says), "{cpus}: {told}");
+        let error = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.code() == Some(2) && error.contains(says), "{cpus}: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! A server that has no file descriptor left: it says so, and goes on when there are some again.
+//! A server without free file descriptors: it reports that, and goes on once descriptors are free.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! The ways of I/O, seen from outside: a server's threads, what it holds open, and the system call that
-//! it waits in.
+//! The I/O modes, seen from outside: a server's threads, its open files, and the system calls in which its
+//! threads wait.
 
 mod common;
 
@@ -14,7 +14,7 @@ use common::{PATIENCE, Served};
 
 const CONNECTIONS: usize = 20;
 
-/// A server with some connections that have said something.
+/// A server with connections that have sent a request.
 fn served(io: &str) -> (Served, Vec<TcpStream>) {
     let served = Served::start(io, &[]);
     let streams = (0..CONNECTIONS).map(|_| {
@@ -27,7 +27,7 @@ fn served(io: &str) -> (Served, Vec<TcpStream>) {
     (served, streams)
 }
 
-/// The names of its threads, and the numbers of the system calls they wait in.
+/// The names of a process's threads, and the numbers of the system calls in which they wait.
 fn threads(pid: u32) -> Vec<(String, String)> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
     let read =
@@ -40,13 +40,14 @@ fn threads(pid: u32) -> Vec<(String, String)> {
     tasks.collect()
 }
 
-fn holds(pid: u32) -> BTreeSet<String> {
+/// The kinds of files that a process has open.
+fn open_files(pid: u32) -> BTreeSet<String> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).expect("a process");
     let links = open.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
     links.map(|link| link.to_string_lossy().into_owned()).collect()
 }
 
-/// The calls that all threads of such a name wait in, once none of them runs.
+/// The system calls in which the threads with this name wait, once none of them runs.
 fn waits_in(pid: u32, name: &str) -> BTreeSet<String> {
     let began = Instant::now();
     loop {
@@ -71,27 +72,27 @@ fn calls(numbers: &[libc::c_long]) -> BTreeSet<String> {
 }
 
 #[test]
-fn blocking_is_a_thread_for_each_connection() {
+fn blocking_io_has_a_thread_for_each_connection() {
     let (served, _streams) = served("blocking");
     let pid = served.pid();
-    assert!(served.said.contains(r#""io":"blocking""#), "{}", served.said);
+    assert!(served.announcement.contains(r#""io":"blocking""#), "{}", served.announcement);
     assert_eq!((count(pid, "connection"), count(pid, "loop")), (CONNECTIONS, 0));
-    assert!(!holds(pid).contains("anon_inode:[eventpoll]"));
+    assert!(!open_files(pid).contains("anon_inode:[eventpoll]"));
     assert!(waits_in(pid, "connection").is_subset(&calls(&[libc::SYS_read, libc::SYS_recvfrom])));
 }
 
 #[test]
-fn events_are_loops_over_epoll() {
+fn events_are_loops_on_epoll() {
     let (served, _streams) = served("events");
     let pid = served.pid();
-    assert!(served.said.contains(r#""io":"events""#), "{}", served.said);
+    assert!(served.announcement.contains(r#""io":"events""#), "{}", served.announcement);
     assert_eq!((count(pid, "connection"), count(pid, "loop")), (0, 2));
-    assert!(holds(pid).contains("anon_inode:[eventpoll]"));
-    assert!(!holds(pid).contains("anon_inode:[io_uring]"));
+    assert!(open_files(pid).contains("anon_inode:[eventpoll]"));
+    assert!(!open_files(pid).contains("anon_inode:[io_uring]"));
     assert!(waits_in(pid, "loop").is_subset(&epoll_waits()));
 }
 
-/// CPU time that its loops took so far, in nanoseconds.
+/// The CPU time of a server's event loops so far, in ns.
 fn loops_ns(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
     let paths = tasks.map(|task| task.expect("a thread").path());
@@ -105,19 +106,23 @@ fn loops_ns(pid: u32) -> u64 {
     took.sum()
 }
 
-/// A busy loop is one over epoll that goes on asking before it sleeps, as it does in the end.
+/// A busy loop polls epoll before it sleeps, and sleeps in the end.
 #[test]
-fn busy_loops_ask_before_they_sleep() {
+fn busy_loops_poll_before_they_sleep() {
     let took = ["events", "busy"].map(|io| {
         let (served, mut streams) = served(io);
         let pid = served.pid();
-        assert!(served.said.contains(&format!(r#""io":"{io}""#)), "{}", served.said);
+        assert!(
+            served.announcement.contains(&format!(r#""io":"{io}""#)),
+            "{}",
+            served.announcement
+        );
         assert_eq!((count(pid, "connection"), count(pid, "loop")), (0, 2));
-        assert!(holds(pid).contains("anon_inode:[eventpoll]"));
+        assert!(open_files(pid).contains("anon_inode:[eventpoll]"));
         let before = loops_ns(pid);
         for n in 0..5 * CONNECTIONS {
             let stream = &mut streams[n % CONNECTIONS];
-            // Asleep, all of them: each request is what wakes one.
+            // All loops sleep now: each request wakes one.
             assert!(waits_in(pid, "loop").is_subset(&epoll_waits()));
             stream.write_all(b"mn\r\n").expect("a server that reads");
             stream.read_exact(&mut [0; 4]).expect("a server that answers");
@@ -137,18 +142,18 @@ const EPOLL_WAIT: libc::c_long = libc::SYS_epoll_wait;
 #[cfg(not(target_arch = "x86_64"))]
 const EPOLL_WAIT: libc::c_long = libc::SYS_epoll_pwait;
 
-/// Where the kernel has no io_uring the server says so, and is one of events.
+/// If the kernel has no io_uring, the server says so and uses epoll.
 #[test]
-fn uring_is_loops_over_rings() {
+fn uring_has_loops_on_rings() {
     let (served, _streams) = served("uring");
     let pid = served.pid();
     assert_eq!((count(pid, "connection"), count(pid, "loop")), (0, 2));
-    if served.said.contains(r#""io":"events""#) {
-        assert!(holds(pid).contains("anon_inode:[eventpoll]"));
+    if served.announcement.contains(r#""io":"events""#) {
+        assert!(open_files(pid).contains("anon_inode:[eventpoll]"));
         return;
     }
-    assert!(served.said.contains(r#""io":"uring""#), "{}", served.said);
-    assert!(holds(pid).contains("anon_inode:[io_uring]"));
-    assert!(!holds(pid).contains("anon_inode:[eventpoll]"));
+    assert!(served.announcement.contains(r#""io":"uring""#), "{}", served.announcement);
+    assert!(open_files(pid).contains("anon_inode:[io_uring]"));
+    assert!(!open_files(pid).contains("anon_inode:[eventpoll]"));
     assert!(waits_in(pid, "loop").is_subset(&calls(&[libc::SYS_io_uring_enter])));
 }

@@ -1,5 +1,5 @@
-//! The server as a process in hard times: told to end in the middle of work, and given more than its
-//! memory holds.
+//! The server as a process under pressure: stopped in the middle of work, and with more items than fit into
+//! its memory.
 
 mod common;
 
@@ -13,13 +13,13 @@ use common::{PATIENCE, Served};
 
 const MODES: [&str; 4] = ["blocking", "events", "uring", "busy"];
 
-/// Whether a read or a write failed because the other side is gone; anything else is a hang.
+/// Whether a read or a write failed because the peer is gone. Any other error means that the server hangs.
 fn is_end(kind: ErrorKind) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
-/// Set and get without an end, many at once, until the server ends the connection.
+/// Set and get, many requests at a time, until the server ends the connection.
 fn keep_busy(mut stream: TcpStream, mut answered: impl FnMut()) -> ErrorKind {
     let set = [&b"set k 0 0 5000\r\n"[..], &[b'v'; 5000], b"\r\n"].concat();
     let requests = [&set[..], &b"get k\r\n".repeat(16)].concat();
@@ -37,7 +37,7 @@ fn keep_busy(mut stream: TcpStream, mut answered: impl FnMut()) -> ErrorKind {
 }
 
 #[test]
-fn a_server_told_to_end_under_load_ends_well_and_leaves_nobody_hanging() {
+fn a_server_that_is_stopped_under_load_ends_cleanly_and_closes_its_connections() {
     for io in MODES {
         let mut served = Served::start(io, &[]);
         let (answered, at_work) = channel();
@@ -45,7 +45,7 @@ fn a_server_told_to_end_under_load_ends_well_and_leaves_nobody_hanging() {
             .map(|_| {
                 let (stream, answered) = (served.connect(), answered.clone());
                 let tell = move || {
-                    // Nobody listens any more once all are at work.
+                    // The receiver is gone once all clients are at work.
                     let _ = answered.send(());
                 };
                 thread::spawn(move || keep_busy(stream, tell))
@@ -56,7 +56,7 @@ fn a_server_told_to_end_under_load_ends_well_and_leaves_nobody_hanging() {
         for _ in 0..64 {
             at_work.recv_timeout(PATIENCE).expect("a server that answers");
         }
-        // SAFETY: a signal to a child that is not reaped yet, so that the number is its own.
+        // SAFETY: a signal to a child that is not reaped yet, so that the pid is still its own.
         assert_eq!(unsafe { libc::kill(served.pid() as libc::pid_t, libc::SIGTERM) }, 0);
         let told = Instant::now();
         let status = loop {
@@ -79,8 +79,8 @@ fn a_server_told_to_end_under_load_ends_well_and_leaves_nobody_hanging() {
 const WRITERS: usize = 24;
 const SETS: usize = 12;
 const VALUE_BYTES: usize = 600_000;
-/// What the server may take beside its items: for each writer the value that comes in, in a buffer that
-/// doubles, and what any process takes.
+/// What the server may use beside its items: for each writer the value that arrives, in a buffer that doubles,
+/// and what any process needs.
 const PEAK_KIB_MOST: u64 = (8 << 10) + WRITERS as u64 * 2 * 1024 + (40 << 10);
 
 fn store_large(mut stream: TcpStream, writer: usize) {
@@ -95,7 +95,7 @@ fn store_large(mut stream: TcpStream, writer: usize) {
     }
 }
 
-/// Sets and gets of small items: each answered, a value whole or gone.
+/// Set and get small items: each request is answered, and a value is complete or gone.
 fn use_small(stream: TcpStream, rounds: usize) {
     let mut stream = BufReader::new(stream);
     for n in 0..rounds {
@@ -111,7 +111,7 @@ fn use_small(stream: TcpStream, rounds: usize) {
     }
 }
 
-/// `VmHWM` at most, `VmRSS` now.
+/// `VmHWM` is the highest resident size, `VmRSS` the present one.
 fn resident_kib(pid: u32, which: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
     let size = status.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(':'));
@@ -119,7 +119,7 @@ fn resident_kib(pid: u32, which: &str) -> u64 {
 }
 
 #[test]
-fn many_large_items_take_no_more_than_there_is_and_hurt_nobody() {
+fn many_large_items_stay_within_the_memory_limit_and_do_not_disturb_other_clients() {
     for io in MODES {
         let served = Served::start(io, &["--memory", "8m"]);
         thread::scope(|scope| {
@@ -139,12 +139,12 @@ fn many_large_items_take_no_more_than_there_is_and_hurt_nobody() {
 }
 
 const DEAF: usize = 300;
-/// What a deaf client makes the server hold: replies that the sockets have no room for.
+/// How many bytes of replies a client that does not read makes the server keep.
 const HELD_KIB_LEAST: u64 = DEAF as u64 * 256;
 const LEFT_KIB_MOST: u64 = 16 << 10;
 
 #[test]
-fn clients_that_do_not_read_leave_nothing_behind() {
+fn clients_that_do_not_read_leave_no_memory_behind() {
     for io in MODES {
         let served = Served::start(io, &[]);
         let mut stream = served.connect();

@@ -3,13 +3,13 @@
 use std::process::{Command, Stdio};
 
 const REFUSED: [(&[&str], &str); 12] = [
-    (&["--memory", "64"], "say the unit, as in 64m"),
+    (&["--memory", "64"], "write the unit, as in 64m"),
     (&["--memory", "100000g"], "give the store less memory"),
     (&["--hash-power", "24"], "give less of it, or more memory"),
     (&["--hash-power", "9"], "between 10 and 32"),
     (&["-I", "1023"], "from 1k to 1g"),
     (&["-I", "2g"], "from 1k to 1g"),
-    (&["--threads", "1025"], "1024 the most"),
+    (&["--threads", "1025"], "at most 1024"),
     (&["--max-connections", "0"], "at least 1"),
     (&["--udp", "127.0.0.1"], "write host:port"),
     (&["--unix", "/nowhere/at/all"], "make its folder"),

@@ -14,7 +14,7 @@ const BYTES_MOST: u32 = 1 << 20;
 /// Read words, one on each line, and make the tape they ask for.
 pub fn refused_or_made(text: &str) {
     let words: Vec<&str> = ["--server", "127.0.0.1:1"].into_iter().chain(text.lines()).collect();
-    let plan = match Arguments::read(&words) {
+    let plan = match Arguments::parse_words(&words) {
         Ok(arguments) => arguments.plan(),
         Err(refused) => return assert!(!refused.is_empty()),
     };

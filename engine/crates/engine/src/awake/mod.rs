@@ -1,9 +1,9 @@
-//! The verb `awake`: CPUs that have nothing to do run a thread that gives way to everything else.
+//! The verb `awake`: keeps CPUs from entering idle states.
 //!
-//! An idle CPU goes to sleep: on real machines into a state that takes tens of microseconds to leave,
-//! on virtual ones it is given back to the hypervisor, which may take milliseconds to bring it back.
-//! Each thread here has the policy SCHED_IDLE: it runs only while nothing else wants to, and whatever
-//! wakes takes its CPU at once.
+//! On a physical machine, an idle CPU enters a state that takes tens of microseconds to leave. On a
+//! virtual one it is returned to the hypervisor, which may take milliseconds to schedule it again. This
+//! verb runs a spinning thread on each CPU. The threads have the policy SCHED_IDLE: they run only while
+//! no other thread is runnable, and any other thread preempts them at once.
 
 mod spinners;
 
@@ -20,10 +20,10 @@ use spinners::{end, spinners};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Which CPUs, such as 0-1,3; all that this process may use by default
+    /// Which CPUs, such as 0-1,3 [default: all that this process may use]
     #[arg(long)]
     cpus: Option<String>,
-    /// Stop when stdin ends, so that nothing is left behind by a caller that dies
+    /// Stop when stdin ends, so that the process does not outlive its caller
     #[arg(long)]
     stop_with_stdin: bool,
 }
@@ -35,7 +35,7 @@ struct Awake<'a> {
     pid: u32,
 }
 
-/// Runs the verb until it is told to stop; exit code 2 where the kernel refuses.
+/// Run the verb until it is told to stop. The exit code is 2 if the kernel refuses.
 pub fn run(arguments: Arguments) -> ExitCode {
     keep_awake(&arguments).map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -45,7 +45,7 @@ fn keep_awake(arguments: &Arguments) -> Result<(), String> {
         Some(text) => parse(text).map_err(|text| format!("--cpus {text}"))?,
         None => usable().map_err(|error| error.to_string())?,
     };
-    // Watched before anything spins, so that no signal is missed.
+    // Before the threads start, so that no signal is missed.
     let signals = StopSignals::catch()?;
     let stop = Arc::new(AtomicBool::new(false));
     let threads = spinners(&cpus, &stop)?;

@@ -1,6 +1,6 @@
-//! The verb `bench-store`: what the item store costs and what it keeps, against memcached in the
-//! same run: bytes, hit ratios, the time of a read in the process, in shared memory and over the network;
-//! and how long a single store takes at most.
+//! The verb `bench-store`: the item store beside memcached in the same run. It prints the bytes of an item, hit
+//! ratios, the time of a read (in the process, in shared memory and over the network), and the longest
+//! times of a store.
 
 mod hits;
 mod memory;
@@ -18,10 +18,10 @@ use crate::process::fail;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Memory that is filled for the tables of bytes and of stores
+    /// Memory to fill for the tables of bytes and of pauses
     #[arg(long, default_value = "1g", value_parser = units::bytes)]
     memory: u64,
-    /// Memory of both caches for the table of hits
+    /// Memory of each cache for the table of hits
     #[arg(long, default_value = "32m", value_parser = units::bytes)]
     cache: u64,
     /// Reads of each row of the table of hits
@@ -30,13 +30,13 @@ pub struct Arguments {
     /// Rounds of the table of times
     #[arg(long, default_value = "7", value_parser = units::whole)]
     rounds: u64,
-    /// Only this table; pauses are stores timed one by one
+    /// Print this table only; pauses are the times of single stores
     #[arg(long, value_enum)]
     only: Option<Part>,
-    /// memcached's program, which must know `-U 0`
+    /// The memcached program; it has to support `-U 0`
     #[arg(long, default_value = "memcached")]
     memcached: PathBuf,
-    /// Read from the store in this file and print the time of a read: what the other process does
+    /// Read from the store in this file and print the time of a read; used for the other process
     #[arg(long, hide = true)]
     peek: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ enum Part {
     Pauses,
 }
 
-/// Runs the verb; the exit code is the process's own.
+/// Run the verb and return the exit code.
 pub fn run(arguments: Arguments) -> ExitCode {
     let done = match &arguments.peek {
         Some(path) => speed::peek(path),
@@ -59,17 +59,17 @@ pub fn run(arguments: Arguments) -> ExitCode {
 }
 
 fn tables(arguments: &Arguments) -> Result<(), String> {
-    let wanted = |part: Part| arguments.only.is_none_or(|only| only == part);
-    if wanted(Part::Memory) {
+    let is_selected = |part: Part| arguments.only.is_none_or(|only| only == part);
+    if is_selected(Part::Memory) {
         show("Bytes", memory::table(arguments.memory as usize)?);
     }
-    if wanted(Part::Hits) {
+    if is_selected(Part::Hits) {
         show("Hits", hits::table(arguments.cache, arguments.reads, &arguments.memcached)?);
     }
-    if wanted(Part::Speed) {
+    if is_selected(Part::Speed) {
         show("Reads", speed::table(arguments.rounds, &arguments.memcached)?);
     }
-    if wanted(Part::Pauses) {
+    if is_selected(Part::Pauses) {
         show("Stores, one by one", pauses::table(arguments.memory as usize)?);
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cachemark_tape::{Schedule, Verb, Workload};
 use clap::Parser;
 
-use crate::drive::errors::Errors;
+use crate::drive::errors::ErrorLimit;
 use crate::drive::search::Objective;
 use crate::options::connection_options::ConnectionArguments;
 use crate::options::units;
@@ -23,63 +23,63 @@ Examples:
 
   cachemark-engine drive --server 127.0.0.1:11211 --trace cluster52.zst --schedule replay:10
 
-Exit status: 0; 1 when more failed than --max-errors allows, when nothing succeeded, or when no rate
-met --search; 2 for bad input.";
+Exit status: 0; 1 if more operations failed than --max-errors allows, if none succeeded, or if no rate
+met the objective of --search; 2 for bad input.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// host:port, udp:host:port or unix:/path; several with commas between
+    /// host:port, udp:host:port or unix:/path; several are separated by commas
     #[arg(long)]
     pub server: String,
     #[command(flatten)]
     pub connection: ConnectionArguments,
     #[command(flatten)]
     pub workload: WorkloadArguments,
-    /// Play this tape instead of making one; it has the workload and the schedule in it
+    /// Play this tape instead of making one; a tape contains workload and schedule
     #[arg(long, conflicts_with = "WorkloadArguments")]
     pub tape: Option<PathBuf>,
-    /// Threads of the generator
+    /// Threads of the load generator
     #[arg(long, default_value = "1", value_parser = units::whole)]
     pub threads: u64,
-    /// Connections in all, a multiple of the threads; as many as threads by default
+    /// Total number of connections, a multiple of the threads [default: one for each thread]
     #[arg(long, value_parser = units::whole)]
     pub connections: Option<u64>,
-    /// Keep each thread on a CPU of its own of these: 0-3 or 0,2
+    /// Pin each thread to its own one of these CPUs: 0-3 or 0,2
     #[arg(long, value_name = "CPUS")]
     pub pin: Option<String>,
-    /// Operations outstanding on each connection
+    /// Operations in flight on each connection
     #[arg(long, default_value = "1", value_parser = units::whole)]
     pub depth: u64,
-    /// Played first and not counted
+    /// Length of the warm-up, which is not measured
     #[arg(long, default_value = "1s", value_parser = units::duration)]
     pub warmup: Duration,
     /// Length of the measured window
     #[arg(long, default_value = "10s", value_parser = units::duration)]
     pub duration: Duration,
-    /// An operation that takes longer is an error
+    /// An operation that takes longer counts as an error
     #[arg(long, default_value = "1s", value_parser = units::duration)]
     pub timeout: Duration,
-    /// Do not store the keys first
+    /// Do not store the keys before the window
     #[arg(long, conflicts_with = "prefill")]
     pub no_prefill: bool,
-    /// Find the highest rate at which a percentile of the response time stays below: 'p99<1ms'. Each
-    /// rate is played for --duration, with Poisson arrivals unless --schedule says otherwise
+    /// Find the highest rate that meets an objective for the response time, such as 'p99<1ms'. Each rate is
+    /// played for --duration, with Poisson arrivals unless --schedule is given
     #[arg(long, value_name = "OBJECTIVE", conflicts_with_all = ["tape", "rate", "hgrm", "hlog"])]
     pub search: Option<Objective>,
-    /// Exit with 1 above so many errors, or above such a part of the operations: 10 or 0.1%
+    /// Exit with 1 if more operations fail: a number (10) or a share of all operations (0.1%)
     #[arg(long, default_value = "0")]
-    pub max_errors: Errors,
-    /// One JSON document instead of the table
+    pub max_errors: ErrorLimit,
+    /// Print one JSON document instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Write the percentiles of the response time, a table as HdrHistogram prints it for each kind
+    /// Write percentiles of the response time to this file, in HdrHistogram's form, for each kind of operation
     #[arg(long, value_name = "FILE")]
     pub hgrm: Option<PathBuf>,
-    /// Write HdrHistogram's interval log: response times, second by second
+    /// Write HdrHistogram's interval log to this file: response times of each second
     #[arg(long, value_name = "FILE")]
     pub hlog: Option<PathBuf>,
-    /// No line per second
+    /// Print no line for each second
     #[arg(long)]
     pub quiet: bool,
 }
@@ -92,13 +92,13 @@ struct Words {
 }
 
 impl Arguments {
-    /// Read the words behind the verb; the error is what a user is shown.
-    pub fn read(words: &[&str]) -> Result<Arguments, String> {
+    /// Parse the words behind the verb. The error is what the user sees.
+    pub fn parse_words(words: &[&str]) -> Result<Arguments, String> {
         let words = Words::try_parse_from(words).map_err(|error| error.to_string())?;
         Ok(words.arguments)
     }
 
-    /// The part of the reads that is meant to hit, where that is known; a fetch makes its own hits.
+    /// The expected hit ratio, if it is known; with `fetch` operations it is not.
     pub fn hit_ratio(&self) -> Result<Option<f64>, String> {
         if self.tape.is_some() || self.workload.is_recorded() {
             return Ok(None);
@@ -108,11 +108,11 @@ impl Arguments {
         Ok(workload.hit_ratio.filter(|_| !fetches))
     }
 
-    /// What is to be played, if it is neither a file's nor a trace's.
+    /// The workload and the schedule, if they come from no file and no trace.
     pub fn plan(&self) -> Result<(Workload, Schedule), String> {
         self.workload.plan(Some(self.duration))
     }
-    /// Refuse what would have no effect.
+    /// Refuse options that would have no effect.
     pub fn check(&self) -> Result<(), String> {
         self.connection.check(self.server.split(',').count())?;
         self.workload.check_run()?;
@@ -136,9 +136,9 @@ mod tests {
         let read = |example: &str| {
             let words: Vec<&str> =
                 example.split_whitespace().map(|word| word.trim_matches('\'')).collect();
-            Arguments::read(&words).map(|_| example.to_owned())
+            Arguments::parse_words(&words).map(|_| example.to_owned())
         };
         let read = examples.map(read).collect::<Result<Vec<_>, _>>();
-        assert_eq!(read.expect("each can be typed").len(), 4);
+        assert_eq!(read.expect("valid command lines").len(), 4);
     }
 }

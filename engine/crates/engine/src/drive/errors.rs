@@ -1,4 +1,4 @@
-//! How many operations of a window may fail, and what is said of one in which too many did.
+//! How many operations of a window may fail, and the message if too many did.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,44 +9,44 @@ use crate::options::units;
 
 /// How many operations may fail.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Errors {
+pub enum ErrorLimit {
     Count(u64),
     Share(f64),
 }
 
-impl FromStr for Errors {
+impl FromStr for ErrorLimit {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Errors, String> {
+    fn from_str(text: &str) -> Result<ErrorLimit, String> {
         if let Some(percent) = text.strip_suffix('%') {
             let share = percent.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
             return share
-                .map(|percent| Errors::Share(percent / 100.0))
-                .ok_or_else(|| format!("{text:?}: write a number, or a part such as 0.1%"));
+                .map(|percent| ErrorLimit::Share(percent / 100.0))
+                .ok_or_else(|| format!("{text:?}: write a number, or a share such as 0.1%"));
         }
-        units::count(text).map(|count| Errors::Count(count as u64))
+        units::count(text).map(|count| ErrorLimit::Count(count as u64))
     }
 }
 
-impl fmt::Display for Errors {
+impl fmt::Display for ErrorLimit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Errors::Count(most) => write!(out, "{most}"),
-            Errors::Share(most) => write!(out, "{}%", most * 100.0),
+            ErrorLimit::Count(most) => write!(out, "{most}"),
+            ErrorLimit::Share(most) => write!(out, "{}%", most * 100.0),
         }
     }
 }
 
-impl Errors {
+impl ErrorLimit {
     pub fn allow(self, failed: u64, of: u64) -> bool {
         match self {
-            Errors::Count(most) => failed <= most,
-            Errors::Share(most) => failed as f64 <= most * of as f64,
+            ErrorLimit::Count(most) => failed <= most,
+            ErrorLimit::Share(most) => failed as f64 <= most * of as f64,
         }
     }
 
-    /// Why a window did not go well, in words; `None` of one that did.
-    pub fn complaint(self, metrics: &Metrics) -> Option<String> {
+    /// What was wrong with a window; `None` if nothing was.
+    pub fn problem(self, metrics: &Metrics) -> Option<String> {
         let (ok, failed) = (metrics.ok(), metrics.failed());
         let all = ok + failed;
         if all == 0 {
@@ -62,8 +62,8 @@ impl Errors {
     }
 }
 
-/// What is said of keys that could not be stored before the window; `None` if all could.
-pub fn unstored(metrics: &Metrics) -> Option<String> {
+/// The message if keys could not be stored before the window; `None` if all were.
+pub fn prefill_problem(metrics: &Metrics) -> Option<String> {
     let failed = metrics.failed();
     if failed == 0 {
         return None;
@@ -71,20 +71,20 @@ pub fn unstored(metrics: &Metrics) -> Option<String> {
     let some =
         |failure: Failure| metrics.kinds().any(|(_, kind)| kind.errors[failure as usize] > 0);
     let remedy = if some(Failure::Server) || some(Failure::Client) {
-        "the server refuses: look at its item size limit and its memory, and whether it wants --auth"
+        "the server refuses them: check its item size limit and its memory, and whether it needs --auth"
     } else if some(Failure::Connection) || some(Failure::Protocol) {
-        "the server hangs up: does it want --tls, --auth, another --wire or fewer --connections?"
+        "the server closes connections: does it need --tls, --auth, another --wire or fewer --connections?"
     } else {
-        "the server does not answer in time: give it a longer --timeout, or --depth 1"
+        "the server does not answer in time: use a longer --timeout, or --depth 1"
     };
     let kinds = by_kind(metrics.kinds().map(|(_, kind)| kind));
     Some(format!(
         "{failed} keys could not be stored before the window ({kinds}); {remedy} \
-         (--no-prefill stores none)"
+         (--no-prefill skips this)"
     ))
 }
 
-/// Failures by their kinds, as in "3 timeout, 1 wrong value"; "0" of none.
+/// The failures by kind, such as "3 timeout, 1 wrong value"; "0" if there are none.
 pub fn by_kind<'a>(kinds: impl Iterator<Item = &'a KindMetrics>) -> String {
     let (mut counts, mut wrong) = ([0; Failure::ALL.len()], 0);
     for kind in kinds {
@@ -102,21 +102,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_a_number_or_a_part() {
-        assert_eq!("10".parse(), Ok(Errors::Count(10)));
-        assert_eq!("0.1%".parse(), Ok(Errors::Share(0.001)));
+    fn a_limit_is_a_number_or_a_share() {
+        assert_eq!("10".parse(), Ok(ErrorLimit::Count(10)));
+        assert_eq!("0.1%".parse(), Ok(ErrorLimit::Share(0.001)));
         for text in ["", "-1", "x%", "101%"] {
-            assert!(text.parse::<Errors>().is_err(), "{text}");
+            assert!(text.parse::<ErrorLimit>().is_err(), "{text}");
         }
-        assert!(Errors::Count(2).allow(2, 2) && !Errors::Count(2).allow(3, 100));
-        assert!(Errors::Share(0.01).allow(1, 100) && !Errors::Share(0.01).allow(2, 100));
+        assert!(ErrorLimit::Count(2).allow(2, 2) && !ErrorLimit::Count(2).allow(3, 100));
+        assert!(ErrorLimit::Share(0.01).allow(1, 100) && !ErrorLimit::Share(0.01).allow(2, 100));
     }
 
     #[test]
-    fn what_was_typed_is_what_is_told() {
+    fn a_limit_is_printed_as_it_was_typed() {
         for text in ["0", "10", "0.1%", "25%"] {
             assert_eq!(
-                text.parse::<Errors>().map(|errors| errors.to_string()),
+                text.parse::<ErrorLimit>().map(|errors| errors.to_string()),
                 Ok(text.to_owned())
             );
         }

@@ -1,4 +1,4 @@
-//! The files that `drive` writes: percentiles as HdrHistogram prints them, and its interval log.
+//! The files that `drive` writes: percentiles in HdrHistogram's form, and its interval log.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -9,26 +9,26 @@ use std::time::{Duration, SystemTime};
 use cachemark_load::{Interval, Metrics, encode_histogram};
 use hdrhistogram::Histogram;
 
-/// Steps in each half of the way that is left to 100 %, as HdrHistogram's own printers have.
+/// Steps for each halving of the distance to 100 %, as in HdrHistogram's own output.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 const NS_PER_MS: f64 = 1e6;
 
-fn place(option: &str, path: &Path, error: &std::io::Error) -> String {
+fn write_error(option: &str, path: &Path, error: &std::io::Error) -> String {
     format!("{option} {}: cannot be written: {error}", path.display())
 }
 
-/// Whether a file can be written there, asked before there is anything to lose.
+/// Check before the window that the file can be written.
 pub fn check_hgrm(path: &Path) -> Result<(), String> {
-    File::create(path).map(|_| ()).map_err(|error| place("--hgrm", path, &error))
+    File::create(path).map(|_| ()).map_err(|error| write_error("--hgrm", path, &error))
 }
 
-/// Write one table for each kind of operation: response times in ms.
+/// Write a table for each kind of operation, with response times in ms.
 pub fn write_hgrm(path: &Path, metrics: &Metrics) -> Result<(), String> {
     let mut text = String::new();
     for (name, kind) in metrics.kinds().filter(|(_, kind)| !kind.response.is_empty()) {
         let _ = write!(text, "#[{name}: response times in ms]\n{}", hgrm(&kind.response));
     }
-    std::fs::write(path, text).map_err(|error| place("--hgrm", path, &error))
+    std::fs::write(path, text).map_err(|error| write_error("--hgrm", path, &error))
 }
 
 fn hgrm(times: &Histogram<u64>) -> String {
@@ -54,7 +54,7 @@ fn hgrm(times: &Histogram<u64>) -> String {
     text
 }
 
-/// An interval log that is being written, response times in ns, a tag for each kind of operation.
+/// An open interval log: response times in ns, with a tag for each kind of operation.
 pub struct Log {
     path: PathBuf,
     out: BufWriter<File>,
@@ -63,10 +63,10 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begin the log of a window that begins now.
+    /// Begin the log of a window that starts now.
     pub fn begin(path: &Path) -> Result<Log, String> {
-        let place = |error| place("--hlog", path, &error);
-        let mut out = BufWriter::new(File::create(path).map_err(place)?);
+        let failed = |error| write_error("--hlog", path, &error);
+        let mut out = BufWriter::new(File::create(path).map_err(failed)?);
         let begun = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let columns = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"";
         writeln!(
@@ -75,11 +75,11 @@ impl Log {
              ns]\n#[StartTime: {:.3} (seconds since epoch)]\n{columns}",
             begun.as_secs_f64()
         )
-        .map_err(place)?;
+        .map_err(failed)?;
         Ok(Log { path: path.to_owned(), out, begun, passed: Duration::ZERO })
     }
 
-    /// Add what an interval has.
+    /// Add an interval.
     pub fn add(&mut self, interval: &Interval) -> Result<(), String> {
         let start = (self.begun + self.passed).as_secs_f64();
         let length = interval.length.as_secs_f64();
@@ -87,13 +87,13 @@ impl Log {
             let Some(encoded) = encode_histogram(&kind.response) else { continue };
             let max = kind.response.max() as f64 / NS_PER_MS;
             writeln!(self.out, "Tag={name},{start:.3},{length:.3},{max:.3},{encoded}")
-                .map_err(|error| place("--hlog", &self.path, &error))?;
+                .map_err(|error| write_error("--hlog", &self.path, &error))?;
         }
         self.passed += interval.length;
         Ok(())
     }
 
     pub fn end(mut self) -> Result<(), String> {
-        self.out.flush().map_err(|error| place("--hlog", &self.path, &error))
+        self.out.flush().map_err(|error| write_error("--hlog", &self.path, &error))
     }
 }

@@ -1,6 +1,6 @@
 //! How `drive` prints numbers.
 
-/// A time in the unit that suits it.
+/// A time in a suitable unit.
 pub fn time(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),

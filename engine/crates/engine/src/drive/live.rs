@@ -1,4 +1,4 @@
-//! A line per second while a phase is played, and the interval log.
+//! A line for each second while a phase is played, and the interval log.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -11,28 +11,27 @@ use crate::drive::files::Log;
 use crate::drive::format::time;
 use crate::drive::totals::{hits, responses};
 
-/// Of which phase, and what is wanted of it.
+/// The phase that is played, and whether its lines are printed.
 pub struct Live<'a> {
     pub name: &'a str,
     pub tape: &'a Tape,
     pub quiet: bool,
 }
 
-/// How long threads may take to hand an interval over.
+/// How long threads may take to deliver an interval.
 const GRACE: Duration = Duration::from_millis(100);
 const EVERY: Duration = Duration::from_secs(1);
-/// Why a second has no percentiles.
-const TAKEN_BACK: &str =
-    " (percentiles at the end: an error may take back what has no reply, seconds later)";
+/// Why a line has no percentiles.
+const NO_PERCENTILES: &str = " (percentiles at the end: operations without a reply may turn out to have failed seconds later)";
 
-/// Watch until `ended` is dropped. The log's last interval is added then.
+/// Print lines until `ended` is dropped. Then the last interval is added to the log.
 pub fn watch(
     live: &Live<'_>,
     control: &RunControl,
     ended: &Receiver<()>,
     mut log: Option<&mut Log>,
 ) -> Result<(), String> {
-    let why = if control.has_intervals() { "" } else { TAKEN_BACK };
+    let why = if control.has_intervals() { "" } else { NO_PERCENTILES };
     let begun = Instant::now();
     let (mut before, mut cpu_before, mut looked) = (0, cpu(), begun);
     for second in 1.. {
@@ -52,7 +51,7 @@ pub fn watch(
         let used = (cpu_now - cpu_before).as_secs_f64() / since;
         if !live.quiet {
             let rate = (ok - before) as f64 / since;
-            tell(&line(live.name, second, rate, failed, used, (interval.as_ref(), why)));
+            print_line(&line(live.name, second, rate, failed, used, (interval.as_ref(), why)));
         }
         (before, cpu_before, looked) = (ok, cpu_now, now);
     }
@@ -95,10 +94,10 @@ fn line(
     line + &format!(", CPU {:.0} %", cpus * 100.0)
 }
 
-fn tell(line: &str) {
+fn print_line(line: &str) {
     let mut stderr = stderr().lock();
     let end = if stderr.is_terminal() { "\x1b[K\r" } else { "\n" };
-    // Nobody to tell is no reason to stop measuring.
+    // A closed stderr is no reason to stop measuring.
     let _ = write!(stderr, "{line}{end}");
 }
 
@@ -107,9 +106,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_without_times_says_why() {
-        let told = line("measure", 3, 1200.4, 1, 0.5, (None, TAKEN_BACK));
-        assert!(told.starts_with("measure 3 s: 1200 ops/s, 1 errors, CPU 50 % (perc"), "{told}");
+    fn a_line_without_percentiles_says_why() {
+        let text = line("measure", 3, 1200.4, 1, 0.5, (None, NO_PERCENTILES));
+        assert!(text.starts_with("measure 3 s: 1200 ops/s, 1 errors, CPU 50 % (perc"), "{text}");
         assert!(line("measure", 3, 1.0, 0, 0.5, (None, "")).ends_with("CPU 50 %"));
     }
 }

@@ -9,7 +9,7 @@ use crate::drive::arguments::Arguments;
 use crate::drive::files::{Log, check_hgrm, write_hgrm};
 use crate::drive::play::{connected, play, prefill, tape, warm_up};
 use crate::drive::table;
-use crate::drive::warnings::{Meant, warnings};
+use crate::drive::warnings::{Expected, warnings};
 use crate::process::print_json_document;
 use crate::worker::messages::{Done, Phase};
 
@@ -29,14 +29,14 @@ struct Document<'a> {
     measure: Done,
 }
 
-/// One window; why it did not go well, if so.
+/// Play one window and print its results. Returns what was wrong with it, if anything.
 pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
     let tape = Arc::new(tape(arguments)?);
     arguments.hgrm.as_deref().map_or(Ok(()), check_hgrm)?;
     if arguments.hlog.is_some() && !RunControl::supports_intervals(&tape) {
         return Err(
-            "--hlog: an error may take back what has no reply, seconds later, so that there \
-                    are no intervals of it; --hgrm has the whole window"
+            "--hlog: operations without a reply may turn out to have failed seconds later, so that \
+             there are no exact intervals; --hgrm has the whole window"
                 .to_owned(),
         );
     }
@@ -52,14 +52,14 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
     if let Some(path) = &arguments.hgrm {
         write_hgrm(path, &result.metrics)?;
     }
-    let meant = Meant {
+    let expected = Expected {
         open_loop: tape.is_open_loop(),
         threads: arguments.threads,
         hit_ratio: arguments.hit_ratio()?,
         length_ns: (!tape.is_open_loop() && !tape.has_think_times())
             .then_some(arguments.duration.as_nanos() as u64),
     };
-    let warnings = warnings(&result, &meant);
+    let warnings = warnings(&result, &expected);
     if arguments.json {
         print_json_document(&Document {
             server: &arguments.server,
@@ -80,5 +80,5 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
         print!("{}", table::render(&result, tape.is_open_loop(), &io));
         warnings.iter().for_each(|warning| println!("warning: {warning}"));
     }
-    Ok(arguments.max_errors.complaint(&result.metrics))
+    Ok(arguments.max_errors.problem(&result.metrics))
 }

@@ -1,4 +1,4 @@
-//! The verb `drive`: load a server from the command line, without Python.
+//! The verb `drive`: loads a server from the command line, without Python.
 
 mod arguments;
 mod errors;
@@ -19,8 +19,8 @@ use crate::process::fail;
 
 pub use arguments::Arguments;
 
-/// Runs the verb: exit code 0; 1 when more failed than may, when nothing succeeded, or when no rate
-/// met the objective; 2 for bad input.
+/// Run the verb. The exit code is 1 if more operations failed than are allowed, if none succeeded, or if no
+/// rate met the objective; 2 for bad input.
 pub fn run(arguments: Arguments) -> ExitCode {
     let done = arguments.check().and_then(|()| match arguments.search {
         Some(objective) => search_run::find_rate(&arguments, objective),
@@ -28,8 +28,8 @@ pub fn run(arguments: Arguments) -> ExitCode {
     });
     match done {
         Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(complaint)) => {
-            eprintln!("cachemark-engine: {complaint}");
+        Ok(Some(problem)) => {
+            eprintln!("cachemark-engine: {problem}");
             ExitCode::FAILURE
         }
         Err(error) => fail(error),

@@ -1,4 +1,4 @@
-//! What `drive` plays with: its tape, its client, and its windows with a line per second.
+//! The tape, the client and the phases of `drive`.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -46,11 +46,11 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
     let live = Live { name: "prefill", tape, quiet: arguments.quiet };
-    let result = watched(client, PhaseLimits::Prefill, arguments, &live, None)?;
-    errors::unstored(&result.metrics).map_or(Ok(()), Err)
+    let result = run_phase(client, PhaseLimits::Prefill, arguments, &live, None)?;
+    errors::prefill_problem(&result.metrics).map_or(Ok(()), Err)
 }
 
-/// What is not counted; each rate of a search has its own.
+/// Play the warm-up. Each rate of a search has its own.
 pub fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
     if arguments.warmup.is_zero() {
         return Ok(());
@@ -71,11 +71,11 @@ pub fn play(
         duration_ns: Some(duration.as_nanos() as u64),
     };
     let live = Live { name, tape, quiet: arguments.quiet };
-    watched(client, limits, arguments, &live, log)
+    run_phase(client, limits, arguments, &live, log)
 }
 
-/// Run a phase with a line per second on stderr.
-fn watched(
+/// Run a phase, with a line for each second on stderr.
+fn run_phase(
     client: &mut Client,
     limits: PhaseLimits,
     arguments: &Arguments,
@@ -83,7 +83,7 @@ fn watched(
     log: Option<&mut Log>,
 ) -> Result<RunResult, String> {
     let threads = arguments.threads as usize;
-    // Nobody looks at a second of a window that is neither told nor logged.
+    // Intervals are not needed if they are neither printed nor logged.
     let control = match live.quiet && log.is_none() {
         true => RunControl::default(),
         false => RunControl::with_intervals(live.tape, threads, Duration::from_secs(1)),
@@ -99,7 +99,7 @@ fn watched(
     })
 }
 
-/// The CPU of each thread, where they are to stay.
+/// The CPU of each thread, if threads are pinned.
 fn cpus(arguments: &Arguments) -> Result<Vec<usize>, String> {
     let Some(text) = &arguments.pin else { return Ok(Vec::new()) };
     let asked = cpus::parse(text).map_err(|text| format!("--pin {text}"))?;

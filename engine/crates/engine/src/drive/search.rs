@@ -1,4 +1,4 @@
-//! `drive --search 'p99<1ms'`: the highest rate that meets an objective, by halving.
+//! The search for the highest rate that meets an objective such as 'p99<1ms', by bisection.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::drive::format::time;
 use crate::drive::totals::responses;
 use crate::options::units;
 
-/// A percentile of the response time, and what it has to be below.
+/// A percentile of the response time, and its upper bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     pub percent: f64,
@@ -21,7 +21,7 @@ impl FromStr for Objective {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Objective, String> {
-        let refuse = || format!("{text:?} is no objective: write p99<1ms");
+        let refuse = || format!("{text:?} is no objective; write p99<1ms");
         let (percentile, below) = text.split_once('<').ok_or_else(refuse)?;
         let percent = percentile.trim().strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
         let percent = percent.filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(refuse)?;
@@ -29,7 +29,7 @@ impl FromStr for Objective {
     }
 }
 
-/// One rate that was tried.
+/// The result of one rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     pub wanted: f64,
@@ -41,19 +41,19 @@ pub struct Point {
     /// The percentile of the objective.
     pub objective_ns: u64,
     pub errors: u64,
-    /// Why it does not meet the objective; empty where it does.
+    /// Why the rate does not meet the objective; empty if it does.
     pub misses_by: String,
-    /// Whether the generator itself was late.
+    /// Whether the load generator itself was late.
     pub generator_late: bool,
 }
 
-/// An open loop that did less of its plan than this did not hold its schedule.
-const LEAST_DONE: f64 = 0.99;
-/// The search ends when the rates that are left differ by less.
-const CLOSE: f64 = 0.03;
-const STEPS_MOST: usize = 10;
+/// With a smaller share of its operations done, an open loop did not keep its schedule.
+const DONE_SHARE_MIN: f64 = 0.99;
+/// The search ends when the bounds differ by less than this share of the highest rate.
+const PRECISION: f64 = 0.03;
+const STEPS_MAX: usize = 10;
 
-/// What an open loop at a rate came to.
+/// The result of an open loop with a rate.
 pub fn point(
     wanted: f64,
     result: &RunResult,
@@ -64,8 +64,8 @@ pub fn point(
     let at = |percent| percentile_ns(&times, percent);
     let (ok, errors) = (result.metrics.ok(), result.metrics.failed());
     let objective_ns = at(objective.percent);
-    let done = done_part(ok, errors + result.metrics.unsent);
-    let misses_by = if done < LEAST_DONE {
+    let done = done_share(ok, errors + result.metrics.unsent);
+    let misses_by = if done < DONE_SHARE_MIN {
         format!("{:.1} % of it done", 100.0 * done)
     } else if !may_fail(errors, ok + errors) {
         format!("{errors} errors")
@@ -89,14 +89,14 @@ pub fn point(
     }
 }
 
-/// The part of what was due that was done. How much is due is chance where arrivals are random, so it
-/// is not the rate times the window.
-fn done_part(ok: u64, not: u64) -> f64 {
+/// The share of the due operations that was done. With random arrivals, the number of due operations is not
+/// exactly the rate times the window.
+fn done_share(ok: u64, not: u64) -> f64 {
     ok as f64 / (ok + not).max(1) as f64
 }
 
-/// Try rates between nothing and `most`; all that were tried, in the order of rates. The highest
-/// that meets the objective is tried twice: once may be luck.
+/// Try rates between 0 and `most`, and return the results in the order of rates. The highest rate that meets
+/// the objective is tried twice, because it may have met it by chance.
 pub fn search(
     most: f64,
     mut play: impl FnMut(f64) -> Result<Point, String>,
@@ -104,9 +104,9 @@ pub fn search(
     let mut points: Vec<Point> = Vec::new();
     let (mut met, mut missed) = (0.0, most);
     let mut rate = most / 2.0;
-    for _ in 0..STEPS_MOST {
+    for _ in 0..STEPS_MAX {
         let mut point = play(rate)?;
-        if point.misses_by.is_empty() && missed - rate <= CLOSE * most {
+        if point.misses_by.is_empty() && missed - rate <= PRECISION * most {
             point = play(rate)?;
         }
         match point.misses_by.is_empty() {
@@ -114,7 +114,7 @@ pub fn search(
             false => missed = rate,
         }
         points.push(point);
-        if missed - met <= CLOSE * most {
+        if missed - met <= PRECISION * most {
             break;
         }
         rate = f64::midpoint(met, missed);
@@ -123,7 +123,7 @@ pub fn search(
     Ok(points)
 }
 
-/// The highest rate that met the objective, below which none missed it.
+/// The highest rate that met the objective, if all lower rates met it too.
 pub fn best(points: &[Point]) -> Option<&Point> {
     points.iter().take_while(|point| point.misses_by.is_empty()).last()
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_closes_in_on_the_limit() {
+    fn the_search_converges_to_the_limit() {
         for limit in [2_000.0, 37_000.0, 50_000.0, 98_000.0] {
             let points =
                 search(100_000.0, |rate| Ok(made(rate, rate <= limit))).expect("no play fails");
@@ -159,19 +159,19 @@ mod tests {
     }
 
     #[test]
-    fn a_short_window_may_have_fewer_arrivals_than_the_rate_says() {
-        assert!(done_part(388, 0) >= LEAST_DONE && done_part(380, 8) < LEAST_DONE);
-        assert!(done_part(0, 0) < LEAST_DONE);
+    fn a_short_window_may_have_fewer_arrivals_than_its_rate() {
+        assert!(done_share(388, 0) >= DONE_SHARE_MIN && done_share(380, 8) < DONE_SHARE_MIN);
+        assert!(done_share(0, 0) < DONE_SHARE_MIN);
     }
 
     #[test]
-    fn nothing_met_is_nothing_found() {
+    fn if_no_rate_meets_the_objective_none_is_found() {
         let points = search(1000.0, |rate| Ok(made(rate, false))).expect("no play fails");
         assert!(best(&points).is_none());
     }
 
     #[test]
-    fn objectives_are_as_people_type_them() {
+    fn objectives_are_parsed() {
         let wanted = Objective { percent: 99.9, below: Duration::from_micros(500) };
         assert_eq!("p99.9<500us".parse(), Ok(wanted));
         for text in ["p99", "p99<1", "99<1ms", "p0<1ms", "p100<1ms", "p99>1ms", "p<1ms"] {

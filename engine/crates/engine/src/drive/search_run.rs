@@ -20,7 +20,7 @@ struct Curve<'a> {
     points: &'a [Point],
 }
 
-/// The highest rate that meets the objective; a complaint if there is none.
+/// Find the highest rate that meets the objective, and print the results. Returns a message if there is none.
 pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<String>, String> {
     let closed = arguments.workload.closed();
     let tape = Arc::new(tape_file::in_memory(closed.tape(None)?)?);
@@ -29,11 +29,11 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
         prefill(&mut client, arguments, &tape)?;
     }
     warm_up(&mut client, arguments, &tape)?;
-    // No open loop over these connections does more than a closed one.
+    // An open loop on these connections cannot do more than a closed one.
     let most = play(&mut client, arguments, &tape, ("closed loop", arguments.duration), None)?;
     let most = most.metrics.ok() as f64 * 1e9 / most.elapsed_ns.max(1) as f64;
     if most < 1.0 {
-        return Err(format!("--server {}: nothing was answered", arguments.server));
+        return Err(format!("--server {}: no operation was answered", arguments.server));
     }
     drop(client);
     let points = search::search(most, |rate| {
@@ -61,6 +61,6 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
         println!("closed loop: {most:.0} operations a second");
         print!("{}", table::curve(&points, &text));
     }
-    let nothing = || format!("no rate met {text}; see the curve for what each missed it by");
+    let nothing = || format!("no rate met {text}; the curve shows why each rate missed it");
     Ok(best.is_none().then(nothing))
 }

@@ -8,12 +8,12 @@ use crate::drive::search::{Point, best};
 use cachemark_load::{KindMetrics, RunResult, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
-/// The percentiles shown, and the least sample whose two-sided 95 % interval is finite:
+/// The percentiles of the table, and the smallest sample for which a two-sided 95 % interval of each is finite:
 /// n ≥ ln(0.025) / ln(p).
 const PERCENTILES: [(f64, &str, u64); 4] =
     [(50.0, "p50", 6), (90.0, "p90", 36), (99.0, "p99", 368), (99.9, "p99.9", 3688)];
 
-/// The latency–throughput curve of a search, and what it came to.
+/// The latency–throughput curve of a search, and its result.
 pub fn curve(points: &[Point], objective: &str) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -40,12 +40,12 @@ pub fn curve(points: &[Point], objective: &str) -> String {
     format!("{}\n{found}\n", table.trim_fmt())
 }
 
-/// The session as text, ending with a line end.
+/// The results as text, which ends with a newline.
 pub fn render(result: &RunResult, open_loop: bool, io: &str) -> String {
     let seconds = result.elapsed_ns as f64 / 1e9;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    // Of add, replace, append, prepend and cas: they are ok, and changed nothing.
+    // Such operations (add, replace, append, prepend, cas) are ok, but changed nothing.
     let refused = result.metrics.kinds().any(|(_, kind)| kind.not_stored > 0);
     let mut header = vec!["operation", "ok", "ops/s", "hits", "misses"];
     header.extend(refused.then_some("not stored"));
@@ -105,7 +105,10 @@ fn notes(result: &RunResult, open_loop: bool, io: &str) -> String {
         text += "closed loop: response times exclude waiting to send\n";
     }
     if metrics.overflow > 0 {
-        text += &format!("{} times were above 100 s, the highest that is told\n", metrics.overflow);
+        text += &format!(
+            "{} times were above 100 s, the upper bound of the histograms\n",
+            metrics.overflow
+        );
     }
     if metrics.reconnects > 0 {
         text += &format!("{} reconnects\n", metrics.reconnects);

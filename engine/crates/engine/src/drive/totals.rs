@@ -3,7 +3,7 @@
 use cachemark_load::Metrics;
 use hdrhistogram::Histogram;
 
-/// All kinds' response times together.
+/// The response times of all kinds together.
 pub fn responses(metrics: &Metrics) -> Histogram<u64> {
     let mut kinds = metrics.kinds().map(|(_, kind)| &kind.response);
     let mut sum = kinds.next().map_or_else(empty, Clone::clone);
@@ -15,7 +15,7 @@ fn empty() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are valid")
 }
 
-/// Keys that were found, and that were not.
+/// How many keys were found, and how many were not.
 pub fn hits(metrics: &Metrics) -> (u64, u64) {
     metrics
         .kinds()

@@ -1,4 +1,4 @@
-//! What `fidelity --json` prints of a case.
+//! The JSON document of a case.
 
 use cachemark_fidelity::{Case, CaseResult, Check, Unit, Verdict};
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub struct Document<'a> {
     verdict: &'a str,
     open_loop: bool,
     window_ns: u64,
-    /// What the scripted server was asked for, as `stats` would tell it.
+    /// How many gets the scripted server received, as `stats` would report.
     server_gets: u64,
     measure: Option<Done>,
 }

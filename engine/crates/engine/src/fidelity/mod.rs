@@ -1,4 +1,4 @@
-//! The verb `fidelity`: is the native client right? Plays every case in virtual time.
+//! The verb `fidelity`: checks the native client, by playing cases with known results in virtual time.
 
 mod document;
 mod table;
@@ -19,17 +19,17 @@ use document::document;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// Only these cases, F5 stands for F5b, F5c … too
+    /// Play these cases only; F5 includes F5b, F5c …
     cases: Vec<String>,
-    /// One JSON document a case: its checks, and the trial as a worker tells it
+    /// Print one JSON document for each case: its checks, and the trial as a worker reports it
     #[arg(long)]
     json: bool,
-    /// Print what was checked beside the analytic answers too: counts, and times one by one
+    /// Print all checks, also those of counts and of single times
     #[arg(long)]
     all: bool,
 }
 
-/// Runs the verb: exit code 0, 1 when a case does not give its answer, 2 for bad input.
+/// Run the verb. The exit code is 1 if a case does not have its result, 2 for bad input.
 pub fn run(arguments: Arguments) -> ExitCode {
     let asked = |case: &&Case| {
         let named = |name: &String| {
@@ -41,7 +41,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
     };
     let cases: Vec<&Case> = CASES.iter().filter(asked).collect();
     if cases.is_empty() {
-        return fail(format!("no case {:?}: they go from F1 to F29", arguments.cases));
+        return fail(format!("no case {:?}; the cases are F1 to F29", arguments.cases));
     }
     if cachemark_injected_bugs::ENABLED {
         return fail("this build can inject bugs: it is for tests only".to_owned());
@@ -68,7 +68,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
 fn progress(case: &Case) {
     let mut stderr = std::io::stderr().lock();
     if stderr.is_terminal() {
-        // Nobody to tell is no reason to stop.
+        // A closed stderr is no reason to stop.
         let _ = write!(stderr, "\r\x1b[K{} {}\r", case.id, case.title);
         let _ = stderr.flush();
     }

@@ -21,7 +21,7 @@ pub fn add_rows(table: &mut Table, case: &Case, case_result: &CaseResult, all: b
     table.add_row([case.id, case.title]);
     let mut agreed = 0;
     for check in &case_result.checks {
-        // Rows that say the same of every case are told as one, unless one is wrong.
+        // Counts that are equal are summed up in one row.
         if check.expected == check.measured && check.unit == Unit::Count && !all {
             agreed += 1;
             continue;

@@ -23,16 +23,16 @@ pub struct Arguments {
     /// Play this tape instead of making one
     #[arg(long)]
     tape: Option<PathBuf>,
-    /// Connections, all of one thread
+    /// Connections, all served by one thread
     #[arg(long, default_value = "1", value_parser = units::whole)]
     connections: u64,
     /// Requests outstanding on each connection
     #[arg(long, default_value = "1", value_parser = units::whole)]
     depth: u64,
-    /// Bytes of each reply, where it is not the tape's value
+    /// Length of each reply, if it is not the tape's value
     #[arg(long, value_parser = units::whole)]
     reply_bytes: Option<u64>,
-    /// Played first and not counted
+    /// Length of the warm-up, which is not measured
     #[arg(long, default_value = "1s", value_parser = units::duration)]
     warmup: Duration,
     /// Length of the measured window
@@ -48,7 +48,7 @@ struct Document {
     cpu_system_ns: u64,
 }
 
-/// Runs the verb `null-client`: its figures as one JSON document.
+/// Run the verb: print its numbers as one JSON document.
 pub fn run(arguments: Arguments) -> ExitCode {
     match floor(&arguments) {
         Ok(FloorResult { ops, elapsed_ns, cpu_user_ns, cpu_system_ns }) => {

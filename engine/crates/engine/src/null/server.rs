@@ -17,16 +17,16 @@ pub struct Arguments {
     /// host:port to listen on, port 0 for any, or unix:/path
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: String,
-    /// What each request is answered with; \r and \n are a line's end
+    /// The reply to each request; \r and \n are escapes
     #[arg(long, default_value = "END\\r\\n")]
     reply: String,
-    /// Answer with the value of this tape's first key instead: a hit, where the tape has one key
+    /// Reply with the value of this tape's first key instead: a hit, if the tape has one key
     #[arg(long, conflicts_with = "reply")]
     tape: Option<PathBuf>,
-    /// Each request has so many bytes; by default each is one line
+    /// Length of each request [default: each request is one line]
     #[arg(long, value_parser = units::whole)]
     request_bytes: Option<u64>,
-    /// Stop when stdin ends, so that nothing is left behind by a caller that dies
+    /// Stop when stdin ends, so that the server does not outlive its caller
     #[arg(long)]
     stop_with_stdin: bool,
 }
@@ -38,7 +38,7 @@ struct Listening<'a> {
     pid: u32,
 }
 
-/// Runs the verb `null-server`; the exit code is the process's own.
+/// Run the verb and return the exit code.
 pub fn run(arguments: Arguments) -> ExitCode {
     respond(&arguments).map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -50,7 +50,7 @@ fn respond(arguments: &Arguments) -> Result<(), String> {
         None => arguments.reply.replace("\\r", "\r").replace("\\n", "\n").into_bytes(),
     };
     if reply.is_empty() {
-        return Err("--reply: nothing to answer with".to_owned());
+        return Err("--reply: the reply is empty".to_owned());
     }
     let counting = arguments
         .request_bytes

@@ -1,4 +1,4 @@
-//! How servers are spoken to, as a worker's options and a command line say it.
+//! How to connect to servers and which protocol to speak: options of the command line and of a worker.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HashingName {
-    /// A hash modulo the number of servers
+    /// Hash of the key modulo the number of servers
     Modulo,
-    /// Consistent, as libketama has it
+    /// Consistent hashing as in libketama
     Ketama,
 }
 
@@ -28,20 +28,20 @@ pub struct ConnectionArguments {
     /// text, binary or meta
     #[arg(long, default_value = "text")]
     wire: WireName,
-    /// How threads wait for their sockets: auto, epoll or uring
+    /// I/O of the client's threads: auto, epoll or uring
     #[arg(long, default_value = "auto")]
     io: IoBackend,
-    /// Which of several servers a key is on
+    /// How several servers share the keys
     /// [default: modulo]
     #[arg(long, value_enum)]
     hashing: Option<HashingName>,
-    /// Each of several servers holds every key: writes go to all, reads to the key's own
+    /// Every server has every key: writes go to all servers, reads to one chosen by the key
     #[arg(long)]
     replicas: bool,
-    /// USER:FILE for servers that ask who one is; the password is the file's first line
+    /// USER:FILE for servers that require a login; the password is the first line of the file
     #[arg(long)]
     auth: Option<String>,
-    /// TLS: a PEM file of certificates to trust, or `unverified`
+    /// TLS: a PEM file with trusted certificates, or `unverified`
     #[arg(long)]
     tls: Option<String>,
 }
@@ -51,12 +51,12 @@ impl ConnectionArguments {
         self.hashing.map_or_else(Hashing::default, HashingName::hashing)
     }
 
-    /// Why threads wait as they do.
+    /// Why this I/O is used.
     pub fn io_reason(&self) -> &'static str {
         self.io.reason()
     }
 
-    /// Refuse what means something for several servers only.
+    /// Refuse options that have an effect with several servers only.
     pub fn check(&self, servers: usize) -> Result<(), String> {
         let idle = match (servers, self.hashing, self.replicas) {
             (1, Some(_), _) => "--hashing",
@@ -64,12 +64,12 @@ impl ConnectionArguments {
             _ => return Ok(()),
         };
         Err(format!(
-            "{idle}: every key is on the one server; name several, --server a:11211,b:11211, or \
+            "{idle}: every key is on the one server; name several servers (--server a:11211,b:11211) or \
              leave it out"
         ))
     }
 
-    /// What they come to; a file that cannot be read is named.
+    /// The client's options. An error names the option and the file.
     pub fn options(&self) -> Result<ConnectionOptions, String> {
         let connection_options = ConnectionOptions {
             wire: self.wire,
@@ -83,25 +83,25 @@ impl ConnectionArguments {
     }
 }
 
-/// Read `host:port`, `udp:host:port`, `unix:/path`, or several with commas between.
+/// Parse `host:port`, `udp:host:port` or `unix:/path`, or several of them separated by commas.
 pub fn addresses(text: &str) -> Result<Vec<Address>, String> {
     text.split(',').map(|one| Address::parse(one.trim())).collect()
 }
 
-/// Why a worker's options cannot be had.
-pub enum Refusal {
-    /// There is no such thing: the reason and a remedy.
-    Unknown(String, &'static str),
-    /// There is, but it failed.
+/// Why a worker cannot use its options.
+pub enum OptionError {
+    /// The worker does not support them: the reason and a remedy.
+    Unsupported(String, &'static str),
+    /// They are supported, but failed.
     Failed(String),
 }
 
-/// What a worker is asked for, by its wire and its options.
+/// The hashing and the connection options that a `prepare` asks for.
 pub fn of_options(
     wire: &str,
     options: &BTreeMap<String, String>,
-) -> Result<(Hashing, ConnectionOptions), Refusal> {
-    let wire = wire.parse().map_err(|text| Refusal::Unknown(text, "use one of them"))?;
+) -> Result<(Hashing, ConnectionOptions), OptionError> {
+    let wire = wire.parse().map_err(|text| OptionError::Unsupported(text, "use one of them"))?;
     let (mut hashing, mut connection_options) =
         (Hashing::default(), ConnectionOptions { wire, ..ConnectionOptions::default() });
     for (name, value) in options {
@@ -110,28 +110,29 @@ pub fn of_options(
             ("hashing", "ketama") => hashing = Hashing::Ketama,
             ("hashing", _) => {
                 let reason = format!("no hashing {value:?}");
-                return Err(Refusal::Unknown(reason, "hashing is default or ketama"));
+                return Err(OptionError::Unsupported(reason, "hashing is default or ketama"));
             }
             ("io", _) => {
-                connection_options.io =
-                    value.parse().map_err(|text| Refusal::Unknown(text, "use one of them"))?;
+                connection_options.io = value
+                    .parse()
+                    .map_err(|text| OptionError::Unsupported(text, "use one of them"))?;
             }
             ("replicas", "on" | "off") => connection_options.replicas = value == "on",
             ("replicas", _) => {
                 let reason = format!("no replicas {value:?}");
-                return Err(Refusal::Unknown(reason, "replicas is on or off"));
+                return Err(OptionError::Unsupported(reason, "replicas is on or off"));
             }
             ("auth", _) => {
                 connection_options =
-                    with_auth(connection_options, Some(value)).map_err(Refusal::Failed)?
+                    with_auth(connection_options, Some(value)).map_err(OptionError::Failed)?
             }
             ("tls", _) => {
                 connection_options =
-                    with_tls(connection_options, Some(value)).map_err(Refusal::Failed)?
+                    with_tls(connection_options, Some(value)).map_err(OptionError::Failed)?
             }
             _ => {
                 let reason = format!("no option {name:?}");
-                return Err(Refusal::Unknown(
+                return Err(OptionError::Unsupported(
                     reason,
                     "the native client has hashing, replicas, io, auth and tls",
                 ));
@@ -169,7 +170,7 @@ fn with_tls(
     connection_options: ConnectionOptions,
     text: Option<&str>,
 ) -> Result<ConnectionOptions, String> {
-    let missing = "this build has no TLS: build it with the feature `tls`".to_owned();
+    let missing = "this build has no TLS; build it with the feature `tls`".to_owned();
     if text.is_some() { Err(missing) } else { Ok(connection_options) }
 }
 
@@ -180,7 +181,7 @@ mod tests {
     fn options(pairs: &[(&str, &str)]) -> Result<(Hashing, ConnectionOptions), String> {
         let pairs = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
         of_options("meta", &pairs.collect()).map_err(|refusal| match refusal {
-            Refusal::Unknown(text, _) | Refusal::Failed(text) => text,
+            OptionError::Unsupported(text, _) | OptionError::Failed(text) => text,
         })
     }
 
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn several_servers_have_commas_between() {
+    fn servers_are_separated_by_commas() {
         let two = addresses("127.0.0.1:1, unix:/tmp/s").expect("addresses");
         assert_eq!(
             two.iter().map(Address::to_string).collect::<Vec<_>>(),

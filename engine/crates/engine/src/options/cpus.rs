@@ -1,16 +1,16 @@
-//! Sets of CPUs, as people type them and as the kernel allows them.
+//! Sets of CPUs: as typed, and as the kernel allows them.
 
 use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// Those that this process may use.
+/// The CPUs that this process may use.
 pub fn usable() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
-/// `0-1,3`: each CPU once, in order.
+/// Parse `0-1,3`: each CPU once, in order.
 pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     let refuse = || format!("{text:?} is no set of CPUs: write 0-1 or 0,2,3");
     let number = |text: &str| -> Result<usize, String> {
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_are_as_people_type_them() {
+    fn sets_of_cpus_are_parsed() {
         assert_eq!(parse("0"), Ok(vec![0]));
         assert_eq!(parse("2-3, 0,3"), Ok(vec![0, 2, 3]));
         for text in ["", "a", "1-0", "0-", "-1", "0,", "99999"] {

@@ -1,4 +1,4 @@
-//! Workloads by name: `presets.toml`, whose options are read as those of the command line are.
+//! Named workloads: `presets.toml`, whose options are parsed like those of the command line.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::options::workload::WorkloadArguments;
 pub struct Preset {
     /// One sentence on what it is.
     pub about: String,
-    /// Where its figures are from, and what is not from there.
+    /// Where its numbers come from, and which are assumed.
     pub source: String,
     pub assumed: String,
-    /// Options of a workload without their dashes, and their values as they are typed.
+    /// Workload options without their dashes, and their values as typed.
     pub options: BTreeMap<String, String>,
 }
 
@@ -32,7 +32,7 @@ pub fn all() -> BTreeMap<String, Preset> {
     toml::from_str(include_str!("presets.toml")).expect("a table that is tested")
 }
 
-/// The arguments of a preset; an error names those that there are.
+/// The options of a preset. An error lists all presets.
 pub fn arguments(name: &str) -> Result<WorkloadArguments, String> {
     let mut presets = all();
     let Some(preset) = presets.remove(name) else {
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_a_workload_that_can_be_made() {
+    fn each_preset_is_a_valid_workload() {
         for (name, preset) in all() {
             let arguments = arguments(&name).expect("options as they are typed");
             let workload = arguments.workload().expect("no preset in a preset");
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_one_is_refused_with_those_that_there_are() {
+    fn an_unknown_preset_is_refused_with_a_list_of_all() {
         let refused = arguments("ycsb-e").expect_err("no scans");
         assert!(refused.contains("scans") && refused.contains("ycsb-a, "), "{refused}");
     }

@@ -9,7 +9,7 @@ use cachemark_tape::{Arrivals, WorkloadError};
 pub enum ScheduleName {
     Closed,
     Open(Arrivals),
-    /// A trace's own times, so many times as fast.
+    /// The times of a trace, played at this speed.
     Replay(f64),
 }
 

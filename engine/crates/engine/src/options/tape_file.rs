@@ -1,4 +1,4 @@
-//! The tape that `--tape` names, or one in memory.
+//! Tapes of the command line: from a file, or in memory.
 
 use std::path::Path;
 

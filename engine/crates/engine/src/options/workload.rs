@@ -38,25 +38,25 @@ fn zipf(text: &str) -> Result<KeyDistribution, WorkloadError> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OrderName {
-    /// Drawn by weight
+    /// Drawn at random by weight
     Mixed,
-    /// All of the first kind, then all of the second
+    /// All operations of the first kind, then all of the second
     Phases,
 }
 
 fn run_length(text: &str) -> Result<u16, String> {
-    u16::try_from(units::whole(text)?).map_err(|_| format!("{text}: at most 65535 keys in a run"))
+    u16::try_from(units::whole(text)?).map_err(|_| format!("{text}: a run has at most 65535 keys"))
 }
 
 fn key_count(text: &str) -> Result<u32, String> {
     u32::try_from(units::whole(text)?).map_err(|_| format!("{text}: at most 4,294,967,295 keys"))
 }
 
-/// What is done: keys, values, mix.
+/// The workload: keys, values, mix, schedule.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct WorkloadArguments {
-    /// A workload by name: etc usr app var sys, ycsb-a to -d and -f, twitter-52 and others
-    /// (`tape presets` has them); any other option takes the place of its own
+    /// A named workload: etc usr app var sys, ycsb-a to -d and -f, twitter-52 and others
+    /// (`tape presets` lists them); other options override the preset's
     #[arg(long)]
     pub(super) preset: Option<String>,
     /// Number of keys (10k, 1M) [default: 10k]
@@ -69,24 +69,24 @@ pub struct WorkloadArguments {
     /// The same as --distribution zipf:EXPONENT
     #[arg(long, value_name = "EXPONENT", value_parser = zipf, conflicts_with = "distribution")]
     pub(super) zipf: Option<KeyDistribution>,
-    /// Characters of a key: 20, 16..40 or a law like those of --size [default: 20]
+    /// Length of a key in characters: 20, 16..40 or a distribution as for --size [default: 20]
     #[arg(long, conflicts_with = "key_pattern")]
     pub(super) key_length: Option<IntegerDistribution>,
-    /// A text for keys with {index}, {index:08} or {hex:10} in it
+    /// A pattern for keys, with {index}, {index:08} or {hex:10} in it
     #[arg(long)]
     pub(super) key_pattern: Option<String>,
-    /// The keys themselves, in place of --keys
+    /// The keys themselves, instead of --keys
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["key_length", "key_pattern", "keys"])]
     pub(super) key_names: Vec<String>,
-    /// So many of the keys, the last ones, are counters for incr and decr
+    /// How many of the keys, the last ones, are counters for incr and decr
     #[arg(long)]
     pub(super) counters: Option<u32>,
-    /// Bytes of a value: 100, 100..1000, 1k..64k, gpareto:LOCATION:SCALE:SHAPE, pareto:LEAST:ALPHA,
+    /// Size of a value in bytes: 100, 100..1000, 1k..64k, gpareto:LOCATION:SCALE:SHAPE, pareto:LEAST:ALPHA,
     /// gev:LOCATION:SCALE:SHAPE, lognormal:MEDIAN:SIGMA, or several by weight: 100=9,1k..4k=1
     /// [default: 100]
     #[arg(long)]
     pub(super) size: Option<IntegerDistribution>,
-    /// The part of the values that compression can remove, 0 to 1
+    /// The share of a value that compression can remove, 0 to 1
     #[arg(long)]
     pub(super) compressibility: Option<f64>,
     /// Operations and their weights: get=9,set=1; also gets mget add replace delete touch gat
@@ -95,34 +95,34 @@ pub struct WorkloadArguments {
     /// [default: get=9,set=1]
     #[arg(long, value_parser = mix)]
     pub(super) mix: Option<Mix>,
-    /// In which order the operations of the mix follow
+    /// The order of the operations of the mix
     #[arg(long, value_enum)]
     pub(super) order: Option<OrderName>,
-    /// In place of --mix, the same operations again and again, on the keys named or on drawn ones:
+    /// Instead of --mix: repeat these operations, on the given keys or on drawn ones:
     /// "set@0 get@0 mget@0-5 incr@0 get"
     #[arg(long, value_parser = sequence, conflicts_with_all = ["mix", "order"])]
     pub(super) sequence: Option<Sequence>,
-    /// Each time a sequence begins again, its keys move on by so many
+    /// Each time the sequence begins again, its keys advance by this number
     #[arg(long, default_value_t = 0, requires = "sequence")]
     pub(super) key_step: u32,
     /// Keys in each mget or mset [default: 10]
     #[arg(long, value_parser = run_length)]
     pub(super) run: Option<u16>,
-    /// The part of the keys that is stored first, 0 to 1; 0 for a trace that begins with a cold cache
+    /// The share of the keys that is stored first, 0 to 1; 0 if a trace begins with a cold cache
     /// [default: 1, or the hit ratio]
     #[arg(long)]
     pub(super) prefill: Option<f64>,
-    /// So many of the reads are of keys that are stored first, the others of keys that never are
+    /// The share of reads whose keys are stored first; the keys of the other reads are never stored
     #[arg(long)]
     pub(super) hit_ratio: Option<f64>,
-    /// Expiry time of what is stored: seconds, 10m, 1h..1d or a law like those of --size; 0 is never
+    /// Expiry of stored items: seconds, 10m, 1h..1d or a distribution as for --size; 0 means never
     #[arg(long, value_parser = exptime)]
     pub(super) exptime: Option<IntegerDistribution>,
-    /// Records on the tape of a closed loop [default: 100k]
+    /// Operations on the tape of a closed loop [default: 100k]
     #[arg(long, value_parser = units::whole)]
     pub(super) ops: Option<u64>,
-    /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH,
-    /// of a trace also replay[:SPEED] [default: poisson with a rate, closed without]
+    /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH; with a
+    /// trace also replay[:SPEED] [default: poisson with --rate, closed without]
     #[arg(long)]
     pub(super) schedule: Option<ScheduleName>,
     /// Operations per second of an open loop (10k)
@@ -131,14 +131,14 @@ pub struct WorkloadArguments {
     /// In a closed loop, how long a caller waits after each reply: 1ms, or exp:1ms for exponential
     #[arg(long)]
     pub(super) think: Option<Think>,
-    /// Play a recording: Twitter's or CacheLib's trace, memcached's `watch fetchers mutations`, or CSV
-    /// with a header (op, key, time, size, ttl); also .zst and .gz; --ops reads so many operations
+    /// Play a recorded trace: of Twitter, CacheLib or memcached's `watch fetchers mutations`, or CSV with a
+    /// header (op, key, time, size, ttl); also .zst and .gz; --ops limits the operations
     #[arg(long, conflicts_with_all = [
         "preset", "keys", "distribution", "zipf", "key_length", "key_pattern", "key_names",
         "counters", "size", "mix", "order", "sequence", "run", "hit_ratio", "exptime",
     ])]
     pub(super) trace: Option<PathBuf>,
-    /// twitter, kvcache, memcached or csv [default: what the first line looks like]
+    /// twitter, kvcache, memcached or csv [default: detected from the first line]
     #[arg(long, requires = "trace")]
     pub(super) trace_format: Option<Format>,
     /// The same seed gives the same tape [default: 1]

@@ -1,4 +1,4 @@
-//! What the workload options amount to: a workload, a schedule, a tape.
+//! From the workload options to a workload, a schedule and a tape.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::options::schedule_name::ScheduleName;
 use crate::options::workload::{Mix, OrderName, Sequence, WorkloadArguments};
 
 impl WorkloadArguments {
-    /// What is asked for; an error names the option.
+    /// The workload that the options describe. An error names the option.
     pub fn workload(&self) -> Result<Workload, String> {
         let given = self.with_preset()?;
         let order = match (&given.sequence, given.order) {
@@ -27,24 +27,24 @@ impl WorkloadArguments {
             0 => given.keys.unwrap_or(Workload::default().keys),
             named => named as u32,
         };
-        let usual = Workload::default();
+        let defaults = Workload::default();
         Ok(Workload {
             keys,
             shape: given.shape(),
             order,
             counters: given.counters.unwrap_or(0),
-            distribution: given.distribution.or(given.zipf).unwrap_or(usual.distribution),
-            size: given.size.unwrap_or(usual.size),
-            compressibility: given.compressibility.unwrap_or(usual.compressibility),
-            mix: given.mix.map_or(usual.mix, |Mix(kinds)| kinds),
-            run: given.run.unwrap_or(usual.run),
-            prefill: given.prefill.or(given.hit_ratio).unwrap_or(usual.prefill),
+            distribution: given.distribution.or(given.zipf).unwrap_or(defaults.distribution),
+            size: given.size.unwrap_or(defaults.size),
+            compressibility: given.compressibility.unwrap_or(defaults.compressibility),
+            mix: given.mix.map_or(defaults.mix, |Mix(kinds)| kinds),
+            run: given.run.unwrap_or(defaults.run),
+            prefill: given.prefill.or(given.hit_ratio).unwrap_or(defaults.prefill),
             hit_ratio: given.hit_ratio,
-            exptime_s: given.exptime.unwrap_or(usual.exptime_s),
+            exptime_s: given.exptime.unwrap_or(defaults.exptime_s),
         })
     }
 
-    /// The tape of all that; an open loop's schedule is as long as `duration`.
+    /// The tape of the workload. The schedule of an open loop is as long as `duration`.
     pub fn tape(&self, duration: Option<Duration>) -> Result<Vec<u8>, String> {
         let seed = self.seed.unwrap_or(1);
         let made = match (&self.trace, self.schedule) {
@@ -58,7 +58,7 @@ impl WorkloadArguments {
                 trace.recording.tape(replay, prefill, compressibility, seed)
             }
             (None, Some(ScheduleName::Replay(_))) => {
-                return Err("--schedule replay: of which --trace?".to_owned());
+                return Err("--schedule replay: name the trace with --trace".to_owned());
             }
             (None, _) => {
                 let (workload, schedule) = self.plan(duration)?;
@@ -68,40 +68,40 @@ impl WorkloadArguments {
         made.map_err(|error| error.to_string())
     }
 
-    /// What a tape is made of that no trace is.
+    /// The workload and the schedule, if they are not recorded in a trace.
     pub fn plan(&self, duration: Option<Duration>) -> Result<(Workload, Schedule), String> {
         let schedule = self.schedule(duration).map_err(|error| error.to_string())?;
         Ok((self.workload()?, schedule))
     }
 
-    /// Whether it is played from a trace.
+    /// Whether the workload is a recorded trace.
     pub fn is_recorded(&self) -> bool {
         self.trace.is_some()
     }
 
-    /// The same as an open loop of another rate.
+    /// The same workload as an open loop with this rate.
     pub fn at_rate(&self, rate: f64) -> WorkloadArguments {
         let ops = self.ops.filter(|_| self.is_recorded());
         WorkloadArguments { rate: Some(rate), ops, ..self.clone() }
     }
 
-    /// Refuse what keeps a search for a rate from being one.
+    /// Refuse options that exclude a search for a rate.
     pub fn check_search(&self) -> Result<(), String> {
         match (self.schedule, self.think) {
-            (Some(ScheduleName::Closed | ScheduleName::Replay(_)), _) => Err(
-                "--search tries rates, and a closed loop or a replay has none: leave --schedule \
-                 out, or take poisson, uniform, gpareto or bursts"
-                    .to_owned(),
-            ),
+            (Some(ScheduleName::Closed | ScheduleName::Replay(_)), _) => {
+                Err("--search tries rates, but a closed loop or a replay has no rate: leave out \
+                 --schedule, or use poisson, uniform, gpareto or bursts"
+                    .to_owned())
+            }
             (_, Some(_)) => {
-                Err("--search plays open loops, where nobody waits to send: leave out --think"
+                Err("--search plays open loops, which have no think time: leave out --think"
                     .to_owned())
             }
             _ => Ok(()),
         }
     }
 
-    /// Refuse the length of runs where there are none.
+    /// Refuse a run length if no operation has a run of keys.
     pub fn check_run(&self) -> Result<(), String> {
         let given = self.with_preset()?;
         let mix = given.mix.map_or(Workload::default().mix, |Mix(kinds)| kinds);
@@ -114,7 +114,7 @@ impl WorkloadArguments {
         }
     }
 
-    /// The same as a closed loop.
+    /// The same workload as a closed loop.
     pub fn closed(&self) -> WorkloadArguments {
         WorkloadArguments { rate: None, schedule: None, ..self.clone() }
     }
@@ -122,10 +122,11 @@ impl WorkloadArguments {
     fn replay(&self, duration: Option<Duration>) -> Result<ReplaySchedule, WorkloadError> {
         match (self.schedule, self.rate) {
             (Some(ScheduleName::Replay(_)), Some(_)) => Err(WorkloadError(
-                "--rate: a replay has the trace's own; --schedule poisson has one".to_owned(),
+                "--rate: a replay uses the trace's own times; --schedule poisson uses a rate"
+                    .to_owned(),
             )),
             (Some(ScheduleName::Replay(_)), None) if self.think.is_some() => Err(WorkloadError(
-                "--think: a replay sends when its trace did; leave one of them out".to_owned(),
+                "--think: a replay uses the trace's own times; leave out one of the two".to_owned(),
             )),
             (Some(ScheduleName::Replay(speed)), None) => Ok(ReplaySchedule::Recorded { speed }),
             (None | Some(ScheduleName::Closed), None) => {
@@ -146,8 +147,8 @@ impl WorkloadArguments {
         }
     }
 
-    /// With the preset's options where none are given. Options that say the same thing in
-    /// different ways stand or fall together.
+    /// Add the preset's options where none are given. An option also replaces the preset's other options
+    /// that have the same meaning.
     fn with_preset(&self) -> Result<WorkloadArguments, String> {
         let given = self.clone();
         let Some(name) = &self.preset else { return Ok(given) };
@@ -172,7 +173,7 @@ impl WorkloadArguments {
         })
     }
 
-    /// The schedule; a rate alone means Poisson arrivals.
+    /// The schedule. A rate alone means Poisson arrivals.
     fn schedule(&self, duration: Option<Duration>) -> Result<Schedule, WorkloadError> {
         let name = match (self.schedule, self.rate) {
             (Some(name), _) => name,
@@ -186,13 +187,13 @@ impl WorkloadArguments {
                 Ok(Schedule::Closed { ops: self.ops.unwrap_or(100_000), think })
             }
             (ScheduleName::Closed, Some(_), _) => {
-                refuse("--rate: a closed loop has no rate; --schedule uniform or poisson has")
+                refuse("--rate: a closed loop has no rate; use --schedule uniform or poisson")
             }
-            (ScheduleName::Replay(_), _, _) => refuse("--schedule replay belongs to a --trace"),
-            _ if think != Think::None => refuse("--think: in an open loop nobody waits to send"),
-            _ if self.ops.is_some() && !self.is_recorded() => {
-                refuse("--ops: an open loop has as many operations as its rate and its length make")
-            }
+            (ScheduleName::Replay(_), _, _) => refuse("--schedule replay needs a --trace"),
+            _ if think != Think::None => refuse("--think: an open loop has no think time"),
+            _ if self.ops.is_some() && !self.is_recorded() => refuse(
+                "--ops: an open loop has as many operations as its rate and its duration give",
+            ),
             (_, None, _) => refuse("an open loop needs --rate"),
             (_, _, None) => refuse("an open loop needs --duration"),
             (ScheduleName::Open(arrivals), Some(rate), Some(duration)) => {
@@ -202,15 +203,17 @@ impl WorkloadArguments {
     }
 }
 
-/// What of a trace is not on its tape, and what on it was not in the trace, on stderr.
+/// Print on stderr how the tape differs from the trace.
 fn report_import(trace: &ImportedTrace, schedule: Option<ScheduleName>) {
     for (name, count) in &trace.skipped {
-        eprintln!("trace: {count} left out, which a tape does not hold: {name}");
+        eprintln!("trace: {count} operations were left out, because tapes do not support {name}");
     }
     if trace.lost > 0 {
-        eprintln!("trace: memcached itself could not keep {} lines", trace.lost);
+        eprintln!("trace: memcached itself dropped {} lines", trace.lost);
     }
     if matches!(schedule, Some(ScheduleName::Replay(_))) && trace.recording.has_whole_seconds() {
-        eprintln!("trace: its times are whole seconds; arrivals within each are drawn");
+        eprintln!(
+            "trace: its times are whole seconds; arrivals within each second are drawn at random"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The line that a server prints once it listens.
+//! The line that `serve` prints once the server listens.
 
 use cachemark_server::Settings;
 use serde::Serialize;

@@ -12,64 +12,64 @@ use crate::options::units;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Io {
-    /// A thread for each connection
+    /// One thread for each connection
     Blocking,
-    /// Event loops
+    /// Event loops on epoll
     Events,
-    /// Event loops on io_uring; events where the kernel refuses it
+    /// Event loops on io_uring, or on epoll if the kernel refuses io_uring
     Uring,
-    /// Event loops that go on asking for a while before they sleep: each wants a CPU for itself
+    /// Event loops on epoll that poll for a while before they sleep; each needs a CPU of its own
     Busy,
 }
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// host:port to listen on, port 0 for any; may be repeated
+    /// host:port to listen on, port 0 for any free port; may be repeated
     #[arg(long, default_value = "127.0.0.1:11211")]
     listen: Vec<String>,
-    /// A Unix socket to listen on besides
+    /// A Unix socket to listen on as well; may be repeated
     #[arg(long)]
     unix: Vec<PathBuf>,
-    /// host:port to answer datagrams on besides; may be repeated
+    /// host:port to answer UDP datagrams on as well; may be repeated
     #[arg(long)]
     udp: Vec<String>,
-    /// Certificates in PEM: TCP connections are TLS
+    /// PEM file of the certificate chain; TCP connections then use TLS
     #[arg(long, requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's key in PEM
+    /// PEM file of the certificate's key
     #[arg(long, requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Lines of user:password: clients have to tell who they are (SASL PLAIN, or the text protocol's set)
+    /// File with lines of user:password; clients then have to log in (SASL PLAIN, or `set` of the text protocol)
     #[arg(long)]
     pub auth_file: Option<PathBuf>,
-    /// How connections are served
+    /// How connections are served: I/O and threads
     #[arg(long, value_enum, default_value = "events")]
     io: Io,
-    /// Event loops; as many as CPUs by default
+    /// Number of event loops [default: number of CPUs]
     #[arg(long, value_parser = threads)]
     threads: Option<u64>,
-    /// Memory of all items (64m, 1g)
+    /// Memory for items and hash table (64m, 1g)
     #[arg(long, default_value = "64m", value_parser = memory)]
     memory: u64,
-    /// A hash table of 2 to this power slots that never grows; it grows without
+    /// Use a hash table of 2 to this power slots that never grows [default: it grows]
     #[arg(long)]
     pub hash_power: Option<u32>,
-    /// The largest item (1m), from 1k to 1g
+    /// The largest item, from 1k to 1g
     #[arg(short = 'I', long, default_value = "1m", value_parser = item_size)]
     max_item_size: u64,
-    /// Connections at once
+    /// The most simultaneous connections
     #[arg(long, default_value = "1024", value_parser = units::whole)]
     max_connections: u64,
-    /// Stop when stdin ends, so that nothing is left behind by a caller that dies
+    /// Stop when stdin ends, so that the server does not outlive its caller
     #[arg(long)]
     pub stop_with_stdin: bool,
-    /// Answer reads by this script (TOML), on one thread; `stats reset` begins it anew
+    /// Answer reads as this script (TOML) says, on one thread; `stats reset` restarts the script
     #[arg(long, conflicts_with_all = ["io", "threads", "udp", "tls_cert", "auth_file", "hash_power"])]
     pub script: Option<PathBuf>,
-    /// Where to write, at the end, when each read came and was answered (JSON)
+    /// File to write at the end: when each read arrived and was answered (JSON)
     #[arg(long, requires = "script")]
     pub log: Option<PathBuf>,
-    /// Reads that the log has room for
+    /// How many reads fit into the log
     #[arg(long, default_value = "1M", requires = "script", value_parser = units::whole)]
     pub log_requests: u64,
 }
@@ -93,24 +93,24 @@ impl Arguments {
     }
 }
 
-/// More loops help no machine.
-const THREADS_MOST: u64 = 1024;
-/// memcached's own bounds of -I.
+/// More event loops do not help on any machine.
+const THREADS_MAX: u64 = 1024;
+/// memcached's own bounds for -I.
 const ITEM_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 30;
 
 fn threads(text: &str) -> Result<u64, String> {
-    let why = format!("a loop for each CPU is enough, and {THREADS_MOST} the most");
-    within(1..=THREADS_MOST, units::whole(text)?, text, &why)
+    let why = format!("at most {THREADS_MAX}; one event loop for each CPU is enough");
+    within(1..=THREADS_MAX, units::whole(text)?, text, &why)
 }
 
-/// A store is never smaller: less is a unit forgotten.
+/// The store needs a minimum. A smaller number most likely lacks its unit.
 fn memory(text: &str) -> Result<u64, String> {
-    let why = "at least 64k is needed; say the unit, as in 64m";
+    let why = "at least 64k; write the unit, as in 64m";
     within(LIMIT_BYTES_MIN as u64..=u64::MAX, units::bytes(text)?, text, why)
 }
 
 fn item_size(text: &str) -> Result<u64, String> {
-    within(ITEM_BYTES, units::bytes(text)?, text, "the largest item is from 1k to 1g")
+    within(ITEM_BYTES, units::bytes(text)?, text, "use a size from 1k to 1g")
 }
 
 fn within(allowed: RangeInclusive<u64>, number: u64, text: &str, why: &str) -> Result<u64, String> {
@@ -118,13 +118,13 @@ fn within(allowed: RangeInclusive<u64>, number: u64, text: &str, why: &str) -> R
 }
 
 fn io_mode(io: Io) -> IoMode {
-    let wanted = match io {
+    let mode = match io {
         Io::Blocking => IoMode::Blocking,
         Io::Events => IoMode::Events,
         Io::Uring => IoMode::Uring,
         Io::Busy => IoMode::Busy,
     };
-    let Some(reason) = wanted.unavailable_reason() else { return wanted };
-    eprintln!("cachemark-engine: {reason}: --io events instead");
+    let Some(reason) = mode.unavailable_reason() else { return mode };
+    eprintln!("cachemark-engine: {reason}; using --io events instead");
     IoMode::Events
 }

@@ -1,4 +1,4 @@
-//! The embedded server as a process.
+//! `serve` without a script: the embedded server.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::process::StopSignals;
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
 
-/// What `version` answers: clients look for memcached's number, so it begins with the one whose
-/// semantics are followed.
+/// The answer to `version`. It begins with the version of memcached whose behaviour the server follows,
+/// because clients check that number.
 const VERSION: &str = concat!("1.6.45-cachemark-", env!("CARGO_PKG_VERSION"));
 
 /// Serve until told to stop.
 pub fn serve(arguments: &Arguments) -> Result<(), String> {
-    give_large_blocks_back();
+    return_large_blocks();
     let settings = arguments.settings();
     let endpoints = arguments.endpoints();
-    // Watched before the first connection, so that no signal is missed.
+    // Before the first connection, so that no signal is missed.
     let signals = StopSignals::catch()?;
     let store = Store::with_hash_power(settings.memory_bytes, arguments.hash_power)
         .map_err(|error| format!("--memory, --hash-power: {error}"))?;
@@ -38,13 +38,14 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// So large a block is mapped by itself, and unmapped when it is freed.
+/// A block of this size is mapped by itself, and unmapped when it is freed.
 const LARGE_BLOCK_BYTES: i32 = 128 << 10;
 
-/// What connections hold goes back to the system when they end. glibc's allocator would raise that
-/// size to what is freed, up to 32 MiB, and keep such blocks (mallopt(3), M_MMAP_THRESHOLD).
-fn give_large_blocks_back() {
-    // SAFETY: no other thread is there yet. Where it is refused, more memory is held, no more.
+/// Return the buffers of connections to the system when the connections end. By default, glibc raises the
+/// threshold to the size of a freed block, up to 32 MiB, and keeps smaller ones (mallopt(3),
+/// M_MMAP_THRESHOLD).
+fn return_large_blocks() {
+    // SAFETY: no other thread runs yet. If the call fails, the process only uses more memory.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);

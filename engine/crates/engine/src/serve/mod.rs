@@ -1,4 +1,4 @@
-//! The verb `serve`: the embedded server as a process; with a script, the fidelity server.
+//! The verb `serve`: the embedded server, or with a script the fidelity server.
 
 mod announcement;
 mod arguments;
@@ -11,7 +11,7 @@ use crate::process::fail;
 
 pub use arguments::Arguments;
 
-/// Runs the verb; the exit code is the process's own.
+/// Run the verb and return the exit code.
 pub fn run(arguments: Arguments) -> ExitCode {
     let served = match &arguments.script {
         Some(path) => scripted::serve(&arguments, path),

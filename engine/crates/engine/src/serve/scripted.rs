@@ -1,4 +1,4 @@
-//! The verb `serve` with a script: the fidelity server as a process.
+//! `serve --script`: the fidelity server.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::process::stop_flag;
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
 
-/// What it calls itself: libmemcached takes no version that begins with 0, nor one with letters.
+/// The answer to `version`. libmemcached refuses a version that begins with 0 or has letters.
 const VERSION: &str = "1.6.99";
 
 /// Serve until told to stop, then write the log.

@@ -1,4 +1,4 @@
-//! The verb `tape`: write a workload as a tape, or show one.
+//! The verb `tape`: write a workload as a tape, or show a tape.
 
 mod show;
 mod write;
@@ -22,15 +22,15 @@ enum Action {
     Write(Box<write::Arguments>),
     /// Print a tape's header and first records
     Show(show::Arguments),
-    /// List the workloads that have a name
+    /// List the named workloads
     Presets {
-        /// As one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
 }
 
-/// Runs the verb; the exit code is the process's own.
+/// Run the verb and return the exit code.
 pub fn run(arguments: Arguments) -> ExitCode {
     let done = match arguments.action {
         Action::Write(arguments) => write::write(&arguments),

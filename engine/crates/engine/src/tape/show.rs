@@ -17,7 +17,7 @@ pub fn show(arguments: &Arguments) -> Result<(), String> {
     let place = |error| format!("{}: {error}", arguments.file.display());
     let tape = Tape::open(&arguments.file).map_err(place)?;
     match print(&tape, arguments.first, BufWriter::new(stdout().lock())) {
-        // Whoever reads has read enough.
+        // The reader has closed the pipe, because it has read enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done.map_err(|error| format!("stdout cannot be written: {error}")),
     }

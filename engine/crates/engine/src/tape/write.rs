@@ -51,13 +51,13 @@ pub fn write(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Written under another name and renamed, so that a killed writer leaves no half tape.
+/// Write the file under another name and rename it, so that a killed process leaves no incomplete tape.
 fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", std::process::id()));
     let beside = PathBuf::from(beside);
     fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
-        // The first error is the one to tell; a temporary file that is not there is no second.
+        // Report the first error only. The temporary file may not exist.
         let _ = fs::remove_file(&beside);
         format!("--out {}: cannot be written: {error}", path.display())
     })

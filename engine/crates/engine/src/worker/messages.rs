@@ -1,4 +1,4 @@
-//! The worker protocol's messages, as PROTOCOL.md has them.
+//! The messages of the worker protocol, which PROTOCOL.md defines.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ pub struct Operation {
 }
 
 impl Done {
-    /// The message that says what a phase came to.
+    /// The message with the results of a phase.
     pub fn new(phase: Phase, result: &RunResult) -> Done {
         let metrics = &result.metrics;
         Done {

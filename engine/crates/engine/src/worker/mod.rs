@@ -1,6 +1,7 @@
-//! The verb `worker`: the native client behind the worker protocol.
+//! The verb `worker`: the native client as a worker.
 //!
-//! One thread reads requests, one plays them; a run's own threads do the measuring and never write.
+//! One thread reads requests, and one carries them out. The client's own threads measure and never write to
+//! stdout.
 
 pub mod messages;
 mod network;
@@ -17,21 +18,21 @@ use std::time::{Duration, SystemTime};
 use cachemark_load::{Client, InProcess, PhaseLimits, PrepareError, RunControl, RunResult};
 use cachemark_tape::Tape;
 
-use crate::options::connection_options::Refusal;
+use crate::options::connection_options::OptionError;
 use crate::worker::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
 use crate::worker::store::Target;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// What the tape is played against
+    /// What the worker plays its tape against
     #[arg(value_enum, default_value = "network")]
     target: Target,
 }
 
-/// Progress is told this often during a run.
+/// How often progress is reported during a run.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs the verb; the exit code is the process's own.
+/// Run the verb and return the exit code.
 pub fn run(arguments: Arguments) -> ExitCode {
     let (sender, requests) = channel();
     thread::spawn(move || read_requests(&sender));
@@ -40,7 +41,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A line that is no request is passed on as its error.
+/// A line that is no request becomes an error.
 type Incoming = Result<Request, String>;
 
 fn read_requests(sender: &Sender<Incoming>) {
@@ -59,7 +60,7 @@ struct Worker {
     client: Option<Prepared>,
 }
 
-/// Who plays the tape.
+/// The client that plays the tape.
 enum Prepared {
     Network(Client),
     InProcess(InProcess),
@@ -92,7 +93,7 @@ impl Worker {
                 Ok(Request::Bye {}) => return,
                 Err(text) => failure("protocol", text, true),
             };
-            tell(&answer);
+            send(&answer);
         }
     }
 
@@ -104,8 +105,8 @@ impl Worker {
         };
         let options = match prepared {
             Ok(options) => options,
-            Err(Refusal::Unknown(reason, remedy)) => return unsupported(reason, remedy),
-            Err(Refusal::Failed(text)) => return failure("connect", text, true),
+            Err(OptionError::Unsupported(reason, remedy)) => return unsupported(reason, remedy),
+            Err(OptionError::Failed(text)) => return failure("connect", text, true),
         };
         self.client = None;
         let tape = match Tape::open(Path::new(&prepare.tape)) {
@@ -132,7 +133,7 @@ impl Worker {
         }
     }
 
-    /// Play a phase; `None` when the caller left in the middle of it.
+    /// Play a phase. `None` if the caller left during it.
     fn run(&mut self, run: &Run) -> Option<Answer> {
         let Some(client) = self.client.as_mut() else {
             return Some(failure("protocol", "run before prepare".to_owned(), true));
@@ -144,11 +145,11 @@ impl Worker {
             let handle = control.clone();
             let playing = scope.spawn(move || {
                 let result = client.run(limits(run), &handle);
-                // The receiver is gone only when the caller is, and then nobody needs it.
+                // The receiver is gone only if the caller left; then nobody needs this.
                 let _ = ended.send(());
                 result
             });
-            let left = attend(requests, &end, &control);
+            let left = supervise(requests, &end, &control);
             let result = playing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             match result {
                 _ if left => None,
@@ -159,8 +160,8 @@ impl Worker {
     }
 }
 
-/// Tell progress and heed `stop` until the run has ended; true when the caller left.
-fn attend(requests: &Receiver<Incoming>, end: &Receiver<()>, control: &RunControl) -> bool {
+/// Report progress and obey `stop` until the run has ended. True if the caller left.
+fn supervise(requests: &Receiver<Incoming>, end: &Receiver<()>, control: &RunControl) -> bool {
     let mut waited = Duration::ZERO;
     let step = Duration::from_millis(10);
     loop {
@@ -172,7 +173,7 @@ fn attend(requests: &Receiver<Incoming>, end: &Receiver<()>, control: &RunContro
         if waited >= PROGRESS_EVERY {
             waited = Duration::ZERO;
             let (ops, errors) = control.progress();
-            tell(&Answer::Progress { ops, errors });
+            send(&Answer::Progress { ops, errors });
         }
         match requests.try_recv() {
             Ok(Ok(Request::Stop {})) => control.stop(),
@@ -180,8 +181,8 @@ fn attend(requests: &Receiver<Incoming>, end: &Receiver<()>, control: &RunContro
                 control.stop();
                 return true;
             }
-            Ok(Ok(_)) => tell(&failure("protocol", "a run is going on".to_owned(), true)),
-            Ok(Err(text)) => tell(&failure("protocol", text, true)),
+            Ok(Ok(_)) => send(&failure("protocol", "a run is in progress".to_owned(), true)),
+            Ok(Err(text)) => send(&failure("protocol", text, true)),
             Err(std::sync::mpsc::TryRecvError::Empty) => {}
         }
     }
@@ -207,10 +208,10 @@ fn failure(kind: &'static str, text: String, definite: bool) -> Answer {
     Answer::Error { kind, text, definite }
 }
 
-fn tell(answer: &Answer) {
+fn send(answer: &Answer) {
     let mut line = serde_json::to_vec(answer).expect("plain values");
     line.push(b'\n');
     let mut stdout = io::stdout().lock();
-    // A caller that is gone is noticed at the end of stdin; there is nobody to tell.
+    // If the caller is gone, stdin ends too, and nobody reads this.
     let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cachemark_load::{Address, ClientOptions, WireName};
 use cachemark_tape::Verb;
 
-use crate::options::connection_options::{Refusal, of_options};
+use crate::options::connection_options::{OptionError, of_options};
 use crate::worker::messages::{Prepare, Ready};
 
 /// The answer to `hello`: what this client can do.
@@ -28,14 +28,14 @@ pub fn hello() -> Ready {
 }
 
 /// What a `prepare` asks for.
-pub fn options(prepare: &Prepare) -> Result<ClientOptions, Refusal> {
+pub fn options(prepare: &Prepare) -> Result<ClientOptions, OptionError> {
     let (hashing, connection_options) = of_options(&prepare.wire, &prepare.options)?;
     if prepare.servers.is_empty() {
-        return Err(Refusal::Unknown("no server".to_owned(), "name one, or several"));
+        return Err(OptionError::Unsupported("no server".to_owned(), "name one, or several"));
     }
     let addresses = prepare.servers.iter().map(|server| Address::parse(server));
     Ok(ClientOptions {
-        addresses: addresses.collect::<Result<_, _>>().map_err(Refusal::Failed)?,
+        addresses: addresses.collect::<Result<_, _>>().map_err(OptionError::Failed)?,
         hashing,
         connection_options,
         threads: prepare.threads,

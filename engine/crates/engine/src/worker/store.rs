@@ -1,5 +1,5 @@
-//! The item store behind the worker protocol: caches without a network, `native/store` in the
-//! worker's own process and `native/shm` in memory that the workers of a trial share.
+//! The item store as a worker, without a network: `native/store` in the worker's own process, `native/shm` in
+//! memory that the workers of a trial share.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -14,18 +14,18 @@ use cachemark_storage::Store;
 use cachemark_tape::{Tape, Verb};
 use clap::ValueEnum;
 
-use crate::options::connection_options::Refusal;
+use crate::options::connection_options::OptionError;
 use crate::options::units;
 use crate::worker::messages::{Prepare, Ready};
 
-/// What the worker plays its tape against.
+/// What a worker plays its tape against.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Target {
     /// Servers, over the network
     Network,
-    /// A store in its own process
+    /// A store in the worker's own process
     Store,
-    /// A store in memory that it shares with the other workers of the trial
+    /// A store in memory that the workers of a trial share
     Shm,
 }
 
@@ -33,7 +33,7 @@ const MEMORY: &str = "memory";
 const HASH_POWER: &str = "hash_power";
 const MEMORY_DEFAULT: &str = "1g";
 
-/// Who this is: no wire, no pipeline, no schedule, and nothing without a reply.
+/// The answer to `hello`: no wire, no pipeline, no schedule, no operation without a reply.
 pub fn hello(target: Target) -> Ready {
     let mut capabilities = vec!["none", "threads", "course"];
     capabilities.extend(Verb::ALL.into_iter().map(|verb| verb.kind(false)));
@@ -47,9 +47,9 @@ pub fn hello(target: Target) -> Ready {
     }
 }
 
-/// Whether a request can be met; why not, and what to do about it.
-pub fn check(prepare: &Prepare) -> Result<(), Refusal> {
-    let refuse = |reason: String, remedy| Err(Refusal::Unknown(reason, remedy));
+/// Check whether the store supports a `prepare`. An error has the reason and a remedy.
+pub fn check(prepare: &Prepare) -> Result<(), OptionError> {
+    let refuse = |reason: String, remedy| Err(OptionError::Unsupported(reason, remedy));
     if !prepare.servers.is_empty() {
         return refuse("a store in the process has no server".to_owned(), "name none");
     }
@@ -70,7 +70,7 @@ pub fn check(prepare: &Prepare) -> Result<(), Refusal> {
     }
 }
 
-/// The memory and the hash power that are asked for.
+/// The memory and the hash power of a `prepare`.
 fn size(prepare: &Prepare) -> Result<(usize, Option<u32>), String> {
     let memory = prepare.options.get(MEMORY).map_or(MEMORY_DEFAULT, String::as_str);
     let memory = units::bytes(memory).map_err(|error| format!("memory {memory:?}: {error}"))?;
@@ -80,7 +80,7 @@ fn size(prepare: &Prepare) -> Result<(usize, Option<u32>), String> {
     Ok((memory as usize, power))
 }
 
-/// Make or open the store, and callers of it.
+/// Create or open the store, and its callers.
 pub fn prepare(
     target: Target,
     prepare: &Prepare,
@@ -100,8 +100,8 @@ pub fn prepare(
     InProcess::prepare(Arc::new(store), tape, prepare.threads, prepare.segment)
 }
 
-/// The workers of a trial have one parent and one tape; they are prepared one after the other. The
-/// first makes the store, the last takes its name away, so that nothing stays behind.
+/// The workers of a trial have the same parent and the same tape, and are prepared one after the other. The
+/// first creates the store, the last removes its file, so that nothing is left behind.
 fn shared(
     path: &Path,
     (segment, segments): (u64, u64),
@@ -109,7 +109,7 @@ fn shared(
     power: Option<u32>,
 ) -> io::Result<Store> {
     let store = if segment == 0 {
-        // What a trial left that was killed while it was prepared.
+        // A trial that was killed during its preparation may have left the file.
         let _ = fs::remove_file(path);
         Store::create(path, memory, power)?
     } else {
