@@ -101,7 +101,10 @@ def test_a_local_cache_is_told_by_what_comes_to_the_server(
     proof = factors.local_cache(level, 100, before, ServerStats(after))
     assert proof.answer == answer
     if answer != "unknown" and "cmd_get" in after:
-        assert proof.evidence == f"100 keys were read, {after['cmd_get']} of them at the server"
+        assert (
+            proof.evidence
+            == f"100 keys were read, and {after['cmd_get']} of these reads reached the server"
+        )
 
 
 def test_a_local_cache_that_nobody_read_is_unknown() -> None:

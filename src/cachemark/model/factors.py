@@ -73,7 +73,7 @@ def server_threads(level: str, connections: int, idle: int, busy: int) -> Proof:
     evidence = f"{connections} connections took its threads from {idle} to {busy}"
     answer: Answer = "unknown"
     if connections < _TELLING_CONNECTIONS:
-        evidence += "; too few to tell"
+        evidence += "; too few for a decision"
     elif level == "blocking":
         # Threads that wait in a pool may serve connections without a new one being seen.
         pooled = idle > connections
@@ -88,7 +88,7 @@ def compression(
 ) -> Proof:
     """`on` or `off`, from what the server holds after storing so many new items."""
     stored, grown = after.delta(before, "bytes"), after.delta(before, "curr_items")
-    evidence, answer = "the server tells no bytes and curr_items", _unknown()
+    evidence, answer = "the server reports no bytes and curr_items", _unknown()
     if stored is not None and grown is not None:
         evidence = (
             f"{value_bytes} value bytes in {items} items took {stored} bytes of the server, "
@@ -112,7 +112,7 @@ def local_cache(level: str, keys_read: int, before: ServerStats, after: ServerSt
         evidence = "nothing was read" if not keys_read else "the server does not count its reads"
         return Proof(factor="local cache", level=level, answer="unknown", evidence=evidence)
     answer: Answer = "proved" if (came < keys_read) == (level == "on") else "void"
-    evidence = f"{keys_read} keys were read, {came} of them at the server"
+    evidence = f"{keys_read} keys were read, and {came} of these reads reached the server"
     return Proof(factor="local cache", level=level, answer=answer, evidence=evidence)
 
 
@@ -120,7 +120,9 @@ def replies(level: str, operations: int, before: ServerStats, after: ServerStats
     """`reply` or `noreply` of stores, from the bytes that the server wrote for so many."""
     written = after.delta(before, "bytes_written")
     if written is None or not operations:
-        evidence = "the server does not tell what it wrote" if operations else "nothing was stored"
+        evidence = (
+            "the server does not report what it wrote" if operations else "nothing was stored"
+        )
         return Proof(factor="replies", level=level, answer="unknown", evidence=evidence)
     answered = written >= operations * _REPLY_BYTES
     answer: Answer = "proved" if answered == (level == "reply") else "void"

@@ -98,7 +98,7 @@ def test_a_server_that_does_all_this_right_has_nothing_to_report() -> None:
         ("no_gat", {"gat"}, {"gat"}, "gat: answered ERROR"),
         ("no_incr", {"incr and decr"}, {"incr", "decr"}, "incr: answered ERROR"),
         ("touch_loses", {"touch"}, {"touch"}, "get: answered END"),
-        ("untold", {"counters"}, {"conservation"}, "does not tell cmd_get, get_hits"),
+        ("untold", {"counters"}, {"conservation"}, "does not report cmd_get, get_hits"),
         (
             "counts_sets_as_deletes",
             {"counters"},
@@ -149,8 +149,8 @@ def test_several_that_run_already_are_each_looked_at() -> None:
 @pytest.mark.parametrize(
     ("ways", "fit", "seen"),
     [
-        ((), True, "0 of the 50 oldest items are left and 50 of the 50 newest"),
-        (("evicts_newest",), False, "49 of the 50 oldest items are left"),
+        ((), True, "0 of the 50 oldest items and 50 of the 50 newest items are left"),
+        (("evicts_newest",), False, "49 of the 50 oldest items and"),
     ],
 )
 def test_the_order_of_eviction(ways: tuple[str, ...], fit: bool, seen: str) -> None:

@@ -41,7 +41,7 @@ def storing(address: str) -> tuple[Finding, Subject]:
         name="set",
         fit=False,
         seen=refused,
-        means="nothing can be stored, so nothing is worth timing",
+        means="nothing can be stored, so the server cannot be measured",
         excludes=[EVERYTHING],
     ), Subject(address)
 
@@ -53,7 +53,7 @@ def _stored(refused: str) -> Finding:
         name="set",
         fit=False,
         seen=f"{refused}; with a space before the line end it is stored",
-        means="only clients that can send that space can be timed; memcached takes it too",
+        means="only clients that can send this space can be measured; memcached accepts it too",
         quirk="trailing_space",
     )
 
@@ -78,7 +78,7 @@ def split_segments(subject: Subject) -> Finding:
                 name=name,
                 fit=False,
                 seen=str(error),
-                means="pipelined operations stall, each time for as long as nothing more is sent",
+                means="pipelined operations stall until more bytes are sent",
                 excludes=[PIPELINE],
             )
     return Finding(name=name, fit=True, seen="as it should be")
@@ -110,7 +110,7 @@ def many_keys(subject: Subject) -> Finding:
                 name=name,
                 fit=False,
                 seen=str(error),
-                means="multi-get of many keys cannot be timed",
+                means="multi-get of many keys cannot be measured",
                 excludes=["mget"],
             )
     return Finding(name=name, fit=True, seen="as it should be")
@@ -133,7 +133,7 @@ def value_sizes(subject: Subject) -> Finding:
         name="large values",
         fit=fit,
         seen=f"{most:,} bytes are stored{why}",
-        means="" if fit else "larger values cannot be timed: they fail",
+        means="" if fit else "larger values cannot be measured: they fail",
     )
 
 
@@ -155,7 +155,7 @@ def binary(subject: Subject) -> Finding:
                 name="binary protocol",
                 fit=False,
                 seen=str(error),
-                means="the binary protocol cannot be timed",
+                means="the binary protocol cannot be measured",
                 excludes=["binary"],
             )
     return Finding(name="binary protocol", fit=True, seen="answers begin with 0x81")
@@ -241,7 +241,7 @@ def judge_counters(before: ServerStats, after: ServerStats) -> Finding:
         if rise is not None and rise != _RISE[name]
     ]
     untold = [name for name, rise in rises.items() if rise is None]
-    seen = [*wrong, *([f"does not tell {', '.join(untold)}"] if untold else [])]
+    seen = [*wrong, *([f"does not report {', '.join(untold)}"] if untold else [])]
     blind = "get_hits" in untold
     return Finding(
         name="counters",

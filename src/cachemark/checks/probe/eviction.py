@@ -23,9 +23,9 @@ def eviction(server: RunningServer, space: bytes) -> Finding:
     except TrialError:
         limit = None
     if limit is None:
-        return unknown("the server tells no limit_maxbytes")
+        return unknown("the server reports no limit_maxbytes")
     if not 0 < limit <= _LIMIT_BYTES_MOST:
-        return unknown(f"its limit is {limit:,} bytes, too much to fill for a probe")
+        return unknown(f"its limit is {limit:,} bytes, too much for a probe to fill")
     try:
         return _filled(server, space, 2 * limit // _VALUE_BYTES)
     except (AnswerError, TrialError) as error:
@@ -33,7 +33,7 @@ def eviction(server: RunningServer, space: bytes) -> Finding:
             name=_NAME,
             fit=False,
             seen=f"while it was filled: {error}",
-            means="nothing may be measured once it is full",
+            means="nothing can be measured when it is full",
             excludes=[EVICTIONS],
         )
 
@@ -70,8 +70,9 @@ def judge(sample: int, oldest: int, newest: int, *, read: bool) -> Finding:
     `read`: the very oldest item, which was read all along, is left too.
     """
     seen = (
-        f"after writing twice what fits, {oldest} of the {sample} oldest items are left and "
-        f"{newest} of the {sample} newest; one read all along is {'left' if read else 'gone'}"
+        f"after twice its capacity was written, {oldest} of the {sample} oldest items and "
+        f"{newest} of the {sample} newest items are left; the one that was read all the time "
+        f"is {'left' if read else 'gone'}"
     )
     if oldest == newest == sample:
         return unknown(f"{seen}: it does not evict at once")
@@ -82,11 +83,13 @@ def judge(sample: int, oldest: int, newest: int, *, read: bool) -> Finding:
         name=_NAME,
         fit=False,
         seen=seen,
-        means=f"it evicts {order}: nothing may be measured once it is full",
+        means=f"it evicts {order}: nothing can be measured when it is full",
         excludes=[EVICTIONS],
     )
 
 
 def unknown(why: str) -> Finding:
     """The finding where it could not be looked at."""
-    return Finding(name=_NAME, fit=None, seen=why, means="unknown what it does when it is full")
+    return Finding(
+        name=_NAME, fit=None, seen=why, means=("its behaviour when it is full is unknown")
+    )

@@ -88,7 +88,7 @@ class Wire:
 
 
 def _unfinished(answer: bytes, patience_s: float) -> str:
-    return f"answered {shown(answer)}" if answer else f"said nothing for {patience_s:g} s"
+    return f"answered {shown(answer)}" if answer else f"no answer for {patience_s:g} s"
 
 
 def _after(answer: bytes) -> str:

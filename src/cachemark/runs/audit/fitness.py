@@ -102,5 +102,5 @@ def comparable_stats(
         reason = f"the server evicted {evicted} items; {restrictions.excluded[EVICTIONS]}"
     if CONSERVATION not in restrictions.excluded:
         return ComparableStats(before=before, after=after, reason=reason)
-    note = f"not held against the server's counters: {restrictions.excluded[CONSERVATION]}"
+    note = f"the counts were not compared with the server's: {restrictions.excluded[CONSERVATION]}"
     return ComparableStats(before=ServerStats(), after=ServerStats(), reason=reason, notes=[note])

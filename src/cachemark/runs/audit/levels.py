@@ -181,7 +181,7 @@ def _play(fleet: Fleet, request: Run, scene: Scene) -> Done:
     done = fleet.run(request, Watch(progress=_unheard, silence_s=scene.timing.silence_ms / 1e3))
     failed = sum(op.attempts - op.ok for op in done.operations.values())
     if failed:
-        raise _FailedError(f"{failed} operations failed, so that nothing is shown")
+        raise _FailedError(f"{failed} operations failed, so the level is unknown")
     return done
 
 
