@@ -10,7 +10,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done, Operation
-from cachemark.report.series import Source, source
+from cachemark.report.series import ExportedRun, build_exported_run
 from tests.builders.outcomes import experiment, header, measured, missing
 
 WORKLOAD = Workload(name="session", sequence=["set@0", "get@0", "get@0"])
@@ -89,6 +89,6 @@ def outcomes() -> list[Outcome]:
     ]
 
 
-def run() -> Source:
+def run() -> ExportedRun:
     """The run as an export sees it."""
-    return source(header(made()), outcomes())
+    return build_exported_run(header(made()), outcomes())

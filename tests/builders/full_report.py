@@ -7,7 +7,7 @@ import msgspec
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Outcome, Sample
 from cachemark.report.build import build
-from cachemark.report.value import Report
+from cachemark.report.model import Report
 from cachemark.runs.audit.value import Audit, Level
 from tests.builders.outcomes import experiment, header, measured
 

@@ -15,7 +15,7 @@ from cachemark.host.binaries import binaries, of_command, of_file
 from cachemark.host.process import binary_path
 from cachemark.model.outcome import Binary, Outcome, from_line
 from cachemark.report.compare.differences import differences
-from cachemark.report.compare.family import Pair
+from cachemark.report.compare.pairs import Pair
 from tests.builders.outcomes import experiment, header, measured
 from tests.checks.test_doctor import by_name
 from tests.conftest import Cli

@@ -19,11 +19,16 @@ from cachemark.model.experiment import Workload
 from cachemark.model.histogram import highest
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation, Sections
-from cachemark.report import forms
+from cachemark.report import format_names
 from cachemark.report.exports.jmh_results import percentile, results
 from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.originals.quickcached import ops_per_txn
-from cachemark.report.series import Source, responses, source, whole
+from cachemark.report.series import (
+    ExportedRun,
+    all_operations,
+    build_exported_run,
+    response_histogram,
+)
 from tests.builders import exported_run
 from tests.builders.outcomes import header
 from tests.conftest import ROOT
@@ -44,26 +49,26 @@ DOCUMENTS = {
 
 
 @pytest.fixture(scope="module")
-def run() -> Source:
+def run() -> ExportedRun:
     return exported_run.run()
 
 
-def document(form: str, run: Source, number: int = 0) -> Any:
+def document(form: str, run: ExportedRun, number: int = 0) -> Any:
     return json.loads(EXPORTS[form](run)[DOCUMENTS[form][number]])
 
 
 def test_every_form_is_known_by_its_name() -> None:
     assert set(TEXTS) | set(DOCUMENTS) | {"hlog"} == set(EXPORTS)
-    assert set(EXPORTS) < set(forms())
+    assert set(EXPORTS) < set(format_names())
 
 
 def test_every_form_is_described() -> None:
     text = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
-    assert [form for form in forms() if f"`{form}`" not in text] == []
+    assert [form for form in format_names() if f"`{form}`" not in text] == []
 
 
 @pytest.mark.parametrize("form", TEXTS)
-def test_a_text_is_as_it_was(form: str, run: Source) -> None:
+def test_a_text_is_as_it_was(form: str, run: ExportedRun) -> None:
     long = form in ("hgrm", "openmetrics")  # all series are made alike: one stands for them
     files = EXPORTS[form](msgspec.structs.replace(run, series=run.series[:1]) if long else run)
     for name, text in files.items():
@@ -71,7 +76,7 @@ def test_a_text_is_as_it_was(form: str, run: Source) -> None:
 
 
 @pytest.mark.parametrize("form", DOCUMENTS)
-def test_a_document_follows_its_schema(form: str, run: Source) -> None:
+def test_a_document_follows_its_schema(form: str, run: ExportedRun) -> None:
     schema = json.loads((SCHEMAS / f"{form}.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     for number in range(len(DOCUMENTS[form])):
@@ -81,20 +86,19 @@ def test_a_document_follows_its_schema(form: str, run: Source) -> None:
 
 
 @pytest.mark.parametrize("form", EXPORTS)
-def test_what_does_not_count_is_in_no_export(form: str, run: Source) -> None:
+def test_what_does_not_count_is_in_no_export(form: str, run: ExportedRun) -> None:
     """The missing client and the cell that is INVALID as a whole may be named, without a figure."""
     without = [
         outcome
         for outcome in exported_run.outcomes()
         if outcome.verdict == "VALID" and outcome.state == "measured"
     ]
-    bare = msgspec.structs.replace(
-        run, series=source(header(exported_run.made()), without).series, left_out=run.left_out
-    )
+    valid_only = build_exported_run(header(exported_run.made()), without)
+    bare = msgspec.structs.replace(run, series=valid_only.series, left_out=run.left_out)
     # Only the number of trials that do not count tells the two apart.
     hidden = ("cachemark_trials", '"extra"')
 
-    def shown(of: Source) -> list[str]:
+    def shown(of: ExportedRun) -> list[str]:
         lines = [line for text in EXPORTS[form](of).values() for line in text.splitlines()]
         return [line for line in lines if not any(word in line for word in hidden)]
 
@@ -104,7 +108,7 @@ def test_what_does_not_count_is_in_no_export(form: str, run: Source) -> None:
 @pytest.mark.parametrize("form", EXPORTS)
 def test_a_run_without_a_figure_gives_none(form: str) -> None:
     gone = [outcome for outcome in exported_run.outcomes() if outcome.state == "unsupported"]
-    for text in EXPORTS[form](source(header(exported_run.made()), gone)).values():
+    for text in EXPORTS[form](build_exported_run(header(exported_run.made()), gone)).values():
         assert "nan" not in text.lower().replace("nanos", "")
 
 
@@ -114,7 +118,7 @@ def one_trial() -> list[Outcome]:
 
 @pytest.mark.parametrize("form", EXPORTS)
 def test_one_trial_has_no_interval(form: str) -> None:
-    single = source(header(exported_run.made()), one_trial())
+    single = build_exported_run(header(exported_run.made()), one_trial())
     files = EXPORTS[form](single)
     assert files
     text = "".join(files.values())
@@ -126,7 +130,7 @@ def test_one_trial_has_no_interval(form: str) -> None:
         assert metric["scoreConfidence"] == ["NaN", "NaN"]
 
 
-def test_jmh_has_a_throughput_and_samples_of_each_kind(run: Source) -> None:
+def test_jmh_has_a_throughput_and_samples_of_each_kind(run: ExportedRun) -> None:
     found = document("jmh-json", run)
     throughput = [entry for entry in found if entry["mode"] == "thrpt"]
     samples = [entry for entry in found if entry["mode"] == "sample"]
@@ -145,7 +149,7 @@ def test_jmh_has_a_throughput_and_samples_of_each_kind(run: Source) -> None:
     assert counted == 3 * 600
 
 
-def test_a_percentile_of_few_is_not_shown(run: Source) -> None:
+def test_a_percentile_of_few_is_not_shown(run: ExportedRun) -> None:
     sample = next(result for result in results(run) if result.mode == "sample")
     assert percentile(sample, 99.0) is not None
     assert percentile(sample, 99.99) is None
@@ -154,7 +158,7 @@ def test_a_percentile_of_few_is_not_shown(run: Source) -> None:
     assert entry["primaryMetric"]["scorePercentiles"]["99.99"] == "NaN"
 
 
-def test_the_interval_log_is_read_again(run: Source, tmp_path: Path) -> None:
+def test_the_interval_log_is_read_again(run: ExportedRun, tmp_path: Path) -> None:
     (text,) = EXPORTS["hlog"](run).values()
     path = tmp_path / "response.hlog"
     path.write_text(text, encoding="utf-8")
@@ -164,7 +168,12 @@ def test_the_interval_log_is_read_again(run: Source, tmp_path: Path) -> None:
     while (interval := reader.get_next_interval_histogram()) is not None:
         total += interval.get_total_count()
         starts.append(interval.get_start_time_stamp())
-    expected = [found for s in run.series for p in s.parts if (found := responses(whole(p)))]
+    expected = [
+        found
+        for s in run.series
+        for p in s.parts
+        if (found := response_histogram(all_operations(p)))
+    ]
     assert total == sum(found.count for found in expected)
     assert starts == sorted(starts)
     assert reader.get_start_time_sec() == 1767322805.25
@@ -179,7 +188,7 @@ def test_sections_of_a_window_are_intervals_that_fill_it() -> None:
     assert old.measure is not None
     measure = msgspec.structs.replace(old.measure, elapsed_ns=800_000_000, sections=parts)
     kept = [msgspec.structs.replace(old, measure=measure)]
-    (text,) = EXPORTS["hlog"](source(header(exported_run.made()), kept)).values()
+    (text,) = EXPORTS["hlog"](build_exported_run(header(exported_run.made()), kept)).values()
     lines = [line.split(",") for line in text.splitlines() if "_sections," in line]
     starts = [float(line[1]) for line in lines]
     assert starts[1] - starts[0] == pytest.approx(0.5)
@@ -187,14 +196,14 @@ def test_sections_of_a_window_are_intervals_that_fill_it() -> None:
     assert [histogram.decode(line[4]).count for line in lines] == [3, 3]
 
 
-def test_a_window_of_unknown_start_is_not_in_the_log(run: Source) -> None:
+def test_a_window_of_unknown_start_is_not_in_the_log(run: ExportedRun) -> None:
     old = [msgspec.structs.replace(o, measure_started_at="") for o in exported_run.outcomes()]
-    (text,) = EXPORTS["hlog"](source(header(exported_run.made()), old)).values()
+    (text,) = EXPORTS["hlog"](build_exported_run(header(exported_run.made()), old)).values()
     assert "Tag=" not in text
     assert f"#[left out: {sum(s.summary.valid for s in run.series)} trials" in text
 
 
-def test_openmetrics_is_read_again(run: Source) -> None:
+def test_openmetrics_is_read_again(run: ExportedRun) -> None:
     (text,) = EXPORTS["openmetrics"](run).values()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     series = run.series[0]
@@ -212,7 +221,7 @@ def test_openmetrics_is_read_again(run: Source) -> None:
     ) == 1200  # fmt: skip
     seconds = value("cachemark_measured_seconds", "cachemark_measured_seconds_total")
     assert seconds == pytest.approx(sum(w.elapsed_ns for w in series.windows) / 1e9)
-    gets = responses(whole(series.parts[1]))
+    gets = response_histogram(all_operations(series.parts[1]))
     assert gets
     name = "cachemark_response_seconds"
     assert value(name, f"{name}_count", operation="get") == gets.count
@@ -249,7 +258,7 @@ def test_a_fill_is_shown_as_emcache_did() -> None:
         for server, keys, bytes_ in (("memcached", 560_000, 2**29), ("emcache", 280_000, 2**28))
         for block in range(2)
     ]
-    (text,) = EXPORTS["emcache"](source(header(exported_run.made()), filled)).values()
+    (text,) = EXPORTS["emcache"](build_exported_run(header(exported_run.made()), filled)).values()
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert rows == [
         "| Task | memcached/python/fast | emcache/python/fast |",

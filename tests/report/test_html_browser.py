@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from cachemark.report import html
-from cachemark.report.value import Report
+from cachemark.report.model import Report
 from tests.builders.full_report import HOSTILE, report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

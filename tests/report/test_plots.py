@@ -12,16 +12,16 @@ from cachemark.analysis import number_format
 from cachemark.analysis.statistics import Interval
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Sample
-from cachemark.report import answers
+from cachemark.report import conclusions
 from cachemark.report.factors import factors
-from cachemark.report.plots import files, plots, summary
-from cachemark.report.plots.bars import BarItem, bars, cut_off, end
-from cachemark.report.plots.draw import svg
-from cachemark.report.plots.picture import ticks, title_lines
-from cachemark.report.plots.server_groups import same_work
+from cachemark.report.model import ClientRow, Report, TimelinePoint
+from cachemark.report.plots import plot_files, plots, summary_png
+from cachemark.report.plots.bar_chart import BarItem, axis_end, bar_chart, clipped_note
+from cachemark.report.plots.images import svg
+from cachemark.report.plots.server_groups import server_groups
+from cachemark.report.plots.summary_picture import ticks, title_lines
 from cachemark.report.plots.timeline import rate
 from cachemark.report.trials import trial_rows
-from cachemark.report.value import Moment, Report, Row
 from tests.builders.full_report import LOADS, SERVERS, report, samples
 from tests.builders.outcomes import measured
 
@@ -67,7 +67,7 @@ def test_callers_who_think_are_no_pair_of_those_who_do_not(made: Report) -> None
     assert threads.levels[0].ratio == pytest.approx(1.5, rel=0.02)
 
 
-def _tenth(row: Row) -> Row:
+def _tenth(row: ClientRow) -> ClientRow:
     """The same client at a tenth of its rate."""
     total = row.summary.total
     assert total is not None
@@ -132,7 +132,7 @@ def test_a_second_that_one_client_lacks_moves_none_of_its_others(made: Report) -
     assert "–" not in (fast[1], fast[3], fast[4])
 
 
-def _without_rate(moment: Moment, second: int) -> Moment:
+def _without_rate(moment: TimelinePoint, second: int) -> TimelinePoint:
     return msgspec.structs.replace(moment, ops_per_s=None) if moment.second == second else moment
 
 
@@ -142,17 +142,17 @@ def item(value: float, high: float) -> BarItem:
 
 def test_an_interval_does_not_squeeze_the_bars() -> None:
     wide = [item(100, 1e6), item(50, 60)]
-    assert end(wide) == pytest.approx(163.2)
-    assert cut_off(wide)
+    assert axis_end(wide) == pytest.approx(163.2)
+    assert clipped_note(wide)
     narrow = [item(100, 110)]
-    assert end(narrow) == pytest.approx(112.2)
-    assert not cut_off(narrow)
+    assert axis_end(narrow) == pytest.approx(112.2)
+    assert not clipped_note(narrow)
 
 
 def test_names_that_are_too_long_keep_both_their_ends() -> None:
     name = "php/apcu?entries_hint=1048576&shm_size=512M"
     one = msgspec.structs.replace(item(1, 1), who=name)
-    drawn = svg(bars([one], 520, axis="", labels="datum.value"))
+    drawn = svg(bar_chart([one], 520, axis="", labels="datum.value"))
     assert "php/apcu?" in drawn
     assert "512M" in drawn
     assert "…" in drawn
@@ -173,11 +173,11 @@ def test_the_widest_intervals_are_said_to_be_wide() -> None:
 
 
 def test_the_answer_is_one_sentence(made: Report) -> None:
-    said = answers.sentence(made)
+    said = conclusions.one_sentence(made)
     assert said.startswith("python/fast is first in all 4 comparisons")
     assert said.endswith("conclusive in every one.")
     one = msgspec.structs.replace(made, groups=made.groups[:1], answers=made.answers[:1])
-    assert answers.sentence(one) == made.answers[0]
+    assert conclusions.one_sentence(one) == made.answers[0]
 
 
 @pytest.mark.parametrize(("times", "apart"), [(0.4, []), (4, ["get · four · in the process"])])
@@ -185,7 +185,7 @@ def test_caches_in_the_process_never_leave_slivers_of_the_others(
     times: float, apart: list[str]
 ) -> None:
     one = report({"memcached": 0.02, "none": times})
-    works = [work for work in same_work(one) if work.groups[0].load == "four"]
+    works = [work for work in server_groups(one) if work.groups[0].load == "four"]
     assert [work.title for work in works] == ["get · four", *apart]
     assert [[group.server for group in work.groups] for work in works] == (
         [["memcached"], ["none"]] if apart else [["memcached", "none"]]
@@ -206,8 +206,10 @@ def test_every_plot_can_be_drawn_and_has_words(made: Report) -> None:
 
 def test_a_plot_is_a_file_in_each_form(made: Report) -> None:
     small = msgspec.structs.replace(made, groups=made.groups[:1], sections=[])
-    png = dict(files(small, "png"))
-    assert set(png) == set(dict(files(small, "svg"))) == set(dict(files(small, "vega-lite")))
+    png = dict(plot_files(small, "png"))
+    assert (
+        set(png) == set(dict(plot_files(small, "svg"))) == set(dict(plot_files(small, "vega-lite")))
+    )
     for content in png.values():
         assert content.startswith(b"\x89PNG")
 
@@ -220,7 +222,7 @@ def test_a_title_is_whole_in_as_many_lines_as_it_takes() -> None:
 
 
 def test_the_picture_fits_a_readme(made: Report, tmp_path: Path) -> None:
-    content = summary(made, answers.sentence(made))
+    content = summary_png(made, conclusions.one_sentence(made))
     (tmp_path / "picture.png").write_bytes(content)
     width, height = struct.unpack(">II", content[16:24])
     assert width == 2 * 860
@@ -229,4 +231,4 @@ def test_the_picture_fits_a_readme(made: Report, tmp_path: Path) -> None:
 
 
 def test_nothing_measured_is_no_picture(made: Report) -> None:
-    assert summary(msgspec.structs.replace(made, groups=[]), "") == b""
+    assert summary_png(msgspec.structs.replace(made, groups=[]), "") == b""

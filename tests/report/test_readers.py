@@ -16,7 +16,7 @@ from cachemark.report.exports.hgrm import table
 from cachemark.report.exports.jmh_results import results
 from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.exports.ruby_bench import row
-from cachemark.report.series import Source, responses
+from cachemark.report.series import ExportedRun, response_histogram
 from tests.builders import exported_run
 from tests.report.reader_programs import GOOGLE_COMPARE, benchstat, java, need
 
@@ -24,7 +24,7 @@ __all__ = ["benchstat", "java"]
 
 
 @pytest.fixture(scope="module")
-def run() -> Source:
+def run() -> ExportedRun:
     return exported_run.run()
 
 
@@ -35,7 +35,7 @@ def said(command: list[str], text: str = "") -> str:
     return ended.stdout
 
 
-def written(form: str, run: Source, folder: Path) -> list[Path]:
+def written(form: str, run: ExportedRun, folder: Path) -> list[Path]:
     """The files of an export."""
     paths: list[Path] = []
     for name, text in EXPORTS[form](run).items():
@@ -44,7 +44,7 @@ def written(form: str, run: Source, folder: Path) -> list[Path]:
     return paths
 
 
-def test_java_reads_the_interval_log(java: list[str], run: Source, tmp_path: Path) -> None:
+def test_java_reads_the_interval_log(java: list[str], run: ExportedRun, tmp_path: Path) -> None:
     """Each interval comes back whole, and its percentile table is ours to the letter."""
     (log,) = written("hlog", run, tmp_path)
     read: dict[tuple[str, int], str] = {}
@@ -59,13 +59,13 @@ def test_java_reads_the_interval_log(java: list[str], run: Source, tmp_path: Pat
         for series in run.series
         for part in series.parts
         for trial in part.trials
-        if (times := responses(trial))
+        if (times := response_histogram(trial))
     }
     assert len(read) == sum(len(s.parts) * len(s.windows) for s in run.series)
     assert set(read.values()) == ours
 
 
-def test_jmh_prints_the_same_sample(java: list[str], run: Source) -> None:
+def test_jmh_prints_the_same_sample(java: list[str], run: ExportedRun) -> None:
     """But for the error, which is over trials, percentiles of few, and the bin that JMH drops."""
     sample = next(result for result in results(run) if result.mode == "sample")
     assert sample.merged
@@ -84,14 +84,14 @@ def test_jmh_prints_the_same_sample(java: list[str], run: Source) -> None:
     assert added.startswith("    [375.000, 400.000) = ")
 
 
-def test_jmh_prints_the_same_throughput(java: list[str], run: Source) -> None:
+def test_jmh_prints_the_same_throughput(java: list[str], run: ExportedRun) -> None:
     (text,) = EXPORTS["jmh"](run).values()
     throughput = [result for result in results(run) if result.mode == "thrpt"]
     for result in throughput:
         assert said([*java, "jmh-rates", *map(str, result.rates)]) in text
 
 
-def test_benchstat_reads_every_trial(benchstat: Path, run: Source, tmp_path: Path) -> None:
+def test_benchstat_reads_every_trial(benchstat: Path, run: ExportedRun, tmp_path: Path) -> None:
     (path,) = written("go-bench", run, tmp_path)
     command = [str(benchstat), "-format", "csv", "-table", "/load,/op", "-row", "/client"]
     ended = subprocess.run([*command, str(path)], capture_output=True, text=True, check=True)
@@ -109,7 +109,7 @@ def test_benchstat_reads_every_trial(benchstat: Path, run: Source, tmp_path: Pat
     assert {"sec/op", "ops/s", "p99-sec", "client-cpu-sec/op"} <= units
 
 
-def test_benchstat_compares_two_runs(benchstat: Path, run: Source, tmp_path: Path) -> None:
+def test_benchstat_compares_two_runs(benchstat: Path, run: ExportedRun, tmp_path: Path) -> None:
     (path,) = written("go-bench", run, tmp_path)
     other = path.with_name("after.txt")
     other.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
@@ -118,7 +118,7 @@ def test_benchstat_compares_two_runs(benchstat: Path, run: Source, tmp_path: Pat
     assert "~ (p=1.000" in compared
 
 
-def test_google_benchmark_compares_clients(run: Source, tmp_path: Path) -> None:
+def test_google_benchmark_compares_clients(run: ExportedRun, tmp_path: Path) -> None:
     if not GOOGLE_COMPARE.exists():
         pytest.skip("libbenchmark-tools is not on this machine")
     (path,) = written("google-benchmark", run, tmp_path)
@@ -133,7 +133,7 @@ def test_google_benchmark_compares_clients(run: Source, tmp_path: Path) -> None:
     assert compared["run_type"] == "iteration"
 
 
-def test_hyperfine_writes_the_same_fields(run: Source, tmp_path: Path) -> None:
+def test_hyperfine_writes_the_same_fields(run: ExportedRun, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs.json"
     said([need("hyperfine"), "-N", "--style", "none", "--runs", "2", "-P", "n", "0", "1",
           "--export-json", str(theirs), "true {n}"])  # fmt: skip
@@ -149,7 +149,7 @@ def _result(path: Path) -> dict[str, Any]:
     return result
 
 
-def test_ruby_prints_the_same_row(run: Source) -> None:
+def test_ruby_prints_the_same_row(run: ExportedRun) -> None:
     ruby = need("ruby")
     (text,) = EXPORTS["ruby-bench"](run).values()
     assert row(1.25, 0.5, 1234.5) + "\n" == " " + said(

@@ -17,7 +17,7 @@ from cachemark.endpoints.clients import NATIVE, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
-from cachemark.report.calibration import columns, row
+from cachemark.report.calibration import calibration_columns, calibration_row
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
 from cachemark.runs.calibrate import Calibration, Shape, append
@@ -89,8 +89,8 @@ def calibrate(
 
 def _print(found: list[Calibration]) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in columns():
+    for column in calibration_columns():
         table.add_column(column, overflow="fold")
     for one in found:
-        table.add_row(*[escape(cell) for cell in row(one)])
+        table.add_row(*[escape(cell) for cell in calibration_row(one)])
     console().print(table)

@@ -8,9 +8,15 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from cachemark.cli.output import columns, give
+from cachemark.cli.output import terminal_width, write_text
 from cachemark.model.errors import UsageError
-from cachemark.report.compare import RENDERERS, Compared, Wanted, across, within
+from cachemark.report.compare import (
+    RENDERERS,
+    CellFilter,
+    ComparisonReport,
+    compare_runs,
+    compare_within_run,
+)
 from cachemark.runs.store import Run, latest, open_run
 
 Form = Literal["table", "markdown", "csv", "json"]
@@ -60,20 +66,20 @@ def compare(
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
     found = [open_run(name, folder) for name in runs] or [latest(folder)]
     compared = _compare(found, cells or Cells(), figure, margin)
-    give(RENDERERS[form](compared, columns() if out is None else None), out)
+    write_text(RENDERERS[form](compared, terminal_width() if out is None else None), out)
     return 1 if fail_on_regression and compared.regressed else 0
 
 
 def _compare(
     found: list[Run], cells: Cells, figures: tuple[str, ...], margin: float | None
-) -> Compared:
-    wanted = Wanted(
+) -> ComparisonReport:
+    wanted = CellFilter(
         client=cells.client, server=cells.server, workload=cells.workload, load=cells.load
     )
     first = found[0]
     percent = first.header.experiment.margin_percent if margin is None else margin
     if len(found) == 1:
-        return within(first.header, first.outcomes(), wanted, figures, percent)
+        return compare_within_run(first.header, first.outcomes(), wanted, figures, percent)
     if len(found) > 2:
         raise UsageError(
             f"{len(found)} runs were given: compare takes two", "name a baseline and one other run"
@@ -82,4 +88,4 @@ def _compare(
     if first.folder.resolve() == second.folder.resolve():
         raise UsageError(f"{first.id}: cannot be compared with itself", "name two different runs")
     trials = first.outcomes(), second.outcomes()
-    return across((first.header, second.header), trials, wanted, figures, percent)
+    return compare_runs((first.header, second.header), trials, wanted, figures, percent)

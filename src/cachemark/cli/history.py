@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from cachemark.cli.output import columns, give
+from cachemark.cli.output import terminal_width, write_text
 from cachemark.model.errors import UsageError
-from cachemark.report.history import RENDERERS, Asked, Index, look_up
+from cachemark.report.history import RENDERERS, HistoryQuery, RunIndex, query_history
 
 Form = Literal["table", "markdown", "csv", "json"]
 Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
@@ -58,7 +58,7 @@ def history(
     if margin is not None and not 0 <= margin < 100:
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
     of = where or Where()
-    asked = Asked(
+    asked = HistoryQuery(
         names=names,
         server=of.server,
         workload=of.workload,
@@ -68,6 +68,6 @@ def history(
         last=last,
         margin_percent=margin,
     )
-    with Index(folder, rebuild=rebuild) as index:
-        found = look_up(index, asked)
-    give(RENDERERS[form](found, columns() if out is None else None), out)
+    with RunIndex(folder, rebuild=rebuild) as index:
+        found = query_history(index, asked)
+    write_text(RENDERERS[form](found, terminal_width() if out is None else None), out)

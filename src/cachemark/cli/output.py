@@ -17,16 +17,16 @@ _PIPED_COLUMNS = 240
 
 def console(*, stderr: bool = False) -> Console:
     """Stdout or stderr, as wide as the terminal; without a terminal, wide enough for any table."""
-    return plain_console(stderr=stderr, width=columns() or _PIPED_COLUMNS)
+    return plain_console(stderr=stderr, width=terminal_width() or _PIPED_COLUMNS)
 
 
-def columns() -> int | None:
+def terminal_width() -> int | None:
     """The terminal's width, or that of COLUMNS; None if the output is a file or a pipe."""
     stdout = Console()
     return stdout.width if stdout.is_terminal or "COLUMNS" in os.environ else None
 
 
-def give(text: str, out: Path | None) -> None:
+def write_text(text: str, out: Path | None) -> None:
     """Write text, with a line end at its end, to a file or to stdout. Raises UsageError."""
     whole = text if text.endswith("\n") else text + "\n"
     if out is None:

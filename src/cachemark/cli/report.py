@@ -8,12 +8,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.cli.output import columns
+from cachemark.cli.output import terminal_width
 from cachemark.model.errors import UsageError
-from cachemark.report import PICTURE, PICTURES, draw, files, forms, sum_up
+from cachemark.report import (
+    PLOT_SUFFIXES,
+    SUMMARY_PICTURE,
+    draw_summary,
+    format_names,
+    render_files,
+    write_plots,
+)
 from cachemark.runs.store import Run, latest, open_run
 
-_FORMS = ", ".join(forms())
+_FORMS = ", ".join(format_names())
 
 
 def report(
@@ -27,16 +34,16 @@ def report(
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
     """Print the report of a run, export it for other programs, or draw its plots."""
-    if form not in forms():
+    if form not in format_names():
         raise UsageError(f"--format {form}: no such format", f"formats: {_FORMS}")
     found = open_run(run, runs) if run else latest(runs)
-    if form in PICTURES:
+    if form in PLOT_SUFFIXES:
         _draw(form, found, out)
         return
-    if form == PICTURE:
+    if form == SUMMARY_PICTURE:
         _picture(found, out)
         return
-    made = files(form, found, columns() if out is None else None)
+    made = render_files(form, found, terminal_width() if out is None else None)
     if not made:
         raise UsageError(f"{found.id} has nothing for --format {form}: no trial is valid")
     if out is None:
@@ -50,16 +57,20 @@ def _draw(form: str, run: Run, out: Path | None) -> None:
         raise UsageError(
             f"--format {form} writes one file for each plot", "name a folder: --out FOLDER"
         )
-    written = draw(form, run, out)
+    written = write_plots(form, run, out)
     print(f"{len(written)} plots in {out}" if written else "no plot: nothing was measured")
 
 
 def _picture(run: Run, out: Path | None) -> None:
     if out is None:
-        raise UsageError(f"--format {PICTURE} writes a PNG file", "name the file: --out FILE.png")
-    content = sum_up(run)
+        raise UsageError(
+            f"--format {SUMMARY_PICTURE} writes a PNG file", "name the file: --out FILE.png"
+        )
+    content = draw_summary(run)
     if not content:
-        raise UsageError(f"{run.id} has nothing for --format {PICTURE}: nothing was measured")
+        raise UsageError(
+            f"{run.id} has nothing for --format {SUMMARY_PICTURE}: nothing was measured"
+        )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(content)

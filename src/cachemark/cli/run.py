@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from cachemark import host
 from cachemark.cli.display import make_display
-from cachemark.cli.output import columns
+from cachemark.cli.output import terminal_width
 from cachemark.cli.overrides import Overrides, apply
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.servers import parse_spec
@@ -130,7 +130,7 @@ def _campaign(run_: Run, plan: Plan, parties: Parties) -> int:
         )
         raise
     _write_reports(run_)
-    print(render("table", run_, columns()))
+    print(render("table", run_, terminal_width()))
     print(f"outcomes {run_.folder / 'outcomes.jsonl'} · report {run_.folder / 'report.md'}")
     return _status(outcomes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.report.value import Section
+from cachemark.report.model import Section
 from cachemark.runs.audit.value import Audit
 
 

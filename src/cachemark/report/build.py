@@ -21,10 +21,10 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import is_again, make_plan
 from cachemark.report import audit as audited
-from cachemark.report import calibration, disturbance, within_trial, worker_overhead
+from cachemark.report import calibration, noise_report, within_trial, worker_overhead
+from cachemark.report.model import Absence, ClientRow, Group, Report, Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.trials import trial_rows
-from cachemark.report.value import Absence, Group, Report, Row, Section
 from cachemark.runs.audit.value import Audit
 from cachemark.runs.calibrate.value import Calibration
 from cachemark.runs.store import RunHeader
@@ -57,8 +57,8 @@ def build(
         notes=[
             *_unplayed(experiment, outcomes),
             *_notes(experiment, summaries),
-            *disturbance.notes(outcomes),
-            *disturbance.against_themselves(groups),
+            *noise_report.noise_notes(outcomes),
+            *noise_report.self_comparison_notes(groups),
         ],
         environment=_environment(header),
         sections=[
@@ -90,7 +90,7 @@ def _groups(
     together: dict[tuple[str, str, str], list[CellSummary]] = {}
     for summary in summaries:
         cell = summary.cell
-        if _ran(summary) and not worker_overhead.is_loop(cell.client):
+        if _ran(summary) and not worker_overhead.is_null_client(cell.client):
             key = (cell.workload, cell.load, cell.server)
             together.setdefault(key, []).append(summary)
     return [
@@ -134,7 +134,7 @@ def _group(
         load=first.cell.load,
         metric=metric,
         rows=[
-            Row(
+            ClientRow(
                 summary=member,
                 comparison=comparisons.get(member.cell.client),
                 fastest=member is first and bool(ranked),

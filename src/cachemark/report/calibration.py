@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from cachemark.analysis.number_format import number, time
 from cachemark.model.experiment import Experiment
-from cachemark.report.value import Section
+from cachemark.report.model import Section
 from cachemark.runs.calibrate.calibration_store import latest
 from cachemark.runs.calibrate.value import HEADROOM, Calibration, headroom
 
 
-def columns() -> list[str]:
+def calibration_columns() -> list[str]:
     """The column headings of `row`."""
     return ["client", "callers", "against", "ops/s", "p50", "p99", "p99.9", "clean rate", "of"]
 
 
-def row(of: Calibration) -> list[str]:
+def calibration_row(of: Calibration) -> list[str]:
     """A calibration's figures, with a dash for each missing one."""
     callers = f"{of.threads} × {of.connections} × {of.depth}"
     floor = of.floor
@@ -39,8 +39,8 @@ def sections(
     return [
         Section(
             title="The clients' own cost",
-            columns=columns(),
-            rows=[row(each) for each in found],
+            columns=calibration_columns(),
+            rows=[calibration_row(each) for each in found],
             notes=[
                 "callers: threads × connections × depth; measured against a responder that "
                 "answers every request with the same bytes (`null`), or the embedded server. "

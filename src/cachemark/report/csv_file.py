@@ -10,7 +10,7 @@ import csv
 import io
 
 from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
-from cachemark.report.value import Report
+from cachemark.report.model import Report
 
 COLUMNS = (
     "client",

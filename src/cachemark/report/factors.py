@@ -14,7 +14,7 @@ import msgspec
 from cachemark.analysis.statistics import CellSummary
 from cachemark.endpoints.clients import DEFAULTS
 from cachemark.model.experiment import Load
-from cachemark.report.value import Report
+from cachemark.report.model import Report
 
 # In the order in which they are shown. Which client is best is what the groups are about.
 FACTORS = (

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from cachemark.report.tables import Table, itself, kinds, ranking, title
-from cachemark.report.value import Report
+from cachemark.report.model import Report
+from cachemark.report.tables import (
+    Table,
+    group_title,
+    operation_table,
+    ranking_table,
+    self_comparison,
+)
 
 
 def render(report: Report, width: int | None) -> str:
@@ -13,15 +19,15 @@ def render(report: Report, width: int | None) -> str:
     lines = [f"# {experiment.name}", "", f"**{experiment.question}**", ""]
     lines += [f"- {answer}" for answer in report.answers]
     for group in report.groups:
-        lines += ["", f"## {title(group)}", "", *draw(ranking(group))]
+        lines += ["", f"## {group_title(group)}", "", *table_lines(ranking_table(group))]
         if group.itself:
-            lines += ["", itself(group)]
-        of_kinds = kinds(group)
+            lines += ["", self_comparison(group)]
+        of_kinds = operation_table(group)
         if of_kinds:
-            lines += ["", *draw(of_kinds)]
+            lines += ["", *table_lines(of_kinds)]
     for section in report.sections:
         lines += ["", f"## {section.title}", ""]
-        lines += draw(Table(columns=section.columns, rows=section.rows, prose=section.prose))
+        lines += table_lines(Table(columns=section.columns, rows=section.rows, prose=section.prose))
         lines += ["", *[f"- {note}" for note in section.notes]]
     absent = [
         f"{a.what}: {a.reason}" + (f" → `{a.remedy}`" if a.remedy else "") for a in report.absences
@@ -40,7 +46,7 @@ def render(report: Report, width: int | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw(table: Table) -> list[str]:
+def table_lines(table: Table) -> list[str]:
     head = "| " + " | ".join(table.columns) + " |"
     rule = (
         "|" + "|".join([":--", *[":--" if table.prose else "--:"] * (len(table.columns) - 1)]) + "|"

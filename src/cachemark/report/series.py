@@ -22,7 +22,7 @@ from cachemark.runs.store import RunHeader
 ALL = "all"
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class OperationSeries(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of operation of a series, or all together; `trials` has the operations of each."""
 
     kind: str
@@ -36,7 +36,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     summary: CellSummary
     outcomes: list[Outcome]
     windows: list[Done]
-    parts: list[Part]
+    parts: list[OperationSeries]
 
     @property
     def cell(self) -> Cell:
@@ -64,7 +64,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         return self.load.processes * self.load.threads
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class ExportedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run as the exports need it; `left_out` has the reason for each cell without a series."""
 
     header: RunHeader
@@ -72,7 +72,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str]
 
 
-def source(header: RunHeader, outcomes: Sequence[Outcome]) -> Source:
+def build_exported_run(header: RunHeader, outcomes: Sequence[Outcome]) -> ExportedRun:
     """A run's series in the order of the experiment's grid, since that of the trials is random.
 
     The second arm of an A/A test is left out.
@@ -81,7 +81,7 @@ def source(header: RunHeader, outcomes: Sequence[Outcome]) -> Source:
     own = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
     summaries = sorted(summarise(own), key=lambda found: grid.get(found.cell, len(grid)))
     ordered = sorted(outcomes, key=lambda outcome: outcome.trial.index)
-    return Source(
+    return ExportedRun(
         header=header,
         series=[_series(summary, ordered) for summary in summaries if summary.total],
         left_out=[_why(summary) for summary in summaries if not summary.total],
@@ -104,9 +104,9 @@ def _series(summary: CellSummary, ordered: Sequence[Outcome]) -> Series:
     )
 
 
-def _part(summary: KindSummary, windows: list[Done]) -> Part:
+def _part(summary: KindSummary, windows: list[Done]) -> OperationSeries:
     wanted = summary.kind
-    return Part(
+    return OperationSeries(
         kind=wanted or ALL,
         summary=summary,
         trials=[
@@ -132,21 +132,21 @@ def slug(*words: str) -> str:
     return "_".join(re.sub(r"[^A-Za-z0-9._:=?&+-]+", "-", word).strip("-") for word in words)
 
 
-def responses(operations: Sequence[Operation]) -> histogram.Histogram | None:
+def response_histogram(operations: Sequence[Operation]) -> histogram.Histogram | None:
     """The merged response times of some operations; None if there are none."""
     return histogram.together(op.response for op in operations)
 
 
-def services(operations: Sequence[Operation]) -> histogram.Histogram | None:
+def service_histogram(operations: Sequence[Operation]) -> histogram.Histogram | None:
     """The merged service times of some operations; None if there are none."""
     return histogram.together(op.service for op in operations)
 
 
-def whole(part: Part) -> list[Operation]:
+def all_operations(part: OperationSeries) -> list[Operation]:
     """The operations of all trials of a part."""
     return [operation for trial in part.trials for operation in trial]
 
 
-def cpu_ns(window: Done) -> int | None:
+def client_cpu_ns(window: Done) -> int | None:
     """The CPU time of the client's processes in a window; None if a worker does not report it."""
     return window.cpu_user_ns + window.cpu_system_ns or None

@@ -6,7 +6,7 @@ import msgspec
 
 from cachemark.analysis.number_format import counted, interval, number, percentile, spread
 from cachemark.analysis.statistics import Interval, KindSummary, Metric
-from cachemark.report.value import Group, Row
+from cachemark.report.model import ClientRow, Group
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,23 +18,23 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # In an open loop, all clients have the same rate, so they are compared by p99.
-SHARE: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
+RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
 
 
-def title(group: Group) -> str:
+def group_title(group: Group) -> str:
     """The title of a group: workload, load and server."""
     version = f" {group.server_version}" if group.server_version else ""
     return f"{group.workload} · {group.load} · {group.server}{version}"
 
 
-def ranking(group: Group) -> Table:
+def ranking_table(group: Group) -> Table:
     """The group's clients, fastest first."""
     return Table(
         columns=[
             "client",
             "version",
             "ops/s",
-            SHARE[group.metric],
+            RATIO_HEADING[group.metric],
             "p50",
             "p99",
             "p99.9",
@@ -47,7 +47,7 @@ def ranking(group: Group) -> Table:
     )
 
 
-def _ranking_row(row: Row) -> list[str]:
+def _ranking_row(row: ClientRow) -> list[str]:
     summary = row.summary
     valid = f"{summary.valid}/{summary.trials}"
     if summary.total is None:
@@ -66,7 +66,7 @@ def _ranking_row(row: Row) -> list[str]:
     ]
 
 
-def _share(row: Row) -> str:
+def _share(row: ClientRow) -> str:
     if row.fastest:
         return "1"
     if row.comparison is None:
@@ -90,7 +90,7 @@ def _errors(kind: KindSummary) -> str:
     return "0" if not count else ", ".join(f"{n} {name}" for name, n in kind.errors.items())
 
 
-def itself(group: Group) -> str:
+def self_comparison(group: Group) -> str:
     """The result of the group's A/A test; empty if it has none."""
     found = group.itself
     if found is None:
@@ -106,7 +106,7 @@ def itself(group: Group) -> str:
     )
 
 
-def kinds(group: Group) -> Table | None:
+def operation_table(group: Group) -> Table | None:
     """The figures of each kind of operation; None if the workload has only one kind."""
     rows = [
         [

@@ -10,8 +10,14 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from cachemark.report.console import plain_console
-from cachemark.report.tables import Table, itself, kinds, ranking, title
-from cachemark.report.value import Report
+from cachemark.report.model import Report
+from cachemark.report.tables import (
+    Table,
+    group_title,
+    operation_table,
+    ranking_table,
+    self_comparison,
+)
 
 _WIDTH = 120
 # Columns of a name that is never folded.
@@ -25,17 +31,19 @@ def render(report: Report, width: int | None) -> str:
     say(escape(report.header.experiment.question))
     for group in report.groups:
         say()
-        say(escape(title(group)))
-        say(draw(ranking(group), console.width))
+        say(escape(group_title(group)))
+        say(rich_table(ranking_table(group), console.width))
         if group.itself:
-            say(escape(itself(group)), style="dim")
-        of_kinds = kinds(group)
+            say(escape(self_comparison(group)), style="dim")
+        of_kinds = operation_table(group)
         if of_kinds:
-            say(draw(of_kinds, console.width))
+            say(rich_table(of_kinds, console.width))
     for section in report.sections:
         say()
         say(escape(section.title))
-        say(draw(Table(columns=section.columns, rows=section.rows, prose=section.prose), None))
+        say(
+            rich_table(Table(columns=section.columns, rows=section.rows, prose=section.prose), None)
+        )
         for note in section.notes:
             say(escape(note), style="dim")
     _lists(console, report)
@@ -76,7 +84,9 @@ _DISPENSABLE = (
 )
 
 
-def draw(table: Table, width: int | None, dispensable: Sequence[str] = _DISPENSABLE) -> RichTable:
+def rich_table(
+    table: Table, width: int | None, dispensable: Sequence[str] = _DISPENSABLE
+) -> RichTable:
     """The table without the columns that do not fit into `width`; wrapped if there is no width."""
     every = list(range(len(table.columns)))
     shown = every if width is None else _fitting(table, width, dispensable)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from cachemark.analysis.statistics import rate
 from cachemark.model.outcome import Outcome, Sample
-from cachemark.report.value import Moment, TrialRow
+from cachemark.report.model import TimelinePoint, TrialRow
 
 
 def trial_rows(outcomes: Sequence[Outcome]) -> list[TrialRow]:
@@ -41,7 +41,7 @@ def _rate(outcome: Outcome) -> float | None:
     return rate(list(window.operations.values()), window.elapsed_ns)
 
 
-def _course(outcome: Outcome) -> list[Moment]:
+def _course(outcome: Outcome) -> list[TimelinePoint]:
     """The figures of each whole second of the window; empty if the trial is not valid."""
     if outcome.verdict != "VALID" or not outcome.samples or not outcome.measure_started_at:
         return []
@@ -51,7 +51,7 @@ def _course(outcome: Outcome) -> list[Moment]:
     placed = _placed(outcome.samples, began_unix_ns)
     last = max(int(told[-1][0]), *placed)
     return [
-        Moment(
+        TimelinePoint(
             second=second,
             ops_per_s=_gained(told, second),
             server_cpus=_server_cpus(placed.get(second - 1), placed.get(second)),

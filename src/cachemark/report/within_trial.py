@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cachemark.analysis.number_format import spread, time_spread
 from cachemark.analysis.statistics import PERCENTILES, CellSummary, Within, least_section
-from cachemark.report.value import Section
+from cachemark.report.model import Section
 
 
 def sections(summaries: Sequence[CellSummary]) -> list[Section]:

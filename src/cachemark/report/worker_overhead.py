@@ -8,14 +8,14 @@ from __future__ import annotations
 from cachemark.analysis.statistics import CellSummary
 from cachemark.model.experiment import Experiment
 from cachemark.model.plan import NO_SERVER, loads_alike, workload_of
-from cachemark.report.value import Section
+from cachemark.report.model import Section
 
 _NULL = "null"
 # Above this part of the fastest client the loop would tell in the comparison.
 _LIMIT_PERCENT = 5.0
 
 
-def is_loop(client: str) -> bool:
+def is_null_client(client: str) -> bool:
     """Whether a client is `null`, the loop without a library."""
     return client.partition("?")[0].partition("/")[2] == _NULL
 
@@ -25,7 +25,7 @@ def sections(experiment: Experiment, summaries: list[CellSummary]) -> list[Secti
     rows = [
         _row(summary, summaries, experiment)
         for summary in summaries
-        if is_loop(summary.cell.client)
+        if is_null_client(summary.cell.client)
     ]
     found = [row for row in rows if row]
     if not found:

@@ -9,25 +9,33 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.report.compare import RENDERERS, Compared, Wanted, across, within
+from cachemark.report.compare import (
+    RENDERERS,
+    CellFilter,
+    ComparisonReport,
+    compare_runs,
+    compare_within_run,
+)
 from tests.builders.stored_runs import made_header, numbered, other_host, trials
 from tests.golden import assert_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def two_runs() -> Compared:
+def two_runs() -> ComparisonReport:
     """Better, worse, lost and other work, on another kernel."""
     before = [*trials("a", 2000), *trials("b", 2000), *trials("c", 500), *trials("d", 50)]
     after = [*trials("a", 1000), *trials("b", 4000), *trials("c", 100)]
     headers = made_header("old"), made_header("new", 2, host=other_host(kernel="7.0"))
-    return across(headers, (numbered(before), numbered(after)), Wanted(), (), 2.0)
+    return compare_runs(headers, (numbered(before), numbered(after)), CellFilter(), (), 2.0)
 
 
-def one_run() -> Compared:
+def one_run() -> ComparisonReport:
     outcomes = [*trials("a", 2000), *trials("b", 1800), *trials("c", 2000)]
-    wanted = Wanted(client=("a", "b", "c"))
-    return within(made_header("run"), numbered(outcomes), wanted, ("rate", "client-cpu"), 2.0)
+    wanted = CellFilter(client=("a", "b", "c"))
+    return compare_within_run(
+        made_header("run"), numbered(outcomes), wanted, ("rate", "client-cpu"), 2.0
+    )
 
 
 @pytest.mark.parametrize("form", RENDERERS)

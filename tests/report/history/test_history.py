@@ -13,7 +13,7 @@ import pytest
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Keys
 from cachemark.model.outcome import Outcome
-from cachemark.report.history import RENDERERS, Asked, History, Index, look_up
+from cachemark.report.history import RENDERERS, History, HistoryQuery, RunIndex, query_history
 from tests.builders.outcomes import WORKLOAD
 from tests.builders.stored_runs import kept, made_header, other_host, trials
 from tests.golden import assert_golden
@@ -22,8 +22,8 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def ask(root: Path, *names: str, **asked: object) -> History:
-    with Index(root) as index:
-        return look_up(index, Asked(names=names, **asked))
+    with RunIndex(root) as index:
+        return query_history(index, HistoryQuery(names=names, **asked))
 
 
 def answers(found: History) -> list[list[str | None]]:

@@ -11,7 +11,7 @@ import pytest
 
 from cachemark.analysis.statistics import FIGURES
 from cachemark.model.errors import UsageError
-from cachemark.report.history import Index
+from cachemark.report.history import RunIndex
 from cachemark.report.history.index import FILE, VERSION
 from tests.builders.stored_runs import kept, made_header, trials
 
@@ -19,7 +19,7 @@ from tests.builders.stored_runs import kept, made_header, trials
 def counts(root: Path, *, rebuild: bool = False) -> dict[str, int]:
     """Folder → trials, as the index has them."""
     query = "SELECT folder, count(trial) AS n FROM run LEFT JOIN trial USING (folder) GROUP BY 1"
-    with Index(root, rebuild=rebuild) as index:
+    with RunIndex(root, rebuild=rebuild) as index:
         return {row["folder"]: row["n"] for row in index.rows(query)}
 
 
@@ -32,7 +32,7 @@ def content(root: Path) -> dict[str, tuple[int, bytes]]:
 def test_figures_are_those_of_the_trials(tmp_path: Path) -> None:
     outcomes = trials("a", 500, 3)
     kept(tmp_path, made_header("one"), outcomes)
-    with Index(tmp_path) as index:
+    with RunIndex(tmp_path) as index:
         rows = list(index.rows("SELECT * FROM trial ORDER BY trial"))
     for row, outcome in zip(rows, outcomes, strict=True):
         assert row["valid"] == 1
@@ -43,7 +43,7 @@ def test_figures_are_those_of_the_trials(tmp_path: Path) -> None:
 def test_what_does_not_count_has_no_figure(tmp_path: Path) -> None:
     bad = [msgspec.structs.replace(t, verdict="INVALID", reasons=["x"]) for t in trials("a", 500)]
     kept(tmp_path, made_header("one"), bad)
-    with Index(tmp_path) as index:
+    with RunIndex(tmp_path) as index:
         (row, *_) = index.rows("SELECT * FROM trial")
     assert (row["valid"], row["reason"], row["rate"]) == (0, "x", None)
 
@@ -97,7 +97,7 @@ def test_an_index_that_cannot_be_trusted_is_made_anew(tmp_path: Path, damage: st
         path.unlink()
         path.mkdir()
     assert counts(tmp_path) == {"one": 2}
-    with Index(tmp_path) as index:
+    with RunIndex(tmp_path) as index:
         assert {row[0] for row in index.rows("SELECT client FROM trial")} == {"a"}
 
 
@@ -119,7 +119,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> N
     later = kept(tmp_path, made_header("three"), trials("a", 500, 2))
     header = (later.folder / "run.json").read_text().replace('"format":1', '"format":99')
     (later.folder / "run.json").write_text(header)
-    with Index(tmp_path) as index:
+    with RunIndex(tmp_path) as index:
         problems = {row["folder"]: row["problem"] for row in index.rows("SELECT * FROM run")}
     assert problems["one"] == ""
     assert "not a run" in problems["two"]
@@ -128,4 +128,4 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> N
 
 def test_no_store_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
-        Index(tmp_path / "none")
+        RunIndex(tmp_path / "none")

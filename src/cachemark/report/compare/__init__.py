@@ -8,23 +8,30 @@ from collections.abc import Callable
 import msgspec
 
 from cachemark.report.compare import csv_file, markdown, terminal
-from cachemark.report.compare.across import across
-from cachemark.report.compare.selection import Wanted
-from cachemark.report.compare.value import Compared, Row
-from cachemark.report.compare.within import within
+from cachemark.report.compare.model import ComparisonReport, ComparisonRow
+from cachemark.report.compare.selection import CellFilter
+from cachemark.report.compare.two_runs import compare_runs
+from cachemark.report.compare.within_run import compare_within_run
 from cachemark.report.json_text import render_json
 
 
-def _json(compared: Compared, width: int | None) -> str:
+def _json(compared: ComparisonReport, width: int | None) -> str:
     document = {"regressed": compared.regressed, **msgspec.structs.asdict(compared)}
     return render_json(document, width)
 
 
-RENDERERS: dict[str, Callable[[Compared, int | None], str]] = {
+RENDERERS: dict[str, Callable[[ComparisonReport, int | None], str]] = {
     "table": terminal.render,
     "markdown": markdown.render,
     "csv": csv_file.render,
     "json": _json,
 }
 
-__all__ = ["RENDERERS", "Compared", "Row", "Wanted", "across", "within"]
+__all__ = [
+    "RENDERERS",
+    "CellFilter",
+    "ComparisonReport",
+    "ComparisonRow",
+    "compare_runs",
+    "compare_within_run",
+]

@@ -6,8 +6,8 @@ import csv
 import io
 
 from cachemark.analysis.statistics import Contrast, Interval
+from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.compare.selection import FIELDS
-from cachemark.report.compare.value import Compared, Row
 
 _SIDE = ("", "_low", "_high")
 COLUMNS = (
@@ -26,7 +26,7 @@ COLUMNS = (
 )
 
 
-def render(compared: Compared, width: int | None) -> str:
+def render(compared: ComparisonReport, width: int | None) -> str:
     """The comparison as CSV text; `width` is not used."""
     del width
     out = io.StringIO()
@@ -38,7 +38,7 @@ def render(compared: Compared, width: int | None) -> str:
     return out.getvalue()
 
 
-def _line(row: Row, contrast: Contrast) -> list[object]:
+def _line(row: ComparisonRow, contrast: Contrast) -> list[object]:
     return [
         *[getattr(row.baseline, field) for field in FIELDS],
         *[getattr(row.other, field) for field in FIELDS],

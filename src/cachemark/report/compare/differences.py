@@ -7,14 +7,14 @@ from pathlib import Path
 
 from cachemark.host import HostFacts
 from cachemark.model.outcome import Outcome
-from cachemark.report.compare.family import Pair
+from cachemark.report.compare.pairs import Pair
 from cachemark.runs.store import RunHeader
 
 _MACHINE = ("name", "cpu_model", "cpus", "usable_cpus", "memory_bytes", "hypervisor")
 _SYSTEM = ("system", "kernel", "governor", "turbo", "clocksource", "mitigations", "python")
 
 
-def other_machine(before: HostFacts, after: HostFacts) -> bool:
+def machines_differ(before: HostFacts, after: HostFacts) -> bool:
     """Whether two runs were made on different machines."""
     return any(getattr(before, name) != getattr(after, name) for name in _MACHINE)
 

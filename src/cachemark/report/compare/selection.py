@@ -17,7 +17,7 @@ _CLOSED, _OPEN = ("rate", "p99"), ("p50", "p99")
 FIELDS = ("client", "server", "workload", "load")
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class CellFilter(msgspec.Struct, frozen=True, kw_only=True):
     """The requested names; no names of a kind means all of this kind."""
 
     client: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
                     raise UsageError(f"--{field} {name}: not in {where}", remedy)
 
 
-def by_cell(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
+def trials_by_cell(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
     """All trials of each cell; cells are sorted by name, since a run's own order is random.
 
     The second arm of an A/A test is left out; the run's own report compares it with the first.
@@ -53,15 +53,15 @@ def by_cell(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
     played = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
     for outcome in sorted(played, key=lambda outcome: outcome.trial.index):
         cells.setdefault(outcome.trial.cell, []).append(outcome)
-    return {cell: cells[cell] for cell in sorted(cells, key=by_name)}
+    return {cell: cells[cell] for cell in sorted(cells, key=sort_key)}
 
 
-def by_name(cell: Cell) -> tuple[str, str, str, str]:
+def sort_key(cell: Cell) -> tuple[str, str, str, str]:
     """The sort key of cells, which keeps the same work together."""
     return cell.workload, cell.load, cell.server, cell.client
 
 
-def valid(trials: Sequence[Outcome]) -> list[Outcome]:
+def valid_trials(trials: Sequence[Outcome]) -> list[Outcome]:
     """The valid trials."""
     return [trial for trial in trials if trial.verdict == "VALID" and trial.measure]
 
@@ -71,7 +71,7 @@ def title(cell: Cell) -> str:
     return " · ".join(getattr(cell, field) for field in FIELDS)
 
 
-def why_not(trials: Sequence[Outcome]) -> str:
+def rejection_reason(trials: Sequence[Outcome]) -> str:
     """Why a cell has no valid trial."""
     if not trials:
         return "not played"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cachemark.analysis.number_format import interval, size_spread, spread, time_spread
 from cachemark.analysis.statistics import FIGURES, Contrast, Figure, Interval, Outlook
+from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.compare.selection import FIELDS
-from cachemark.report.compare.value import Compared, Row
 from cachemark.report.tables import Table
 
 ANSWERS: dict[Outlook, str] = {
@@ -17,7 +17,7 @@ ANSWERS: dict[Outlook, str] = {
 _ABSENT = "–"
 
 
-def head(compared: Compared) -> list[str]:
+def head(compared: ComparisonReport) -> list[str]:
     """The two sides of the comparison, and the method."""
     other = compared.other or "each of the others"
     method = (
@@ -32,19 +32,19 @@ def head(compared: Compared) -> list[str]:
     ]
 
 
-def shared(compared: Compared) -> str:
+def common_fields(compared: ComparisonReport) -> str:
     """The fields that all cells share, on one line."""
     fields = _common(compared)
     return " · ".join(getattr(compared.rows[0].baseline, f) for f in fields) if fields else ""
 
 
-def tables(compared: Compared) -> list[tuple[str, Table]]:
+def tables(compared: ComparisonReport) -> list[tuple[str, Table]]:
     """The name and the table of each figure, in the order of their first appearance."""
     names = dict.fromkeys(c.figure for row in compared.rows for c in row.contrasts if c.ratio)
     return [(FIGURES[name].title, _table(compared, FIGURES[name])) for name in names]
 
 
-def _table(compared: Compared, figure: Figure) -> Table:
+def _table(compared: ComparisonReport, figure: Figure) -> Table:
     common = _common(compared)
     rows = [
         [_label(row, compared, common), *_figures(contrast, contrast.ratio, figure)]
@@ -89,19 +89,19 @@ def _scaled(of: Interval, factor: float) -> Interval:
     return Interval(value=of.value * factor, low=low, high=high)
 
 
-def _common(compared: Compared) -> list[str]:
+def _common(compared: ComparisonReport) -> list[str]:
     """The fields that are the same in all cells of both sides."""
     cells = [cell for row in compared.rows for cell in (row.baseline, row.other)]
     return [field for field in FIELDS if len({getattr(cell, field) for cell in cells}) == 1]
 
 
-def _label(row: Row, compared: Compared, common: list[str]) -> str:
+def _label(row: ComparisonRow, compared: ComparisonReport, common: list[str]) -> str:
     """A row's cell without the fields that all share or that the head contains."""
     parts = [_part(field, row, compared) for field in FIELDS if field not in common]
     return " · ".join(part for part in parts if part) or "all"
 
 
-def _part(field: str, row: Row, compared: Compared) -> str:
+def _part(field: str, row: ComparisonRow, compared: ComparisonReport) -> str:
     before, after = getattr(row.baseline, field), getattr(row.other, field)
     if before == after:
         return after
@@ -110,7 +110,7 @@ def _part(field: str, row: Row, compared: Compared) -> str:
     return f"{after} (baseline {before})"
 
 
-def tally(compared: Compared) -> str:
+def tally(compared: ComparisonReport) -> str:
     """The number of rows with each answer."""
     answers = [c.answer for row in compared.rows for c in row.contrasts if c.ratio]
     counts = [(answers.count(answer), text) for answer, text in ANSWERS.items()]
@@ -119,7 +119,7 @@ def tally(compared: Compared) -> str:
     return f"{told or 'nothing compared'}{lost}"
 
 
-def lists(compared: Compared) -> list[tuple[str, list[str]]]:
+def text_lists(compared: ComparisonReport) -> list[tuple[str, list[str]]]:
     """Headings and lines of the lists below the tables."""
     return [
         ("Valid before, but not now", compared.lost),

@@ -6,28 +6,28 @@ import io
 
 from rich.markup import escape
 
-from cachemark.report.compare.tables import head, lists, shared, tables, tally
-from cachemark.report.compare.value import Compared
+from cachemark.report.compare.model import ComparisonReport
+from cachemark.report.compare.tables import common_fields, head, tables, tally, text_lists
 from cachemark.report.console import plain_console
-from cachemark.report.terminal import draw
+from cachemark.report.terminal import rich_table
 
 _WIDTH = 120
 # What a narrow terminal does without, first to go first: the ratio says it.
 _DISPENSABLE = ("p", "n", "baseline", "other")
 
 
-def render(compared: Compared, width: int | None) -> str:
+def render(compared: ComparisonReport, width: int | None) -> str:
     """The comparison as text of at most `width` columns."""
     file = io.StringIO()
     console = plain_console(file=file, width=width or _WIDTH, no_color=True)
-    for line in [*head(compared), shared(compared)]:
+    for line in [*head(compared), common_fields(compared)]:
         if line:
             console.print(escape(line))
     for name, table in tables(compared):
         console.print()
         console.print(escape(name))
-        console.print(draw(table, console.width, _DISPENSABLE))
-    for heading, lines in lists(compared):
+        console.print(rich_table(table, console.width, _DISPENSABLE))
+    for heading, lines in text_lists(compared):
         if lines:
             console.print()
             console.print(f"{heading}:")

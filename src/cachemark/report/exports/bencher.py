@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from cachemark.analysis.statistics import Interval
 from cachemark.report.json_text import json_text
-from cachemark.report.series import Part, Series, Source
+from cachemark.report.series import ExportedRun, OperationSeries, Series
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The document."""
     document = {
         _name(series, part): _measures(part) for series in source.series for part in series.parts
@@ -19,12 +19,12 @@ def render(source: Source) -> dict[str, str]:
     return {"bencher.json": json_text(document)}
 
 
-def _name(series: Series, part: Part) -> str:
+def _name(series: Series, part: OperationSeries) -> str:
     cell = series.cell
     return f"{cell.workload}/{cell.load}/{cell.server}/{cell.client}/{part.kind}"
 
 
-def _measures(part: Part) -> dict[str, dict[str, float]]:
+def _measures(part: OperationSeries) -> dict[str, dict[str, float]]:
     summary = part.summary
     figures = {
         "throughput": summary.rate,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from cachemark.analysis.statistics import Interval
 from cachemark.report.json_text import json_text
-from cachemark.report.series import ALL, Part, Series, Source, title
+from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, title
 
 Entry = dict[str, object]
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """File name → document."""
     parts = [(series, part) for series in source.series for part in series.parts]
     bigger = [entry for pair in parts for entry in _bigger(*pair)]
@@ -22,11 +22,11 @@ def render(source: Source) -> dict[str, str]:
     return {"bigger-is-better.json": _text(bigger), "smaller-is-better.json": _text(smaller)}
 
 
-def _bigger(series: Series, part: Part) -> list[Entry]:
+def _bigger(series: Series, part: OperationSeries) -> list[Entry]:
     return _entries(series, part, [("rate", "ops/s", 1.0, part.summary.rate)])
 
 
-def _smaller(series: Series, part: Part) -> list[Entry]:
+def _smaller(series: Series, part: OperationSeries) -> list[Entry]:
     figures = [
         ("p50", "us", 1e3, part.summary.p50_ns),
         ("p99", "us", 1e3, part.summary.p99_ns),
@@ -40,7 +40,7 @@ def _smaller(series: Series, part: Part) -> list[Entry]:
 
 
 def _entries(
-    series: Series, part: Part, figures: list[tuple[str, str, float, Interval | None]]
+    series: Series, part: OperationSeries, figures: list[tuple[str, str, float, Interval | None]]
 ) -> list[Entry]:
     summary = series.summary
     versions = f"{summary.library} {summary.library_version}, server {summary.server_version}"

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from cachemark.analysis.statistics import ok, rate, response_ns
 from cachemark.model.protocol import Operation
-from cachemark.report.series import ALL, Part, Series, Source, cpu_ns
+from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, client_cpu_ns
 
 _UNITS = {
     "ops/s": "higher",
@@ -26,7 +26,7 @@ _UNITS = {
 _PERCENTILES = {"p50-ns": 50.0, "p99-ns": 99.0, "p99.9-ns": 99.9}
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The benchmark file."""
     host = source.header.host
     lines = [f"# cachemark {source.header.cachemark}, run {source.header.id}"]
@@ -43,7 +43,7 @@ def render(source: Source) -> dict[str, str]:
     return {"bench.txt": "\n".join(lines) + "\n"}
 
 
-def _name(series: Series, part: Part) -> str:
+def _name(series: Series, part: OperationSeries) -> str:
     cell = series.cell
     parts = {
         "workload": cell.workload,
@@ -56,7 +56,7 @@ def _name(series: Series, part: Part) -> str:
     return f"BenchmarkCachemark/{'/'.join(words)}-{series.callers}"
 
 
-def _line(name: str, series: Series, part: Part, number: int) -> str:
+def _line(name: str, series: Series, part: OperationSeries, number: int) -> str:
     operations, window = part.trials[number], series.windows[number]
     done = sum(operation.ok for operation in operations)
     values: dict[str, float | None] = {}
@@ -66,7 +66,7 @@ def _line(name: str, series: Series, part: Part, number: int) -> str:
     values |= _percentiles(operations)
     if part.kind == ALL:
         use = series.outcomes[number].server_use
-        client = cpu_ns(window)
+        client = client_cpu_ns(window)
         values["client-cpu-ns/op"] = client / ok(window) if client else None
         values["server-cpu-ns/op"] = use.cpu_ns / ok(window) if use and use.cpu_ns else None
     told = "\t".join(f"{value:.6g} {unit}" for unit, value in values.items() if value is not None)

@@ -11,12 +11,12 @@ from cachemark.analysis.statistics import ok, rate, response_ns
 from cachemark.host import HostFacts
 from cachemark.model.protocol import Done
 from cachemark.report.json_text import json_text
-from cachemark.report.series import ALL, Part, Series, Source, cpu_ns
+from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, client_cpu_ns
 
 _PERCENTILES = {"p50_ns": 50.0, "p99_ns": 99.0, "p99.9_ns": 99.9}
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The document."""
     entries = [
         _entry(series, family, index)
@@ -27,7 +27,7 @@ def render(source: Source) -> dict[str, str]:
     return {"benchmark.json": json_text(document)}
 
 
-def _context(source: Source) -> dict[str, object]:
+def _context(source: ExportedRun) -> dict[str, object]:
     host: HostFacts = source.header.host
     return {
         "date": source.header.created_at,
@@ -60,7 +60,7 @@ def _entry(series: Series, family: int, index: int) -> dict[str, object]:
         "time_unit": "ns",
         "items_per_second": rate(list(window.operations.values()), window.elapsed_ns),
     }
-    client, use = cpu_ns(window), series.outcomes[index].server_use
+    client, use = client_cpu_ns(window), series.outcomes[index].server_use
     if client:
         entry["cpu_time"] = client / ok(window)
     if use and use.cpu_ns:
@@ -70,7 +70,7 @@ def _entry(series: Series, family: int, index: int) -> dict[str, object]:
     return entry | _counts(window)
 
 
-def _counters(part: Part, index: int) -> dict[str, object]:
+def _counters(part: OperationSeries, index: int) -> dict[str, object]:
     prefix = "" if part.kind == ALL else f"{part.kind}_"
     found = {
         f"{prefix}{name}": response_ns(part.trials[index], percent)

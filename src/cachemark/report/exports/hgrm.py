@@ -13,20 +13,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from cachemark.model.histogram import HIGHEST_NS, Histogram, highest, index_of, lowest
-from cachemark.report.series import Source, responses, slug, whole
+from cachemark.report.series import ExportedRun, all_operations, response_histogram, slug
 
 _NS_PER_UNIT = 1000.0
 _TICKS_PER_HALF_DISTANCE = 5
 _SUB_BUCKETS = 2048
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """File name → table."""
     files: dict[str, str] = {}
     for series in source.series:
         cell = series.cell
         for part in series.parts:
-            found = responses(whole(part))
+            found = response_histogram(all_operations(part))
             if found:
                 name = slug(cell.workload, cell.load, cell.server, cell.client, part.kind)
                 while f"{name}.hgrm" in files:

@@ -14,12 +14,12 @@ import datetime
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Sections
-from cachemark.report.series import Series, Source, responses, slug
+from cachemark.report.series import ExportedRun, Series, response_histogram, slug
 
 _NS_PER_MS = 1e6
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The log, its intervals in the order of time."""
     known = [o for series in source.series for o in series.outcomes if o.measure_started_at]
     count = sum(len(series.outcomes) for series in source.series)
@@ -50,7 +50,7 @@ def _intervals(series: Series) -> list[tuple[float, str]]:
         for outcome, window, trial in zip(
             series.outcomes, series.windows, part.trials, strict=True
         ):
-            times = responses(trial)
+            times = response_histogram(trial)
             if times and outcome.measure_started_at:
                 start_s = _began(outcome).timestamp()
                 found.append((start_s, _line(tag, start_s, window.elapsed_ns, times)))

@@ -13,10 +13,10 @@ import msgspec
 
 from cachemark.analysis.statistics import ok
 from cachemark.report.json_text import json_text
-from cachemark.report.series import Series, Source, cpu_ns, title
+from cachemark.report.series import ExportedRun, Series, client_cpu_ns, title
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The document."""
     document = {"results": [_result(series) for series in source.series]}
     return {"hyperfine.json": json_text(document)}
@@ -31,7 +31,7 @@ def _result(series: Series) -> dict[str, object]:
         "stddev": statistics.stdev(times) if len(times) > 1 else None,
         "median": statistics.median(times),
     }
-    if all(cpu_ns(window) for window in series.windows):
+    if all(client_cpu_ns(window) for window in series.windows):
         result["user"] = statistics.fmean(w.cpu_user_ns / 1e9 / ok(w) for w in series.windows)
         result["system"] = statistics.fmean(w.cpu_system_ns / 1e9 / ok(w) for w in series.windows)
     return result | {

@@ -18,13 +18,13 @@ from cachemark.report.exports.jmh_results import (
     results,
 )
 from cachemark.report.json_text import json_text
-from cachemark.report.series import Source
+from cachemark.report.series import ExportedRun
 
 _NA = "n/a"
 _NAN = "NaN"
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The document."""
     document = [_entry(result) for result in results(source)]
     return {"jmh-result.json": json_text(document)}

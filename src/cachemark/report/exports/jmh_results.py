@@ -14,7 +14,13 @@ import msgspec
 
 from cachemark.analysis.statistics import least_sample, mean_error, rate
 from cachemark.model.histogram import Histogram
-from cachemark.report.series import Part, Series, Source, responses, whole
+from cachemark.report.series import (
+    ExportedRun,
+    OperationSeries,
+    Series,
+    all_operations,
+    response_histogram,
+)
 
 CONFIDENCE = 0.999
 PERCENTILES = (0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 100.0)
@@ -37,7 +43,7 @@ class JmhResult(msgspec.Struct, frozen=True, kw_only=True):
     merged: Histogram | None = None
 
 
-def results(source: Source) -> list[JmhResult]:
+def results(source: ExportedRun) -> list[JmhResult]:
     """All of a run: first what throughput has, then the samples, as JMH lists its modes."""
     name = source.header.experiment.name
     rates = [_throughput(name, series) for series in source.series]
@@ -60,10 +66,10 @@ def _throughput(name: str, series: Series) -> JmhResult:
     )
 
 
-def _sample(name: str, series: Series, part: Part) -> JmhResult | None:
+def _sample(name: str, series: Series, part: OperationSeries) -> JmhResult | None:
     """None where no trial has response times, or one of them has none."""
-    merged = responses(whole(part))
-    times = [found for found in map(responses, part.trials) if found]
+    merged = response_histogram(all_operations(part))
+    times = [found for found in map(response_histogram, part.trials) if found]
     if merged is None or len(times) < len(part.trials):
         return None
     return JmhResult(
@@ -85,7 +91,7 @@ def _benchmark(name: str, series: Series) -> str:
     return f"{name.replace('.', '_')}.{series.workload.name.replace('.', '_')}"
 
 
-def _params(series: Series, part: Part) -> dict[str, str]:
+def _params(series: Series, part: OperationSeries) -> dict[str, str]:
     cell = series.cell
     return {
         "client": cell.client,

@@ -19,7 +19,7 @@ from cachemark.report.exports.jmh_results import (
     percentile,
     results,
 )
-from cachemark.report.series import Source
+from cachemark.report.series import ExportedRun
 
 _LEAST_BINS = 10
 _ULP = 0.001
@@ -27,7 +27,7 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MODES = {"thrpt": "Throughput, ops/time", "sample": "Sampling time"}
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The text."""
     found = results(source)
     lines = [f"# cachemark {source.header.cachemark}, run {source.header.id}"]

@@ -22,14 +22,22 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from cachemark.model import histogram
-from cachemark.report.series import Part, Series, Source, cpu_ns, responses, services, whole
+from cachemark.report.series import (
+    ExportedRun,
+    OperationSeries,
+    Series,
+    all_operations,
+    client_cpu_ns,
+    response_histogram,
+    service_histogram,
+)
 
 _CELL = ("client", "server", "workload", "load")
 # From 1 µs to beyond 60 s; the last bucket of all has no bound.
 _BOUNDS_NS = sorted(factor * 2**n - 1 for n in range(10, 36) for factor in (1, 1.5))
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The exposition."""
     return {"openmetrics.txt": generate_latest(_Run(source)).decode("utf-8")}
 
@@ -37,7 +45,7 @@ def render(source: Source) -> dict[str, str]:
 class _Run(Collector):
     """What prometheus_client asks for metrics."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ExportedRun) -> None:
         self._source = source
 
     def collect(self) -> Iterable[Metric]:
@@ -60,7 +68,7 @@ class _Run(Collector):
         info.add_metric([], told)
         return info
 
-    def _parts(self) -> Iterator[tuple[list[str], Part]]:
+    def _parts(self) -> Iterator[tuple[list[str], OperationSeries]]:
         """Each kind by itself: all together would count every operation twice in a sum."""
         for series in self._source.series:
             for part in series.parts[-len(series.summary.kinds) :]:
@@ -69,15 +77,15 @@ class _Run(Collector):
 
     def _times(self) -> Iterator[Metric]:
         texts = {
-            "response": ("complete - intended start", responses),
-            "service": ("complete - actual send", services),
+            "response": ("complete - intended start", response_histogram),
+            "service": ("complete - actual send", service_histogram),
         }
         for name, (text, merged) in texts.items():
             metric = HistogramMetricFamily(
                 f"cachemark_{name}", text, labels=[*_CELL, "operation"], unit="seconds"
             )
             for labels, part in self._parts():
-                found = merged(whole(part))
+                found = merged(all_operations(part))
                 if found:
                     metric.add_metric(labels, _buckets(found), found.mean() * found.count / 1e9)
             yield metric
@@ -95,7 +103,7 @@ class _Run(Collector):
         )
         for labels, part in self._parts():
             of = part.summary
-            wrong = sum(operation.wrong_values for operation in whole(part))
+            wrong = sum(operation.wrong_values for operation in all_operations(part))
             for result, count in {"ok": of.ok, **of.errors, "wrong_value": wrong}.items():
                 operations.add_metric([*labels, result], count)
             keys.add_metric([*labels, "hit"], of.hits)
@@ -113,7 +121,7 @@ class _Run(Collector):
             trials.add_metric([*labels, "yes"], summary.valid)
             trials.add_metric([*labels, "no"], summary.trials - summary.valid)
             measured.add_metric(labels, sum(w.elapsed_ns for w in series.windows) / 1e9)
-            own = [cpu_ns(window) for window in series.windows]
+            own = [client_cpu_ns(window) for window in series.windows]
             if None not in own:
                 client.add_metric(labels, sum(ns or 0 for ns in own) / 1e9)
             uses = [outcome.server_use for outcome in series.outcomes]

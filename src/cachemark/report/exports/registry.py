@@ -22,10 +22,10 @@ from cachemark.report.exports import (
     ruby_bench,
 )
 from cachemark.report.originals import constcache, pyemc, quickcached
-from cachemark.report.series import Source
+from cachemark.report.series import ExportedRun
 
 # File name → text; more than one where the form wants a file for each histogram, or direction.
-EXPORTS: dict[str, Callable[[Source], dict[str, str]]] = {
+EXPORTS: dict[str, Callable[[ExportedRun], dict[str, str]]] = {
     "jmh-json": jmh_json.render,
     "hgrm": hgrm.render,
     "hlog": hlog.render,

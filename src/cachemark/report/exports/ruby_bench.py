@@ -10,15 +10,15 @@ row but a line that says so.
 from __future__ import annotations
 
 from cachemark.analysis.statistics import ok
-from cachemark.report.series import Series, Source, cpu_ns
+from cachemark.report.series import ExportedRun, Series, client_cpu_ns
 
 _OPS = 100_000
 _CAPTION = "      user     system      total        real"
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The text."""
-    told = [series for series in source.series if all(map(cpu_ns, series.windows))]
+    told = [series for series in source.series if all(map(client_cpu_ns, series.windows))]
     labels = {id(series): _label(series, source) for series in told}
     width = max(map(len, labels.values()), default=0)
     lines = [f"Seconds for {_OPS:,} operations"]
@@ -39,7 +39,7 @@ def row(user: float, system: float, real: float) -> str:
     return f" {user:10.6f} {system:10.6f} {user + system:10.6f} ({real:10.6f})"
 
 
-def _label(series: Series, source: Source) -> str:
+def _label(series: Series, source: ExportedRun) -> str:
     cell, experiment = series.cell, source.header.experiment
     parts = [cell.client, cell.workload]
     parts += [cell.load] if len(experiment.loads) > 1 else []

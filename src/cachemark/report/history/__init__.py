@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from cachemark.report.history import csv_file, markdown, terminal
-from cachemark.report.history.index import Index
-from cachemark.report.history.lookup import Asked, look_up
-from cachemark.report.history.value import Entry, History, Line
+from cachemark.report.history.index import RunIndex
+from cachemark.report.history.model import CellHistory, Entry, History
+from cachemark.report.history.query import HistoryQuery, query_history
 from cachemark.report.json_text import render_json
 
 RENDERERS: dict[str, Callable[[History, int | None], str]] = {
@@ -15,4 +15,12 @@ RENDERERS: dict[str, Callable[[History, int | None], str]] = {
     "json": render_json,
 }
 
-__all__ = ["RENDERERS", "Asked", "Entry", "History", "Index", "Line", "look_up"]
+__all__ = [
+    "RENDERERS",
+    "CellHistory",
+    "Entry",
+    "History",
+    "HistoryQuery",
+    "RunIndex",
+    "query_history",
+]

@@ -8,7 +8,7 @@ import io
 import msgspec
 
 from cachemark.analysis.statistics import Interval
-from cachemark.report.history.value import Entry, History, Line, RunLine
+from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 _CELL = ("client", "server", "workload", "load")
 _ENTRY = (
@@ -27,7 +27,7 @@ def render(history: History, width: int | None) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     if not history.lines:
-        writer.writerow(RunLine.__struct_fields__)
+        writer.writerow(RunRow.__struct_fields__)
         writer.writerows(msgspec.structs.astuple(run) for run in history.runs)
         return out.getvalue()
     writer.writerow(COLUMNS)
@@ -37,7 +37,7 @@ def render(history: History, width: int | None) -> str:
     return out.getvalue()
 
 
-def _rows(line: Line, entry: Entry) -> list[list[object]]:
+def _rows(line: CellHistory, entry: Entry) -> list[list[object]]:
     named = [*(getattr(line.cell, field) for field in _CELL), line.work]
     told = [getattr(entry, field) for field in _ENTRY]
     return [

@@ -47,7 +47,7 @@ PRAGMA user_version = {VERSION};
 """
 
 
-class Index:
+class RunIndex:
     """An index; opening it brings it up to date."""
 
     def __init__(self, root: Path, *, rebuild: bool = False) -> None:
@@ -58,7 +58,7 @@ class Index:
             _remove(root / FILE)
         self._connection = self._open()
 
-    def __enter__(self) -> Index:
+    def __enter__(self) -> RunIndex:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cachemark.report.history.model import History
 from cachemark.report.history.tables import notes, tables
-from cachemark.report.history.value import History
-from cachemark.report.markdown import draw
+from cachemark.report.markdown import table_lines
 
 
 def render(history: History, width: int | None) -> str:
@@ -12,6 +12,6 @@ def render(history: History, width: int | None) -> str:
     del width
     lines = ["# History"]
     for title, table in tables(history):
-        lines += ["", *([f"## {title}", ""] if title else []), *draw(table)]
+        lines += ["", *([f"## {title}", ""] if title else []), *table_lines(table)]
     lines += ["", *[f"- {note}" for note in notes(history)]]
     return "\n".join(lines) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cachemark.analysis.number_format import interval
 from cachemark.analysis.statistics import FIGURES
 from cachemark.report.compare.tables import ANSWERS, value
-from cachemark.report.history.value import Entry, History, Line, RunLine
+from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 from cachemark.report.tables import Table
 
 _ABSENT = "–"
@@ -31,25 +31,25 @@ def notes(history: History) -> list[str]:
     return [method, *history.notes] if history.tests else history.notes
 
 
-def _runs(runs: list[RunLine]) -> Table:
+def _runs(runs: list[RunRow]) -> Table:
     columns = ["run", "made", "experiment", "host", "cachemark", "valid", "played", "planned"]
     return Table(columns=columns, rows=[_run(run) for run in runs])
 
 
-def _run(run: RunLine) -> list[str]:
+def _run(run: RunRow) -> list[str]:
     if run.problem:
         return [run.folder, f"cannot be read: {run.problem}", *[""] * 6]
     counts = [str(run.valid), str(run.played), str(run.planned)]
     return [run.folder, _day(run.created_at), run.experiment, run.host, run.cachemark, *counts]
 
 
-def _title(line: Line, ambiguous: bool) -> str:
+def _title(line: CellHistory, ambiguous: bool) -> str:
     cell = line.cell
     name = f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
     return f"{name} (work {line.work})" if ambiguous else name
 
 
-def _table(line: Line) -> Table:
+def _table(line: CellHistory) -> Table:
     titles = [FIGURES[name].title for name in line.figures]
     columns = ["run", "made", "host", "cachemark", "library", "runtime", "server", "valid"]
     rows = [_entry(entry, line.figures) for entry in line.entries]

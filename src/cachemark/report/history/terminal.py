@@ -7,9 +7,9 @@ import io
 from rich.markup import escape
 
 from cachemark.report.console import plain_console
+from cachemark.report.history.model import History
 from cachemark.report.history.tables import notes, tables
-from cachemark.report.history.value import History
-from cachemark.report.terminal import draw
+from cachemark.report.terminal import rich_table
 
 _WIDTH = 120
 # What a narrow terminal does without, first to go first.
@@ -26,7 +26,7 @@ def render(history: History, width: int | None) -> str:
     for title, table in tables(history):
         if title:
             console.print(escape(title))
-        console.print(draw(table, console.width, _DISPENSABLE))
+        console.print(rich_table(table, console.width, _DISPENSABLE))
         console.print()
     for note in notes(history):
         console.print(escape(note))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cachemark.analysis.number_format import counted, size
 from cachemark.model.experiment import Load, Placement, Workload
-from cachemark.report.value import Report
+from cachemark.report.model import Report
 
 
 def workload(of: Workload) -> str:
@@ -107,6 +107,6 @@ def _placement(of: Placement) -> str:
     return f"server {of.server}, worker {of.worker}"
 
 
-def marked(text: str) -> list[tuple[str, bool]]:
+def code_parts(text: str) -> list[tuple[str, bool]]:
     """Split text at `code`: the parts, each with whether it is code."""
     return [(part, bool(odd % 2)) for odd, part in enumerate(text.split("`")) if part]

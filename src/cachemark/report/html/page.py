@@ -9,10 +9,10 @@ import msgspec
 
 from cachemark.analysis.number_format import number, size
 from cachemark.report import csv_file
-from cachemark.report.answers import AnswerRow, headline
-from cachemark.report.answers import rows as answer_rows
+from cachemark.report.conclusions import ConclusionRow, headline
+from cachemark.report.conclusions import conclusion_rows as answer_rows
 from cachemark.report.html import descriptions
-from cachemark.report.html.inline import inline
+from cachemark.report.html.inline_svg import inline_svg
 from cachemark.report.html.page_values import (
     Answer,
     Download,
@@ -22,11 +22,17 @@ from cachemark.report.html.page_values import (
     SectionPart,
     TrialPart,
 )
+from cachemark.report.model import Group, Report, Section, TrialRow
 from cachemark.report.plots import Plots, plots
-from cachemark.report.plots.draw import svg
-from cachemark.report.plots.value import Plot
-from cachemark.report.tables import Table, itself, kinds, ranking, title
-from cachemark.report.value import Group, Report, Section, TrialRow
+from cachemark.report.plots.images import svg
+from cachemark.report.plots.plot import Plot
+from cachemark.report.tables import (
+    Table,
+    group_title,
+    operation_table,
+    ranking_table,
+    self_comparison,
+)
 
 WIDE, NARROW = 520, 336
 
@@ -51,7 +57,7 @@ def page(report: Report) -> Page:
         facts=_facts(report),
         warnings=report.notes,
         analysis=[
-            descriptions.marked(" ".join(paragraph.split()))
+            descriptions.code_parts(" ".join(paragraph.split()))
             for paragraph in experiment.analysis.split("\n\n")
             if paragraph.strip()
         ],
@@ -106,8 +112,8 @@ def _figures(wide: list[Plot], narrow: list[Plot]) -> list[Figure]:
             name=big.name,
             title=big.title,
             caption=big.caption,
-            wide=inline(svg(big.spec), name="wide", alt=big.alt),
-            narrow=inline(svg(small.spec), name="narrow", alt=small.alt),
+            wide=inline_svg(svg(big.spec), name="wide", alt=big.alt),
+            narrow=inline_svg(svg(small.spec), name="narrow", alt=small.alt),
             table=big.table,
         )
         for big, small in zip(wide, narrow, strict=True)
@@ -133,20 +139,20 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _group(report: Report, group: Group, line: AnswerRow, figures: list[Figure]) -> GroupPart:
+def _group(report: Report, group: Group, line: ConclusionRow, figures: list[Figure]) -> GroupPart:
     experiment = report.header.experiment
     workload = next((w for w in experiment.workloads if w.name == group.workload), None)
     load = next((a for a in experiment.loads if a.name == group.load), None)
     return GroupPart(
         anchor=line.anchor,
-        title=title(group),
+        title=group_title(group),
         said=f"{line.first} first, {line.figure}",
         workload=descriptions.workload(workload) if workload else "",
         load=descriptions.load(load) if load else "",
         figures=figures,
-        ranking=ranking(group),
-        itself=itself(group),
-        kinds=kinds(group),
+        ranking=ranking_table(group),
+        itself=self_comparison(group),
+        kinds=operation_table(group),
     )
 
 

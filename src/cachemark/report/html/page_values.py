@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.report.answers import AnswerRow
+from cachemark.report.conclusions import ConclusionRow
+from cachemark.report.model import Absence
 from cachemark.report.tables import Table
-from cachemark.report.value import Absence
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     headline: str
     answers: list[Answer]
-    answer_rows: list[AnswerRow]
+    answer_rows: list[ConclusionRow]
     facts: list[tuple[str, str]]
     warnings: list[str]
     analysis: list[list[tuple[str, bool]]]

@@ -11,9 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cachemark.report.html.page import page
-from cachemark.report.html.theme import exchange, variables
+from cachemark.report.html.theme import plot_colour_rules, variables
+from cachemark.report.model import Report
 from cachemark.report.tables import Table
-from cachemark.report.value import Report
 
 
 def render(report: Report, width: int | None) -> str:
@@ -26,7 +26,7 @@ def render(report: Report, width: int | None) -> str:
         .render(
             page=page(report),
             sides_of=_sides,
-            style=Markup(f"{variables()}\n{_file('style.css')}\n{exchange()}"),
+            style=Markup(f"{variables()}\n{_file('style.css')}\n{plot_colour_rules()}"),
             script=Markup(script),
             script_hash=_hash(script),
         )

@@ -17,7 +17,7 @@ def variables() -> str:
     )
 
 
-def exchange() -> str:
+def plot_colour_rules() -> str:
     """Rules that replace the light colours in plots with the properties of their roles."""
     rules: list[str] = []
     for role, colour in ROLES.items():

@@ -15,13 +15,13 @@ from __future__ import annotations
 import statistics
 
 from cachemark.analysis.statistics import ok
-from cachemark.report.series import Series, Source
+from cachemark.report.series import ExportedRun, Series
 
 _OPS_EACH = 10_000
 _TIME, _MEMORY = ("Time-consuming", "(s)"), ("Memory", "(M)")
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The text."""
     lines = [
         "Time: wall-clock time for 10,000 operations of each caller; the original has the sum of "

@@ -12,7 +12,7 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.suites import published_figures
-from cachemark.report.value import Bar, Section
+from cachemark.report.model import Bar, Section
 
 _TESTS = ("get", "set", "set-noreply", "version")
 _MB = 1e6

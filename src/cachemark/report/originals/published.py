@@ -18,7 +18,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.model.protocol import Done
 from cachemark.model.suites import published_figures
-from cachemark.report.value import Bar, Section
+from cachemark.report.model import Bar, Section
 
 _NS = 1e9
 

@@ -16,15 +16,15 @@ from statistics import fmean
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
-from cachemark.report.markdown import draw
-from cachemark.report.series import Series, Source
+from cachemark.report.markdown import table_lines
+from cachemark.report.series import ExportedRun, Series
 from cachemark.report.tables import Table
 
 _MB = 2**20
 _ABSENT = "–"
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The Markdown."""
     header = source.header
     fills = [series for series in source.series if series.workload.fill_percent is not None]
@@ -62,7 +62,7 @@ def _grid(
         [name(next(iter(row.values())), loads), *[_cell(row, at, text) for at in columns]]
         for row in rows.values()
     ]
-    return draw(Table(columns=[head, *columns], rows=body))
+    return table_lines(Table(columns=[head, *columns], rows=body))
 
 
 def _column(series: Series) -> str:
@@ -127,7 +127,7 @@ def _memory(fills: Sequence[Series]) -> list[str]:
         [server, *_sizes([o for s in fills if s.cell.server == server for o in s.outcomes])]
         for server in dict.fromkeys(series.cell.server for series in fills)
     ]
-    return draw(Table(columns=columns, rows=rows))
+    return table_lines(Table(columns=columns, rows=rows))
 
 
 def _sizes(trials: Sequence[Outcome]) -> list[str]:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from cachemark.analysis.statistics import ok
 from cachemark.model.experiment import Workload
-from cachemark.report.series import Series, Source
+from cachemark.report.series import ExportedRun, Series
 
 _COLUMNS = ("Threads", "No. of Txn", "Timeout", "Client", "Avg Time (ms)")
 
 
-def render(source: Source) -> dict[str, str]:
+def render(source: ExportedRun) -> dict[str, str]:
     """The Markdown."""
     header = source.header
     lines = [

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 import msgspec
 
 from cachemark.report.json_text import json_text
+from cachemark.report.model import Report
 from cachemark.report.plots import timeline
-from cachemark.report.plots.draw import png, svg
-from cachemark.report.plots.drift import drift
+from cachemark.report.plots.block_rates import block_rates
+from cachemark.report.plots.cpu_time import cpu_time
 from cachemark.report.plots.effects import effects
-from cachemark.report.plots.loads import over_throughput
+from cachemark.report.plots.images import png, svg
+from cachemark.report.plots.latency_over_throughput import latency_over_throughput
 from cachemark.report.plots.overview import memory, overview
 from cachemark.report.plots.percentiles import percentiles
-from cachemark.report.plots.picture import picture
+from cachemark.report.plots.plot import Plot, titled
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
-from cachemark.report.plots.resources import cpu
-from cachemark.report.plots.value import Plot, titled
-from cachemark.report.value import Report
+from cachemark.report.plots.summary_picture import summary_picture
 
 
 class Plots(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +51,9 @@ def plots(report: Report, width: int) -> Plots:
         [
             # Two beside each other are about as high.
             ranking(group, report.trials, width),
-            cpu(group, width),
+            cpu_time(group, width),
             percentiles(group, width),
-            drift(group, report.trials, width),
+            block_rates(group, report.trials, width),
             timeline.rate(group, report.trials, width),
             timeline.memory(group, report.trials, width),
         ]
@@ -63,7 +63,7 @@ def plots(report: Report, width: int) -> Plots:
         overview=overview(report, width),
         factors=effects(report, width),
         groups=[[plot for plot in found if plot] for found in groups],
-        loads=over_throughput(report, width),
+        loads=latency_over_throughput(report, width),
         memory=memory(report, width),
         sections=[published(section, width) for section in report.sections],
     )
@@ -73,7 +73,7 @@ def plots(report: Report, width: int) -> Plots:
 _FILE_WIDTH = 680
 
 
-def files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
+def plot_files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
     """Each plot as a file's name and content: `svg`, `png` or `vega-lite`."""
     for plot in plots(report, _FILE_WIDTH).every():
         spec = titled(plot)
@@ -85,9 +85,9 @@ def files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
             yield plot.name, json_text(spec).encode("utf-8")
 
 
-def summary(report: Report, answer: str) -> bytes:
+def summary_png(report: Report, answer: str) -> bytes:
     """The run as one PNG picture; empty if nothing was measured."""
-    spec = picture(report, answer)
+    spec = summary_picture(report, answer)
     return png(spec) if spec else b""
 
 

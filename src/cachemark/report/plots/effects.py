@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cachemark.report.factors import Factor, Level, factors
-from cachemark.report.plots.bars import BarItem, bars
-from cachemark.report.plots.value import Plot, slug
+from cachemark.report.model import Report
+from cachemark.report.plots.bar_chart import BarItem, bar_chart
+from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table
-from cachemark.report.value import Report
 
 _LABEL = "format(datum.value, '~r') + ' ×'"
 
@@ -33,7 +33,7 @@ def _plot(factor: Factor, width: int) -> Plot:
         title=factor.name.capitalize(),
         caption="",
         alt=f"Bar chart of the rate at each {factor.name} over that at {factor.base}: {told}.",
-        spec=bars(items, width, axis=f"rate, as a multiple of {factor.base}", labels=_LABEL),
+        spec=bar_chart(items, width, axis=f"rate, as a multiple of {factor.base}", labels=_LABEL),
         table=_table(factor),
         place="all else being equal",
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.report.plots.palette import Role, light
-from cachemark.report.plots.value import Spec
+from cachemark.report.plots.plot import Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
@@ -20,7 +20,7 @@ _WIDE_LETTER = 7.2
 _EDGE = 6
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class PlotArea(msgspec.Struct, frozen=True, kw_only=True):
     """The width of the plot itself, and of the columns at its left and right."""
 
     left: int
@@ -38,13 +38,13 @@ def is_wide(width: int) -> bool:
     return width >= _WIDE
 
 
-def room(width: int, names: Sequence[str], figures: Sequence[str]) -> Room:
+def plot_area(width: int, names: Sequence[str], figures: Sequence[str]) -> PlotArea:
     """Divide the total width: names at the left if they fit, figures at the right."""
     right = min(170, text_width(figures) + 12)
     left = min(round(0.44 * width), text_width(names) + 12) if is_wide(width) else 0
     if not left:
         right = 12
-    return Room(left=left, width=width - (left or _EDGE) - right, right=right)
+    return PlotArea(left=left, width=width - (left or _EDGE) - right, right=right)
 
 
 def text_width(texts: Sequence[str]) -> int:
@@ -52,7 +52,7 @@ def text_width(texts: Sequence[str]) -> int:
     return math.ceil(_LETTER * max((len(text) for text in texts), default=0))
 
 
-def fit(words: str, width: float, size: int = 11) -> str:
+def shorten(words: str, width: float, size: int = 11) -> str:
     """The words, or as much of both their ends as surely fits: what tells apart comes late.
 
     Vega's own limit goes by the fonts of this machine, not by those of the reader's.
@@ -65,7 +65,7 @@ def fit(words: str, width: float, size: int = 11) -> str:
 
 
 def specification(
-    room_: Room, height: int, layers: list[Spec], *, top: int = 6, bottom: int = 42
+    room_: PlotArea, height: int, layers: list[Spec], *, top: int = 6, bottom: int = 42
 ) -> Spec:
     """Layers with the common style; the outer size is exact, so that figures are aligned."""
     return {
@@ -104,7 +104,7 @@ _CONFIG: Spec = {
 }
 
 
-def text(at: dict[str, float], words: str, role: Role = "ink", **mark: object) -> Spec:
+def text_layer(at: dict[str, float], words: str, role: Role = "ink", **mark: object) -> Spec:
     """A layer with one text at a fixed place, in pixels from the plot's upper left corner."""
     return {
         "data": {"values": [{}]},
@@ -133,7 +133,7 @@ TIME_LABEL = (
 )
 
 
-def decades(low: float, high: float) -> tuple[float, float, list[float]]:
+def log_axis(low: float, high: float) -> tuple[float, float, list[float]]:
     """Bounds of a logarithmic axis for two values, and its ticks: 1, 2, 5 or powers of ten."""
     steps = [m * 10.0**e for e in range(-1, 13) for m in (1, 2, 5)]
     floor = max((step for step in steps if step <= low), default=steps[0])
@@ -146,12 +146,12 @@ def decades(low: float, high: float) -> tuple[float, float, list[float]]:
     return floor, ceiling, ticks
 
 
-def plain(value: float) -> float:
+def six_digits(value: float) -> float:
     """Round to six significant digits; a plot shows no more, and the page becomes smaller."""
     return float(f"{value:.6g}")
 
 
-def spread_out(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+def separate(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Places moved apart until each is `gap` from the next, in their order, within bounds.
 
     Labels of lines that end close together would otherwise cover each other.

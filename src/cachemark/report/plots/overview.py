@@ -8,16 +8,16 @@ import msgspec
 
 from cachemark.analysis.number_format import size, size_spread
 from cachemark.analysis.statistics import Interval, Metric
-from cachemark.report.plots.bars import BarItem, bars, cut_off
+from cachemark.report.model import ClientRow, Group, Report
+from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, Role
-from cachemark.report.plots.ranking import figure, is_native, leader, said
-from cachemark.report.plots.server_groups import SameWork, same_work
-from cachemark.report.plots.value import Plot
+from cachemark.report.plots.plot import Plot
+from cachemark.report.plots.ranking import formatted, is_native, leader, ranked_figure
+from cachemark.report.plots.server_groups import ServerGroups, server_groups
 from cachemark.report.tables import Table
-from cachemark.report.value import Group, Report, Row
 
-_Take = Callable[[Row], Interval | None]
+_Take = Callable[[ClientRow], Interval | None]
 _Words = Callable[[Interval | None], str]
 
 
@@ -25,14 +25,14 @@ def overview(report: Report, width: int) -> list[Plot]:
     """The clients' figures, workload by workload; empty if there is only one group."""
     if len(report.groups) < 2:
         return []
-    return [_speed(report, work, width) for work in same_work(report)]
+    return [_speed(report, work, width) for work in server_groups(report)]
 
 
 def memory(report: Report, width: int) -> list[Plot]:
     """The servers' memory, if there are several to compare."""
     if len({group.server for group in report.groups}) < 2:
         return []
-    plots = [_memory(report, work, width) for work in same_work(report)]
+    plots = [_memory(report, work, width) for work in server_groups(report)]
     return [plot for plot in plots if plot]
 
 
@@ -55,10 +55,10 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
 def panels(report: Report) -> list[Panel]:
     """The clients' figures for each workload and load, in the order of the experiment."""
-    return [_panel(report, work) for work in same_work(report)]
+    return [_panel(report, work) for work in server_groups(report)]
 
 
-def _panel(report: Report, work: SameWork) -> Panel:
+def _panel(report: Report, work: ServerGroups) -> Panel:
     first = work.groups[0]
     closed = first.metric == "rate"
     grid, take, words = _grid(report, work.groups), _taker(first.metric), _sayer(first.metric)
@@ -72,14 +72,14 @@ def _panel(report: Report, work: SameWork) -> Panel:
 
 
 def _taker(metric: Metric) -> _Take:
-    return lambda row: figure(row, metric)
+    return lambda row: ranked_figure(row, metric)
 
 
 def _sayer(metric: Metric) -> _Words:
-    return lambda of: said(of, metric)
+    return lambda of: formatted(of, metric)
 
 
-def _speed(report: Report, work: SameWork, width: int) -> Plot:
+def _speed(report: Report, work: ServerGroups, width: int) -> Plot:
     first = work.groups[0]
     panel = _panel(report, work)
     return _small(
@@ -95,11 +95,11 @@ def _speed(report: Report, work: SameWork, width: int) -> Plot:
     )
 
 
-def _memory(report: Report, work: SameWork, width: int) -> Plot | None:
+def _memory(report: Report, work: ServerGroups, width: int) -> Plot | None:
     if not any(row.summary.server_rss_bytes for group in work.groups for row in group.rows):
         return None
 
-    def take(row: Row) -> Interval | None:
+    def take(row: ClientRow) -> Interval | None:
         return row.summary.server_rss_bytes
 
     def words(of: Interval | None) -> str:
@@ -120,7 +120,7 @@ def _memory(report: Report, work: SameWork, width: int) -> Plot | None:
 
 def _small(
     report: Report,
-    work: SameWork,
+    work: ServerGroups,
     width: int,
     *,
     name: str,
@@ -136,9 +136,9 @@ def _small(
     return Plot(
         name=work.name(name),
         title=f"{title}: {work.title}",
-        caption=cut_off(items),
+        caption=clipped_note(items),
         alt=f"Bar chart of {unit}, {work.title}: {told}.",
-        spec=bars(items, width, axis=unit, labels=labels, key=grid.key()),
+        spec=bar_chart(items, width, axis=unit, labels=labels, key=grid.key()),
         table=_table(grid, take, words),
     )
 
@@ -148,7 +148,7 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
 
     clients: list[str]
     servers: list[str]
-    rows: dict[tuple[str, str], Row]
+    rows: dict[tuple[str, str], ClientRow]
     leaders: dict[str, str]
 
     @property

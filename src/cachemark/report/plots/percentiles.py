@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from cachemark.analysis.number_format import percentile, time
+from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.layout import is_wide
-from cachemark.report.plots.lines import MOST, Line, Mark, lines
-from cachemark.report.plots.value import Plot, Spec, slug
-from cachemark.report.tables import Table, title
-from cachemark.report.value import Group, Row
+from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.tables import Table, group_title
 
 _SAID = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 _LABEL = "format(100 * (1 - 1 / datum.value), '.6~r') + ' %'"
@@ -26,22 +26,22 @@ def percentiles(group: Group, width: int) -> Plot | None:
         title="Response time by percentile",
         caption=_caption(len(found)),
         alt=_alt(group),
-        spec=lines(found, width, 260, x=_axis(furthest, width), y_title="response time"),
-        place=title(group),
+        spec=line_chart(found, width, 260, x=_axis(furthest, width), y_title="response time"),
+        place=group_title(group),
         table=_table(group),
     )
 
 
-def _has_curve(row: Row) -> bool:
+def _has_curve(row: ClientRow) -> bool:
     total = row.summary.total
     return bool(total and total.response and total.response.curve)
 
 
-def _line(row: Row) -> Line:
+def _line(row: ClientRow) -> Line:
     who, total = row.summary.cell.client, row.summary.total
     curve = total.response.curve if total and total.response else []
     marks = [
-        Mark(
+        Point(
             x=1 / (1 - point.percent / 100),
             y=float(point.ns),
             about=_about(who, point.percent, point.ns),
@@ -74,8 +74,9 @@ def _axis(furthest: float, width: int) -> Spec:
 
 def _caption(count: int) -> str:
     text = "Each curve ends where there are too few operations for a percentile."
-    if count > MOST:
-        text += f" Only the first {MOST} are named; the other {count - MOST} are grey."
+    if count > MAX_NAMED_LINES:
+        rest = count - MAX_NAMED_LINES
+        text += f" Only the first {MAX_NAMED_LINES} are named; the other {rest} are grey."
     return text
 
 

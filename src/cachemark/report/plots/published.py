@@ -7,11 +7,11 @@ figures of different machines have no common scale. The figures are printed besi
 from __future__ import annotations
 
 from cachemark.analysis.number_format import number
-from cachemark.report.plots.bars import BarItem, bars
+from cachemark.report.model import Bar, Section
+from cachemark.report.plots.bar_chart import BarItem, bar_chart
 from cachemark.report.plots.palette import Role
-from cachemark.report.plots.value import Plot, slug
+from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table
-from cachemark.report.value import Bar, Section
 
 _KEY: tuple[tuple[Role, str], ...] = (("yardstick", "published"), ("first", "measured here"))
 _LABEL = "format(datum.value, '~r') + ' ×'"
@@ -39,7 +39,7 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
         title=measure,
         caption="",
         alt=f"Bar chart of {section.unit}, {measure}, {meaning}: {told}.",
-        spec=bars(items, width, axis=f"{section.unit}, {meaning}", labels=_LABEL, key=_KEY),
+        spec=bar_chart(items, width, axis=f"{section.unit}, {meaning}", labels=_LABEL, key=_KEY),
         place=section.title,
         table=Table(
             columns=["cell", "whose", section.unit, "× best"],

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from cachemark.analysis.number_format import number, spread, time, time_spread
 from cachemark.analysis.statistics import Interval, Metric
 from cachemark.endpoints.clients import NATIVE
-from cachemark.report.plots.bars import BarItem, bars, cut_off
+from cachemark.report.model import ClientRow, Group, TrialRow
+from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import Role
-from cachemark.report.plots.value import Plot, slug
-from cachemark.report.tables import Table, title
-from cachemark.report.value import Group, Row, TrialRow
+from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.tables import Table, group_title
 
 
 def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
@@ -23,20 +23,20 @@ def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
     return Plot(
         name=slug("ranking", group.workload, group.load, group.server),
         title="Throughput" if closed else "Response time, 99th percentile",
-        caption=_caption(group, dots, cut_off(items)),
+        caption=_caption(group, dots, clipped_note(items)),
         alt=_alt(group, items),
-        spec=bars(
+        spec=bar_chart(
             items,
             width,
             axis="operations per second" if closed else "p99 of the response time (less is faster)",
             labels=SI_LABEL if closed else TIME_LABEL,
         ),
-        place=title(group),
+        place=group_title(group),
         table=_table(group),
     )
 
 
-def figure(row: Row, metric: Metric) -> Interval | None:
+def ranked_figure(row: ClientRow, metric: Metric) -> Interval | None:
     """The figure by which a group is ranked."""
     total = row.summary.total
     if total is None:
@@ -44,14 +44,14 @@ def figure(row: Row, metric: Metric) -> Interval | None:
     return total.rate if metric == "rate" else total.p99_ns
 
 
-def said(of: Interval | None, metric: Metric) -> str:
+def formatted(of: Interval | None, metric: Metric) -> str:
     """A figure with its interval as a percentage."""
     if of is None:
         return "no figure"
     return spread(of) if metric == "rate" else time_spread(of)
 
 
-def bounds(of: Interval, metric: Metric) -> str:
+def interval_text(of: Interval, metric: Metric) -> str:
     """An interval in words; empty if there is none."""
     if of.low is None or of.high is None:
         return ""
@@ -63,26 +63,26 @@ def leader(group: Group) -> str:
     """The client that the report names as first: the fastest library, or else the native client."""
     if group.lead is not None:
         return group.lead.baseline
-    measured = [row for row in group.rows if figure(row, group.metric) is not None]
+    measured = [row for row in group.rows if ranked_figure(row, group.metric) is not None]
     libraries = [row for row in measured if not is_native(row)]
     return next((row.summary.cell.client for row in libraries or measured), "")
 
 
-def is_native(row: Row) -> bool:
+def is_native(row: ClientRow) -> bool:
     """Whether a row is the yardstick's."""
     return row.summary.cell.client.partition("?")[0] == NATIVE
 
 
-def _item(group: Group, row: Row, dots: list[float]) -> BarItem:
-    client, of = row.summary.cell.client, figure(row, group.metric)
+def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
+    client, of = row.summary.cell.client, ranked_figure(row, group.metric)
     role: Role = "other"
     if client == leader(group):
         role = "first"
     elif is_native(row):
         role = "yardstick"
     unit = " ops/s" if group.metric == "rate" else ""
-    about = [f"{client}: {said(of, group.metric)}{unit if of else ''}"]
-    about += [bounds(of, group.metric)] if of and of.low is not None else []
+    about = [f"{client}: {formatted(of, group.metric)}{unit if of else ''}"]
+    about += [interval_text(of, group.metric)] if of and of.low is not None else []
     about.append(f"{row.summary.valid} of {row.summary.trials} trials valid")
     return BarItem(
         who=client,
@@ -90,7 +90,7 @@ def _item(group: Group, row: Row, dots: list[float]) -> BarItem:
         value=of.value if of else None,
         low=of.low if of else None,
         high=of.high if of else None,
-        figure=said(of, group.metric),
+        figure=formatted(of, group.metric),
         about=", ".join(about),
         dots=dots,
     )
@@ -99,7 +99,7 @@ def _item(group: Group, row: Row, dots: list[float]) -> BarItem:
 def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, list[float]]:
     rates: dict[str, list[float]] = {}
     for trial in trials:
-        if trial.ops_per_s and trial.is_of(group):
+        if trial.ops_per_s and trial.belongs_to(group):
             rates.setdefault(trial.cell.client, []).append(trial.ops_per_s)
     return rates
 
@@ -123,7 +123,7 @@ def _table(group: Group) -> Table:
     write = number if group.metric == "rate" else time
     rows: list[list[str]] = []
     for row in group.rows:
-        of = figure(row, group.metric)
+        of = ranked_figure(row, group.metric)
         ends = (of.value, of.low, of.high) if of else (None, None, None)
         cells = ["–" if end is None else write(end) for end in ends]
         counted = f"{row.summary.valid}/{row.summary.trials}"

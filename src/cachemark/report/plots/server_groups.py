@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.model.plan import NO_SERVER
-from cachemark.report.plots.ranking import figure
-from cachemark.report.plots.value import slug
-from cachemark.report.value import Group, Report
+from cachemark.report.model import Group, Report
+from cachemark.report.plots.plot import slug
+from cachemark.report.plots.ranking import ranked_figure
 
 # A bar shorter than this part of its axis is a sliver: thinner than the line of its own interval.
 _SLIVER = 1 / 50
 
 
-class SameWork(msgspec.Struct, frozen=True, kw_only=True):
+class ServerGroups(msgspec.Struct, frozen=True, kw_only=True):
     """The groups of one workload and load; `apart` if all of them are in-process caches."""
 
     groups: list[Group]
@@ -31,7 +31,7 @@ class SameWork(msgspec.Struct, frozen=True, kw_only=True):
         return slug(plot, first.workload, first.load, *(["in-process"] if self.apart else []))
 
 
-def same_work(report: Report) -> list[SameWork]:
+def server_groups(report: Report) -> list[ServerGroups]:
     """All groups, in the order of the experiment.
 
     In-process caches are shown beside clients that use the network, unless the bars of the latter
@@ -47,15 +47,15 @@ def same_work(report: Report) -> list[SameWork]:
     return [work for key in sorted(together) for work in _split(together[key])]
 
 
-def _split(groups: list[Group]) -> list[SameWork]:
+def _split(groups: list[Group]) -> list[ServerGroups]:
     near = [group for group in groups if group.server == NO_SERVER]
     far = [group for group in groups if group.server != NO_SERVER]
     rates = groups[0].metric == "rate"
     if far and rates and _highest(far) < _SLIVER * _highest(near):
-        return [SameWork(groups=far), SameWork(groups=near, apart=True)]
-    return [SameWork(groups=groups)]
+        return [ServerGroups(groups=far), ServerGroups(groups=near, apart=True)]
+    return [ServerGroups(groups=groups)]
 
 
 def _highest(groups: list[Group]) -> float:
-    found = [figure(row, group.metric) for group in groups for row in group.rows]
+    found = [ranked_figure(row, group.metric) for group in groups for row in group.rows]
     return max((of.value for of in found if of), default=0.0)

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 
 from cachemark.analysis.number_format import number, size
+from cachemark.report.model import Group, TimelinePoint, TrialRow
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL
-from cachemark.report.plots.lines import MOST, Line, Mark, lines
-from cachemark.report.plots.value import Plot, Spec, slug
-from cachemark.report.tables import Table, title
-from cachemark.report.value import Group, Moment, TrialRow
+from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.tables import Table, group_title
 
-_Take = Callable[[Moment], float | None]
+_Take = Callable[[TimelinePoint], float | None]
 # Memory that holds still is told by the figure after the window.
 _TELLING_GROWTH = 1.1
 
@@ -73,10 +73,10 @@ def _plot(
             "Geometric mean of the valid trials, from samples of the workers and the kernel "
             "about once a second."
         )
-        + (f" Only the first {MOST} are named." if len(found) > MOST else ""),
+        + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
         alt=f"Line chart of {unit} in the course of the window: {told}.",
-        spec=lines(found, width, 260, x=_axis(last), y_title=unit, y_labels=labels),
-        place=title(group),
+        spec=line_chart(found, width, 260, x=_axis(last), y_title=unit, y_labels=labels),
+        place=group_title(group),
         table=_table(found, write),
     )
 
@@ -92,9 +92,9 @@ def _lines(
     found: list[Line] = []
     for row in group.rows:
         client = row.summary.cell.client
-        courses = [t.course for t in trials if t.cell.client == client and t.is_of(group)]
+        courses = [t.course for t in trials if t.cell.client == client and t.belongs_to(group)]
         marks = [
-            Mark(x=x, y=y, about=f"{client} at {x:.0f} s: {write(y)} {unit}")
+            Point(x=x, y=y, about=f"{client} at {x:.0f} s: {write(y)} {unit}")
             for x, y in _means([course for course in courses if course], take)
         ]
         if len(marks) > 1:
@@ -102,7 +102,7 @@ def _lines(
     return found
 
 
-def _means(courses: list[list[Moment]], take: _Take) -> list[tuple[float, float]]:
+def _means(courses: list[list[TimelinePoint]], take: _Take) -> list[tuple[float, float]]:
     """Second and geometric mean, for each second that all trials have."""
     means: list[tuple[float, float]] = []
     for moments in zip(*courses, strict=False):

@@ -59,7 +59,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     noise: HostNoise | None = None
     why: str = ""
 
-    def is_of(self, load: Load) -> bool:
+    def belongs_to(self, load: Load) -> bool:
         """Whether it was made with a load's callers, of one process."""
         shape = (load.threads, load.connections or load.threads, load.depth)
         return shape == (self.threads, self.connections, self.depth)
@@ -70,6 +70,6 @@ def headroom(calibration: Calibration, load: Load) -> float | None:
 
     None where there is no such rate, or it is of other callers.
     """
-    if load.rate is None or calibration.clean_rate is None or not calibration.is_of(load):
+    if load.rate is None or calibration.clean_rate is None or not calibration.belongs_to(load):
         return None
     return load.rate / load.processes / calibration.clean_rate

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cachemark.report.plots.layout import FONT, SCHEMA, plain
+from cachemark.report.plots.layout import FONT, SCHEMA, six_digits
 from cachemark.report.plots.palette import Role, light
-from cachemark.report.plots.value import Spec
+from cachemark.report.plots.plot import Spec
 
 _Values = list[dict[str, float | str]]
 
 
-class Drawing:
+class Canvas:
     """The marks of a drawing; the origin is the upper left corner. Later marks cover others."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Drawing:
 
     def _add(self, mark: Spec, **value: float | str) -> None:
         rounded: dict[str, float | str] = {
-            k: plain(v) if isinstance(v, float) else v for k, v in value.items()
+            k: six_digits(v) if isinstance(v, float) else v for k, v in value.items()
         }
         if self._layers and self._layers[-1][0] == mark:
             self._layers[-1][1].append(rounded)

@@ -8,8 +8,8 @@ import msgspec
 
 from cachemark.analysis.statistics import FIGURES, MOST, Contrast, Figure, decide
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.compare.model import ComparisonRow
 from cachemark.report.compare.selection import FIELDS, figures_for, title
-from cachemark.report.compare.value import Row
 
 Contraster = Callable[[Figure, Sequence[Outcome], Sequence[Outcome], float], Contrast]
 _FEW = 5
@@ -24,9 +24,9 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     after: list[Outcome]
 
 
-def decided(
+def decided_rows(
     pairs: Sequence[Pair], names: Sequence[str], margin_percent: float, contrast: Contraster
-) -> list[Row]:
+) -> list[ComparisonRow]:
     """One row for each pair; all tests form one family."""
     margin = margin_percent / 100
     raw = [
@@ -38,17 +38,17 @@ def decided(
     ]
     flat = iter(decide([one for row in raw for one in row], FIGURES, margin))
     return [
-        Row(baseline=pair.baseline, other=pair.other, contrasts=[next(flat) for _ in row])
+        ComparisonRow(baseline=pair.baseline, other=pair.other, contrasts=[next(flat) for _ in row])
         for pair, row in zip(pairs, raw, strict=True)
     ]
 
 
-def tests(rows: Sequence[Row]) -> int:
+def count_tests(rows: Sequence[ComparisonRow]) -> int:
     """The number of tests in the family."""
     return sum(contrast.p_holm is not None for row in rows for contrast in row.contrasts)
 
 
-def absent(rows: Sequence[Row], *, lost: bool) -> list[tuple[Cell, str]]:
+def missing_figures(rows: Sequence[ComparisonRow], *, lost: bool) -> list[tuple[Cell, str]]:
     """Missing figures with the reason: with `lost`, those that only the baseline has."""
     return [
         (row.other, f"{FIGURES[contrast.figure].title}: {contrast.why}")
@@ -58,7 +58,7 @@ def absent(rows: Sequence[Row], *, lost: bool) -> list[tuple[Cell, str]]:
     ]
 
 
-def lines(found: Sequence[tuple[Cell, str]]) -> list[str]:
+def reason_lines(found: Sequence[tuple[Cell, str]]) -> list[str]:
     """One line for each reason; several cells are named by what they have in common."""
     reasons: dict[str, list[Cell]] = {}
     for cell, reason in found:
@@ -77,7 +77,7 @@ def _several(cells: list[Cell]) -> str:
     return " · ".join([*common, f"{len(cells)} cells"])
 
 
-def notes(rows: Sequence[Row], pairs: Sequence[Pair], *, paired: bool) -> list[str]:
+def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair], *, paired: bool) -> list[str]:
     """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
     found: list[str] = []
     unit = "blocks" if paired else "trials a side"

@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 
 from cachemark.model.errors import UsageError
-from cachemark.report.plots.value import Spec
+from cachemark.report.plots.plot import Spec
 
 # Twice the pixels of the screen: sharp on paper.
 _SCALE = 2.0

@@ -10,7 +10,7 @@ _NEEDLESS = frozenset(
 )
 
 
-def inline(svg: str, *, name: str, alt: str) -> str:
+def inline_svg(svg: str, *, name: str, alt: str) -> str:
     """The drawing as an image with a text: its size is the page's affair.
 
     What Vega says of a mark for screen readers becomes its tooltip: the image as a whole has a

@@ -8,7 +8,7 @@ from cachemark.analysis.statistics import Contrast
 from cachemark.model.outcome import Cell
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     """A cell and its baseline; across runs, both have the same names."""
 
     baseline: Cell
@@ -16,7 +16,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     contrasts: list[Contrast]
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
+class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole comparison: one family of tests.
 
     `lost`: cells that have valid trials in the baseline only. `left_out`: cells that cannot be
@@ -28,7 +28,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     paired: bool
     margin_percent: float
     tests: int
-    rows: list[Row]
+    rows: list[ComparisonRow]
     lost: list[str] = []
     left_out: list[str] = []
     differences: list[str] = []

@@ -12,17 +12,17 @@ from itertools import groupby
 import msgspec
 
 from cachemark.report.plots.layout import (
-    Room,
-    fit,
+    PlotArea,
     is_wide,
-    plain,
-    room,
+    plot_area,
+    shorten,
+    six_digits,
     specification,
-    text,
+    text_layer,
     text_width,
 )
 from cachemark.report.plots.palette import Role, light
-from cachemark.report.plots.value import Spec
+from cachemark.report.plots.plot import Spec
 
 _NAME_LINE = 17
 _KEY_LINE = 18
@@ -55,7 +55,7 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
     bars: list[_Placed]
 
 
-def bars(
+def bar_chart(
     items: Sequence[BarItem],
     width: int,
     *,
@@ -83,31 +83,31 @@ def bars(
     return specification(place, height, layers, top=top)
 
 
-def end(items: Sequence[BarItem]) -> float:
+def axis_end(items: Sequence[BarItem]) -> float:
     """The end of the axis: the longest bar or dot, or an interval that is only a little longer."""
     marks = [value for item in items for value in (item.value, *item.dots) if value is not None]
     highs = [item.high for item in items if item.high is not None]
     longest = max(marks, default=1.0)
-    return plain(1.02 * min(max([longest, *highs]), _FURTHEST * longest)) or 1.0
+    return six_digits(1.02 * min(max([longest, *highs]), _FURTHEST * longest)) or 1.0
 
 
-def cut_off(items: Sequence[BarItem]) -> str:
+def clipped_note(items: Sequence[BarItem]) -> str:
     """A note if an interval is longer than the axis; empty if none is."""
-    last = end(items)
+    last = axis_end(items)
     some = any(item.high is not None and item.high > last for item in items)
     return "Arrow: the interval is longer than the axis." if some else ""
 
 
-def _room(items: Sequence[BarItem], width: int, *, single: bool) -> Room:
+def _room(items: Sequence[BarItem], width: int, *, single: bool) -> PlotArea:
     figures = [item.figure for item in items]
-    place = room(width, [item.who for item in items], figures)
+    place = plot_area(width, [item.who for item in items], figures)
     if is_wide(width) or single:
         return place
-    right = room(10_000, [], figures).right  # a column for figures, as several share a name
-    return Room(left=0, width=width - right - 6, right=right)
+    right = plot_area(10_000, [], figures).right  # a column for figures, as several share a name
+    return PlotArea(left=0, width=width - right - 6, right=right)
 
 
-def _layout(items: Sequence[BarItem], place: Room, *, single: bool) -> tuple[list[_Group], int]:
+def _layout(items: Sequence[BarItem], place: PlotArea, *, single: bool) -> tuple[list[_Group], int]:
     thick = 14.0 if single else 12.0
     between = 14.0 if any(item.dots for item in items) else 10.0
     down = 0.0
@@ -126,7 +126,7 @@ def _layout(items: Sequence[BarItem], place: Room, *, single: bool) -> tuple[lis
 
 def _domain(groups: list[_Group]) -> list[float]:
     """The axis starts at 0, because the length of a bar must be proportional to its figure."""
-    return [0, end([bar.item for group in groups for bar in group.bars])]
+    return [0, axis_end([bar.item for group in groups for bar in group.bars])]
 
 
 def _x(groups: list[_Group], field: str) -> Spec:
@@ -144,10 +144,10 @@ def _y(field: str, height: int | None = None) -> Spec:
     return channel
 
 
-def _bar_layer(groups: list[_Group], height: int, place: Room, axis: str, labels: str) -> Spec:
+def _bar_layer(groups: list[_Group], height: int, place: PlotArea, axis: str, labels: str) -> Spec:
     values = [
         {
-            "value": plain(bar.item.value),
+            "value": six_digits(bar.item.value),
             "from": 0,
             "top": bar.top,
             "bottom": bar.bottom,
@@ -184,8 +184,8 @@ def _interval_layers(groups: list[_Group]) -> list[Spec]:
     last = _domain(groups)[1]
     values = [
         {
-            "low": plain(bar.item.low),
-            "high": plain(min(bar.item.high, last)),
+            "low": six_digits(bar.item.low),
+            "high": six_digits(min(bar.item.high, last)),
             "middle": (bar.top + bar.bottom) / 2,
             "top": (bar.top + bar.bottom) / 2 - 4,
             "bottom": (bar.top + bar.bottom) / 2 + 4,
@@ -230,7 +230,7 @@ def _arrows(groups: list[_Group], values: list[Spec]) -> list[Spec]:
 
 def _dot_layer(groups: list[_Group]) -> list[Spec]:
     values = [
-        {"dot": plain(dot), "at": bar.bottom + 5}
+        {"dot": six_digits(dot), "at": bar.bottom + 5}
         for group in groups
         for bar in group.bars
         for dot in bar.item.dots
@@ -243,7 +243,7 @@ def _dot_layer(groups: list[_Group]) -> list[Spec]:
     return [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
 
 
-def _words(groups: list[_Group], place: Room, *, single: bool) -> list[Spec]:
+def _words(groups: list[_Group], place: PlotArea, *, single: bool) -> list[Spec]:
     """Names beside or above the bars, and the figures at the right."""
     layers: list[Spec] = []
     for group in groups:
@@ -256,17 +256,17 @@ def _words(groups: list[_Group], place: Room, *, single: bool) -> list[Spec]:
             }
             align = "right" if on_name_line else "left"
             role: Role = "ink" if bar.item.value is not None else "faint"
-            layers.append(text(at, bar.item.figure, role, align=align))
+            layers.append(text_layer(at, bar.item.figure, role, align=align))
     return layers
 
 
-def _name(group: _Group, place: Room, *, room_for_figure: bool) -> Spec:
+def _name(group: _Group, place: PlotArea, *, room_for_figure: bool) -> Spec:
     middle = (group.bars[0].top + group.bars[-1].bottom) / 2
     if place.names_above:
-        words = fit(group.who, place.width - (110 if room_for_figure else 0))
-        return text({"x": 0.0, "y": group.top + _NAME_LINE / 2}, words)
-    words = fit(group.who, place.left - 8)
-    return text({"x": -8.0, "y": middle}, words, align="right")
+        words = shorten(group.who, place.width - (110 if room_for_figure else 0))
+        return text_layer({"x": 0.0, "y": group.top + _NAME_LINE / 2}, words)
+    words = shorten(group.who, place.left - 8)
+    return text_layer({"x": -8.0, "y": middle}, words, align="right")
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -298,5 +298,5 @@ def _key(entries: list[_Entry], lines: int) -> list[Spec]:
         at = {"x": {"value": entry.across + 5}, "y": {"value": down}}
         layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": at})
         place = {"x": entry.across + 15, "y": down}
-        layers.append(text(place, entry.words, "faint", fontSize=11))
+        layers.append(text_layer(place, entry.words, "faint", fontSize=11))
     return layers

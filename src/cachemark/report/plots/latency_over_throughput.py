@@ -5,14 +5,14 @@ from __future__ import annotations
 from cachemark.analysis.number_format import number, time
 from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
+from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.layout import SI_LABEL
-from cachemark.report.plots.lines import MOST, Line, Mark, lines
-from cachemark.report.plots.value import Plot, Spec, slug
+from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table
-from cachemark.report.value import Group, Report, Row
 
 
-def over_throughput(report: Report, width: int) -> list[Plot]:
+def latency_over_throughput(report: Report, width: int) -> list[Plot]:
     """Plots of p50 and p99 for each server, workload and wire that has several loads."""
     loads = {load.name: load for load in report.header.experiment.loads}
     together: dict[tuple[str, ...], list[Group]] = {}
@@ -51,9 +51,11 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
             f"One point for each load, from the weakest ({groups[0].load}) to the strongest "
             f"({groups[-1].load}); lines across: 95 % interval over trials."
         )
-        + (f" Only the first {MOST} are named." if len(found) > MOST else ""),
+        + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
         alt=f"Line chart of p{percent} of the response time over operations per second: {told}.",
-        spec=lines(found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"),
+        spec=line_chart(
+            found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"
+        ),
         place="response time over throughput",
         table=_table(clients, groups, percent),
     )
@@ -72,7 +74,7 @@ def _axis(width: int) -> Spec:
 
 
 def _line(client: str, groups: list[Group], percent: int) -> Line:
-    marks: list[Mark] = []
+    marks: list[Point] = []
     for group in groups:
         total = next((_total(row) for row in group.rows if row.summary.cell.client == client), None)
         of = _percentile(total, percent)
@@ -80,7 +82,7 @@ def _line(client: str, groups: list[Group], percent: int) -> Line:
             continue
         about = f"{client}, {group.load}: {number(total.rate.value)} ops/s, p{percent} "
         marks.append(
-            Mark(
+            Point(
                 x=total.rate.value,
                 y=of.value,
                 low=of.low,
@@ -91,7 +93,7 @@ def _line(client: str, groups: list[Group], percent: int) -> Line:
     return Line(who=client, marks=marks)
 
 
-def _total(row: Row) -> KindSummary | None:
+def _total(row: ClientRow) -> KindSummary | None:
     return row.summary.total
 
 

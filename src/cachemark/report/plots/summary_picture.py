@@ -14,13 +14,13 @@ from itertools import groupby
 import msgspec
 
 from cachemark.analysis.number_format import number, time
-from cachemark.report.plots.bars import BarItem, cut_off, end
-from cachemark.report.plots.drawing import Drawing
-from cachemark.report.plots.layout import fit, text_width
+from cachemark.report.model import Report
+from cachemark.report.plots.bar_chart import BarItem, axis_end, clipped_note
+from cachemark.report.plots.canvas import Canvas
+from cachemark.report.plots.layout import shorten, text_width
 from cachemark.report.plots.overview import Panel, panels
 from cachemark.report.plots.palette import Role
-from cachemark.report.plots.value import Spec
-from cachemark.report.value import Report
+from cachemark.report.plots.plot import Spec
 
 WIDTH = 860
 _MARGIN = 18
@@ -53,12 +53,12 @@ class _Bar(msgspec.Struct, frozen=True, kw_only=True):
     thick: float
 
 
-def picture(report: Report, answer: str) -> Spec | None:
+def summary_picture(report: Report, answer: str) -> Spec | None:
     """The whole picture, with the answer in a sentence; None if nothing was measured."""
     found = panels(report)
     if not found:
         return None
-    paper = Drawing()
+    paper = Canvas()
     down = _head(paper, report, answer)
     names = [item.who for panel in found for item in panel.items]
     left = _MARGIN + min(220, text_width(names) + 4)
@@ -74,7 +74,7 @@ def picture(report: Report, answer: str) -> Spec | None:
         down += 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
         for row in rows:
             middle = down + row.top + row.count * _thick(beside[0]) / 2
-            words = fit(row.who, left - _MARGIN - 2, _SMALL)
+            words = shorten(row.who, left - _MARGIN - 2, _SMALL)
             paper.words(left - 8, middle, words, size=_SMALL, align="right")
         for index, panel in enumerate(beside):
             at = left + index * (width + _GAP)
@@ -85,7 +85,7 @@ def picture(report: Report, answer: str) -> Spec | None:
     return paper.specification(WIDTH, math.ceil(down), told)
 
 
-def _head(paper: Drawing, report: Report, answer: str) -> float:
+def _head(paper: Canvas, report: Report, answer: str) -> float:
     down = 28.0
     for line in textwrap.wrap(report.header.experiment.question, 92):
         paper.words(_MARGIN, down, line, size=16, bold=True)
@@ -96,7 +96,7 @@ def _head(paper: Drawing, report: Report, answer: str) -> float:
     return down + 6
 
 
-def _key(paper: Drawing, key: Sequence[tuple[Role, str]], left: float, down: float) -> float:
+def _key(paper: Canvas, key: Sequence[tuple[Role, str]], left: float, down: float) -> float:
     across = left
     for role, words in key:
         if across > left and across + 14 + text_width([words]) > WIDTH - _MARGIN:
@@ -156,15 +156,15 @@ def title_lines(title: str, width: float) -> list[str]:
     lines: list[str] = []
     for part in title.split(" · "):
         longer = f"{lines[-1]} · {part}" if lines else part
-        if lines and fit(longer, width) == longer:
+        if lines and shorten(longer, width) == longer:
             lines[-1] = longer
         else:
-            lines.append(fit(part, width))
+            lines.append(shorten(part, width))
     return lines
 
 
-def _panel(paper: Drawing, panel: Panel, rows: Sequence[_Name], place: _Place) -> None:
-    top, last = place.top, end(panel.items)
+def _panel(paper: Canvas, panel: Panel, rows: Sequence[_Name], place: _Place) -> None:
+    top, last = place.top, axis_end(panel.items)
     scale = (place.width - _FIGURE) / last
     for tick in ticks(last):
         at = place.left + tick * scale
@@ -179,7 +179,7 @@ def _panel(paper: Drawing, panel: Panel, rows: Sequence[_Name], place: _Place) -
             _bar(paper, item, at, scale, last)
 
 
-def _bar(paper: Drawing, item: BarItem, at: _Bar, scale: float, last: float) -> None:
+def _bar(paper: Canvas, item: BarItem, at: _Bar, scale: float, last: float) -> None:
     left, middle, thick = at.left, at.middle, at.thick
     if item.value is None:
         paper.words(left + 3, middle, "–", "faint", size=9)
@@ -196,7 +196,7 @@ def _bar(paper: Drawing, item: BarItem, at: _Bar, scale: float, last: float) -> 
     paper.words(left + furthest * scale + 5, middle, figure, size=9)
 
 
-def _interval(paper: Drawing, low: float, high: float, middle: float) -> None:
+def _interval(paper: Canvas, low: float, high: float, middle: float) -> None:
     paper.horizontal(low, high, middle, "paper", 2.5)
     paper.horizontal(low, high, middle, "ink", 1.2)
 
@@ -218,9 +218,9 @@ def _short(label: str) -> str:
     return (figure.rstrip("0").rstrip(".") if "." in figure else figure) + blank + unit
 
 
-def _foot(paper: Drawing, report: Report, found: Sequence[Panel], down: float) -> float:
+def _foot(paper: Canvas, report: Report, found: Sequence[Panel], down: float) -> float:
     units = list(dict.fromkeys(panel.unit for panel in found))
-    arrows = cut_off_anywhere(found)
+    arrows = any_clipped_note(found)
     for line in textwrap.wrap(
         f"{' or '.join(units).capitalize()}; lines across: 95 % interval over trials."
         + (f" {arrows}" if arrows else ""),
@@ -228,16 +228,16 @@ def _foot(paper: Drawing, report: Report, found: Sequence[Panel], down: float) -
     ):
         paper.words(_MARGIN, down, line, "faint", size=_SMALL)
         down += 14
-    paper.words(_MARGIN, down, where_and_when(report), "faint", size=_SMALL)
+    paper.words(_MARGIN, down, provenance(report), "faint", size=_SMALL)
     return down + 16
 
 
-def cut_off_anywhere(found: Sequence[Panel]) -> str:
+def any_clipped_note(found: Sequence[Panel]) -> str:
     """A note if any interval is longer than its axis."""
-    return next((said for panel in found if (said := cut_off(panel.items))), "")
+    return next((said for panel in found if (said := clipped_note(panel.items))), "")
 
 
-def where_and_when(report: Report) -> str:
+def provenance(report: Report) -> str:
     """The caption: date, machine, blocks and valid trials."""
     header, host = report.header, report.header.host
     valid = sum(trial.verdict == "VALID" for trial in report.trials)

@@ -8,7 +8,7 @@ from cachemark.analysis.statistics import Contrast, Interval
 from cachemark.model.outcome import Cell
 
 
-class RunLine(msgspec.Struct, frozen=True, kw_only=True):
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the store; `problem` is the reason if it cannot be read."""
 
     folder: str
@@ -43,7 +43,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     contrast: Contrast | None = None
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class CellHistory(msgspec.Struct, frozen=True, kw_only=True):
     """A cell over time; `work` distinguishes cells with the same name but different work."""
 
     cell: Cell
@@ -55,8 +55,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 class History(msgspec.Struct, frozen=True, kw_only=True):
     """Lines of cells; or the runs, if no cells were requested."""
 
-    lines: list[Line]
-    runs: list[RunLine] = []
+    lines: list[CellHistory]
+    runs: list[RunRow] = []
     margin_percent: float = 0.0
     tests: int = 0
     notes: list[str] = []

@@ -11,7 +11,7 @@ from cachemark.model.outcome import Cell
 from cachemark.runs.store import RunHeader
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
     """A client's row: its summary, and its comparison with the fastest client of the group."""
 
     summary: CellSummary
@@ -32,12 +32,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     load: str
     metric: Metric
-    rows: list[Row]
+    rows: list[ClientRow]
     lead: Comparison | None
     itself: Comparison | None = None
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
+class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True):
     """One second of a window; `second` is its end, counted from the start of the window.
 
     `server_cpus` is the server's CPU use in this second, in CPUs.
@@ -62,9 +62,9 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     wall_ms: int
     steal_percent: float | None
     foreign_cpu_percent: float | None
-    course: list[Moment] = []
+    course: list[TimelinePoint] = []
 
-    def is_of(self, group: Group) -> bool:
+    def belongs_to(self, group: Group) -> bool:
         """Whether the trial belongs to a group."""
         cell = self.cell
         return (cell.server, cell.workload, cell.load) == (group.server, group.workload, group.load)

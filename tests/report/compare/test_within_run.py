@@ -9,7 +9,7 @@ import pytest
 
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
-from cachemark.report.compare import Compared, Wanted, within
+from cachemark.report.compare import CellFilter, ComparisonReport, compare_within_run
 from tests.builders.stored_runs import made_header, numbered, trials
 
 
@@ -26,11 +26,13 @@ def at(found: list[Outcome], **names: str) -> list[Outcome]:
     ]
 
 
-def compared(outcomes: list[Outcome], **wanted: Any) -> Compared:
-    return within(made_header("run"), numbered(outcomes), Wanted(**wanted), ("rate",), 2.0)
+def compared(outcomes: list[Outcome], **wanted: Any) -> ComparisonReport:
+    return compare_within_run(
+        made_header("run"), numbered(outcomes), CellFilter(**wanted), ("rate",), 2.0
+    )
 
 
-def rows(of: Compared) -> list[tuple[str, str, str, str]]:
+def rows(of: ComparisonReport) -> list[tuple[str, str, str, str]]:
     return [
         (row.baseline.client, row.other.client, row.other.server, row.contrasts[0].answer)
         for row in of.rows

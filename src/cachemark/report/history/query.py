@@ -12,14 +12,14 @@ from cachemark.analysis.statistics import FIGURES, Contrast, decide, geometric, 
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_again
-from cachemark.report.history.index import Index
-from cachemark.report.history.value import Entry, History, Line, RunLine
+from cachemark.report.history.index import RunIndex
+from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 _FIELDS = ("client", "server", "workload", "load")
 _SEPARATOR = " · "
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
     """The requested cells, machines and figures; `*` in a name matches anything.
 
     A name is a client, or a cell as reports print it: `client · server · workload · load`.
@@ -47,7 +47,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, list[float] | None]
 
 
-def look_up(index: Index, asked: Asked) -> History:
+def query_history(index: RunIndex, asked: HistoryQuery) -> History:
     """The lines of the requested cells; if there are none, the runs. Raises UsageError."""
     if not asked.cells:
         return History(lines=[], runs=_runs(index, asked))
@@ -74,27 +74,27 @@ def look_up(index: Index, asked: Asked) -> History:
     return History(lines=lines, margin_percent=margin, tests=count, notes=_notes(lines))
 
 
-def _runs(index: Index, asked: Asked) -> list[RunLine]:
+def _runs(index: RunIndex, asked: HistoryQuery) -> list[RunRow]:
     query = """
         SELECT run.*, count(trial.trial) AS played, coalesce(sum(trial.valid), 0) AS valid
         FROM run LEFT JOIN trial USING (folder) GROUP BY run.folder
         ORDER BY created_at, folder
     """
     found = [
-        RunLine(**{field: row[field] for field in RunLine.__struct_fields__})
+        RunRow(**{field: row[field] for field in RunRow.__struct_fields__})
         for row in index.rows(query)
         if _matches(row["host"], asked.host)
     ]
     return found[-asked.last :] if asked.last else found
 
 
-def _margin(index: Index) -> float:
+def _margin(index: RunIndex) -> float:
     """The margin of the latest readable run."""
     query = "SELECT margin_percent FROM run WHERE problem = '' ORDER BY created_at DESC LIMIT 1"
     return next((float(row["margin_percent"]) for row in index.rows(query)), 2.0)
 
 
-def _cells(index: Index, asked: Asked) -> list[tuple[Cell, str]]:
+def _cells(index: RunIndex, asked: HistoryQuery) -> list[tuple[Cell, str]]:
     """The requested cells with their work; each name must match one."""
     query = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
     stored = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(query)]
@@ -126,7 +126,9 @@ def _matches(text: str, names: Sequence[str]) -> bool:
     return not names or any(re.fullmatch(pattern, text) for pattern in patterns)
 
 
-def _line(index: Index, asked: Asked, cell: Cell, work: str) -> list[tuple[Line, list[_Known]]]:
+def _line(
+    index: RunIndex, asked: HistoryQuery, cell: Cell, work: str
+) -> list[tuple[CellHistory, list[_Known]]]:
     """A cell's line, and the figures of its trials; None if no requested machine played it."""
     query = """
         SELECT trial.*, run.created_at, run.cachemark, run.host, run.machine
@@ -144,7 +146,7 @@ def _line(index: Index, asked: Asked, cell: Cell, work: str) -> list[tuple[Line,
     figures = list(asked.figures) or (["rate", "p99"] if closed else ["p50", "p99"])
     known = [_known(rows, figures) for rows in runs.values()]
     known = known[-asked.last :] if asked.last else known
-    return [(Line(cell=cell, work=work, figures=figures, entries=[]), known)]
+    return [(CellHistory(cell=cell, work=work, figures=figures, entries=[]), known)]
 
 
 def _known(rows: list[sqlite3.Row], figures: list[str]) -> _Known:
@@ -176,7 +178,7 @@ def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
     return found if found and len(found) == len(valid) else None
 
 
-def _steps(line: Line, known: list[_Known], margin: float) -> list[Contrast | None]:
+def _steps(line: CellHistory, known: list[_Known], margin: float) -> list[Contrast | None]:
     """Compare each entry with the previous one of the same machine, by the first figure."""
     first = line.figures[0]
     before: dict[tuple[str, str], list[float]] = {}
@@ -191,7 +193,7 @@ def _steps(line: Line, known: list[_Known], margin: float) -> list[Contrast | No
     return steps
 
 
-def _notes(lines: list[Line]) -> list[str]:
+def _notes(lines: list[CellHistory]) -> list[str]:
     notes: list[str] = []
     names = [line.cell for line in lines]
     if len(set(names)) < len(names):

@@ -8,33 +8,46 @@ from cachemark.analysis.statistics import unpaired
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.work_identity import changes, definition
-from cachemark.report.compare.differences import differences, other_machine
-from cachemark.report.compare.family import Pair, absent, decided, lines, notes, tests
-from cachemark.report.compare.selection import Wanted, by_cell, by_name, valid, why_not
-from cachemark.report.compare.value import Compared
+from cachemark.report.compare.differences import differences, machines_differ
+from cachemark.report.compare.model import ComparisonReport
+from cachemark.report.compare.pairs import (
+    Pair,
+    count_tests,
+    decided_rows,
+    missing_figures,
+    notes,
+    reason_lines,
+)
+from cachemark.report.compare.selection import (
+    CellFilter,
+    rejection_reason,
+    sort_key,
+    trials_by_cell,
+    valid_trials,
+)
 from cachemark.runs.store import RunHeader
 
 
-def across(
+def compare_runs(
     headers: tuple[RunHeader, RunHeader],
     outcomes: tuple[Sequence[Outcome], Sequence[Outcome]],
-    wanted: Wanted,
+    wanted: CellFilter,
     figures: Sequence[str],
     margin_percent: float,
-) -> Compared:
+) -> ComparisonReport:
     """Compare the second run with the first. Raises UsageError if they have no cell in common."""
-    first, second = (by_cell(trials) for trials in outcomes)
+    first, second = (trials_by_cell(trials) for trials in outcomes)
     names = headers[0].id, headers[1].id
     wanted.check([*first, *second], " or ".join(names))
-    cells = sorted(filter(wanted.has, first.keys() | second.keys()), key=by_name)
+    cells = sorted(filter(wanted.has, first.keys() | second.keys()), key=sort_key)
     pairs: list[Pair] = []
     lost: list[tuple[Cell, str]] = []
     left_out: list[tuple[Cell, str]] = []
     for cell in cells:
         before, after = first.get(cell, []), second.get(cell, [])
         why = _why(before, after, names)
-        if valid(before) and after and not valid(after):
-            lost.append((cell, why_not(after)))
+        if valid_trials(before) and after and not valid_trials(after):
+            lost.append((cell, rejection_reason(after)))
         elif why:
             left_out.append((cell, why))
         else:
@@ -42,19 +55,21 @@ def across(
     if not pairs and not lost:
         raise UsageError(
             f"{names[0]} and {names[1]} have no cell to compare",
-            lines(left_out)[0] if left_out else "list the runs and their cells: cachemark history",
+            reason_lines(left_out)[0]
+            if left_out
+            else "list the runs and their cells: cachemark history",
         )
-    rows = decided(pairs, figures, margin_percent, unpaired)
-    machine = other_machine(headers[0].host, headers[1].host)
-    return Compared(
+    rows = decided_rows(pairs, figures, margin_percent, unpaired)
+    machine = machines_differ(headers[0].host, headers[1].host)
+    return ComparisonReport(
         baseline=names[0],
         other=names[1],
         paired=False,
         margin_percent=margin_percent,
-        tests=tests(rows),
+        tests=count_tests(rows),
         rows=rows,
-        lost=lines([*absent(rows, lost=True), *lost]),
-        left_out=lines([*absent(rows, lost=False), *left_out]),
+        lost=reason_lines([*missing_figures(rows, lost=True), *lost]),
+        left_out=reason_lines([*missing_figures(rows, lost=False), *left_out]),
         differences=differences(headers, pairs),
         notes=[
             *(["the machines differ, and each ratio includes this difference"] if machine else []),
@@ -64,15 +79,15 @@ def across(
 
 
 def _pair(cell: Cell, before: list[Outcome], after: list[Outcome]) -> Pair:
-    return Pair(baseline=cell, other=cell, before=valid(before), after=valid(after))
+    return Pair(baseline=cell, other=cell, before=valid_trials(before), after=valid_trials(after))
 
 
 def _why(before: list[Outcome], after: list[Outcome], names: tuple[str, str]) -> str:
     """The reason why a cell of two runs cannot be compared; empty if it can."""
-    if not valid(before) and not valid(after):
-        return f"no valid trial: {why_not(after or before)}"
+    if not valid_trials(before) and not valid_trials(after):
+        return f"no valid trial: {rejection_reason(after or before)}"
     for name, trials in zip(names, (before, after), strict=True):
-        if not valid(trials):
-            return f"no valid trial in {name}: {why_not(trials)}"
+        if not valid_trials(trials):
+            return f"no valid trial in {name}: {rejection_reason(trials)}"
     changed = changes(definition(before[0]), definition(after[0]))
     return f"the work differs: {'; '.join(changed)}" if changed else ""

@@ -8,13 +8,13 @@ import msgspec
 
 from cachemark.analysis.number_format import interval, number, time
 from cachemark.analysis.statistics import Interval, Metric
-from cachemark.report.plots.ranking import figure, leader
-from cachemark.report.value import Group, Report
+from cachemark.report.model import Group, Report
+from cachemark.report.plots.ranking import leader, ranked_figure
 
 _SHOWN = {"faster": "conclusive", "slower": "conclusive", "equivalent": "within the margin"}
 
 
-class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
+class ConclusionRow(msgspec.Struct, frozen=True, kw_only=True):
     """The first client of a group, its lead, and the anchor of the group on the page."""
 
     anchor: str
@@ -26,7 +26,7 @@ class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
     difference: str
 
 
-def sentence(report: Report) -> str:
+def one_sentence(report: Report) -> str:
     """The answer in one sentence, for one or several groups."""
     return headline(report) or report.answers[0]
 
@@ -64,16 +64,18 @@ def _firsts(firsts: list[tuple[str, int]], count: int) -> str:
     return ", ".join(told + ([f"others in {rest}"] if rest else []))
 
 
-def rows(report: Report, anchors: list[str]) -> list[AnswerRow]:
+def conclusion_rows(report: Report, anchors: list[str]) -> list[ConclusionRow]:
     """One row for each group, in the report's order."""
     return [_row(group, anchor) for group, anchor in zip(report.groups, anchors, strict=True)]
 
 
-def _row(group: Group, anchor: str) -> AnswerRow:
+def _row(group: Group, anchor: str) -> ConclusionRow:
     first = leader(group)
-    of = next((figure(r, group.metric) for r in group.rows if r.summary.cell.client == first), None)
+    of = next(
+        (ranked_figure(r, group.metric) for r in group.rows if r.summary.cell.client == first), None
+    )
     lead = group.lead
-    return AnswerRow(
+    return ConclusionRow(
         anchor=anchor,
         place=f"{group.workload} · {group.load} · {group.server}",
         first=first or "–",

@@ -9,27 +9,27 @@ import msgspec
 
 from cachemark.report.plots.layout import (
     TIME_LABEL,
-    Room,
-    decades,
-    fit,
+    PlotArea,
     is_wide,
-    plain,
-    room,
+    log_axis,
+    plot_area,
+    separate,
+    shorten,
+    six_digits,
     specification,
-    spread_out,
-    text,
+    text_layer,
 )
 from cachemark.report.plots.palette import DASHES, GREY, SERIES, SHAPES, Role, light
-from cachemark.report.plots.value import Spec
+from cachemark.report.plots.plot import Spec
 
-MOST = len(SERIES)
+MAX_NAMED_LINES = len(SERIES)
 _LABEL_GAP = 14.0
 _KEY_LINE = 18
 # An interval is drawn no further than this beyond the marks: else it would leave nothing of them.
 _FURTHEST = 2.0
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class Point(msgspec.Struct, frozen=True, kw_only=True):
     """A point of a line; a point with a text is drawn as a shape."""
 
     x: float
@@ -43,10 +43,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A client's line."""
 
     who: str
-    marks: list[Mark]
+    marks: list[Point]
 
 
-def lines(
+def line_chart(
     found: Sequence[Line],
     width: int,
     height: int,
@@ -56,8 +56,8 @@ def lines(
     y_labels: str = TIME_LABEL,
 ) -> Spec:
     """Figures on a logarithmic axis over `x` (a channel without its field); six lines are named."""
-    named, rest = found[:MOST], found[MOST:]
-    low, high, ticks = decades(*_bounds(found))
+    named, rest = found[:MAX_NAMED_LINES], found[MAX_NAMED_LINES:]
+    low, high, ticks = log_axis(*_bounds(found))
     place = _room(named, width)
     y = {
         "type": "quantitative",
@@ -78,11 +78,11 @@ def lines(
     return specification(place, height, layers, top=14 + rows * _KEY_LINE)
 
 
-def _room(named: Sequence[Line], width: int) -> Room:
+def _room(named: Sequence[Line], width: int) -> PlotArea:
     if is_wide(width):
-        right = room(width, [], [line.who for line in named]).right
-        return Room(left=62, width=width - 62 - right, right=right)
-    return Room(left=62, width=width - 62 - 24, right=24)
+        right = plot_area(width, [], [line.who for line in named]).right
+        return PlotArea(left=62, width=width - 62 - right, right=right)
+    return PlotArea(left=62, width=width - 62 - 24, right=24)
 
 
 def _bounds(found: Sequence[Line]) -> tuple[float, float]:
@@ -99,7 +99,7 @@ def _line_layers(
 ) -> list[Spec]:
     return [
         {
-            "data": {"values": [{"x": plain(m.x), "y": plain(m.y)} for m in line.marks]},
+            "data": {"values": [{"x": six_digits(m.x), "y": six_digits(m.y)} for m in line.marks]},
             "mark": {
                 "type": "line",
                 "color": light(role),
@@ -118,7 +118,7 @@ def _shape_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
     for line, role, shape in zip(named, SERIES, SHAPES, strict=False):
         values = [
-            {"x": plain(mark.x), "y": plain(mark.y), "about": mark.about}
+            {"x": six_digits(mark.x), "y": six_digits(mark.y), "about": mark.about}
             for mark in line.marks
             if mark.about
         ]
@@ -137,7 +137,7 @@ def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
     for line, role in zip(named, SERIES, strict=False):
         values = [
-            {"x": plain(mark.x), "low": plain(mark.low), "high": plain(mark.high)}
+            {"x": six_digits(mark.x), "low": six_digits(mark.low), "high": six_digits(mark.high)}
             for mark in line.marks
             if mark.low is not None and mark.high is not None
         ]
@@ -153,18 +153,20 @@ def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
     return layers
 
 
-def _labels(named: Sequence[Line], place: Room, height: int, low: float, high: float) -> list[Spec]:
+def _labels(
+    named: Sequence[Line], place: PlotArea, height: int, low: float, high: float
+) -> list[Spec]:
     """The name of each line at its end, moved if ends are too close."""
     span = math.log(high / low)
     ends = [height * (1 - math.log(line.marks[-1].y / low) / span) for line in named]
-    places = spread_out(ends, _LABEL_GAP, 0, height)
+    places = separate(ends, _LABEL_GAP, 0, height)
     return [
-        text({"x": place.width + 10.0, "y": at}, fit(line.who, place.right - 10), role)
+        text_layer({"x": place.width + 10.0, "y": at}, shorten(line.who, place.right - 10), role)
         for line, role, at in zip(named, SERIES, places, strict=False)
     ]
 
 
-def _key(named: Sequence[Line], place: Room, rows: int) -> list[Spec]:
+def _key(named: Sequence[Line], place: PlotArea, rows: int) -> list[Spec]:
     """A legend above the lines, in two columns."""
     layers: list[Spec] = []
     column = (place.width + place.left) / 2
@@ -186,5 +188,5 @@ def _key(named: Sequence[Line], place: Room, rows: int) -> list[Spec]:
                 }
             )
         words = {"x": across + 31, "y": float(at["y"]["value"])}
-        layers.append(text(words, fit(line.who, column - 38), role, fontSize=11))
+        layers.append(text_layer(words, shorten(line.who, column - 38), role, fontSize=11))
     return layers

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from cachemark.analysis.number_format import interval, micros, size
 from cachemark.analysis.statistics import Interval
-from cachemark.report.plots.bars import BarItem, bars, cut_off
+from cachemark.report.model import ClientRow, Group
+from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.palette import Role
-from cachemark.report.plots.value import Plot, slug
-from cachemark.report.tables import Table, title
-from cachemark.report.value import Group, Row
+from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.tables import Table, group_title
 
 _SIDES: tuple[tuple[Role, str], ...] = (("series1", "client"), ("series2", "server"))
 _LABEL = "format(datum.value, '~r') + ' µs'"
 
 
-def cpu(group: Group, width: int) -> Plot | None:
+def cpu_time(group: Group, width: int) -> Plot | None:
     """CPU time for each operation, of client and server; None if neither could be read."""
     rows = [row for row in group.rows if any(of for of in _costs(row))]
     if not rows:
@@ -36,15 +36,15 @@ def cpu(group: Group, width: int) -> Plot | None:
             "User and system time of the worker, and of all threads of the server, divided by "
             "the successful operations. Less is cheaper."
         )
-        + (f" {arrows}" if (arrows := cut_off(items)) else ""),
+        + (f" {arrows}" if (arrows := clipped_note(items)) else ""),
         alt=f"Bar chart of CPU time per operation against {group.server}: {told}.",
-        spec=bars(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),
-        place=title(group),
+        spec=bar_chart(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),
+        place=group_title(group),
         table=_table(rows),
     )
 
 
-def _costs(row: Row) -> tuple[Interval | None, Interval | None]:
+def _costs(row: ClientRow) -> tuple[Interval | None, Interval | None]:
     return row.summary.client_cpu_us, row.summary.server_cpu_us
 
 
@@ -52,7 +52,7 @@ def _said(of: Interval | None) -> str:
     return "not known" if of is None else micros(of.value)
 
 
-def _item(row: Row, role: Role, side: str, of: Interval | None) -> BarItem:
+def _item(row: ClientRow, role: Role, side: str, of: Interval | None) -> BarItem:
     client = row.summary.cell.client
     return BarItem(
         who=client,
@@ -65,7 +65,7 @@ def _item(row: Row, role: Role, side: str, of: Interval | None) -> BarItem:
     )
 
 
-def _table(rows: list[Row]) -> Table:
+def _table(rows: list[ClientRow]) -> Table:
     cells = [
         [
             row.summary.cell.client,

@@ -13,10 +13,10 @@ from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.plan import AGAIN, make_plan
 from cachemark.report import markdown, terminal
 from cachemark.report.build import build
-from cachemark.report.compare.selection import by_cell
+from cachemark.report.compare.selection import trials_by_cell
 from cachemark.report.html.render import render
-from cachemark.report.series import source
-from cachemark.report.tables import itself
+from cachemark.report.series import build_exported_run
+from cachemark.report.tables import self_comparison
 from tests.builders.outcomes import experiment, header, measured, missing
 
 
@@ -40,7 +40,7 @@ def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None
     (group,) = report.groups
     assert [row.summary.cell.client for row in group.rows] == ["b", "a"]
     assert not any("A/A" in note for note in report.notes)
-    said = itself(group)
+    said = self_comparison(group)
     assert re.search(
         r"a, played twice, differs from itself by [+-]\d\.\d % in ops/s \(.+ to .+ %\)", said
     )
@@ -54,14 +54,14 @@ def test_the_second_name_is_nothing_that_is_missing_or_compared() -> None:
     outcomes = [trial for n in range(5) for trial in (measured("a", n, 1000), twin(n, 1000))]
     gone = [missing(each) for each in outcomes]
     assert [absence.what for absence in build(header(made), gone).absences] == ["a"]
-    assert {cell.client for cell in by_cell(outcomes)} == {"a"}
-    assert {one.cell.client for one in source(header(made), outcomes).series} == {"a"}
+    assert {cell.client for cell in trials_by_cell(outcomes)} == {"a"}
+    assert {one.cell.client for one in build_exported_run(header(made), outcomes).series} == {"a"}
 
 
 def test_one_block_has_no_interval_of_it() -> None:
     made = msgspec.structs.replace(experiment(["a"], 1), twice="a")
     (group,) = build(header(made), [measured("a", 0, 1000), twin(0, 1000)]).groups
-    assert "one block, so no interval" in itself(group)
+    assert "one block, so no interval" in self_comparison(group)
 
 
 def test_a_false_difference_is_told() -> None:

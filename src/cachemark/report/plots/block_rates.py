@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import number
+from cachemark.report.model import Group, TrialRow
 from cachemark.report.plots.layout import SI_LABEL
-from cachemark.report.plots.lines import MOST, Line, Mark, lines
-from cachemark.report.plots.value import Plot, Spec, slug
-from cachemark.report.tables import Table, title
-from cachemark.report.value import Group, TrialRow
+from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.tables import Table, group_title
 
 
-def drift(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
+def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
     """Each client's valid trials, a point for each block; None where there is but one block.
 
     In an open loop the rate is given, so that it shows nothing.
@@ -28,13 +28,13 @@ def drift(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
         title="Throughput, block by block",
         caption="If all lines rise and fall together, the machine’s speed changed. Clients are "
         "compared within blocks, so this does not affect the comparison."
-        + (f" Only the first {MOST} are named." if len(found) > MOST else ""),
+        + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
         alt=f"Line chart of operations per second in each of {len(blocks)} blocks: "
         + "; ".join(
             f"{line.who} {', '.join(number(mark.y) for mark in line.marks)}" for line in found
         )
         + ".",
-        spec=lines(
+        spec=line_chart(
             found,
             width,
             260,
@@ -42,7 +42,7 @@ def drift(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
             y_title="operations per second",
             y_labels=SI_LABEL,
         ),
-        place=title(group),
+        place=group_title(group),
         table=_table(clients, blocks, rates),
     )
 
@@ -50,14 +50,14 @@ def drift(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
 def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, dict[int, float]]:
     rates: dict[str, dict[int, float]] = {}
     for trial in trials:
-        if trial.ops_per_s and trial.is_of(group):
+        if trial.ops_per_s and trial.belongs_to(group):
             rates.setdefault(trial.cell.client, {})[trial.block + 1] = trial.ops_per_s
     return rates
 
 
 def _line(client: str, rates: dict[int, float]) -> Line:
     marks = [
-        Mark(x=block, y=rate, about=f"{client}, block {block}: {number(rate)} ops/s")
+        Point(x=block, y=rate, about=f"{client}, block {block}: {number(rate)} ops/s")
         for block, rate in sorted(rates.items())
     ]
     return Line(who=client, marks=marks)

@@ -10,25 +10,37 @@ from cachemark.analysis.statistics import paired
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
-from cachemark.report.compare.family import Pair, absent, decided, lines, notes, tests
-from cachemark.report.compare.selection import Wanted, by_cell, valid, why_not
-from cachemark.report.compare.value import Compared
+from cachemark.report.compare.model import ComparisonReport
+from cachemark.report.compare.pairs import (
+    Pair,
+    count_tests,
+    decided_rows,
+    missing_figures,
+    notes,
+    reason_lines,
+)
+from cachemark.report.compare.selection import (
+    CellFilter,
+    rejection_reason,
+    trials_by_cell,
+    valid_trials,
+)
 from cachemark.runs.store import RunHeader
 
 # Workloads are not: an operation of one is not an operation of the other.
 _FACTORS = ("client", "server", "load")
 
 
-def within(
+def compare_within_run(
     header: RunHeader,
     outcomes: Sequence[Outcome],
-    wanted: Wanted,
+    wanted: CellFilter,
     figures: Sequence[str],
     margin_percent: float,
-) -> Compared:
+) -> ComparisonReport:
     """Compare every other name with the first one. Raises UsageError if nothing can be paired."""
     factor = factor_of(wanted)
-    cells = by_cell(outcomes)
+    cells = trials_by_cell(outcomes)
     wanted.check(cells, header.id)
     baseline, *others = getattr(wanted, factor)
     pairs: list[Pair] = []
@@ -36,34 +48,34 @@ def within(
     left_out: list[tuple[Cell, str]] = []
     for first in [cell for cell in cells if wanted.has(cell) and getattr(cell, factor) == baseline]:
         for second in [c for n in others for c in _counterparts(first, factor, n, cells)]:
-            before, after = valid(cells[first]), valid(cells.get(second, []))
+            before, after = valid_trials(cells[first]), valid_trials(cells.get(second, []))
             if before and after:
                 pairs.append(Pair(baseline=first, other=second, before=before, after=after))
             elif before and second in cells:
-                lost.append((second, why_not(cells[second])))
+                lost.append((second, rejection_reason(cells[second])))
             else:
                 cell = second if before else first
-                left_out.append((cell, why_not(cells.get(cell, []))))
+                left_out.append((cell, rejection_reason(cells.get(cell, []))))
     if not pairs and not lost:
         raise UsageError(
             f"{header.id}: no cell of {baseline} can be compared with one of {', '.join(others)}",
-            lines(left_out)[0] if left_out else "",
+            reason_lines(left_out)[0] if left_out else "",
         )
-    rows = decided(pairs, figures, margin_percent, paired)
-    return Compared(
+    rows = decided_rows(pairs, figures, margin_percent, paired)
+    return ComparisonReport(
         baseline=baseline,
         other=others[0] if len(others) == 1 else "",
         paired=True,
         margin_percent=margin_percent,
-        tests=tests(rows),
+        tests=count_tests(rows),
         rows=rows,
-        lost=lines([*absent(rows, lost=True), *lost]),
-        left_out=lines([*absent(rows, lost=False), *left_out]),
+        lost=reason_lines([*missing_figures(rows, lost=True), *lost]),
+        left_out=reason_lines([*missing_figures(rows, lost=False), *left_out]),
         notes=notes(rows, pairs, paired=True),
     )
 
 
-def factor_of(wanted: Wanted) -> str:
+def factor_of(wanted: CellFilter) -> str:
     """The factor that is compared: the one with several names. Raises UsageError."""
     several = [name for name in _FACTORS if len(getattr(wanted, name)) > 1]
     if len(several) == 1:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from cachemark.analysis.number_format import interval
 from cachemark.model.outcome import Finding, Outcome
-from cachemark.report.value import Group
+from cachemark.report.model import Group
 
 
-def notes(outcomes: Sequence[Outcome]) -> list[str]:
+def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
     """One line for each noise rule that was violated: the number of trials, and the worst one."""
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
     by_rule: dict[str, list[Finding]] = {}
@@ -25,7 +25,7 @@ def _line(found: list[Finding], trials: int) -> str:
     return f"Noise in {len(found)} of {trials} trials; the worst: {worst.text}."
 
 
-def against_themselves(groups: Sequence[Group]) -> list[str]:
+def self_comparison_notes(groups: Sequence[Group]) -> list[str]:
     """A note for each group in which the A/A test found a (false) difference."""
     lines: list[str] = []
     for group in groups:

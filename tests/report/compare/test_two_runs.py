@@ -9,25 +9,25 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Keys, Timing
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation
-from cachemark.report.compare import Compared, Wanted, across
+from cachemark.report.compare import CellFilter, ComparisonReport, compare_runs
 from tests.builders.outcomes import WORKLOAD
 from tests.builders.stored_runs import made_header, numbered, other_host, trials
 
-ALL = Wanted()
+ALL = CellFilter()
 
 
 def compared(
     before: list[Outcome],
     after: list[Outcome],
-    wanted: Wanted = ALL,
+    wanted: CellFilter = ALL,
     figures: tuple[str, ...] = ("rate",),
     **changes: object,
-) -> Compared:
+) -> ComparisonReport:
     headers = made_header("old"), made_header("new", 2, **changes)
-    return across(headers, (numbered(before), numbered(after)), wanted, figures, 2.0)
+    return compare_runs(headers, (numbered(before), numbered(after)), wanted, figures, 2.0)
 
 
-def answers(of: Compared) -> dict[str, str]:
+def answers(of: ComparisonReport) -> dict[str, str]:
     return {row.other.client: c.answer for row in of.rows for c in row.contrasts}
 
 
@@ -93,10 +93,10 @@ def test_other_work_of_the_same_name_is_not_compared(changes: dict[str, object],
 
 def test_only_what_is_wanted_is_tested() -> None:
     before = [*trials("a", 2000), *trials("b", 2000)]
-    found = compared(before, before, Wanted(client=("b",)))
+    found = compared(before, before, CellFilter(client=("b",)))
     assert (answers(found).keys(), found.tests) == ({"b"}, 1)
     with pytest.raises(UsageError, match="--client c: not in old or new"):
-        compared(before, before, Wanted(client=("c",)))
+        compared(before, before, CellFilter(client=("c",)))
 
 
 def test_what_differs_besides_is_told() -> None:
@@ -133,5 +133,5 @@ def test_an_open_loop_is_compared_by_its_times() -> None:
     load = msgspec.structs.replace(trials("a", 500)[0].load, schedule="poisson", rate=500.0)
     headers = made_header("old"), made_header("new", 2)
     sides = trials("a", 500, load=load), trials("a", 500, load=load)
-    found = across(headers, sides, ALL, (), 2.0)
+    found = compare_runs(headers, sides, ALL, (), 2.0)
     assert [c.figure for row in found.rows for c in row.contrasts] == ["p50", "p99"]
