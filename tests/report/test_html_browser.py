@@ -96,7 +96,7 @@ def test_words_of_a_worker_are_shown_and_not_obeyed(desk: Page) -> None:
 def test_every_part_is_there(desk: Page, made: Report) -> None:
     headings = desk.locator("h2").all_inner_texts()
     for part in (
-        "Before you quote a figure",
+        "Before you publish a figure",
         "Results",
         "Factor by factor",
         "One by one",
