@@ -68,8 +68,9 @@ class Worker:
         servers, timeout_s = request["servers"], request.get("timeout_ms", 1000) / 1000
         if any(request.get(name, 1) != 1 for name in ("threads", "connections", "depth")):
             raise UnsupportedError("one thread, one connection, one operation at a time")
-        if (len(servers), request.get("wire", "text")) != (1, "text") or request.get("options"):
-            raise UnsupportedError("one server, the text protocol, no options")
+        plain = request.get("wire", "text") == "text" and not request.get("options")
+        if len(servers) != 1 or servers[0].startswith("unix:") or not plain:
+            raise UnsupportedError("one server over TCP, the text protocol, no options")
         self.tape, (self.share, self.shares) = Tape(request["tape"]), request.get("segment", (0, 1))
         self.socket = socket.create_connection(servers[0].rsplit(":", 1), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

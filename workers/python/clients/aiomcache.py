@@ -30,7 +30,7 @@ LIBRARY = "aiomcache"
 API = "async"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("open_loop",)  # asyncio sets TCP_NODELAY itself
+FEATURES = ("open_loop", "pipeline")  # asyncio sets TCP_NODELAY itself
 OPTIONS = {}
 UNREACHABLE = (OSError, asyncio.TimeoutError)
 

@@ -31,7 +31,7 @@ LIBRARY = "emcache"
 API = "async"
 KEYS = bytes
 WIRES = ("text",)
-FEATURES = ("open_loop", "unix", "cluster")
+FEATURES = ("open_loop", "pipeline", "unix", "cluster")
 # Autobatching is off unless asked for, as the library has it: gets of one moment go out as one.
 OPTIONS = {"autobatching": ON_OFF, "hashing": ("default",)}
 UNREACHABLE = (OSError, asyncio.TimeoutError, emcache.CommandError)

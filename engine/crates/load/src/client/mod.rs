@@ -41,9 +41,9 @@ impl Client {
             return usage("threads, connections and depth must be at least 1".to_owned());
         }
         if connections % threads != 0 {
-            return usage(format!(
+            return Err(PrepareError::Unsupported(format!(
                 "{connections} connections cannot be shared by {threads} threads"
-            ));
+            )));
         }
         if segment.0 >= segment.1 {
             return usage(format!("there is no segment {} of {}", segment.0, segment.1));
