@@ -190,9 +190,10 @@ static enum status status_of(memcached_return_t code)
   case MEMCACHED_SERVER_TEMPORARILY_DISABLED: case MEMCACHED_SOME_ERRORS: case MEMCACHED_FAILURE:
     return FAULT_CONNECTION;
   case MEMCACHED_SERVER_ERROR: case MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE: case MEMCACHED_E2BIG:
+  case MEMCACHED_MEMORY_ALLOCATION_FAILURE: /* in binary the server's */
     return FAULT_SERVER;
   case MEMCACHED_CLIENT_ERROR: case MEMCACHED_ERROR: case MEMCACHED_BAD_KEY_PROVIDED: case MEMCACHED_KEY_TOO_BIG:
-  case MEMCACHED_INVALID_ARGUMENTS: case MEMCACHED_NOT_SUPPORTED: case MEMCACHED_MEMORY_ALLOCATION_FAILURE:
+  case MEMCACHED_INVALID_ARGUMENTS: case MEMCACHED_NOT_SUPPORTED:
     return FAULT_CLIENT;
   default:
     return FAULT_PROTOCOL;
@@ -349,10 +350,7 @@ static uint32_t closed(const struct session *s)
 static void release(void *session, const struct answer *answer)
 {
   struct session *s = session;
-  if (s->value) {
-    free(s->value);
-    s->value = NULL;
-  }
+  free(s->value), s->value = NULL;
   if (answer->status < WRONG_VALUE && !s->closed)
     return;
   const uint32_t now = closed(s), before = s->closed;

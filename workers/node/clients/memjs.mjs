@@ -17,8 +17,8 @@ const SILENT = { log() {} };
 const OPENING = 0; // the library's own numbers begin at 1
 const FAULTS = [
   [/timed out/, TIMEOUT],
-  [/Value too large|Invalid arguments|non-numeric|Unknown command/, CLIENT],
-  [/Out of memory|Internal error|Busy|Temporary failure|Not supported/, SERVER],
+  [/Invalid arguments|non-numeric|Unknown command/, CLIENT],
+  [/Value too large|Out of memory|Internal error|Busy|Temporary failure|Not supported/, SERVER],
   [/ECONN|EPIPE|ENOTFOUND|EAI_|EHOST|ENET|No servers available|socket/, CONNECTION],
 ];
 

@@ -17,7 +17,7 @@ final class Client extends BaseClient
         '/timed out|timeout/i' => TIMEOUT,
         '/SERVER_ERROR|out of memory/i' => SERVER,
         '/CLIENT_ERROR|too large|illegal|invalid/i' => CLIENT,
-        '/malformed|unexpected|ERROR/' => PROTOCOL,
+        '/malformed|unexpected|ERROR/i' => PROTOCOL,
     ];
 
     private MemcachePool $client;

@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 
-from cachemark.checks.conformance.proxy import proxied
+from cachemark.checks.conformance.proxy import BAD_REQUEST, OUT_OF_MEMORY, proxied
 from cachemark.checks.conformance.tape_values import tape_values
 from cachemark.checks.conformance.worker_driver import (
     ANSWER_S,
@@ -64,6 +64,17 @@ def an_error_reply_is_an_error(bench: Bench, wire: str, server: RunningServer) -
         told = _gets(bench.play(Run(phase="measure", ops=3), 30))
     same((told.ok, told.misses, told.hits, told.wrong_values), (0, 0, 0, 0), "ok, misses, hits")
     same((told.attempts, sum(told.errors.values())), (3, 3), "attempts and errors")
+
+
+def an_error_reply_counts_as_its_kind(bench: Bench, wire: str, server: RunningServer) -> None:
+    """Whose fault an error is: docs/fault-kinds.md lists the server's words and statuses."""
+    _not_the_double(bench, "it knows no kinds")
+    for kind, error in (("server", OUT_OF_MEMORY), ("client", BAD_REQUEST)):
+        with proxied(server.addresses[0]) as proxy:
+            _prepared(bench, wire, proxy.address)
+            proxy.fault, proxy.error = "error", error
+            told = _gets(bench.play(Run(phase="measure", ops=1), 30))
+        same(told.errors, {kind: 1}, f"the errors of {error.line.decode()!r}")
 
 
 def no_server_is_an_error(bench: Bench, wire: str, _server: RunningServer) -> None:
@@ -144,6 +155,7 @@ CHECKS = (
     a_wrong_byte_is_a_wrong_value,
     silence_is_a_timeout_and_no_miss,
     an_error_reply_is_an_error,
+    an_error_reply_counts_as_its_kind,
     no_server_is_an_error,
     a_server_that_is_killed,
     a_stop_ends_a_run,

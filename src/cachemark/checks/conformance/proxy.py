@@ -10,22 +10,34 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Generator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cachemark.checks.conformance.requests import Command, Request, RequestReader
 from cachemark.model.address import host_port
 
 Fault = Literal["", "corrupt", "silence", "error", "hold"]
 
-_OUT_OF_MEMORY = 0x0082
 _CHUNK_BYTES = 1 << 16
+
+
+class ErrorReply(NamedTuple):
+    """An error of the server: its line of text, and its status and words in binary."""
+
+    line: bytes
+    status: int
+    text: bytes
+
+
+OUT_OF_MEMORY = ErrorReply(b"SERVER_ERROR out of memory reading request", 0x82, b"Out of memory")
+BAD_REQUEST = ErrorReply(b"CLIENT_ERROR bad command line format", 0x04, b"Invalid arguments")
 
 
 class Proxy:
     """A proxy that listens. `fault` says what befalls reads from now on.
 
     `corrupt`: the last byte of each value of `values` is another one in what comes back. `silence`:
-    a read is swallowed, and its connection with it. `error`: the server is out of memory. `hold`:
+    a read is swallowed, and its connection with it. `error`: a read is
+    answered with `error`. `hold`:
     reads wait for `release`.
     """
 
@@ -35,6 +47,7 @@ class Proxy:
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.fault: Fault = ""
+        self.error = OUT_OF_MEMORY
         self.values: list[bytes] = []
         self.commands: list[Command] = []
         self.wires: set[str] = set()
@@ -101,7 +114,7 @@ class Proxy:
         if request.reads and self.fault == "silence":
             return False
         if request.reads and self.fault == "error":
-            client.sendall(_out_of_memory(request))
+            client.sendall(_error_reply(request, self.error))
             return True
         if request.reads and self.fault == "hold":
             self.held.set()
@@ -122,14 +135,22 @@ class Proxy:
         return data
 
 
-def _out_of_memory(request: Request) -> bytes:
+def _error_reply(request: Request, error: ErrorReply) -> bytes:
     if request.wire != "binary":
-        return b"SERVER_ERROR out of memory reading request\r\n"
-    text = b"Out of memory"
+        return error.line + b"\r\n"
     head = struct.pack(
-        ">BBHBBHIIQ", 0x81, request.opcode, 0, 0, 0, _OUT_OF_MEMORY, len(text), request.opaque, 0
+        ">BBHBBHIIQ",
+        0x81,
+        request.opcode,
+        0,
+        0,
+        0,
+        error.status,
+        len(error.text),
+        request.opaque,
+        0,
     )
-    return head + text
+    return head + error.text
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 package cachemark.clients;
 
 import cachemark.worker.Op;
-import cachemark.worker.Verify;
-import cachemark.worker.Session;
 import cachemark.worker.Prepare;
+import cachemark.worker.Session;
+import cachemark.worker.Verify;
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Expiry;
 import com.github.benmanes.caffeine.cache.Policy.VarExpiration;

@@ -8,10 +8,10 @@ import static cachemark.worker.Verify.TIMEOUT;
 
 import cachemark.worker.Client;
 import cachemark.worker.Op;
+import cachemark.worker.Prepare;
+import cachemark.worker.Session;
 import cachemark.worker.Verify.Failure;
 import cachemark.worker.Verify.Swap;
-import cachemark.worker.Session;
-import cachemark.worker.Prepare;
 import com.spotify.folsom.AsciiMemcacheClient;
 import com.spotify.folsom.BinaryMemcacheClient;
 import com.spotify.folsom.GetResult;
@@ -31,6 +31,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 
 /**
  * folsom: completion stages over netty, one connection for each client. A blocking call is a stage
@@ -44,6 +45,8 @@ import java.util.concurrent.TimeoutException;
  * an instant. Its consistent hashing is its own, not ketama's.
  */
 public final class Folsom implements Client {
+    private static final Pattern CLIENT_STATUS = Pattern.compile(
+            "CLIENT_ERROR|INVALID_ARGUMENTS|UNKNOWN_COMMAND|INCR_DECR_ON_NON_NUMERIC_VALUE");
     private static final Set<String> KINDS = Set.of("get", "gets", "mget", "set", "add", "replace",
             "delete", "touch");
     private static final int LEAST_OUTSTANDING = 1000;
@@ -162,6 +165,8 @@ public final class Folsom implements Client {
             return switch (status) {
                 case OK -> true;
                 case KEY_NOT_FOUND, KEY_EXISTS, ITEM_NOT_STORED -> false;
+                case INVALID_ARGUMENTS, UNKNOWN_COMMAND, INCR_DECR_ON_NON_NUMERIC_VALUE ->
+                    throw new Failure(CLIENT);
                 default -> throw new Failure(SERVER);
             };
         }
@@ -201,6 +206,9 @@ public final class Folsom implements Client {
         private static long reason(String text) {
             if (text.contains("SERVER_ERROR") || text.contains("OUT_OF_MEMORY")) {
                 return SERVER;
+            }
+            if (CLIENT_STATUS.matcher(text).find()) {
+                return CLIENT;
             }
             if (text.startsWith("Timeout")) {
                 return TIMEOUT;

@@ -2,11 +2,11 @@ package cachemark.clients;
 
 import cachemark.worker.Client;
 import cachemark.worker.Op;
-import cachemark.worker.Verify;
-import cachemark.worker.Verify.Swap;
-import cachemark.worker.Session;
 import cachemark.worker.Prepare;
+import cachemark.worker.Session;
 import cachemark.worker.Tape;
+import cachemark.worker.Verify.Swap;
+import cachemark.worker.Verify;
 import java.util.AbstractMap;
 import java.util.List;
 import java.util.Map;

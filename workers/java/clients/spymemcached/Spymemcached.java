@@ -8,11 +8,11 @@ import static cachemark.worker.Verify.TIMEOUT;
 
 import cachemark.worker.Client;
 import cachemark.worker.Op;
+import cachemark.worker.Prepare;
+import cachemark.worker.Session;
+import cachemark.worker.Verb;
 import cachemark.worker.Verify.Failure;
 import cachemark.worker.Verify.Swap;
-import cachemark.worker.Session;
-import cachemark.worker.Prepare;
-import cachemark.worker.Verb;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -26,9 +26,9 @@ import java.util.concurrent.TimeoutException;
 import net.spy.memcached.CASResponse;
 import net.spy.memcached.CASValue;
 import net.spy.memcached.CachedData;
-import net.spy.memcached.ConnectionFactoryBuilder;
 import net.spy.memcached.ConnectionFactoryBuilder.Locator;
 import net.spy.memcached.ConnectionFactoryBuilder.Protocol;
+import net.spy.memcached.ConnectionFactoryBuilder;
 import net.spy.memcached.DefaultHashAlgorithm;
 import net.spy.memcached.MemcachedClient;
 import net.spy.memcached.OperationTimeoutException;
@@ -206,7 +206,14 @@ public class Spymemcached implements Client {
             if (status.getStatusCode() == StatusCode.ERR_NOT_FOUND) {
                 return false;
             }
-            throw new Failure(SERVER);
+            throw new Failure(fault(status));
+        }
+
+        private static long fault(OperationStatus status) {
+            return switch (status.getStatusCode()) {
+                case ERR_INVAL, ERR_DELTA_BADVAL, ERR_UNKNOWN_COMMAND -> CLIENT;
+                default -> SERVER;
+            };
         }
 
         private static boolean refused(OperationStatus status) {

@@ -8,15 +8,16 @@ import static cachemark.worker.Verify.TIMEOUT;
 
 import cachemark.worker.Client;
 import cachemark.worker.Op;
-import cachemark.worker.Verify.Swap;
-import cachemark.worker.Session;
 import cachemark.worker.Prepare;
+import cachemark.worker.Session;
+import cachemark.worker.Verify.Swap;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 import net.rubyeye.xmemcached.GetsResponse;
 import net.rubyeye.xmemcached.MemcachedClient;
 import net.rubyeye.xmemcached.XMemcachedClientBuilder;
@@ -43,6 +44,8 @@ import net.rubyeye.xmemcached.transcoders.Transcoder;
  * which it has not. `gat` is on the binary wire alone.
  */
 public final class Xmemcached implements Client {
+    private static final Pattern CLIENT_STATUS =
+            Pattern.compile("^(Invalid arguments|Unknown command|Incr/Decr)");
     private static final Set<String> KINDS = Set.of("get", "gets", "mget", "set", "add", "replace",
             "delete", "touch", "cas", "version", "set_noreply", "add_noreply", "replace_noreply",
             "delete_noreply");
@@ -195,8 +198,9 @@ public final class Xmemcached implements Client {
             if (error instanceof TimeoutException) {
                 return TIMEOUT;
             }
-            if (error instanceof MemcachedServerException) {
-                return SERVER;
+            if (error instanceof MemcachedServerException) { // each binary status, by its words
+                String text = String.valueOf(error.getMessage());
+                return CLIENT_STATUS.matcher(text).find() ? CLIENT : SERVER;
             }
             if (error instanceof MemcachedClientException
                     || error instanceof UnknownCommandException
