@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from cachemark.host.process import binary_path
-from cachemark.model.address import host_port
+from cachemark.model.address import parse_host_port
 
 KEYS, VALUE_BYTES, CONNECTIONS = 10_000, 100, 50
 SHAPE = ["--size", str(VALUE_BYTES), "--key-length", "32", "--mix", "get=1"]
@@ -118,7 +118,7 @@ def play_null(case: Case, cpus: set[int], seconds: float) -> Run:
 
 def served(address: str) -> int:
     """How many keys a server was asked for."""
-    with socket.create_connection(host_port(address)) as line:
+    with socket.create_connection(parse_host_port(address)) as line:
         line.sendall(b"stats\r\n")
         told = b""
         while not told.endswith(b"END\r\n"):
@@ -157,7 +157,7 @@ def play_peer(name: str, case: Case, cpus: set[int], seconds: float) -> Run | No
     """A program as its users run it: its CPU time whole, its gets as the server counted them."""
     if case.server == "null" or ("{depth}" not in PEERS[name] and case.depth > 1):
         return None
-    server = host_port(case.address)
+    server = parse_host_port(case.address)
     command = PEERS[name].format(
         host=server.host, port=server.port, depth=case.depth, connections=CONNECTIONS,
         bytes=VALUE_BYTES, keys=case.keys, seconds=max(1, round(seconds)),

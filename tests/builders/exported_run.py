@@ -28,7 +28,7 @@ def operation(kind: str, draw: random.Random) -> Operation:
     """Some hundred operations; times on a coarse grid, so that histograms stay short."""
     count = {"get": 400, "set": 200}[kind]
     values = [20_000 * (2 + min(40, int(draw.expovariate(0.4)))) for _ in range(count)]
-    blob = histogram.encode(histogram.record(values))
+    blob = histogram.encode(histogram.from_values(values))
     read = kind == "get"
     return Operation(
         attempts=count + 2,

@@ -1,4 +1,4 @@
-"""The doctor: each judgement by its stated limits, and never a crash where files are missing."""
+"""The doctor: each status by its stated limits, and never a crash where files are missing."""
 
 from __future__ import annotations
 
@@ -30,35 +30,33 @@ def by_name(checks: list[Check]) -> dict[str, Check]:
 
 
 @pytest.mark.parametrize(
-    ("figure", "judgement"),
+    ("figure", "status"),
     [(None, "info"), (0.5, "ok"), (0.51, "warn"), (2.0, "warn"), (2.01, "fail")],
 )
-def test_limits(figure: float | None, judgement: str) -> None:
+def test_limits(figure: float | None, status: str) -> None:
     check = measured("x", figure, Limits(unit="%", warn=0.5, fail=2), "mend it")
-    assert check.judgement == judgement
+    assert check.status == status
     assert check.limits == "warn above 0.5 %, fail above 2 %"
-    assert check.remedy == ("mend it" if judgement in ("warn", "fail") else "")
+    assert check.remedy == ("mend it" if status in ("warn", "fail") else "")
 
 
-@pytest.mark.parametrize(("value", "judgement"), [("", "info"), ("a", "ok"), ("c", "warn")])
-def test_words(value: str, judgement: str) -> None:
-    assert wanted("x", value, ("a", "b"), "mend it").judgement == judgement
+@pytest.mark.parametrize(("value", "status"), [("", "info"), ("a", "ok"), ("c", "warn")])
+def test_words(value: str, status: str) -> None:
+    assert wanted("x", value, ("a", "b"), "mend it").status == status
 
 
-@pytest.mark.parametrize(
-    ("avg10", "judgement"), [("0.00", "ok"), ("1.50", "warn"), ("20.71", "fail")]
-)
-def test_pressure(tmp_path: Path, avg10: str, judgement: str) -> None:
+@pytest.mark.parametrize(("avg10", "status"), [("0.00", "ok"), ("1.50", "warn"), ("20.71", "fail")])
+def test_pressure(tmp_path: Path, avg10: str, status: str) -> None:
     text = f"some avg10={avg10} avg60=99.00 avg300=99.00 total=1\nfull avg10=99.00 total=0\n"
     checks = by_name(machine.load(2, tree(tmp_path, {"proc/pressure/cpu": text})))
-    assert checks["cpu pressure"].judgement == judgement
+    assert checks["cpu pressure"].status == status
     assert checks["io pressure"].value == "not readable"
 
 
-@pytest.mark.parametrize(("load", "judgement"), [("0.99", "ok"), ("1.01", "warn")])
-def test_load_is_for_each_cpu(tmp_path: Path, load: str, judgement: str) -> None:
+@pytest.mark.parametrize(("load", "status"), [("0.99", "ok"), ("1.01", "warn")])
+def test_load_is_for_each_cpu(tmp_path: Path, load: str, status: str) -> None:
     root = tree(tmp_path, {"proc/loadavg": f"{load} 9.00 9.00 1/100 1\n"})
-    assert by_name(machine.load(2, root))["load"].judgement == judgement
+    assert by_name(machine.load(2, root))["load"].status == status
 
 
 V2 = {"proc/self/cgroup": "0::/box/job\n"}
@@ -66,7 +64,7 @@ V1 = {"proc/self/cgroup": "3:cpu,cpuacct:/job\n2:memory:/other\n0::/\n"}
 
 
 @pytest.mark.parametrize(
-    ("files", "judgement", "value"),
+    ("files", "status", "value"),
     [
         ({}, "info", "not readable"),
         ({**V2, "sys/fs/cgroup/box/job/cpu.max": "max 100000\n"}, "ok", "none"),
@@ -105,22 +103,22 @@ V1 = {"proc/self/cgroup": "3:cpu,cpuacct:/job\n2:memory:/other\n0::/\n"}
         ),
     ],
 )
-def test_cpu_quota(tmp_path: Path, files: dict[str, str], judgement: str, value: str) -> None:
+def test_cpu_quota(tmp_path: Path, files: dict[str, str], status: str, value: str) -> None:
     (check,) = machine.quota(tree(tmp_path, files))
-    assert (check.judgement, check.value) == (judgement, value)
+    assert (check.status, check.value) == (status, value)
 
 
 def test_one_cpu_is_too_few(tmp_path: Path) -> None:
     (check,) = machine.usable([0], tmp_path)
-    assert check.judgement == "warn"
+    assert check.status == "warn"
     assert check.remedy
 
 
-@pytest.mark.parametrize(("siblings", "judgement"), [("0-1", "fail"), ("{}", "ok")])
-def test_both_sides_on_one_core(tmp_path: Path, siblings: str, judgement: str) -> None:
+@pytest.mark.parametrize(("siblings", "status"), [("0-1", "fail"), ("{}", "ok")])
+def test_both_sides_on_one_core(tmp_path: Path, siblings: str, status: str) -> None:
     path = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
     root = tree(tmp_path, {path.format(cpu): siblings.format(cpu) for cpu in (0, 1)})
-    assert by_name(machine.usable([0, 1], root))["placement auto"].judgement == judgement
+    assert by_name(machine.usable([0, 1], root))["placement auto"].status == status
 
 
 def test_frequency_and_clock(tmp_path: Path) -> None:
@@ -135,26 +133,26 @@ def test_frequency_and_clock(tmp_path: Path) -> None:
         },
     )
     checks = by_name([*machine.frequency(root), *machine.clock(root)])
-    assert {check.judgement for check in checks.values()} == {"warn"}
+    assert {check.status for check in checks.values()} == {"warn"}
     assert "cpufreq/boost" in checks["turbo"].remedy
 
 
 def test_swap_in_use(tmp_path: Path) -> None:
     text = "MemAvailable: 1048576 kB\nSwapTotal: 2048 kB\nSwapFree: {} kB\n"
     used = machine.memory(tree(tmp_path, {"proc/meminfo": text.format(1024)}))
-    assert by_name(used)["swap in use"].judgement == "warn"
+    assert by_name(used)["swap in use"].status == "warn"
     assert by_name(used)["memory available"].value == "1.0 GiB"
     free = machine.memory(tree(tmp_path, {"proc/meminfo": text.format(2048)}))
-    assert by_name(free)["swap in use"].judgement == "ok"
+    assert by_name(free)["swap in use"].status == "ok"
 
 
 @pytest.mark.parametrize(
-    ("soft", "judgement"), [(256, "warn"), (4096, "ok"), (resource.RLIM_INFINITY, "ok")]
+    ("soft", "status"), [(256, "warn"), (4096, "ok"), (resource.RLIM_INFINITY, "ok")]
 )
-def test_open_files(monkeypatch: pytest.MonkeyPatch, soft: int, judgement: str) -> None:
+def test_open_files(monkeypatch: pytest.MonkeyPatch, soft: int, status: str) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (soft, soft))
     (check,) = machine.open_files()
-    assert check.judgement == judgement
+    assert check.status == status
 
 
 def test_a_clock_that_jumps_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,13 +166,13 @@ def test_sampling_leaves_our_cpus_as_they_were(tmp_path: Path) -> None:
     checks = by_name(jitter.sample(sorted(before), tmp_path, 0.02))
     assert os.sched_getaffinity(0) == before
     assert checks["steal"].value == "not readable"
-    assert checks["clock order"].judgement == "ok"
+    assert checks["clock order"].status == "ok"
 
 
 @pytest.mark.parametrize("version", ["", "cachemark-engine 0.0.0"])
 def test_an_engine_that_is_missing_or_another(version: str) -> None:
     check = software.engine(version)
-    assert (check.judgement, check.remedy) == ("fail", "make setup")
+    assert (check.status, check.remedy) == ("fail", "make setup")
 
 
 def test_workers_are_counted_by_language(tmp_path: Path) -> None:
@@ -187,9 +185,9 @@ def test_workers_are_counted_by_language(tmp_path: Path) -> None:
         setup="make workers",
     )
     (both,) = software.workers([present, absent])
-    assert (both.value, both.judgement, both.remedy) == ("1 of 2 ready", "info", "make workers")
+    assert (both.value, both.status, both.remedy) == ("1 of 2 ready", "info", "make workers")
     (one,) = software.workers([present])
-    assert (one.value, one.judgement) == ("1 of 1 ready", "ok")
+    assert (one.value, one.status) == ("1 of 1 ready", "ok")
 
 
 def test_nothing_readable_is_no_crash_and_no_warning(tmp_path: Path) -> None:
@@ -197,14 +195,14 @@ def test_nothing_readable_is_no_crash_and_no_warning(tmp_path: Path) -> None:
     read_from_files = ("load", "cpu governor", "turbo", "clocksource", "swap in use", "steal")
     for name in read_from_files:
         assert by_name(checks)[name].value == "not readable"
-        assert by_name(checks)[name].judgement == "info"
+        assert by_name(checks)[name].status == "info"
 
 
 def test_names_are_unique_and_every_trouble_has_limits_and_a_remedy() -> None:
     checks = doctor(sample_s=0.02)
     assert len(by_name(checks)) == len(checks)
     for check in checks:
-        if check.judgement in ("warn", "fail"):
+        if check.status in ("warn", "fail"):
             assert check.limits
             assert check.remedy
 
@@ -229,9 +227,9 @@ def test_programs_that_are_missing_have_a_remedy(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", "/nonexistent")
     checks = by_name(software.software(facts()))
     for name in ("memcached", "setpriv"):
-        assert checks[name].judgement == "warn"
+        assert checks[name].status == "warn"
         assert "apt-get install" in checks[name].remedy
-    assert checks["engine"].judgement == "ok"
+    assert checks["engine"].status == "ok"
 
 
 TWO_CORES = "\n\n".join(
@@ -251,7 +249,7 @@ def test_the_cpus_threads_are_told_by_core_and_socket(tmp_path: Path) -> None:
 
 def test_an_audit_daemon_is_warned_of(tmp_path: Path) -> None:
     quiet = by_name(kernel.beside(tree(tmp_path, {"proc/1/comm": "init\n"}), 2))
-    assert quiet["auditd"].judgement == "ok"
+    assert quiet["auditd"].status == "ok"
     watched = by_name(kernel.beside(tree(tmp_path, {"proc/7/comm": "auditd\n"}), 2))
-    assert (watched["auditd"].judgement, watched["auditd"].value) == ("warn", "runs")
+    assert (watched["auditd"].status, watched["auditd"].value) == ("warn", "runs")
     assert watched["auditd"].remedy

@@ -19,14 +19,14 @@ IRQ = "proc/irq/{}/{}affinity_list"
 
 def judged(tmp_path: Path, files: dict[str, str]) -> tuple[str, str, str]:
     (check,) = interrupts([0, 1, 2, 3], tree(tmp_path, files))
-    return check.judgement, check.value, check.remedy
+    return check.status, check.value, check.remedy
 
 
 def test_one_side_with_all_of_them_is_told_and_how_to_spread_them(tmp_path: Path) -> None:
     """`auto` gives a half of the CPUs to each side, 0-1 to one of them."""
     files = {"proc/interrupts": HEAD + NIC + RARE + TIMER, IRQ.format(36, "smp_"): "0-1"}
-    judgement, value, remedy = judged(tmp_path, files)
-    assert (judgement, value) == ("warn", "eth0-rx-0 → 0,1")
+    status, value, remedy = judged(tmp_path, files)
+    assert (status, value) == ("warn", "eth0-rx-0 → 0,1")
     assert "for irq in 36;" in remedy
     assert "echo 0,1,2,3" in remedy
 
@@ -46,8 +46,8 @@ def test_one_side_with_all_of_them_is_told_and_how_to_spread_them(tmp_path: Path
     ],
 )
 def test_what_falls_on_both_sides_is_fine(tmp_path: Path, files: dict[str, str]) -> None:
-    judgement, _, remedy = judged(tmp_path, files)
-    assert (judgement, remedy) == ("ok", "")
+    status, _, remedy = judged(tmp_path, files)
+    assert (status, remedy) == ("ok", "")
 
 
 def test_the_effective_cpus_come_before_those_that_are_allowed(tmp_path: Path) -> None:
@@ -73,4 +73,4 @@ def test_without_a_table_it_is_only_told(tmp_path: Path) -> None:
 
 def test_one_cpu_has_no_sides(tmp_path: Path) -> None:
     (check,) = interrupts([0], tree(tmp_path, {"proc/interrupts": HEAD + NIC}))
-    assert (check.judgement, check.value) == ("info", "eth0-rx-0 → 0")
+    assert (check.status, check.value) == ("info", "eth0-rx-0 → 0")

@@ -51,7 +51,7 @@ def test_a_server_that_does_not_count_is_full_when_the_oldest_are_gone() -> None
     assert found.ended == "the oldest items were gone"
     assert found.items == 1000
     assert found.footprint is not None
-    assert (found.footprint.own_bytes, found.footprint.rss_bytes) == (None, None)
+    assert (found.footprint.reported_bytes, found.footprint.rss_bytes) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_a_server_that_stalls_is_filled_one_by_one() -> None:
 
 
 def test_what_is_not_told_is_no_figure() -> None:
-    told = Footprint(user_bytes=50, own_bytes=100, rss_bytes=200, rss_empty_bytes=100)
+    told = Footprint(user_bytes=50, reported_bytes=100, rss_bytes=200, rss_empty_bytes=100)
     untold = Footprint(user_bytes=150)
-    assert (told.growth_bytes, told.of(told.own_bytes)) == (100, 0.5)
+    assert (told.growth_bytes, told.of(told.reported_bytes)) == (100, 0.5)
     assert (untold.growth_bytes, untold.of(untold.rss_bytes)) == (None, None)
     assert mean([told, untold]) == Footprint(user_bytes=100)
     shrunk = Footprint(user_bytes=1, rss_bytes=10, rss_empty_bytes=20)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.doctor.kernel_messages import journal
-from cachemark.host import NoiseProbe
-from cachemark.host.kernel_log import LogWatch, log
+from cachemark.host import NoiseMonitor
+from cachemark.host.kernel_log import KernelLogTail, read_kernel_log
 from tests.checks.test_doctor import by_name, tree
 
 # Lines as kernels write them, and which check must find each.
-COMPLAINTS = [
+KERNEL_PATTERNS = [
     ("mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 5: be0000", "machine checks", "fail"),
     ("mce: [Hardware Error]: Machine check events logged", "machine checks", "fail"),
     ("EDAC MC0: 1 CE memory read error on CPU_SrcID#0", "machine checks", "fail"),
@@ -42,30 +42,30 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize(("line", "name", "judgement"), COMPLAINTS)
+@pytest.mark.parametrize(("line", "name", "status"), KERNEL_PATTERNS)
 @pytest.mark.parametrize("file", ["dev/kmsg", "var/log/dmesg", "var/log/kern.log"])
-def test_each_complaint(tmp_path: Path, file: str, line: str, name: str, judgement: str) -> None:
+def test_each_complaint(tmp_path: Path, file: str, line: str, name: str, status: str) -> None:
     text = "\n".join(f"6,{n},1,-;{each}" for n, each in enumerate([*HARMLESS, line, line]))
     checks = by_name(journal(tree(tmp_path, {file: text + "\n"})))
     found = checks.pop(f"kernel log: {name}")
-    assert found.judgement == judgement
+    assert found.status == status
     assert found.value.startswith("2 since boot, the last: ")
     assert line[:40] in found.value
     assert found.remedy
     # Each line is of one kind alone.
-    assert {check.judgement for check in checks.values()} == {"ok"}
+    assert {check.status for check in checks.values()} == {"ok"}
 
 
 def test_a_log_without_complaints_is_fine(tmp_path: Path) -> None:
     checks = journal(tree(tmp_path, {"dev/kmsg": "\n".join(HARMLESS)}))
     assert {check.value for check in checks} == {"none since boot"}
-    assert {check.judgement for check in checks} == {"ok"}
+    assert {check.status for check in checks} == {"ok"}
 
 
 def test_a_log_that_may_not_be_read_is_only_told(tmp_path: Path) -> None:
     checks = journal(tmp_path)
     assert {check.value for check in checks} == {"not readable"}
-    assert {check.judgement for check in checks} == {"info"}
+    assert {check.status for check in checks} == {"info"}
 
 
 def test_a_ring_that_has_no_more_says_so_and_does_not_block(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_ring_that_has_no_more_says_so_and_does_not_block(tmp_path: Path) -> N
         os.write(both, b"6,1,1,-;Out of memory: Killed process 1 (a)\n")
         found: list[str] = []
         reader = threading.Thread(
-            target=lambda: found.extend(check.judgement for check in journal(tmp_path)), daemon=True
+            target=lambda: found.extend(check.status for check in journal(tmp_path)), daemon=True
         )
         reader.start()
         reader.join(30)
@@ -94,7 +94,7 @@ SWITCHED = "clocksource: Switched to clocksource acpi_pm"
 
 def test_a_window_has_only_what_came_in_it(tmp_path: Path) -> None:
     ring = tree(tmp_path, {"dev/kmsg": f"6,1,1,-;{OOM}\n6,2,1,-;{SWITCHED}\n"}) / "dev/kmsg"
-    probe = NoiseProbe(tmp_path)
+    probe = NoiseMonitor(tmp_path)
     probe.start([])
     assert probe.stop().kernel_log == {}
     probe.start([])
@@ -106,13 +106,13 @@ def test_a_window_has_only_what_came_in_it(tmp_path: Path) -> None:
 
 def test_a_window_whose_log_cannot_be_read_says_so(tmp_path: Path) -> None:
     # The copy is there, but comes too late for a window.
-    probe = NoiseProbe(tree(tmp_path, {"var/log/kern.log": OOM}))
+    probe = NoiseMonitor(tree(tmp_path, {"var/log/kern.log": OOM}))
     probe.start([])
     assert probe.stop().kernel_log is None
 
 
 @pytest.mark.skipif(not os.access("/dev/kmsg", os.R_OK), reason="the log may not be read here")
 def test_the_kernels_own_log_has_an_end() -> None:
-    lines = log(Path("/"))
+    lines = read_kernel_log(Path("/"))
     assert lines
-    assert LogWatch().close() is not None
+    assert KernelLogTail().finish() is not None

@@ -8,36 +8,36 @@ import pytest
 
 from cachemark.checks.doctor import round_trips
 from cachemark.host import round_trip
-from cachemark.host.round_trip import Distance
+from cachemark.host.round_trip import RoundTrips
 from cachemark.model.errors import UsageError
 
 
 def test_a_round_trip_is_of_the_kernel_alone() -> None:
     """Nobody accepts, and yet it is answered; what is measured is in order."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
-        found = round_trip.distance(*server.getsockname())
-    assert 0 < found.least_ns <= found.median_ns <= found.most_ns
+        found = round_trip.measure_round_trips(*server.getsockname())
+    assert 0 < found.min_ns <= found.median_ns <= found.max_ns
 
 
-@pytest.mark.parametrize(("median_us", "judgement"), [(150, "ok"), (1100, "warn")])
+@pytest.mark.parametrize(("median_us", "status"), [(150, "ok"), (1100, "warn")])
 def test_it_is_judged_by_its_median(
-    monkeypatch: pytest.MonkeyPatch, median_us: int, judgement: str
+    monkeypatch: pytest.MonkeyPatch, median_us: int, status: str
 ) -> None:
-    found = Distance(least_ns=90_000, median_ns=median_us * 1000, most_ns=9_000_000)
-    monkeypatch.setattr(round_trips, "loopback", lambda: found)
-    monkeypatch.setattr(round_trips, "distance", lambda _host, _port: found)
+    found = RoundTrips(min_ns=90_000, median_ns=median_us * 1000, max_ns=9_000_000)
+    monkeypatch.setattr(round_trips, "measure_loopback", lambda: found)
+    monkeypatch.setattr(round_trips, "measure_round_trips", lambda _host, _port: found)
     here, there = round_trips.reach(["cache.example:11211"])
     assert there.name == "round trip to cache.example:11211"
     assert there.value == f"{median_us} µs, 90 to 9000"
-    assert (here.judgement, there.judgement) == (judgement, judgement)
-    assert bool(there.remedy) == (judgement != "ok")
+    assert (here.status, there.status) == (status, status)
+    assert bool(there.remedy) == (status != "ok")
 
 
 def test_a_server_that_is_not_there_fails() -> None:
     with socket.socket() as bound:  # bound and not listening: nobody else has the port
         bound.bind(("127.0.0.1", 0))
         (_, there) = round_trips.reach([f"127.0.0.1:{bound.getsockname()[1]}"])
-    assert there.judgement == "fail"
+    assert there.status == "fail"
     assert "not reached" in there.value
     assert there.remedy
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachemark.model import suites
-from cachemark.model.errors import UNREADABLE, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import parse
 from cachemark.model.outcome import from_line, to_line
 from cachemark.model.protocol import (
@@ -93,7 +93,7 @@ def test_a_message_is_read_or_refused(decode: Callable[[bytes], object], line: b
 def test_an_outcome_is_read_or_refused(line: bytes) -> None:
     try:
         from_line(line)
-    except UNREADABLE:
+    except DECODE_ERRORS:
         return
 
 

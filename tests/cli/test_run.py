@@ -209,8 +209,8 @@ def _all_end(pids: set[int]) -> None:
         ("prints_a_stack_trace", "not an answer"),
         ("dies_midway", "was killed by signal 9"),
         ("spoils_histograms", "not a histogram"),
-        ("breaks_its_course", "two lists are not of one length"),
-        ("never_done", "said nothing for 2 s of measure"),
+        ("breaks_its_course", "two lists differ in length"),
+        ("never_done", "sent no message for 2 s of measure"),
         ("error_at_prepare", "connect: connection refused"),
     ],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cachemark import host
-from cachemark.host.noise import NoiseProbe
+from cachemark.host.noise import NoiseMonitor
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import from_line
 from tests.cli.test_run import write
@@ -71,7 +71,7 @@ def test_where_the_kernel_refuses_it_is_said() -> None:
 
 def test_its_time_is_ours_and_the_pressure_it_makes_is_left_out() -> None:
     with host.awake(host.usable_cpus()) as pid:
-        probe = NoiseProbe()
+        probe = NoiseMonitor()
         probe.start([os.getpid()], pid)
         noise = probe.stop()
     assert "cpu_pressure_us" not in noise.counters

@@ -72,7 +72,7 @@ def test_another_build_of_the_same_version_is_a_difference() -> None:
 
 def test_the_doctor_tells_what_outcomes_will_keep() -> None:
     check = by_name(software.software(facts()))["binaries"]
-    assert check.judgement == "ok"
+    assert check.status == "ok"
     assert f"cachemark-engine {sha256(binary_path())[:12]}" in check.value
     assert f"python {sha256(sys.executable)[:12]}" in check.value
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.doctor import Check, kernel, network
-from cachemark.host import NoiseProbe
-from cachemark.host.counters import counters, mhz, risen, waited_ns
-from cachemark.host.noise import Pauses
+from cachemark.host import NoiseMonitor
+from cachemark.host.counters import counters, cpu_frequencies_mhz, increases, run_and_wait_ns
+from cachemark.host.noise import SleepOvershoot
 from tests.checks.test_doctor import tree
 
 CPU = "sys/devices/system/cpu"
@@ -46,13 +46,13 @@ def test_each_counter(tmp_path: Path) -> None:
         "machine_checks": 3,
         "throttled": 8,
     }
-    assert sorted(mhz(tmp_path)) == [2000, 2500]
-    assert waited_ns([7], tmp_path) == (1500, 75)
+    assert sorted(cpu_frequencies_mhz(tmp_path)) == [2000, 2500]
+    assert run_and_wait_ns([7], tmp_path) == (1500, 75)
 
 
 def test_what_is_not_there_is_not_told(tmp_path: Path) -> None:
-    assert (counters(tmp_path), mhz(tmp_path)) == ({}, [])
-    assert waited_ns([7], tmp_path) is None
+    assert (counters(tmp_path), cpu_frequencies_mhz(tmp_path)) == ({}, [])
+    assert run_and_wait_ns([7], tmp_path) is None
 
 
 def test_a_cpu_that_sleeps_has_no_speed(tmp_path: Path) -> None:
@@ -60,18 +60,18 @@ def test_a_cpu_that_sleeps_has_no_speed(tmp_path: Path) -> None:
     cpus = "sys/devices/system/cpu"
     speeds = {"cpu0": "2000000\n", "cpu1": "0\n"}
     files = {f"{cpus}/{cpu}/cpufreq/scaling_cur_freq": text for cpu, text in speeds.items()}
-    assert mhz(tree(tmp_path, files)) == [2000]
+    assert cpu_frequencies_mhz(tree(tmp_path, files)) == [2000]
 
 
 def test_what_both_readings_have_is_the_difference() -> None:
     before = {"retransmits": 2, "throttled": 1}
-    assert risen(before, {"retransmits": 5, "swapped_in": 1}) == {"retransmits": 3}
+    assert increases(before, {"retransmits": 5, "swapped_in": 1}) == {"retransmits": 3}
 
 
 def test_a_window_is_what_was_counted_in_it(tmp_path: Path) -> None:
-    probe = NoiseProbe(tree(tmp_path, FILES))
+    probe = NoiseMonitor(tree(tmp_path, FILES))
     probe.start([])
-    probe.glance()
+    probe.sample_frequencies()
     tree(tmp_path, {"proc/vmstat": "pswpin 5\npgmajfault 11\n"})
     noise = probe.stop()
     assert noise.counters["swapped_in"] == 2
@@ -82,10 +82,10 @@ def test_a_window_is_what_was_counted_in_it(tmp_path: Path) -> None:
 
 
 def test_only_what_is_long_is_a_pause() -> None:
-    pauses = Pauses()
-    pauses.slept(10**8, 10**8 + 900_000)
+    pauses = SleepOvershoot()
+    pauses.add(10**8, 10**8 + 900_000)
     assert (pauses.longest_ns, pauses.paused_ns) == (900_000, 0)
-    pauses.slept(10**8, 10**8 + 3_000_000)
+    pauses.add(10**8, 10**8 + 3_000_000)
     assert (pauses.longest_ns, pauses.paused_ns) == (3_000_000, 3_000_000)
 
 
@@ -119,8 +119,8 @@ JUDGED = [
 ]
 
 
-@pytest.mark.parametrize(("file", "text", "name", "judgement"), JUDGED)
-def test_each_new_check(tmp_path: Path, file: str, text: str, name: str, judgement: str) -> None:
+@pytest.mark.parametrize(("file", "text", "name", "status"), JUDGED)
+def test_each_new_check(tmp_path: Path, file: str, text: str, name: str, status: str) -> None:
     root = tree(tmp_path, {file: text})
     checks: list[Check] = [
         *kernel.speed(root),
@@ -130,5 +130,5 @@ def test_each_new_check(tmp_path: Path, file: str, text: str, name: str, judgeme
         *network.network(root),
     ]
     (found,) = [check for check in checks if check.name == name]
-    assert found.judgement == judgement, found
-    assert bool(found.remedy) == (judgement != "ok")
+    assert found.status == status, found
+    assert bool(found.remedy) == (status != "ok")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachemark.host import HostFacts, NoiseProbe, cores, facts, placement, process, usable_cpus
+from cachemark.host import HostFacts, NoiseMonitor, cores, facts, placement, process, usable_cpus
 from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
@@ -127,7 +127,7 @@ def test_placement_on_a_cpu_that_is_not_ours(wanted: Placement) -> None:
 
 
 def test_placement_that_is_no_set() -> None:
-    with pytest.raises(UsageError, match="no set of CPUs"):
+    with pytest.raises(UsageError, match="not a set of CPUs"):
         placement(Placement(server="3-1"), [0, 1, 2, 3])
 
 
@@ -173,7 +173,7 @@ def test_shares_of_a_window() -> None:
 
 
 def test_noise_is_what_others_and_the_hypervisor_took(tmp_path: Path) -> None:
-    probe = NoiseProbe(tree(tmp_path, {**stat(user=1000, idle=1000), "proc/pressure/irq": ""}))
+    probe = NoiseMonitor(tree(tmp_path, {**stat(user=1000, idle=1000), "proc/pressure/irq": ""}))
     probe.start([])
     tree(tmp_path, stat(user=1000 + 50_000, idle=1000 + 40_000, steal=10_000))
     noise = probe.stop()
@@ -192,7 +192,7 @@ def test_noise_does_not_hold_our_own_processes_against_us(tmp_path: Path) -> Non
     with process.start([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as child:
         assert child.popen.stdin is not None
         assert child.popen.stdout is not None
-        with_child, without = NoiseProbe(root), NoiseProbe(root)
+        with_child, without = NoiseMonitor(root), NoiseMonitor(root)
         with_child.start([child.pid])
         without.start([])
         child.popen.stdin.write(b"\n")
@@ -207,7 +207,7 @@ def test_noise_does_not_hold_our_own_processes_against_us(tmp_path: Path) -> Non
 
 
 def test_noise_is_absent_when_it_cannot_be_known(tmp_path: Path) -> None:
-    probe = NoiseProbe(tmp_path)
+    probe = NoiseMonitor(tmp_path)
     probe.start([])
     blind = probe.stop()
     assert (blind.steal_percent, blind.foreign_cpu_percent) == (None, None)

@@ -147,7 +147,7 @@ def test_the_log_is_its_tail_and_outlives_the_child() -> None:
 def test_last_words_say_why(stderr: str, words: str) -> None:
     with process.start(python(f"import sys; sys.stderr.write({stderr!r})")) as child:
         assert child.wait(DEADLINE_S)
-        assert child.last_words() == words
+        assert child.last_stderr_line() == words
 
 
 def test_environment_is_added_to_ours() -> None:
@@ -186,7 +186,7 @@ def test_ranges(low: int, length: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "0,,1", "0-99999999999", "1 2", "²"])
 def test_no_set_of_cpus(text: str) -> None:
-    with pytest.raises(UsageError, match="no set of CPUs"):
+    with pytest.raises(UsageError, match="not a set of CPUs"):
         process.parse_cpus(text)
 
 

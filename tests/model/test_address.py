@@ -9,7 +9,7 @@ import pytest
 from cachemark.checks.doctor.round_trips import reach
 from cachemark.endpoints.servers import parse_spec
 from cachemark.endpoints.servers.control_connection import connect
-from cachemark.model.address import HostPort, host_port
+from cachemark.model.address import HostPort, parse_host_port
 from cachemark.model.errors import UsageError
 
 READ = [
@@ -20,27 +20,27 @@ READ = [
     ("[fe80::1%eth0]:11211", "fe80::1%eth0", 11211),
 ]
 REFUSED = [
-    ("", "no address"),
-    ("localhost", "no address"),
-    (":11211", "no address"),
-    ("localhost:", "no port"),
-    ("localhost:0", "no port"),
-    ("localhost:65536", "no port"),
-    ("localhost:-1", "no port"),
-    ("localhost:1e3", "no port"),
-    ("localhost:١٢", "no port"),
+    ("", "not an address"),
+    ("localhost", "not an address"),
+    (":11211", "not an address"),
+    ("localhost:", "not a port"),
+    ("localhost:0", "not a port"),
+    ("localhost:65536", "not a port"),
+    ("localhost:-1", "not a port"),
+    ("localhost:1e3", "not a port"),
+    ("localhost:١٢", "not a port"),
     ("::1:11211", "in brackets"),
-    ("[::1]", "no port"),
-    ("[]:11211", "no host"),
-    ("[::1:11211", "no host"),
-    ("a b:11211", "no host"),
-    ("http://localhost:11211", "no host"),
+    ("[::1]", "not a port"),
+    ("[]:11211", "not a host"),
+    ("[::1:11211", "not a host"),
+    ("a b:11211", "not a host"),
+    ("http://localhost:11211", "not a host"),
 ]
 
 
 @pytest.mark.parametrize(("text", "host", "port"), READ)
 def test_it_is_read_and_written(text: str, host: str, port: int) -> None:
-    found = host_port(text)
+    found = parse_host_port(text)
     assert found == HostPort(host, port)
     assert str(found) == text
 
@@ -48,7 +48,7 @@ def test_it_is_read_and_written(text: str, host: str, port: int) -> None:
 @pytest.mark.parametrize(("text", "why"), REFUSED)
 def test_what_is_none_is_refused_in_words(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        host_port(text)
+        parse_host_port(text)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in REFUSED if text])

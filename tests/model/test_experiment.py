@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Load, longest_run, parse
-from cachemark.model.plan import cells, loads_alike, make_plan
+from cachemark.model.experiment import Load, max_keys_per_command, parse
+from cachemark.model.plan import cells, loads_differing_only_in_wire, make_plan
 from cachemark.model.suites import shortened
 from cachemark.runs.tapes import arguments
 
@@ -52,11 +52,11 @@ threads = 2
         ("threads = 2", 'schedule = "poisson"', "load 'two': schedule 'poisson' needs a rate"),
         ("threads = 2", "threads = 2\nconnections = 3", "3 connections cannot be shared"),
         ('loads = ["two"]', 'loads = ["three"]', "workload 'set': no load 'three'"),
-        ('name = "two"', 'name = "one"', "load 'one' stands there twice"),
+        ('name = "two"', 'name = "one"', "load 'one' is listed twice"),
         ('clients = ["a", "b"]', "clients = []", "f.toml: no client"),
         ("mix = { get = 1 }", "sequence = ['get0']", "Expected `str` matching regex"),
-        ("mix = { get = 1 }", "run = 2", "it needs a mix or a sequence"),
-        ("mix = { get = 1 }", "mix = { get = 1 }\nkey_step = 1", "key_step belongs to a sequence"),
+        ("mix = { get = 1 }", "run = 2", "it needs a mix, a sequence, a preset or a trace"),
+        ("mix = { get = 1 }", "mix = { get = 1 }\nkey_step = 1", "key_step needs a sequence"),
         ("mix = { get = 1 }", "mix = { get = 0 }", "Expected `float` > 0.0"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_sequence_takes_the_place_of_a_mix() -> None:
     assert words[words.index("--sequence") + 1] == "set@0 mget@0-5"
     assert words[words.index("--key-step") + 1] == "4"
     longest = msgspec.structs.replace(experiment.workloads[0], run=1)
-    assert longest_run(longest) == 6
+    assert max_keys_per_command(longest) == 6
 
 
 def test_caches_in_the_process_have_no_server() -> None:
@@ -139,7 +139,7 @@ def test_caches_in_the_process_are_played_once_for_protocols_alone() -> None:
     workload = msgspec.structs.replace(experiment.workloads[0], loads=None)
     made = msgspec.structs.replace(experiment, workloads=[workload], loads=loads, in_process=["c"])
     assert [cell.load for cell in cells(made) if cell.client == "c"] == ["text", "deep"]
-    assert loads_alike(made, workload, "binary") == ["text", "binary"]
+    assert loads_differing_only_in_wire(made, workload, "binary") == ["text", "binary"]
 
 
 def test_a_quick_grid_is_what_it_names() -> None:

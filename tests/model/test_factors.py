@@ -10,8 +10,8 @@ import pytest
 from cachemark.checks.probe.observation import recording, threads_with
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model import factors
-from cachemark.model.address import host_port
-from cachemark.model.factors import Answer
+from cachemark.model.address import parse_host_port
+from cachemark.model.factors import Conclusion
 from cachemark.model.server_stats import ServerStats
 from tests.endpoints.servers.raw_requests import ask
 
@@ -33,7 +33,9 @@ BINARY_NOOP = b"\x80\x0a" + bytes(22)
         ("text", [], "unknown"),
     ],
 )
-def test_the_wire_is_told_by_its_bytes(level: str, streams: list[bytes], answer: Answer) -> None:
+def test_the_wire_is_told_by_its_bytes(
+    level: str, streams: list[bytes], answer: Conclusion
+) -> None:
     assert factors.wire(level, streams).answer == answer
 
 
@@ -57,7 +59,7 @@ def test_the_evidence_names_the_first_byte() -> None:
     ],
 )
 def test_threads_tell_how_a_server_does_its_io(
-    level: str, connections: int, idle: int, busy: int, answer: Answer
+    level: str, connections: int, idle: int, busy: int, answer: Conclusion
 ) -> None:
     proof = factors.server_threads(level, connections, idle, busy)
     assert proof.answer == answer
@@ -75,7 +77,7 @@ def test_threads_tell_how_a_server_does_its_io(
     ],
 )
 def test_compression_is_told_by_what_is_held(
-    level: str, stored: int, items: int, answer: Answer
+    level: str, stored: int, items: int, answer: Conclusion
 ) -> None:
     before = ServerStats({"bytes": "500", "curr_items": "5"})
     after = ServerStats({"bytes": str(500 + stored), "curr_items": str(5 + items)})
@@ -95,7 +97,7 @@ def test_compression_is_told_by_what_is_held(
     ],
 )
 def test_a_local_cache_is_told_by_what_comes_to_the_server(
-    level: str, after: dict[str, str], answer: Answer
+    level: str, after: dict[str, str], answer: Conclusion
 ) -> None:
     before = ServerStats(dict.fromkeys(after, "0"))
     proof = factors.local_cache(level, 100, before, ServerStats(after))
@@ -122,7 +124,7 @@ def test_a_local_cache_that_nobody_read_is_unknown() -> None:
         ("reply", "?", "unknown"),
     ],
 )
-def test_replies_are_told_by_what_was_written(level: str, written: str, answer: Answer) -> None:
+def test_replies_are_told_by_what_was_written(level: str, written: str, answer: Conclusion) -> None:
     before = ServerStats({"bytes_written": "0"})
     proof = factors.replies(level, 100, before, ServerStats({"bytes_written": written}))
     assert proof.answer == answer
@@ -153,7 +155,7 @@ def test_a_recording_relay_keeps_what_each_connection_sent_first() -> None:
             assert ask(relay.address, b"get k\r\n", b"END\r\n").startswith(b"VALUE k")
             assert relay.streams() == [b"set k 0 0", b"get k\r\n"]
         with pytest.raises(OSError, match="refused"):
-            socket.create_connection(host_port(relay.address))
+            socket.create_connection(parse_host_port(relay.address))
 
 
 @pytest.mark.skipif(shutil.which("memcached") is None, reason="apt-get install memcached")
@@ -170,7 +172,7 @@ def test_a_relay_that_is_left_while_connections_are_open_ends() -> None:
     with (
         running(parse_spec("embedded:memory=16m")) as server,
         recording(server.addresses[0]) as relay,
-        socket.create_connection(host_port(relay.address)) as client,
+        socket.create_connection(parse_host_port(relay.address)) as client,
     ):
         client.sendall(b"version\r\n")
         assert client.recv(100).startswith(b"VERSION")

@@ -31,21 +31,21 @@ def test_percentiles_are_the_nearest_rank(values: list[int]) -> None:
 @given(VALUES)
 def test_a_value_is_kept_to_a_part_in_a_thousand(values: list[int]) -> None:
     for value in values:
-        kept = histogram.record([value]).percentile(50)
+        kept = histogram.from_values([value]).percentile(50)
         assert value <= kept <= value * 1.00098
 
 
 @given(VALUES, VALUES)
 def test_merging_is_adding(first: list[int], second: list[int]) -> None:
-    merged = histogram.merge([histogram.record(first), histogram.record(second)])
-    both = histogram.record(first + second)
+    merged = histogram.merge([histogram.from_values(first), histogram.from_values(second)])
+    both = histogram.from_values(first + second)
     assert (merged.counts == both.counts).all()
     again = histogram.decode(histogram.encode(merged))
     assert [again.percentile(p) for p in PERCENTS] == [both.percentile(p) for p in PERCENTS]
 
 
 def test_percentiles_are_not_averaged() -> None:
-    fast, slow = histogram.record([10**6] * 500), histogram.record([10**7] * 500)
+    fast, slow = histogram.from_values([10**6] * 500), histogram.from_values([10**7] * 500)
     merged = histogram.merge([fast, slow])
     assert merged.percentile(99) == slow.percentile(99)
     assert merged.percentile(50) == fast.percentile(50)
@@ -54,8 +54,8 @@ def test_percentiles_are_not_averaged() -> None:
 def test_the_rank_is_the_nearest() -> None:
     # 99 of 100 at 1 ms: p99 is still 1 ms, one more than that is 10 ms.
     values = [10**6] * 99 + [10**7]
-    assert histogram.record(values).percentile(99) == histogram.record([10**6]).max()
-    assert histogram.record(values).percentile(99.1) == histogram.record([10**7]).max()
+    assert histogram.from_values(values).percentile(99) == histogram.from_values([10**6]).max()
+    assert histogram.from_values(values).percentile(99.1) == histogram.from_values([10**7]).max()
 
 
 @pytest.mark.parametrize("blob", ["", "HISTF", "garbage", "AAAA"])
@@ -67,4 +67,4 @@ def test_garbage_is_refused(blob: str) -> None:
 def test_values_out_of_bounds_are_refused() -> None:
     for value in (0, -1, histogram.HIGHEST_NS + 1):
         with pytest.raises(HistogramError):
-            histogram.record([value])
+            histogram.from_values([value])

@@ -11,11 +11,11 @@ import pytest
 
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Timing, Workload, parse
-from cachemark.model.presets import expand, known
+from cachemark.model.presets import expand, load_presets
 from cachemark.runs.tapes import arguments
 
 ENGINE = str(Path(sys.executable).parent / "cachemark-engine")
-PRESETS = known(ENGINE)
+PRESETS = load_presets(ENGINE)
 
 
 def experiment(workload: str, load: str = "") -> Experiment:
@@ -85,10 +85,10 @@ def test_every_law_is_reached_from_an_experiment(workload: str, load: str, tmp_p
 @pytest.mark.parametrize(
     ("workload", "load", "says"),
     [
-        ("mix = { get = 1 }\nhit_ratio = 0.9\nprefill = 0.5", "", "leave prefill out"),
-        ("mix = { get = 1 }", 'schedule = "poisson"\nrate = 9\nthink = "1ms"', "leave think out"),
+        ("mix = { get = 1 }\nhit_ratio = 0.9\nprefill = 0.5", "", "remove prefill"),
+        ("mix = { get = 1 }", 'schedule = "poisson"\nrate = 9\nthink = "1ms"', "remove think"),
         ("mix = { get = 1 }", 'schedule = "bursts"\nrate = 9', "loads[0].schedule"),
-        ("", "", "it needs a mix or a sequence"),
+        ("", "", "it needs a mix, a sequence, a preset or a trace"),
     ],
 )
 def test_a_slip_is_one_clear_error(workload: str, load: str, says: str) -> None:

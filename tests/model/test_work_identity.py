@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.model.experiment import Keys, Load, Timing, Workload
-from cachemark.model.work_identity import changes, definition, fingerprint
+from cachemark.model.work_identity import changed_settings, definition, fingerprint
 from tests.builders.outcomes import measured
 
 TRIAL = measured("a", 0, 100)
@@ -43,4 +43,7 @@ def test_names_order_and_patience_do_not() -> None:
 def test_a_change_is_named() -> None:
     before = definition(msgspec.structs.replace(TRIAL, load=Load(name="one", threads=4)))
     after = definition(msgspec.structs.replace(TRIAL, load=Load(name="one", depth=2)))
-    assert changes(before, after) == ["load.depth: default → 2", "load.threads: 4 → default"]
+    assert changed_settings(before, after) == [
+        "load.depth: default → 2",
+        "load.threads: 4 → default",
+    ]

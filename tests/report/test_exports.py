@@ -16,7 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from cachemark.model import histogram
 from cachemark.model.experiment import Workload
-from cachemark.model.histogram import highest
+from cachemark.model.histogram import bucket_highest_ns
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation, Sections
 from cachemark.report import format_names
@@ -182,7 +182,7 @@ def test_the_interval_log_is_read_again(run: ExportedRun, tmp_path: Path) -> Non
 
 
 def test_sections_of_a_window_are_intervals_that_fill_it() -> None:
-    blob = histogram.encode(histogram.record([1_000_000] * 3))
+    blob = histogram.encode(histogram.from_values([1_000_000] * 3))
     parts = Sections(length_ns=250_000_000, ok=[3, 0, 3], response=[blob, None, blob])
     (old,) = one_trial()[:1]
     assert old.measure is not None
@@ -233,7 +233,7 @@ def test_openmetrics_is_read_again(run: ExportedRun) -> None:
                 upto = sum(
                     int(gets.counts[i])
                     for i in gets.counts.nonzero()[0]
-                    if highest(int(i)) <= round(float(bound) * 1e9)
+                    if bucket_highest_ns(int(i)) <= round(float(bound) * 1e9)
                 )
                 assert sample.value == upto
 

@@ -10,7 +10,7 @@ import pytest
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import parse
 from cachemark.model.outcome import Finding, Outcome
-from cachemark.model.plan import AGAIN, make_plan
+from cachemark.model.plan import REPEAT_SUFFIX, make_plan
 from cachemark.report import markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.compare.selection import trials_by_cell
@@ -23,7 +23,7 @@ from tests.builders.outcomes import experiment, header, measured, missing
 def twin(block: int, rate: int) -> Outcome:
     """A trial of the second name."""
     outcome = measured("a", block, rate)
-    cell = msgspec.structs.replace(outcome.trial.cell, client=f"a{AGAIN}")
+    cell = msgspec.structs.replace(outcome.trial.cell, client=f"a{REPEAT_SUFFIX}")
     trial = msgspec.structs.replace(outcome.trial, cell=cell)
     return msgspec.structs.replace(outcome, trial=trial)
 

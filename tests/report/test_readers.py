@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cachemark.model.histogram import highest
+from cachemark.model.histogram import bucket_highest_ns
 from cachemark.report.exports.hgrm import table
 from cachemark.report.exports.jmh_results import results
 from cachemark.report.exports.registry import EXPORTS
@@ -70,7 +70,7 @@ def test_jmh_prints_the_same_sample(java: list[str], run: ExportedRun) -> None:
     sample = next(result for result in results(run) if result.mode == "sample")
     assert sample.merged
     counts = sample.merged.counts
-    lines = [f"{highest(int(i)) / 1e3} {counts[i]}" for i in counts.nonzero()[0]]
+    lines = [f"{bucket_highest_ns(int(i)) / 1e3} {counts[i]}" for i in counts.nonzero()[0]]
     theirs = said([*java, "jmh"], "\n".join(lines)).splitlines()
     (text,) = EXPORTS["jmh"](run).values()
     block = text[text.index("  N = ") :]

@@ -84,7 +84,7 @@ def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
         ended=ended,
         footprint=Footprint(
             user_bytes=items * (KEY_BYTES + value_bytes),
-            own_bytes=stats.number("bytes"),
+            reported_bytes=stats.number("bytes"),
             rss_bytes=full.rss_bytes if full else None,
             rss_empty_bytes=empty.rss_bytes if empty else None,
         ),

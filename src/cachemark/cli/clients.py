@@ -9,7 +9,7 @@ from rich.table import Table
 
 from cachemark.cli.output import console
 from cachemark.endpoints.clients import Client, registry
-from cachemark.endpoints.wire import wires
+from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UnsupportedError
@@ -34,7 +34,7 @@ def clients(
 
 def _row(client: Client) -> list[str]:
     ready, state = _asked(client)
-    spoken = wires(ready) if ready else []
+    spoken = supported_wires(ready) if ready else []
     return [
         client.id,
         ready.library if ready else "–",

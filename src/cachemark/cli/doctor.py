@@ -9,12 +9,12 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.checks.doctor import Check, Judgement
+from cachemark.checks.doctor import Check, Status
 from cachemark.checks.doctor import doctor as examine
 from cachemark.cli.output import console
 from cachemark.report.json_text import json_text
 
-_STYLES: dict[Judgement, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}
+_STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}
 
 
 def doctor(
@@ -35,7 +35,7 @@ def doctor(
         sys.stdout.write(json_text(checks))
     else:
         _print(checks, limits=limits)
-    return 1 if any(check.judgement == "fail" for check in checks) else 0
+    return 1 if any(check.status == "fail" for check in checks) else 0
 
 
 def _print(checks: list[Check], *, limits: bool) -> None:
@@ -43,11 +43,11 @@ def _print(checks: list[Check], *, limits: bool) -> None:
     for column in ("check", "", "value", *(["limits"] if limits else []), "remedy"):
         table.add_column(column, overflow="fold")
     for check in checks:
-        style = _STYLES[check.judgement]
-        row = [check.name, f"[{style}]{check.judgement}[/]", escape(check.value)]
+        style = _STYLES[check.status]
+        row = [check.name, f"[{style}]{check.status}[/]", escape(check.value)]
         row += [escape(check.limits)] if limits else []
         table.add_row(*row, escape(check.remedy))
     say = console().print
     say(table)
-    counts = {word: sum(c.judgement == word for c in checks) for word in ("fail", "warn")}
+    counts = {word: sum(c.status == word for c in checks) for word in ("fail", "warn")}
     say(f"{counts['fail']} failed, {counts['warn']} warnings")

@@ -71,7 +71,7 @@ def _print(found: list[Fill]) -> None:
 
 
 def _figures(fill: Fill, of: Footprint) -> list[str]:
-    wholes = (of.rss_bytes, of.growth_bytes, of.own_bytes)
+    wholes = (of.rss_bytes, of.growth_bytes, of.reported_bytes)
     return [
         f"{fill.value_bytes:,} B",
         f"{fill.items:,}",

@@ -23,7 +23,7 @@ from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import AGAIN, NO_SERVER, Plan, make_plan, players
+from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Plan, client_labels, make_plan
 from cachemark.model.presets import expand
 from cachemark.report import render
 from cachemark.report.console import plain_console
@@ -100,8 +100,8 @@ def _parties(experiment: Experiment) -> Parties:
     known = registry(engine)
     return Parties(
         clients={
-            text: parse_client(text.removesuffix(AGAIN), known)
-            for text in [*players(experiment), *experiment.in_process]
+            text: parse_client(text.removesuffix(REPEAT_SUFFIX), known)
+            for text in [*client_labels(experiment), *experiment.in_process]
         },
         servers={text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]},
         engine=engine,

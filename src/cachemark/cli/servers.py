@@ -35,7 +35,7 @@ def servers(
 def _state(kind: Kind) -> str:
     """Whether the kind can run without options; some cannot, since they need an address."""
     try:
-        missing = kind.missing(parse_spec(kind.plain or kind.name))
+        missing = kind.missing(parse_spec(kind.simplest_form or kind.name))
     except UsageError:
         return "–"
     return f"{missing.reason}: {missing.remedy}" if missing else "ready"

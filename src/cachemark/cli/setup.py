@@ -8,7 +8,13 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from cachemark.endpoints.clients import workers_folder
-from cachemark.endpoints.worker_setup import Built, Workshop, build, install_packages, workshops
+from cachemark.endpoints.worker_setup import (
+    SetupResult,
+    WorkerFolder,
+    build,
+    install_packages,
+    worker_folders,
+)
 from cachemark.report.console import plain_console
 
 _COLOURS = {"ready": "green", "missing": "yellow", "failed": "red"}
@@ -28,7 +34,7 @@ def setup(
     """
     console = plain_console(soft_wrap=True)
     states = []
-    for shop in workshops(workers_folder(), languages):
+    for shop in worker_folders(workers_folder(), languages):
         built = build(shop)
         if built.state == "missing" and install and shop.packages:
             console.print(f"setup: installing {' '.join(shop.packages)}")
@@ -39,7 +45,7 @@ def setup(
     return 1 if "failed" in states or (languages and "missing" in states) else 0
 
 
-def _tell(console: Console, shop: Workshop, built: Built) -> None:
+def _tell(console: Console, shop: WorkerFolder, built: SetupResult) -> None:
     console.print(f"[{_COLOURS[built.state]}]{built.state:8}[/] {built.name:10} ", end="")
     console.print(built.text, markup=False)
     if built.state == "missing" and shop.packages:

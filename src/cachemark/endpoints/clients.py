@@ -1,7 +1,8 @@
-"""The clients that can be measured: the registry that the workers' folders declare.
+"""The registry of the clients that can be measured.
 
-Each folder of workers has a `worker.toml`: how each runtime is started, and which clients it has.
-A client's id is `runtime/name`, such as `python/pymemcache`; the native client is `native`.
+Each folder in `workers/` declares its clients in a `worker.toml`, with the command that starts each
+runtime. A client's id is `runtime/name`, such as `python/pymemcache`; the native client is
+`native`.
 """
 
 from __future__ import annotations
@@ -15,23 +16,24 @@ from typing import Literal
 import msgspec
 
 from cachemark.host.shipped_folders import shipped_folder
-from cachemark.model.errors import UNREADABLE, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError
 
 NATIVE = "native"
 
 
 Concurrency = Literal["threads", "processes", "forks", "tasks"]
-# A client as the library comes, beside the one on the ground that all share.
-DEFAULTS = "@defaults"
+# Appended to a client's id: the library's own settings instead of those that all clients share.
+DEFAULTS_SUFFIX = "@defaults"
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """A client, and the command that starts its worker.
 
-    `in_process`: a cache inside the worker's own process, which has no server. `concurrency`: what
-    its callers are; where they are processes, each has a worker of its own; where they are forks,
-    one worker has a process for each. `problem`: why its `worker.toml` cannot be read; such a file
-    is one client without a command, so that it stops no other language.
+    `in_process`: a cache inside the worker's own process; it has no server. `concurrency` says how
+    several callers are run: as threads or tasks of one worker, as forks of one worker, or as
+    processes, each with its own worker. `needs` is a file that set-up creates; `setup` is the
+    command that does so. `problem` is why the `worker.toml` cannot be read: such a file becomes
+    one client without a command, so that other languages still work.
     """
 
     id: str
@@ -48,7 +50,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
     def missing(self) -> str:
-        """Why it cannot be started here, or the empty string."""
+        """Why the client cannot be started here; empty if it can."""
         if self.problem:
             return self.problem
         if self.needs and not Path(self.needs).exists():
@@ -60,9 +62,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A client as an experiment names it.
+    """A client as an experiment names it, with its options.
 
-    `id`, `id?option=value&…`, `id@defaults` for the library as it comes, or `command:PROGRAM ARGS`.
+    `text` is one of `id`, `id?option=value&…`, `id@defaults` (the library's own settings) and
+    `command:PROGRAM ARGS` (any worker).
     """
 
     text: str
@@ -71,7 +74,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NETWORK = "network"
-# The engine's own: what its worker plays against, what its callers are, and a note.
+# The engine's own clients: the target of `cachemark-engine worker`, its concurrency, a note.
 _NATIVE: list[tuple[str, Concurrency, str]] = [
     (NETWORK, "threads", "pipelines, open loop, any number of connections"),
     ("store", "threads", "the embedded server's store, in its own process: memory, hash_power"),
@@ -96,7 +99,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a `worker.toml` declares."""
+    """The contents of a `worker.toml`."""
 
     language: str
     packages: list[str] = []
@@ -105,7 +108,7 @@ class WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def workers_folder() -> Path:
-    """Where the workers are: CACHEMARK_WORKERS, the checkout, or the installed package's data."""
+    """The folder `workers`: $CACHEMARK_WORKERS, in the checkout, or in the installed package."""
     return shipped_folder("workers", "CACHEMARK_WORKERS")
 
 
@@ -137,7 +140,7 @@ def read_worker_file(path: Path) -> WorkerFile:
     """Read a `worker.toml`. Raises UsageError."""
     try:
         return msgspec.toml.decode(path.read_bytes(), type=WorkerFile)
-    except (OSError, *UNREADABLE) as error:
+    except (OSError, *DECODE_ERRORS) as error:
         raise UsageError(f"{path}: {error}", "see CONTRIBUTING.md, `Add a client`") from error
 
 
@@ -168,7 +171,9 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
     return Client(
         id=f"{runtime_name}/{entry.name}" if entry.name else runtime_name,
         language=declared.language,
-        command=[_placed(folder, part).replace("{client}", entry.name) for part in runtime.command],
+        command=[
+            _absolute(folder, part).replace("{client}", entry.name) for part in runtime.command
+        ],
         home=entry.home,
         note=entry.note,
         released=entry.released,
@@ -180,14 +185,14 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
     )
 
 
-def _placed(folder: Path, part: str) -> str:
-    """A word of a command: a path inside the folder is made absolute, anything else stays."""
+def _absolute(folder: Path, part: str) -> str:
+    """Make a word of a command absolute if it is a path inside the folder."""
     inside = folder / part
     return str(inside) if "/" in part or inside.exists() else part
 
 
 def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
-    """Read a client as an experiment names it. Raises UsageError with the nearest known one."""
+    """Read a client as an experiment names it. Raises UsageError with the most similar id."""
     if text.startswith("command:"):
         try:
             words = shlex.split(text.removeprefix("command:"))
@@ -198,8 +203,8 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
         own = Client(id=text, language="", command=words)
         return ClientSpec(text=text, client=own)
     name, _, tail = text.partition("?")
-    profile = {"profile": "defaults"} if name.endswith(DEFAULTS) else {}
-    name = name.removesuffix(DEFAULTS)
+    profile = {"profile": "defaults"} if name.endswith(DEFAULTS_SUFFIX) else {}
+    name = name.removesuffix(DEFAULTS_SUFFIX)
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -216,6 +221,6 @@ def _options(text: str, tail: str) -> dict[str, str]:
     for pair in filter(None, tail.split("&")):
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageError(f"client {text!r}: {pair!r} is no option", "write option=value")
+            raise UsageError(f"client {text!r}: {pair!r} is not an option", "write option=value")
         options[key] = value
     return options

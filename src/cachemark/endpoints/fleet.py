@@ -1,4 +1,4 @@
-"""Many workers used as one: each plays its segment, the counts add up, the histograms merge."""
+"""Several workers used as one: each plays its segment of the tape; their results are merged."""
 
 from __future__ import annotations
 
@@ -24,20 +24,24 @@ from cachemark.model.protocol import (
     Sections,
 )
 
-# Several workers start at one planned instant; this is the time for the request to reach them all.
+# Several workers start at the same planned time. By then the request must have reached them all.
 _START_AHEAD_NS = 100_000_000
 _TICK_S = 0.5
 
 
-class Watch(msgspec.Struct, frozen=True, kw_only=True):
-    """Beside a run: `progress` is told the operations so far, silence is borne so long."""
+class RunMonitor(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is monitored.
+
+    `progress` is called with the number of operations so far. If no worker sends a message for
+    `silence_timeout_s`, the run fails.
+    """
 
     progress: Callable[[int], None]
-    silence_s: float
+    silence_timeout_s: float
 
 
 class Fleet:
-    """The workers of one trial. Use as a context manager: all are stopped and reaped."""
+    """The workers of one trial. Use as a context manager: it stops and reaps them all."""
 
     def __init__(self, command: list[str], count: int, *, cpus: str, name: str) -> None:
         self._stack = ExitStack()
@@ -58,47 +62,47 @@ class Fleet:
         self._stack.close()
 
     def hello(self, timeout_s: float) -> Ready:
-        """All say who they are; the first one's answer stands for all. Raises TrialError."""
+        """Send `hello` to all workers; returns the answer of the first. Raises TrialError."""
         answers = [worker.hello(timeout_s) for worker in self.workers]
         self.ready = answers[0]
         return self.ready
 
     def prepare(self, request: Prepare, timeout_s: float) -> None:
-        """All read the tape and connect, each with its own segment. Raises TrialError."""
+        """Send `prepare` to all workers, each with its own segment. Raises TrialError."""
         count = len(self.workers)
         for number, worker in enumerate(self.workers):
             segment = (number, count)
             worker.prepare(msgspec.structs.replace(request, segment=segment), timeout_s)
 
-    def run(self, request: Run, watch: Watch) -> Done:
+    def run(self, request: Run, watch: RunMonitor) -> Done:
         """Play one phase on all workers at once. Raises TrialError."""
         count = len(self.workers)
         start = time.time_ns() + _START_AHEAD_NS if count > 1 else 0
         self.began_unix_ns = start or time.time_ns()
         for number, worker in enumerate(self.workers):
-            share = None if request.ops is None else _share(request.ops, number, count)
+            share = None if request.ops is None else _ops_of_worker(request.ops, number, count)
             worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=share))
         return merge(_Collector(self.workers, watch).collect(request.phase))
 
     def bye(self) -> None:
-        """All end."""
+        """Ask all workers to exit."""
         for worker in self.workers:
             worker.bye()
 
     def log_tail(self) -> str:
-        """What the workers wrote on stderr, one after the other."""
+        """The end of each worker's stderr, one after the other."""
         return "".join(worker.log_tail() for worker in self.workers)
 
 
 class _Collector:
-    """Gathers the answers of a run that is going on."""
+    """Collects the answers of all workers during a run."""
 
-    def __init__(self, workers: list[Worker], watch: Watch) -> None:
+    def __init__(self, workers: list[Worker], watch: RunMonitor) -> None:
         self._watch = watch
         self._waiting = dict.fromkeys(workers, 0)
         self._ops = dict.fromkeys(workers, 0)
         self._done: list[Done] = []
-        self._heard = time.monotonic()
+        self._last_answer_s = time.monotonic()
 
     def collect(self, what: str) -> list[Done]:
         with selectors.DefaultSelector() as selector:
@@ -107,15 +111,15 @@ class _Collector:
             while self._waiting:
                 for key, _ in selector.select(_TICK_S):
                     worker: Worker = key.data
-                    if self._hear(worker, what):
+                    if self._read_answers(worker, what):
                         selector.unregister(worker.out)
                 self._check_silence(what)
         return self._done
 
-    def _hear(self, worker: Worker, what: str) -> bool:
-        """Take what a worker has said; true when it is done."""
-        while (answer := worker.take()) is not None:
-            self._heard = time.monotonic()
+    def _read_answers(self, worker: Worker, what: str) -> bool:
+        """Process the available answers of a worker; True if its run is done."""
+        while (answer := worker.poll_answer()) is not None:
+            self._last_answer_s = time.monotonic()
             if isinstance(answer, Progress):
                 self._ops[worker] = answer.ops
                 self._watch.progress(sum(self._ops.values()))
@@ -124,21 +128,23 @@ class _Collector:
                 del self._waiting[worker]
                 return True
             else:
-                raise worker.refusal(answer, what)
+                raise worker.error_for_answer(answer, what)
         return False
 
     def _check_silence(self, what: str) -> None:
-        if self._waiting and time.monotonic() - self._heard > self._watch.silence_s:
+        if self._waiting and time.monotonic() - self._last_answer_s > self._watch.silence_timeout_s:
             name = next(iter(self._waiting)).name
-            raise TrialError(f"{name}: said nothing for {self._watch.silence_s:g} s of {what}")
+            raise TrialError(
+                f"{name}: sent no message for {self._watch.silence_timeout_s:g} s of {what}"
+            )
 
 
-def _share(total: int, number: int, count: int) -> int:
+def _ops_of_worker(total: int, number: int, count: int) -> int:
     return total // count + (number < total % count)
 
 
 def merge(parts: list[Done]) -> Done:
-    """One result from many: counts add up, the longest window counts, histograms merge."""
+    """Merge results: counts are added, histograms merged; the longest window counts."""
     if len(parts) == 1:
         return parts[0]
     kinds = sorted({kind for part in parts for kind in part.operations})
@@ -151,7 +157,7 @@ def merge(parts: list[Done]) -> Done:
             for kind in kinds
         },
         lag=_merge_blobs([part.lag for part in parts]),
-        # The own part of the lag is known of all of them or of none.
+        # Only known as a whole if every worker reports it.
         late=_merge_blobs([part.late for part in parts]) if all(p.late for p in parts) else None,
         max_in_flight=sum(part.max_in_flight for part in parts),
         bound=sum(part.bound for part in parts),
@@ -167,13 +173,13 @@ def merge(parts: list[Done]) -> Done:
 
 
 def _merge_sections(parts: list[Sections | None]) -> Sections | None:
-    """Part by part, where all workers have them and all are as long and as many."""
+    """Merge section by section; None unless all workers have equally many of equal length."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or len({(p.length_ns, len(p.response)) for p in known}) != 1:
         return None
     return Sections(
         length_ns=known[0].length_ns,
-        ok=_added([part.ok for part in known]),
+        ok=_sum_columns([part.ok for part in known]),
         response=[
             _merge_blobs(list(blobs)) for blobs in zip(*[p.response for p in known], strict=True)
         ],
@@ -181,7 +187,7 @@ def _merge_sections(parts: list[Sections | None]) -> Sections | None:
 
 
 def _merge_courses(courses: list[Course | None]) -> Course | None:
-    """Slices add up; all must be as long, or a power of two longer, as the native client's are."""
+    """Add up the slices; None unless each worker's slice length divides the longest one."""
     known = [course for course in courses if course is not None]
     if len(known) < len(courses):
         return None
@@ -190,8 +196,10 @@ def _merge_courses(courses: list[Course | None]) -> Course | None:
         return None
     return Course(
         slice_ns=longest_ns,
-        ok=_added([_coarser(c.ok, longest_ns // c.slice_ns) for c in known]),
-        response_ns=_added([_coarser(c.response_ns, longest_ns // c.slice_ns) for c in known]),
+        ok=_sum_columns([_coarser(c.ok, longest_ns // c.slice_ns) for c in known]),
+        response_ns=_sum_columns(
+            [_coarser(c.response_ns, longest_ns // c.slice_ns) for c in known]
+        ),
     )
 
 
@@ -199,7 +207,7 @@ def _coarser(slices: list[int], factor: int) -> list[int]:
     return [sum(slices[at : at + factor]) for at in range(0, len(slices), factor)]
 
 
-def _added(columns: list[list[int]]) -> list[int]:
+def _sum_columns(columns: list[list[int]]) -> list[int]:
     return [sum(values) for values in zip_longest(*columns, fillvalue=0)]
 
 
@@ -226,5 +234,5 @@ def _merge_operations(parts: list[Operation]) -> Operation:
 
 
 def _merge_blobs(blobs: list[str | None]) -> str | None:
-    found = histogram.together(blobs)
+    found = histogram.merge_encoded(blobs)
     return histogram.encode(found) if found else None

@@ -1,25 +1,25 @@
-"""Which protocol a client speaks in a cell."""
+"""Selects the wire protocol of a cell: text, binary or meta."""
 
 from __future__ import annotations
 
-from cachemark.model.errors import WireError
+from cachemark.model.errors import UnsupportedWireError
 from cachemark.model.experiment import Load
 from cachemark.model.protocol import WIRES, Ready
 
 
-def wires(ready: Ready) -> list[str]:
-    """The protocols that a client says it speaks, the library's own choice first."""
+def supported_wires(ready: Ready) -> list[str]:
+    """The wire protocols among a client's capabilities, the library's default first."""
     return [each for each in ready.capabilities if each in WIRES]
 
 
-def chosen_wire(load: Load, ready: Ready) -> str:
-    """The protocol that is asked for, or the one that the library prefers. Raises WireError.
+def select_wire(load: Load, ready: Ready) -> str:
+    """The wire protocol that the load asks for, or the library's default.
 
-    A cache in the worker's own process speaks none, whatever is asked for.
+    Caches in the worker's own process always have `none`. Raises UnsupportedWireError.
     """
-    spoken = wires(ready) or ["text"]
-    if load.wire == "own" or spoken == ["none"]:
-        return spoken[0]
-    if load.wire not in spoken:
-        raise WireError(f"it speaks no {load.wire}, only {' and '.join(spoken)}")
+    supported = supported_wires(ready) or ["text"]
+    if load.wire == "own" or supported == ["none"]:
+        return supported[0]
+    if load.wire not in supported:
+        raise UnsupportedWireError(f"it speaks no {load.wire}, only {' and '.join(supported)}")
     return load.wire

@@ -1,8 +1,8 @@
-"""One worker on one byte stream: requests out, answers in.
+"""One worker process: sends requests to its stdin, reads answers from its stdout.
 
-The life of a worker, and what can go wrong at each step (all of it TrialError):
-start (the program is missing) → hello (exits, prints garbage, says nothing, is unsupported) →
-prepare (cannot connect, cannot do that) → run (dies, goes silent, never ends) → bye.
+The steps of a worker's life, and what can fail at each (always a TrialError):
+start (the program is missing) → hello (exits, prints garbage, is silent, is unsupported) →
+prepare (cannot connect, lacks a capability) → run (exits, is silent, never ends) → bye.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from cachemark.model.protocol import (
     encode,
 )
 
-# An answer holds a few histograms of some kB each; a longer line is not one of ours.
+# An answer has a few histograms of some kB each; a longer line is not an answer.
 _LONGEST_LINE_BYTES = 16 * 2**20
 _BYE_GRACE_S = 2.0
 
 
 class Worker:
-    """A worker process. Use as a context manager: it is always stopped and reaped."""
+    """A worker process. Use as a context manager: it stops and reaps the process."""
 
     def __init__(self, command: list[str], *, cpus: str = "", name: str = "worker") -> None:
         self.name = name
@@ -66,17 +66,17 @@ class Worker:
         return self._child.pid
 
     def hello(self, timeout_s: float) -> Ready:
-        """Ask who it is. Raises TrialError, UnsupportedError."""
+        """Send `hello`. Raises TrialError, UnsupportedError."""
         self.send(Hello())
         return self._ready("hello", timeout_s)
 
     def prepare(self, request: Prepare, timeout_s: float) -> Ready:
-        """Have it read the tape and connect. Raises TrialError, UnsupportedError."""
+        """Send `prepare`: it reads the tape and connects. Raises TrialError, UnsupportedError."""
         self.send(request)
         return self._ready("prepare", timeout_s)
 
     def bye(self) -> None:
-        """Ask it to end, and wait a little; whoever stays is stopped at the end of the context."""
+        """Ask the worker to exit, and wait shortly. The end of the context stops it in any case."""
         try:
             self.send(Bye())
             self._child.wait(_BYE_GRACE_S)
@@ -84,37 +84,37 @@ class Worker:
             return
 
     def close_stdin(self) -> None:
-        """Leave it alone, as a caller that dies does."""
+        """Close the worker's stdin, as happens when its caller dies."""
         if self._child.popen.stdin is not None:
             self._child.popen.stdin.close()
 
     def log_tail(self) -> str:
-        """The last of what it wrote on stderr."""
+        """The end of its stderr."""
         return self._child.log_tail()
 
     def send(self, message: Message) -> None:
-        """Write one request. Raises TrialError when the worker is gone."""
+        """Send one request. Raises TrialError if the worker has exited."""
         line = encode(message)
         try:
             while line:
                 line = line[os.write(self._in, line) :]
         except OSError as error:
-            raise self._gone() from error
+            raise self._exited_error() from error
 
     def receive(self, timeout_s: float) -> Answer | None:
-        """The next answer, or None when none comes in time. Raises TrialError."""
+        """Wait for the next answer; None after `timeout_s`. Raises TrialError."""
         deadline = time.monotonic() + timeout_s
         with selectors.DefaultSelector() as selector:
             selector.register(self.out, selectors.EVENT_READ)
-            while (answer := self.take()) is None:
+            while (answer := self.poll_answer()) is None:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return None
                 selector.select(left)
         return answer
 
-    def take(self) -> Answer | None:
-        """An answer that is already there, or None; never waits. Raises TrialError."""
+    def poll_answer(self) -> Answer | None:
+        """An answer that is already available, else None; never waits. Raises TrialError."""
         while True:
             end = self._buffer.find(b"\n")
             if end >= 0:
@@ -126,10 +126,12 @@ class Worker:
             except BlockingIOError:
                 return None
             if not chunk:
-                raise self._gone()
+                raise self._exited_error()
             self._buffer += chunk
             if len(self._buffer) > _LONGEST_LINE_BYTES and b"\n" not in self._buffer:
-                raise TrialError(f"{self.name}: printed a line of over 16 MiB, which is no answer")
+                raise TrialError(
+                    f"{self.name}: printed a line of more than 16 MiB, which is not an answer"
+                )
 
     def _decode(self, line: bytes) -> Answer:
         try:
@@ -137,10 +139,10 @@ class Worker:
         except ProtocolError as error:
             raise TrialError(
                 f"{self.name}: {error}",
-                "a worker's stdout is the protocol's; it must print its log on stderr",
+                "a worker's stdout is for answers only; it must print its log on stderr",
             ) from error
-        if isinstance(answer, Done) and (why := _objection(answer)):
-            raise TrialError(f"{self.name}: {why}", "PROTOCOL.md says what `done` holds")
+        if isinstance(answer, Done) and (why := _invalid_done_reason(answer)):
+            raise TrialError(f"{self.name}: {why}", "PROTOCOL.md defines `done`")
         return answer
 
     def _ready(self, what: str, timeout_s: float) -> Ready:
@@ -149,28 +151,28 @@ class Worker:
             raise TrialError(f"{self.name}: no answer to {what} within {timeout_s:g} s")
         if isinstance(answer, Ready):
             return answer
-        raise self.refusal(answer, what)
+        raise self.error_for_answer(answer, what)
 
-    def refusal(self, answer: Answer, what: str) -> TrialError:
-        """The error that an unexpected answer amounts to."""
+    def error_for_answer(self, answer: Answer, what: str) -> TrialError:
+        """The error for an unexpected answer."""
         if isinstance(answer, Unsupported):
             return UnsupportedError(f"{self.name}: {answer.reason}", answer.remedy)
         if isinstance(answer, Failure):
             return TrialError(f"{self.name}: {what}: {answer.kind}: {answer.text}")
         return TrialError(f"{self.name}: answered {what} with a {type(answer).__name__.lower()}")
 
-    def _gone(self) -> TrialError:
+    def _exited_error(self) -> TrialError:
         self._child.wait(_BYE_GRACE_S)
         status = self._child.exited()
         if status is None:
             return TrialError(f"{self.name}: closed its output")
         how = f"exited with status {status}" if status >= 0 else f"was killed by signal {-status}"
-        last = self._child.last_words()
+        last = self._child.last_stderr_line()
         return TrialError(f"{self.name}: {how}" + (f": {last}" if last else ""))
 
 
-def _objection(done: Done) -> str:
-    """What a schema cannot refuse, said before anybody reckons with it; empty: nothing."""
+def _invalid_done_reason(done: Done) -> str:
+    """Why a `done` is malformed in a way that its schema allows; empty if it is not."""
     course, sections = done.course, done.sections
     times = [blob for kind in done.operations.values() for blob in (kind.response, kind.service)]
     try:
@@ -180,7 +182,7 @@ def _objection(done: Done) -> str:
     except HistogramError as error:
         return str(error)
     if course and len(course.ok) != len(course.response_ns):
-        return "a course whose two lists are not of one length"
+        return "a course whose two lists differ in length"
     if sections and len(sections.ok) != len(sections.response):
-        return "sections whose two lists are not of one length"
+        return "sections whose two lists differ in length"
     return ""

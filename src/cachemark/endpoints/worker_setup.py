@@ -1,7 +1,7 @@
-"""Setting workers up: each folder of workers has a program `setup` that builds what it needs.
+"""Runs the program `setup` of each folder in `workers/`, which builds what the workers need.
 
-It works inside its own folder, says what it does on stdout, and exits with 3, after one line on
-stderr, where a toolchain is missing.
+`setup` works inside its own folder and prints what it does on stdout. If a toolchain is missing, it
+prints one line on stderr and exits with status 3.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MISSING_STATUS = 3
 _LOG_LINES = 12
 
 
-class Workshop(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder of workers: its language's name, and what it declares.
+class WorkerFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of workers, and the Debian packages that its `worker.toml` names.
 
-    `problem` is why its `worker.toml` cannot be read; then it declares nothing.
+    `problem` is why the `worker.toml` cannot be read; `packages` is then empty.
     """
 
     folder: Path
@@ -36,33 +36,35 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The language, as the folder is called."""
+        """The name of the folder, which is the language."""
         return self.folder.name
 
 
-class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of setting one up; `text` is what it said last."""
+class SetupResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a `setup`. `text` is the end of its output."""
 
     name: str
     state: State
     text: str
 
 
-def workshops(folder: Path, names: tuple[str, ...]) -> list[Workshop]:
-    """Those with something to set up, all or the named ones. Raises UsageError."""
-    known = {path.parent.name: _workshop(path.parent) for path in sorted(folder.glob("*/setup"))}
+def worker_folders(folder: Path, names: tuple[str, ...]) -> list[WorkerFolder]:
+    """The folders that have a `setup`: all, or those in `names`. Raises UsageError."""
+    known = {
+        path.parent.name: _worker_folder(path.parent) for path in sorted(folder.glob("*/setup"))
+    }
     for name in names:
         if name not in known:
             raise UsageError(f"no workers in {name!r}", f"known: {', '.join(known)}")
     return [shop for name, shop in known.items() if not names or name in names]
 
 
-def _workshop(folder: Path) -> Workshop:
+def _worker_folder(folder: Path) -> WorkerFolder:
     try:
         declared = read_worker_file(folder / "worker.toml")
     except UsageError as error:
-        return Workshop(folder=folder, problem=error.text)
-    return Workshop(folder=folder, packages=declared.packages)
+        return WorkerFolder(folder=folder, problem=error.text)
+    return WorkerFolder(folder=folder, packages=declared.packages)
 
 
 def install_packages(packages: list[str]) -> None:
@@ -73,10 +75,10 @@ def install_packages(packages: list[str]) -> None:
     _apt_get("install", "-y", "-qq", "--no-install-recommends", *packages)
 
 
-def build(shop: Workshop) -> Built:
-    """Run a folder's own set-up."""
+def build(shop: WorkerFolder) -> SetupResult:
+    """Run the `setup` of a folder."""
     if shop.problem:
-        return Built(name=shop.name, state="failed", text=shop.problem)
+        return SetupResult(name=shop.name, state="failed", text=shop.problem)
     ended = subprocess.run(
         [str(shop.folder / "setup")],
         cwd=shop.folder,
@@ -88,10 +90,10 @@ def build(shop: Workshop) -> Built:
     )
     if ended.returncode == 0:
         said = ended.stdout.strip().removeprefix(f"{shop.name}: ")
-        return Built(name=shop.name, state="ready", text=said.replace("\n", "; "))
+        return SetupResult(name=shop.name, state="ready", text=said.replace("\n", "; "))
     said = (ended.stderr.strip() or ended.stdout.strip()).splitlines()[-_LOG_LINES:]
     state = "missing" if ended.returncode == _MISSING_STATUS else "failed"
-    return Built(name=shop.name, state=state, text="\n".join(said))
+    return SetupResult(name=shop.name, state=state, text="\n".join(said))
 
 
 @functools.cache

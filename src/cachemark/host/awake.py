@@ -1,4 +1,4 @@
-"""CPUs that do not go to sleep while something is measured on them."""
+"""Keeps CPUs out of their sleep states while something is measured."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from cachemark.model.errors import UsageError
 
 @contextmanager
 def awake(cpus: Sequence[int]) -> Generator[int]:
-    """Have each of the CPUs run a thread that gives way to everything else, meanwhile.
+    """Run a thread of the lowest priority on each CPU, until the context ends.
 
-    The id of the process that does so; it is gone afterwards, and with this one should it be
-    killed. Raises UsageError where the kernel refuses.
+    Yields the id of the process with these threads. It also ends if this process is killed. Raises
+    UsageError if the kernel refuses.
     """
-    named = ",".join(map(str, cpus))
-    command = [process.binary_path(), "awake", "--cpus", named, "--stop-with-stdin"]
+    cpu_list = ",".join(map(str, cpus))
+    command = [process.binary_path(), "awake", "--cpus", cpu_list, "--stop-with-stdin"]
     with process.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         if child.popen.stdout is None or not child.popen.stdout.readline():
             child.wait(1.0)
-            why = child.last_words().removeprefix(f"{process.ENGINE}: ")
-            raise UsageError(f"the CPUs cannot be kept awake: {why}", "do without --awake")
+            reason = child.last_stderr_line().removeprefix(f"{process.ENGINE}: ")
+            raise UsageError(f"the CPUs cannot be kept awake: {reason}", "run without --awake")
         yield child.pid

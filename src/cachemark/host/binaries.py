@@ -1,6 +1,6 @@
-"""Which programs ran: the hash of each file that a process was started from.
+"""Which programs ran: the hash of the executable of each process.
 
-Versions are what programs say of themselves; two builds of one version may say the same.
+A version string is not enough: two builds may report the same version.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cachemark.model.outcome import Binary
 
 
 def binaries(role: str, pids: Sequence[int], root: Path = Path("/")) -> list[Binary]:
-    """The program of each process, each once; none of a process that does not let us look."""
+    """The executables of the processes, without duplicates. Unreadable ones are left out."""
     found: dict[str, Binary] = {}
     for pid in pids:
         link = root / f"proc/{pid}/exe"
@@ -23,7 +23,7 @@ def binaries(role: str, pids: Sequence[int], root: Path = Path("/")) -> list[Bin
             path = str(link.readlink())
         except OSError:
             continue
-        # By its link, which is the file that runs even where another took its place on the disk.
+        # The link leads to the file that runs, even if it was replaced on disk since.
         binary = of_file(role, link, path)
         if binary is not None:
             found[binary.sha256] = binary
@@ -31,14 +31,14 @@ def binaries(role: str, pids: Sequence[int], root: Path = Path("/")) -> list[Bin
 
 
 def of_command(role: str, command: Sequence[str]) -> list[Binary]:
-    """The files that an interpreter is given: a worker's script, a JVM's archives."""
+    """The files on a command line after the program, such as a script or the jars of a JVM."""
     paths = [Path(part) for word in command[1:] for part in word.split(os.pathsep)]
     found = [of_file(role, path, str(path)) for path in paths if path.is_file()]
     return [binary for binary in found if binary is not None]
 
 
 def of_file(role: str, file: Path, name: str) -> Binary | None:
-    """One file under the name by which it is told; None where it cannot be read."""
+    """The hash of one file, reported under `name`; None if the file cannot be read."""
     try:
         stat = file.stat()
         sha256 = _sha256(file, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns))
@@ -47,7 +47,7 @@ def of_file(role: str, file: Path, name: str) -> Binary | None:
     return Binary(role=role, path=name, sha256=sha256)
 
 
-@lru_cache(maxsize=256)  # the same few in each of a run's trials; a file that changed is another
+@lru_cache(maxsize=256)  # the trials of a run use the same few files
 def _sha256(file: Path, _identity: tuple[int, ...]) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

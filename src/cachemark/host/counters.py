@@ -1,4 +1,4 @@
-"""What the kernel counts of disturbances: one table of readers, each a number or nothing."""
+"""The kernel's counters of disturbances: a table of functions that each read one counter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _number(text: str) -> int | None:
 
 
 def _pressure(what: str) -> Reader:
-    """Microseconds in which some task waited for it, since boot."""
+    """Microseconds since boot in which some task waited for the resource."""
 
     def reader(root: Path) -> int | None:
         line = field(read(root / f"proc/pressure/{what}"), "some", " ")
@@ -35,7 +35,10 @@ def _vmstat(name: str) -> Reader:
 
 
 def _net(file: str, group: str, names: tuple[str, ...]) -> Reader:
-    """The sum of some columns of a group in /proc/net/snmp or netstat: names, then numbers."""
+    """The sum of some columns of a group in /proc/net/snmp or netstat.
+
+    A group has two lines: names, then numbers.
+    """
 
     def reader(root: Path) -> int | None:
         lines = read(root / "proc/net" / file).splitlines()
@@ -50,13 +53,13 @@ def _net(file: str, group: str, names: tuple[str, ...]) -> Reader:
 
 
 def _packet_drops(root: Path) -> int | None:
-    """Packets dropped before a protocol saw them, on all CPUs: the second column, hexadecimal."""
+    """Packets dropped before protocol processing, on all CPUs: column 2, hexadecimal."""
     rows = [line.split() for line in read(root / "proc/net/softnet_stat").splitlines()]
     return sum(int(row[1], 16) for row in rows if len(row) > 1) if rows else None
 
 
 def _interrupts(name: str) -> Reader:
-    """How often one of the architecture's own interrupts came, on all CPUs."""
+    """The count of an architecture-specific interrupt, on all CPUs."""
 
     def reader(root: Path) -> int | None:
         words = field(read(root / "proc/interrupts"), name, ":").split()
@@ -66,8 +69,8 @@ def _interrupts(name: str) -> Reader:
     return reader
 
 
-def _too_hot(root: Path) -> int | None:
-    """How often a CPU was slowed because of its temperature."""
+def _thermal_throttles(root: Path) -> int | None:
+    """How often a CPU was throttled because of its temperature."""
     folder = root / "sys/devices/system/cpu"
     texts = [read(path) for path in folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")]
     found = [int(text) for text in texts if text.isdecimal()]
@@ -75,13 +78,13 @@ def _too_hot(root: Path) -> int | None:
 
 
 def _throttled(root: Path) -> int | None:
-    """How often a CPU quota of one of our control groups stopped its processes."""
+    """How often a CPU quota of one of our control groups throttled its processes."""
     texts = [field(read(group / "cpu.stat"), "nr_throttled", " ") for group in cgroups(root)]
     found = [int(text) for text in texts if text.isdecimal()]
     return sum(found) if found else None
 
 
-# By the names that an outcome keeps them under. All of them only rise.
+# By their names in an outcome. All of them only rise.
 COUNTERS: dict[str, Reader] = {
     "cpu_pressure_us": _pressure("cpu"),
     "memory_pressure_us": _pressure("memory"),
@@ -89,7 +92,7 @@ COUNTERS: dict[str, Reader] = {
     "throttled": _throttled,
     "swapped_in": _vmstat("pswpin"),
     "major_faults": _vmstat("pgmajfault"),
-    "too_hot": _too_hot,
+    "too_hot": _thermal_throttles,
     "oom_kills": _vmstat("oom_kill"),
     "machine_checks": _interrupts("MCE"),
     "segments_sent": _net("snmp", "Tcp", ("OutSegs",)),
@@ -100,18 +103,18 @@ COUNTERS: dict[str, Reader] = {
 
 
 def counters(root: Path = Path("/")) -> dict[str, int]:
-    """All that can be read."""
+    """All counters that can be read here, by name."""
     found = {name: reader(root) for name, reader in COUNTERS.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def risen(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What was counted between two readings, of what both have."""
+def increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """The increase of each counter that both readings have."""
     return {name: after[name] - before[name] for name in COUNTERS if name in before.keys() & after}
 
 
 def cgroups(root: Path) -> list[Path]:
-    """Every group that this process is in, up to the top, where the CPU's are kept."""
+    """The CPU control groups that this process is in, with all their parents."""
     folders: list[Path] = []
     for line in read(root / "proc/self/cgroup").splitlines():
         number, controllers, own = ([*line.split(":", 2), "", ""])[:3]
@@ -124,20 +127,20 @@ def cgroups(root: Path) -> list[Path]:
     return folders
 
 
-def mhz(root: Path = Path("/")) -> list[float]:
-    """The CPUs' speeds as the kernel sets them now; nothing on most virtual machines.
+def cpu_frequencies_mhz(root: Path = Path("/")) -> list[float]:
+    """The current frequency of each CPU; empty on most virtual machines.
 
-    Some drivers say 0 of a CPU that sleeps.
+    CPUs for which the driver reports 0 (some do for sleeping CPUs) are left out.
     """
     folder = root / "sys/devices/system/cpu"
     texts = [read(path) for path in folder.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
     return [int(text) / 1e3 for text in texts if text.isdecimal() and int(text)]
 
 
-def waited_ns(pids: list[int], root: Path = Path("/")) -> tuple[int, int] | None:
-    """CPU time of the processes' threads, and how long they stood ready without a CPU, in ns.
+def run_and_wait_ns(pids: list[int], root: Path = Path("/")) -> tuple[int, int] | None:
+    """How long the processes' threads ran, and how long they were runnable without a CPU, in ns.
 
-    From the scheduler's own account of each thread; None where one cannot be read.
+    Read from the scheduler's statistics of each thread; None if one cannot be read.
     """
     ran = waited = 0
     for pid in pids:

@@ -1,4 +1,4 @@
-"""What this machine is and what is installed on it, kept with every run."""
+"""Facts about this machine and the software on it, stored with every run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TOOL_TIMEOUT_S = 5.0
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine, as it was when a run was made. What cannot be read here is empty."""
+    """The machine at the time of a run. A field that cannot be read is empty."""
 
     name: str
     cpu_model: str
@@ -55,7 +55,7 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def facts(root: Path = Path("/")) -> HostFacts:
-    """Look at this machine; `root` is where /proc, /sys and /etc are."""
+    """Collect the facts. `root` is the folder that has /proc, /sys and /etc."""
     cpuinfo, meminfo = read(root / "proc/cpuinfo"), read(root / "proc/meminfo")
     cpus = usable_cpus()
     return HostFacts(
@@ -82,45 +82,45 @@ def facts(root: Path = Path("/")) -> HostFacts:
 
 
 def hypervisor(root: Path) -> bool:
-    """Whether this is a virtual machine, as far as its CPU or its kernel tells."""
+    """Whether this is a virtual machine, by the CPU's flags and the kernel."""
     flags = field(read(root / "proc/cpuinfo"), "flags", ":").split()
     return "hypervisor" in flags or bool(read(root / "sys/hypervisor/type"))
 
 
 def governor(root: Path) -> str:
-    """The frequency governors of the CPUs, such as `performance`; empty where there is none."""
+    """The frequency governors of the CPUs, such as `performance`; empty if there are none."""
     paths = (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
     return ",".join(sorted({read(path) for path in paths} - {""}))
 
 
 def turbo(root: Path) -> str:
-    """`on`, `off`, or empty where it cannot be read."""
+    """`on`, `off`, or empty if it cannot be read."""
     folder = root / "sys/devices/system/cpu"
-    off = {"0": "on", "1": "off"}.get(read(folder / "intel_pstate/no_turbo"), "")
-    return off or {"0": "off", "1": "on"}.get(read(folder / "cpufreq/boost"), "")
+    intel = {"0": "on", "1": "off"}.get(read(folder / "intel_pstate/no_turbo"), "")
+    return intel or {"0": "off", "1": "on"}.get(read(folder / "cpufreq/boost"), "")
 
 
 def clocksource(root: Path) -> str:
-    """The kernel's clock, such as `tsc`."""
+    """The kernel's clock source, such as `tsc`."""
     return read(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 def mitigations(root: Path) -> dict[str, str]:
-    """What the kernel does against each flaw of the CPU; flaws that it has not are left out."""
+    """The kernel's mitigation of each vulnerability that affects the CPU."""
     folder = root / "sys/devices/system/cpu/vulnerabilities"
-    told = {path.name: read(path) for path in sorted(folder.glob("*"))}
-    return {name: text for name, text in told.items() if text not in ("", "Not affected")}
+    texts = {path.name: read(path) for path in sorted(folder.glob("*"))}
+    return {name: text for name, text in texts.items() if text not in ("", "Not affected")}
 
 
 def swap_used_bytes(root: Path) -> int | None:
-    """Swap in use; None where it cannot be read."""
+    """Swap in use; None if it cannot be read."""
     meminfo = read(root / "proc/meminfo")
     total, free = kib_field(meminfo, "SwapTotal"), kib_field(meminfo, "SwapFree")
     return None if total is None or free is None else total - free
 
 
 def engine_version() -> str:
-    """What cachemark-engine calls itself; empty when it is not installed."""
+    """The version that cachemark-engine reports; empty if it is not installed."""
     try:
         return _version([binary_path(), "--version"])
     except UsageError:

@@ -1,4 +1,4 @@
-"""Small files of /proc and /sys as text; containers hide some, so absence is a value too."""
+"""Reads small files of /proc and /sys. Containers hide some, so a missing file is no error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def read(path: Path) -> str:
-    """A small file's text without the white space round it; empty where it cannot be read."""
+    """The text of a small file, stripped; empty if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -14,7 +14,7 @@ def read(path: Path) -> str:
 
 
 def field(text: str, name: str, separator: str) -> str:
-    """The value on the first line that begins with a name; empty where there is none."""
+    """The value on the first line `name<separator>value`; empty if there is none."""
     for line in text.splitlines():
         key, found, value = line.partition(separator)
         if found and key.strip() == name:
@@ -23,6 +23,6 @@ def field(text: str, name: str, separator: str) -> str:
 
 
 def kib_field(text: str, name: str) -> int | None:
-    """A field such as `MemTotal:  1024 kB`, in bytes; None where there is none."""
+    """A field such as `MemTotal:  1024 kB`, in bytes; None if there is none."""
     words = field(text, name, ":").split()
     return int(words[0]) * 1024 if words and words[0].isdecimal() else None

@@ -1,6 +1,6 @@
-"""What the kernel may complain of in its log, and what that means for figures: one table.
+"""Lines of the kernel's log that report a problem, and what each means for a measurement.
 
-The doctor looks for it since boot, each trial in its own window.
+The doctor searches the log since boot, each trial searches the log of its own window.
 """
 
 from __future__ import annotations
@@ -10,90 +10,90 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cachemark.host.limits import Judgement
+from cachemark.host.limits import Status
 
-_LONGEST = 100
+_MAX_CHARACTERS = 100
 
 
-class Complaint(msgspec.Struct, frozen=True, kw_only=True):
-    """What to look for in the log, and how bad it is to find it.
+class KernelPattern(msgspec.Struct, frozen=True, kw_only=True):
+    """A pattern to search for, and the status of the check if it is found.
 
-    `also_within` is harmless at boot, but not in a window. `bends`: it falls on some clients more
-    than on others.
+    `window_pattern` matches further lines that are harmless at boot, but not in a window.
+    `biases_comparison`: the problem affects some clients more than others.
     """
 
     name: str
     pattern: str
-    judgement: Judgement
+    status: Status
     remedy: str
-    also_within: str = ""
-    bends: bool = False
+    window_pattern: str = ""
+    biases_comparison: bool = False
 
-    def matches(self, line: str, *, within: bool) -> bool:
-        """Whether a line of the log is such a complaint; `within`: it is of a window."""
-        patterns = [self.pattern, self.also_within if within else ""]
+    def matches(self, line: str, *, within_window: bool) -> bool:
+        """Whether a line of the log matches; `within_window`: the line is from a trial's window."""
+        patterns = [self.pattern, self.window_pattern if within_window else ""]
         return any(pattern and re.search(pattern, line) for pattern in patterns)
 
 
-COMPLAINTS = (
-    Complaint(
+KERNEL_PATTERNS = (
+    KernelPattern(
         name="machine checks",
         pattern=r"\[Hardware Error\]|[Mm]achine check (exception|events logged)|EDAC .*\b[CU]E\b",
-        judgement="fail",
+        status="fail",
         remedy="the hardware is failing: measure on another machine, and look at `ras-mc-ctl`",
-        bends=True,
+        biases_comparison=True,
     ),
-    Complaint(
+    KernelPattern(
         name="out of memory",
         pattern=r"[Oo]ut of memory: Killed|[Oo]ut of memory: Kill process|oom-kill:"
         r"|invoked oom-killer",
-        judgement="warn",
+        status="warn",
         remedy="give server and clients less memory, or the machine more",
-        bends=True,
+        biases_comparison=True,
     ),
-    Complaint(
+    KernelPattern(
         name="throttled by heat",
         pattern=r"cpu clock throttled|temperature above threshold|thermal.*(critical|throttl)",
-        judgement="warn",
+        status="warn",
         remedy="let it cool down, clean the fans",
-        bends=True,
+        biases_comparison=True,
     ),
-    Complaint(
+    KernelPattern(
         name="stalls",
         pattern=r"soft lockup|hard LOCKUP|rcu.*(self-)?detected stall|blocked for more than \d+ s",
-        judgement="warn",
+        status="warn",
         remedy="a CPU or a disk stalled: see `dmesg`, and check the hypervisor's host",
     ),
-    Complaint(
+    KernelPattern(
         name="clock trouble",
         pattern=r"[Mm]arking clocksource .* as unstable|TSC.*(unstable|not synchronized)",
-        judgement="warn",
+        status="warn",
         remedy="reboot, and check the clock source afterwards",
-        also_within=r"[Ss]witched to clocksource",
-        bends=True,
+        window_pattern=r"[Ss]witched to clocksource",
+        biases_comparison=True,
     ),
-    Complaint(
+    KernelPattern(
         name="connections refused",
         pattern=r"SYN flooding|nf_conntrack: table full|TCP: out of memory|TCP: too many orphaned"
         r"|neighbor table overflow",
-        judgement="warn",
+        status="warn",
         remedy="raise net.core.somaxconn, net.ipv4.tcp_max_syn_backlog or nf_conntrack_max",
     ),
-    Complaint(
+    KernelPattern(
         name="lost links and I/O errors",
         pattern=r"[Ll]ink is [Dd]own|I/O error",
-        judgement="warn",
+        status="warn",
         remedy="find the device in `dmesg`, and repair it",
     ),
 )
 
 
-def complaints(lines: Iterable[str], *, within: bool = False) -> dict[str, list[str]]:
-    """The lines of a log that are complaints, by the complaint's name, without their heads."""
+def matching_lines(lines: Iterable[str], *, within_window: bool = False) -> dict[str, list[str]]:
+    """The matching lines of a log, by the name of the pattern, without prefix and time."""
     found: dict[str, list[str]] = {}
     for line in lines:
-        for complaint in COMPLAINTS:
-            if complaint.matches(line, within=within):
-                text = " ".join(line.rpartition(";")[2].split())[:_LONGEST]
-                found.setdefault(complaint.name, []).append(text)
+        for kernel_pattern in KERNEL_PATTERNS:
+            if kernel_pattern.matches(line, within_window=within_window):
+                text = " ".join(line.rpartition(";")[2].split())[:_MAX_CHARACTERS]
+                found.setdefault(kernel_pattern.name, []).append(text)
     return found

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Judgement = Literal["ok", "warn", "fail", "info"]
+Status = Literal["ok", "warn", "fail", "info"]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         text = f"warn above {self.warn:g} {self.unit}"
         return text if self.fail is None else f"{text}, fail above {self.fail:g} {self.unit}"
 
-    def judge(self, figure: float) -> Judgement:
+    def classify(self, figure: float) -> Status:
         """Classify a figure as `ok`, `warn` or `fail`."""
         if self.fail is not None and figure > self.fail:
             return "fail"
@@ -31,7 +31,7 @@ STEAL = Limits(unit="% of CPU time", warn=0.5, fail=2)
 FOREIGN = Limits(unit="% of CPU time", warn=5)
 PRESSURE = Limits(unit="% of the time", warn=1, fail=5)
 FREQUENCY = Limits(unit="% between lowest and highest", warn=2)
-# A part of the segments sent. On loopback there is no cause for one.
+# On loopback there is no cause for retransmits.
 RETRANSMITS = Limits(unit="per million segments", warn=0, fail=10)
-ANY = Limits(unit="times", warn=0, fail=0)
-EVER = Limits(unit="times", warn=0)
+ANY_FAILS = Limits(unit="times", warn=0, fail=0)
+ANY_WARNS = Limits(unit="times", warn=0)

@@ -1,4 +1,4 @@
-"""What others took of the machine during a window, from two readings of /proc."""
+"""What disturbed a window: readings of /proc at its start and end, and samples within."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 
 from cachemark.host import counters
 from cachemark.host.files import read
-from cachemark.host.kernel_log import LogWatch
-from cachemark.host.kernel_patterns import complaints
+from cachemark.host.kernel_log import KernelLogTail
+from cachemark.host.kernel_patterns import matching_lines
 from cachemark.host.process import cpu_ns
 from cachemark.model.outcome import HostNoise
 
 
 class CpuTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """Ticks of all CPUs since boot, as the first line of /proc/stat tells them."""
+    """Time of all CPUs since boot in clock ticks, from the first line of /proc/stat."""
 
     user: int
     nice: int
@@ -30,17 +30,17 @@ class CpuTimes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """All of it; a guest's time is in `user` already."""
+        """The sum. (Guest time is included in `user`.)"""
         return sum(msgspec.structs.astuple(self))
 
     def since(self, before: CpuTimes) -> CpuTimes:
-        """What was added since an earlier reading."""
+        """The difference to an earlier reading."""
         names = self.__struct_fields__
         return CpuTimes(**{name: getattr(self, name) - getattr(before, name) for name in names})
 
 
 def cpu_times(root: Path = Path("/")) -> CpuTimes | None:
-    """A reading of /proc/stat; None where it cannot be read."""
+    """Read /proc/stat; None if it cannot be read."""
     words = read(root / "proc/stat").partition("\n")[0].split()
     if len(words) < 9 or words[0] != "cpu" or not all(word.isdecimal() for word in words[1:9]):
         return None
@@ -48,17 +48,17 @@ def cpu_times(root: Path = Path("/")) -> CpuTimes | None:
 
 
 def steal_percent(window: CpuTimes) -> float | None:
-    """The hypervisor's share of a window; None when no tick was counted in it."""
+    """CPU time taken by the hypervisor, in percent; None if the window has no ticks."""
     return round(100 * window.steal / window.total, 2) if window.total > 0 else None
 
 
 def foreign_percent(
     window: CpuTimes, own_ticks: float, *, interrupts_charged: bool
 ) -> float | None:
-    """The share of a window that went to processes other than ours.
+    """CPU time of processes other than ours, in percent; None if the window has no ticks.
 
-    `interrupts_charged`: the kernel counts an interrupt's time as time of the process that it
-    interrupted, so our own ticks hold a part of it.
+    `own_ticks` is the CPU time of our processes. `interrupts_charged`: the kernel adds the time of
+    an interrupt to the process that it interrupted, so `own_ticks` includes a part of it.
     """
     if window.total <= 0:
         return None
@@ -67,18 +67,18 @@ def foreign_percent(
     return round(100 * max(0.0, busy - own_ticks) / window.total, 2)
 
 
-class Pauses:
-    """How late sleeps end: a thread that only sleeps wakes late when the machine stands still."""
+class SleepOvershoot:
+    """How late a sleeping thread wakes up. It wakes late if the machine pauses."""
 
-    # Below this it is the timer's and the interpreter's own lateness.
+    # Less than this is the normal delay of the timer and the interpreter.
     FLOOR_NS = 1_000_000
 
     def __init__(self) -> None:
         self.longest_ns: int | None = None
         self.paused_ns = 0
 
-    def slept(self, wanted_ns: int, took_ns: int) -> None:
-        """A sleep that was to last so long lasted so long."""
+    def add(self, wanted_ns: int, took_ns: int) -> None:
+        """Record a sleep: the requested and the real duration."""
         late_ns = max(0, took_ns - wanted_ns)
         self.longest_ns = max(self.longest_ns or 0, late_ns)
         if late_ns > self.FLOOR_NS:
@@ -86,7 +86,7 @@ class Pauses:
 
 
 class _Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine at one end of a window."""
+    """The state of the machine at the start or end of a window."""
 
     at_ns: int
     wall_ns: int
@@ -96,8 +96,8 @@ class _Reading(msgspec.Struct, frozen=True, kw_only=True):
     counters: dict[str, int]
 
 
-class NoiseProbe:
-    """Reads /proc at both ends of a window: what others took of the machine meanwhile."""
+class NoiseMonitor:
+    """Measures the disturbances of a window: call `start`, then `stop`."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
@@ -105,27 +105,28 @@ class NoiseProbe:
         self._awake: list[int] = []
         self._begin: _Reading | None = None
         self._mhz: list[float] = []
-        self._log: LogWatch | None = None
-        self.pauses = Pauses()
+        self._log: KernelLogTail | None = None
+        self.sleep_overshoot = SleepOvershoot()
 
     def start(self, own_pids: list[int], awake_pid: int | None = None) -> None:
-        """The window begins; `own_pids` are the processes of the trial besides this one.
+        """Start the window. `own_pids` are the processes of the trial, without this one.
 
-        `awake_pid` keeps the CPUs awake, if one does: its CPU time is ours, its waiting nobody's.
+        `awake_pid` is the process that keeps the CPUs awake, if any. Its CPU time counts as ours;
+        its time on run queues does not count.
         """
         self._own = own_pids
-        self._log = LogWatch(self._root)
+        self._log = KernelLogTail(self._root)
         self._awake = [] if awake_pid is None else [awake_pid]
         self._begin = self._reading()
 
-    def glance(self) -> None:
-        """Within the window: what is not a counter."""
-        self._mhz += counters.mhz(self._root)
+    def sample_frequencies(self) -> None:
+        """Sample the CPU frequencies. To be called within the window."""
+        self._mhz += counters.cpu_frequencies_mhz(self._root)
 
     def stop(self) -> HostNoise:
-        """The window has ended. What could not be read at either end is absent."""
+        """End the window. What could not be read at its start or end is missing."""
         begin, end = self._begin, self._reading()
-        lines = self._log.close() if self._log else None
+        lines = self._log.finish() if self._log else None
         load = os.getloadavg()[0]
         if begin is None:
             return HostNoise(load_1min=load)
@@ -136,21 +137,21 @@ class NoiseProbe:
             foreign_cpu_percent=self._foreign(window, begin, end) if window else None,
             load_1min=load,
             window_ns=at_ns,
-            counters=self._counted(begin, end),
-            waited_percent=_waited(begin.scheduled, end.scheduled),
+            counters=self._counter_increases(begin, end),
+            waited_percent=_waited_percent(begin.scheduled, end.scheduled),
             clock_step_ns=end.wall_ns - begin.wall_ns - at_ns,
-            longest_pause_ns=self.pauses.longest_ns,
-            paused_ns=self.pauses.paused_ns,
+            longest_pause_ns=self.sleep_overshoot.longest_ns,
+            paused_ns=self.sleep_overshoot.paused_ns,
             mhz=(min(self._mhz), max(self._mhz)) if self._mhz else None,
-            kernel_log=None if lines is None else complaints(lines, within=True),
+            kernel_log=None if lines is None else matching_lines(lines, within_window=True),
         )
 
-    def _counted(self, begin: _Reading, end: _Reading) -> dict[str, int]:
-        risen = counters.risen(begin.counters, end.counters)
+    def _counter_increases(self, begin: _Reading, end: _Reading) -> dict[str, int]:
+        increases = counters.increases(begin.counters, end.counters)
         if self._awake:
-            # Threads that give way wait whenever anything runs.
-            risen.pop("cpu_pressure_us", None)
-        return risen
+            # The threads that keep CPUs awake wait whenever anything else runs.
+            increases.pop("cpu_pressure_us", None)
+        return increases
 
     def _reading(self) -> _Reading:
         return _Reading(
@@ -158,7 +159,7 @@ class NoiseProbe:
             wall_ns=time.time_ns(),
             cpus=cpu_times(self._root),
             own_ns=self._own_ns(),
-            scheduled=counters.waited_ns(self._own, self._root) if self._own else None,
+            scheduled=counters.run_and_wait_ns(self._own, self._root) if self._own else None,
             counters=counters.counters(self._root),
         )
 
@@ -166,19 +167,19 @@ class NoiseProbe:
         if begin.own_ns is None or end.own_ns is None:
             return None
         ticks = (end.own_ns - begin.own_ns) * os.sysconf("SC_CLK_TCK") / 1e9
-        # The kernel has this file when it accounts for interrupts apart from processes.
-        apart = (self._root / "proc/pressure/irq").exists()
-        return foreign_percent(window, ticks, interrupts_charged=not apart)
+        # The kernel has this file if it accounts for interrupts separately from processes.
+        separate = (self._root / "proc/pressure/irq").exists()
+        return foreign_percent(window, ticks, interrupts_charged=not separate)
 
     def _own_ns(self) -> int | None:
-        """CPU time of our processes; None when one of them is gone, and its time with it."""
+        """CPU time of our processes; None if one has ended, as its time is then unknown."""
         used = [cpu_ns(pid) for pid in [*self._own, *self._awake, os.getpid()]]
         known = [ns for ns in used if ns is not None]
         return sum(known) if len(known) == len(used) else None
 
 
-def _waited(begin: tuple[int, int] | None, end: tuple[int, int] | None) -> float | None:
-    """How long threads stood ready without a CPU, in percent of what they ran."""
+def _waited_percent(begin: tuple[int, int] | None, end: tuple[int, int] | None) -> float | None:
+    """How long threads were runnable without a CPU, in percent of the time that they ran."""
     if begin is None or end is None or end[0] <= begin[0] or end[1] < begin[1]:
         return None
     return round(100 * (end[1] - begin[1]) / (end[0] - begin[0]), 2)

@@ -1,4 +1,4 @@
-"""Which CPUs the server gets, and which the workers."""
+"""Which CPUs the server gets, and which the workers get."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def usable_cpus() -> list[int]:
 def placement(
     wanted: Placement, usable: list[int], cores: list[list[int]] | None = None
 ) -> tuple[str, str]:
-    """The CPU sets of server and worker; empty: any. Pure. Raises UsageError.
+    """The CPU sets of server and worker, as text; empty: any CPU. Pure. Raises UsageError.
 
-    `auto` gives each half of the machine, whole cores where `cores` tells them apart, or what an
-    explicit set of the other side leaves; with nothing to share out, it is empty.
+    `auto` is half of the usable CPUs, in whole cores if `cores` lists more than one. If the other
+    side has an explicit set, `auto` is the rest. With a single CPU it is empty.
     """
     server = _explicit("server", wanted.server, usable)
     worker = _explicit("worker", wanted.worker, usable)
@@ -46,7 +46,7 @@ def _explicit(side: str, wanted: str, usable: list[int]) -> set[int]:
 
 
 def _halves(usable: list[int], cores: list[list[int]]) -> tuple[list[int], list[int]]:
-    # The only core's threads are all that there is to share out.
+    # With a single core, split its threads.
     units = cores if len(cores) > 1 else [[cpu] for cpu in usable]
     half = len(units) // 2
     if not half:

@@ -1,8 +1,8 @@
-"""Child processes that are never left behind.
+"""Child processes that always end with this process.
 
-A child has a process group of its own, dies with its parent (`setpriv --pdeathsig`, where
-util-linux has it), runs on the CPUs that it was given from its first instruction on, and keeps
-the tail of its stderr.
+A child has its own process group and is killed if this process dies (`setpriv --pdeathsig`, if
+installed). It runs on its CPU set from its first instruction on. Its stderr goes to a temporary
+file, of which the end can be read.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from cachemark.model.errors import UsageError
 
 ENGINE = "cachemark-engine"
 _LOG_TAIL_BYTES = 16 * 1024
-_LAST_WORDS_CHARACTERS = 200
-_IF_OURS = 'test "$PPID" = "$0" && exec "$@"'
+_STDERR_LINE_MAX_CHARACTERS = 200
+_IF_PARENT_LIVES = 'test "$PPID" = "$0" && exec "$@"'
 # Linux has at most 8192 CPUs, so four digits are enough.
 _CPU_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
-# The kernel's number for the precise clock among those of a process (see clock_getcpuclockid).
+# Selects the precise CPU clock of a process (see clock_getcpuclockid).
 _CPUCLOCK_SCHED = 2
 
 
 class Child:
-    """A process that was started; `stop` ends its whole group and reaps it."""
+    """A child process. `stop` ends its whole process group and reaps it."""
 
     def __init__(self, popen: subprocess.Popen[bytes], log: IO[bytes]) -> None:
         self.popen = popen
@@ -50,13 +50,13 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its group's too."""
+        """The process id, which is also the id of its process group."""
         return self.popen.pid
 
     def exited(self) -> int | None:
-        """Its exit status, or None while it runs; negative: the signal that killed it.
+        """The exit status; None while the process runs; negative: the signal that killed it.
 
-        Only `stop` reaps it: until then no other process group can get its id.
+        Does not reap the process (only `stop` does), so its id cannot be reused meanwhile.
         """
         if self.popen.returncode is not None:
             return self.popen.returncode
@@ -66,7 +66,7 @@ class Child:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until it has ended; false when it has not after `timeout_s` seconds."""
+        """Wait for the end of the process; False if it still runs after `timeout_s` seconds."""
         if self.popen.returncode is not None:
             return True
         ended = os.pidfd_open(self.pid)
@@ -78,26 +78,28 @@ class Child:
             os.close(ended)
 
     def log_tail(self) -> str:
-        """The end of what it wrote on stderr; still there once it is stopped."""
+        """The end of its stderr. Still available after `stop`."""
         if self._log.closed:
             return self._last_log
         end = os.fstat(self._log.fileno()).st_size
         begin = max(0, end - _LOG_TAIL_BYTES)
         return os.pread(self._log.fileno(), end - begin, begin).decode("utf-8", "replace")
 
-    def last_words(self) -> str:
-        """Why it ended, as far as its stderr says: the line marked as the error, or the last.
+    def last_stderr_line(self) -> str:
+        """The line of stderr that most likely says why the process ended; empty if there is none.
 
-        Empty where it wrote nothing. Parsers of command lines say the error first and end with a
-        hint; interpreters end with the error; a JVM ends with where it was.
+        This is the first line that begins with `error:` or `exception in` (programs that print a
+        hint or a stack trace after it), else the last line that is not indented.
         """
         lines = [line.rstrip() for line in self.log_tail().splitlines() if line.strip()]
-        told = [line for line in lines if not line[0].isspace()] or lines
-        marked = [line for line in told if line.lower().startswith(("error:", "exception in"))]
-        return (marked or told[-1:] or [""])[0].strip()[:_LAST_WORDS_CHARACTERS]
+        unindented = [line for line in lines if not line[0].isspace()] or lines
+        marked = [
+            line for line in unindented if line.lower().startswith(("error:", "exception in"))
+        ]
+        return (marked or unindented[-1:] or [""])[0].strip()[:_STDERR_LINE_MAX_CHARACTERS]
 
     def stop(self, grace_s: float = 3.0) -> None:
-        """SIGTERM, `grace_s` seconds, then SIGKILL for the whole group; always reaped."""
+        """Send SIGTERM, wait `grace_s` seconds, then SIGKILL the whole group, and reap it."""
         if self.popen.returncode is not None:
             return
         if grace_s > 0 and self.exited() is None:
@@ -109,7 +111,7 @@ class Child:
         self._log.close()
         for pipe in (self.popen.stdin, self.popen.stdout):
             if pipe is not None:
-                # Unsent bytes of a pipe whose reader is gone cannot be flushed any more.
+                # Closing flushes, which fails if the reader is gone.
                 with contextlib.suppress(OSError):
                     pipe.close()
 
@@ -148,13 +150,13 @@ def _dies_with_parent() -> list[str]:
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return []
-    # A parent that died before the signal was set has left the child to another one by now.
-    return [setpriv, "--pdeathsig", "KILL", "--", "sh", "-c", _IF_OURS, str(os.getpid())]
+    # If the parent has died before pdeathsig was set, the child has another parent: do not start.
+    return [setpriv, "--pdeathsig", "KILL", "--", "sh", "-c", _IF_PARENT_LIVES, str(os.getpid())]
 
 
 @contextlib.contextmanager
 def _affinity(cpus: str) -> Generator[None]:
-    """Children inherit the starting thread's CPU set, so it is set round the start."""
+    """Set this thread's CPU set for the time of the start: the child inherits it."""
     if not cpus:
         yield
         return
@@ -173,16 +175,16 @@ def parse_cpus(text: str) -> set[int]:
         found = _CPU_RANGE.fullmatch(part)
         low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
         if low > high:
-            raise UsageError(f"{text!r} is no set of CPUs", "write 0-1 or 0,2,3")
+            raise UsageError(f"{text!r} is not a set of CPUs", "write 0-1 or 0,2,3")
         cpus |= set(range(low, high + 1))
     return cpus
 
 
 def cpu_ns(pid: int) -> int | None:
-    """CPU time that a process has used, ended threads included; None when it is gone.
+    """CPU time of a process in ns, including threads that have ended; None if it is gone.
 
-    Its CPU-time clock counts in ns; the ticks of /proc are 10 ms, and the scheduler's account of
-    each thread goes with the thread.
+    This uses the CPU-time clock of the process, because /proc/PID/stat counts in ticks of 10 ms
+    and the scheduler's statistics of a thread vanish with the thread.
     """
     try:
         return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
@@ -191,9 +193,9 @@ def cpu_ns(pid: int) -> int | None:
 
 
 def binary_path() -> str:
-    """Where cachemark-engine is: CACHEMARK_ENGINE, beside this Python, or PATH.
+    """The path of cachemark-engine: $CACHEMARK_ENGINE, beside this Python, or on PATH.
 
-    Raises UsageError.
+    Raises UsageError if there is none.
     """
     named = os.environ.get("CACHEMARK_ENGINE")
     if named:

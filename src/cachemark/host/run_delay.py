@@ -1,4 +1,4 @@
-"""How long processes were ready to run and had no CPU: the scheduler's own account."""
+"""How long processes were runnable without a CPU, from the scheduler's statistics."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 _NS_IN_TICK = 10_000_000
 
 
-def waited_ns(pids: list[int], root: Path = Path("/")) -> int:
-    """Time on run queues so far, of all threads of processes and of their children.
+def run_delay_ns(pids: list[int], root: Path = Path("/")) -> int:
+    """Time on run queues since their start, of all threads of processes and of their children.
 
-    With what the hypervisor took of all CPUs, which is on no account of theirs. Threads that have
-    ended are not in it. 0 where the kernel does not tell.
+    Includes the time that the hypervisor took from all CPUs (steal), which the scheduler does not
+    know. Threads that have ended are not included. 0 if the kernel has no such statistics.
     """
     return sum(_process_ns(pid, root) for pid in pids) + _steal_ns(root)
 
@@ -19,7 +19,7 @@ def waited_ns(pids: list[int], root: Path = Path("/")) -> int:
 def _process_ns(pid: int, root: Path) -> int:
     waited = 0
     for task in (root / "proc" / str(pid) / "task").glob("*"):
-        # "on the CPU, on a run queue, times": ns, ns, count.
+        # The fields: ns on a CPU, ns on a run queue, number of time slices.
         words = _read(task / "schedstat").split()
         waited += int(words[1]) if len(words) == 3 else 0
         waited += sum(_process_ns(int(child), root) for child in _read(task / "children").split())
@@ -34,5 +34,5 @@ def _steal_ns(root: Path) -> int:
 def _read(path: Path) -> str:
     try:
         return path.read_text()
-    except OSError:  # it has ended
+    except OSError:  # the thread or process has ended
         return ""

@@ -1,4 +1,4 @@
-"""Which CPUs are threads of one core."""
+"""Which CPUs are hardware threads of the same core."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CPUS = "sys/devices/system/cpu"
 
 
 def cores(cpus: list[int], root: Path = Path("/")) -> list[list[int]]:
-    """The CPUs in groups that share a core, in order; each alone where it is not known."""
+    """The CPUs grouped by core, in order. A CPU of unknown core is a group of its own."""
     groups: list[list[int]] = []
     placed: set[int] = set()
     for cpu in cpus:

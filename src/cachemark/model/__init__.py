@@ -1,5 +1,5 @@
-"""What is measured and what comes of it, as frozen values: experiments, plans, messages, outcomes.
+"""The values that everything else works with: experiments, plans, protocol messages, outcomes.
 
-Everything here is pure but for reading files that ship with cachemark. The lowest room: it
-imports no other.
+All values are frozen. The code here is pure, except that it reads files that ship with cachemark
+and asks the engine for its presets. This is the lowest room: it imports no other.
 """

@@ -1,14 +1,14 @@
-"""HOST:PORT, as it is typed and as servers say where they listen."""
+"""HOST:PORT addresses, as users type them and as servers report them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-_MOST_PORTS = 65535
+_MAX_PORT = 65535
 
 
 class HostPort(NamedTuple):
-    """Where something listens; an IPv6 host is without its brackets."""
+    """An address that a server listens on. An IPv6 host is stored without its brackets."""
 
     host: str
     port: int
@@ -17,20 +17,20 @@ class HostPort(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def host_port(text: str) -> HostPort:
+def parse_host_port(text: str) -> HostPort:
     """Read `host:11211`, `10.0.0.7:11211` or `[::1]:11211`.
 
-    Raises ValueError with what is wrong; an IPv6 host without brackets is refused, as its last part
-    cannot be told from a port.
+    An IPv6 host needs brackets; without them its last group looks like a port. Raises ValueError
+    with the reason.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not host:
-        raise ValueError(f"{text!r} is no address")
-    if not (port.isascii() and port.isdecimal() and 0 < int(port) <= _MOST_PORTS):
-        raise ValueError(f"{text!r}: {port!r} is no port from 1 to {_MOST_PORTS}")
+        raise ValueError(f"{text!r} is not an address")
+    if not (port.isascii() and port.isdecimal() and 0 < int(port) <= _MAX_PORT):
+        raise ValueError(f"{text!r}: {port!r} is not a port from 1 to {_MAX_PORT}")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if not bare or any(sign in "[]/," or sign.isspace() for sign in bare):
-        raise ValueError(f"{text!r}: {host!r} is no host")
+    if not bare or any(char in "[]/," or char.isspace() for char in bare):
+        raise ValueError(f"{text!r}: {host!r} is not a host")
     if ":" in bare and bare == host:
-        raise ValueError(f"{text!r}: an IPv6 host stands in brackets, as in [::1]:11211")
+        raise ValueError(f"{text!r}: write an IPv6 host in brackets, as in [::1]:11211")
     return HostPort(bare, int(port))

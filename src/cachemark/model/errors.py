@@ -1,18 +1,18 @@
-"""Errors that a user can mend: one sentence with the place, one with the remedy."""
+"""Errors that a user can fix. Each has a text (where and what) and a remedy (what to do)."""
 
 from __future__ import annotations
 
 import msgspec
 
-# What reading JSON or TOML that somebody else wrote raises. Text that is no UTF-8, numbers of
-# thousands of digits and brackets nested without end are Python's own errors, not the libraries'.
-UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+# The errors that decoding untrusted JSON or TOML can raise. Besides msgspec's own: ValueError for
+# text that is not UTF-8 and for huge numbers, RecursionError for deeply nested brackets.
+DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class UsageError(Exception):
-    """Bad input. The CLI prints it as one message and exits with status 2.
+    """Invalid input. The CLI prints it as one message and exits with status 2.
 
-    `text` names the place and what is wrong there; `remedy` says what to do, and may be empty.
+    `text` says where and what is wrong; `remedy` says what to do, and may be empty.
     """
 
     def __init__(self, text: str, remedy: str = "") -> None:
@@ -25,7 +25,7 @@ class UsageError(Exception):
 
 
 class TrialError(Exception):
-    """A trial that failed: the server or a worker did not do its part. It becomes an outcome."""
+    """A trial failed because of the server or a worker. It is recorded as a `failed` outcome."""
 
     def __init__(self, text: str, remedy: str = "") -> None:
         super().__init__(text)
@@ -34,8 +34,8 @@ class TrialError(Exception):
 
 
 class UnsupportedError(TrialError):
-    """A trial that cannot run here: a package is missing, or the client cannot do that."""
+    """A trial cannot run here: a package is missing, or the client lacks a capability."""
 
 
-class WireError(UnsupportedError):
-    """The client does not speak the protocol that is asked for."""
+class UnsupportedWireError(UnsupportedError):
+    """The client does not speak the wire protocol that the load asks for."""

@@ -1,6 +1,6 @@
-"""Experiments: frozen values that say what is compared; TOML in.
+"""Experiments: what is compared with what, read from TOML files into frozen values.
 
-An experiment is a grid, clients × servers × workloads × loads, played in `blocks` repetitions.
+An experiment is a grid, clients × servers × workloads × loads, repeated in `blocks` blocks.
 An error names the file, the line and the remedy.
 """
 
@@ -14,28 +14,28 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from cachemark.model.errors import UNREADABLE, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError
 
-# No count or time of an experiment comes near; beyond 64 bits JSON would carry it as a fraction.
-_MOST = 2**40
-Positive = Annotated[int, Meta(ge=1, le=_MOST)]
-# What noise of the machine does to a trial: `auto`: see verdict/noise.py.
+# Above any real count or time, and below what JSON readers turn into a floating-point number.
+_MAX_VALUE = 2**40
+Positive = Annotated[int, Meta(ge=1, le=_MAX_VALUE)]
+# What happens to a trial if the machine was noisy; `auto` is explained in verdict/noise.py.
 NoisePolicy = Literal["auto", "refuse", "note"]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-# A law of the engine's, such as `100`, `1k..64k`, `gpareto:15:214.476:0.348` or `64=3,1k=1`; the
-# engine knows which there are, and is asked before the first trial.
-Law = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9.:=,-]+$")]
+# A probability distribution, such as `100`, `1k..64k`, `gpareto:15:214.476:0.348` or `64=3,1k=1`.
+# The engine defines them, and checks the text before the first trial.
+Distribution = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9.:=,-]+$")]
 
 
-class Frozen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A value read from a TOML table; an unknown key is an error."""
+class TomlTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A TOML table. An unknown key is an error."""
 
 
-class Keys(Frozen, frozen=True, kw_only=True):
-    """The key table and how keys are drawn from it.
+class Keys(TomlTable, frozen=True, kw_only=True):
+    """The keys, and how operations choose among them.
 
-    Keys have a `length`, or follow a `pattern` such as `user:{index:08}`, or are given as `names`.
-    The last `counters` of them are counters, for `incr` and `decr` alone.
+    Keys have a `length` in bytes, or follow a `pattern` such as `user:{index:08}`, or are listed in
+    `names`. The last `counters` keys hold numbers; only `incr` and `decr` use them.
     """
 
     count: Positive = 10_000
@@ -47,42 +47,46 @@ class Keys(Frozen, frozen=True, kw_only=True):
             r"hotspot:[0-9.]+:[0-9.]+|latest(:[0-9.]+)?|gaussian(:[0-9.]+)?)$"
         ),
     ] = "uniform"
-    length: Law = "20"
+    length: Distribution = "20"
     pattern: str | None = None
     names: list[str] | None = None
 
 
-class Values(Frozen, frozen=True, kw_only=True):
-    """The values: bytes each, a function of the key.
+class Values(TomlTable, frozen=True, kw_only=True):
+    """The size of the values in bytes. A key always has the same value size.
 
-    `100`, `100..1000` (uniform), `gpareto:LOCATION:SCALE:SHAPE`, `pareto:LEAST:ALPHA`,
-    `gev:LOCATION:SCALE:SHAPE`, `lognormal:MEDIAN:SIGMA`, or several by weight: `64=3,1k..4k=1`.
+    `size` is one of `100`, `100..1000` (uniform), `gpareto:LOCATION:SCALE:SHAPE`,
+    `pareto:LEAST:ALPHA`, `gev:LOCATION:SCALE:SHAPE`, `lognormal:MEDIAN:SIGMA`, or several by
+    weight: `64=3,1k..4k=1`.
     """
 
-    size: Law = "100"
+    size: Distribution = "100"
     compressibility: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
-class Workload(Frozen, frozen=True, kw_only=True):
-    """What is done: operations over keys and values, either a mix or a sequence.
+class Workload(TomlTable, frozen=True, kw_only=True):
+    """Which operations are played, on which keys and values.
 
-    A `mix` is drawn from by weight, or played in `phases`: all of the first kind, then all of the
-    second. A `sequence` such as `["set@0", "get@0", "mget@0-5", "get"]` is played again and again;
-    each time is a group that stays together, with its keys moved on by `key_step`.
+    The operations come from one of four settings:
 
-    The measured window ends after `timing.measure_ms`; with `ops` after that many operations
-    instead; with `fill_percent` when the server's `bytes` reach that part of its limit. With
-    `warmup_ms` it has a warm-up of its own. `loads` names the loads that it is played with, if not
-    all.
+    - `mix`: kinds of operations with weights. With `order = "mixed"` each operation is drawn by
+      weight; with `"phases"` all operations of the first kind come first, then the second.
+    - `sequence`: steps such as `["set@0", "get@0", "mget@0-5", "get"]`, repeated. Each repetition
+      stays together; its keys are `key_step` further than those of the one before.
+    - `preset`: a named workload (`cachemark-engine tape presets`). Settings that have their default
+      value here are taken from the preset.
+    - `trace`: a file with recorded operations, of which `records` are played, with the trace's own
+      keys and values. `prefill` is then a fraction of its keys, in their order of appearance.
 
-    `preset` is a workload by name (`cachemark-engine tape presets`): what is left at its default
-    here is the preset's. With `hit_ratio` that part of the reads is of keys that are stored first,
-    the rest of keys that never are. `exptime_s` is a number, or a law as for sizes, in seconds or
-    with a unit: `10m..1h`.
+    The measured window ends after `timing.measure_ms`. With `ops` it ends after that many
+    operations; with `fill_percent` when the server's `bytes` reach that percentage of its limit.
+    `warmup_ms` replaces the experiment's warm-up. `loads` names the loads that this workload is
+    played with; without it, all.
 
-    `trace` is a recording's file, of which `records` operations are played; it has its own keys,
-    values and operations. Its `prefill` is the part of the keys, in the order they came;
-    0 begins with a cold cache.
+    `prefill` is the fraction of keys stored before the window; 0 starts with an empty cache. With
+    `hit_ratio`, that fraction of the reads is of stored keys, and the rest is of keys that are
+    never stored. `exptime_s` is a number of seconds, or a distribution with or without units, such
+    as `10m..1h`.
     """
 
     name: Name
@@ -98,33 +102,37 @@ class Workload(Frozen, frozen=True, kw_only=True):
     run: Annotated[int, Meta(ge=1, le=65535, description="keys in each mget or mset")] = 10
     prefill: Annotated[float, Meta(ge=0, le=1, description="fraction of keys stored first")] = 1.0
     hit_ratio: Annotated[float, Meta(ge=0, le=1)] | None = None
-    exptime_s: Annotated[int, Meta(ge=0)] | Law = 0
+    exptime_s: Annotated[int, Meta(ge=0)] | Distribution = 0
     records: Annotated[int, Meta(ge=1, description="operations on the tape of a closed loop")] = (
         100_000
     )
     fill_percent: Annotated[float, Meta(gt=0, lt=100)] | None = None
     ops: Positive | None = None
-    warmup_ms: Annotated[int, Meta(ge=0, le=_MOST)] | None = None
+    warmup_ms: Annotated[int, Meta(ge=0, le=_MAX_VALUE)] | None = None
     loads: Annotated[list[str], Meta(min_length=1)] | None = None
 
 
-def longest_run(workload: Workload) -> int:
-    """The most keys that one mget or mset of a workload names."""
+def max_keys_per_command(workload: Workload) -> int:
+    """The largest number of keys in one mget or mset of a workload."""
     spans = [step.partition("@")[2].partition("-") for step in workload.sequence]
     named = [int(last) - int(first) + 1 for first, dash, last in spans if dash]
     return max([workload.run, *named])
 
 
-class Load(Frozen, frozen=True, kw_only=True):
-    """How hard it is done.
+class Load(TomlTable, frozen=True, kw_only=True):
+    """When operations are sent, by how many callers, over how many connections.
 
-    A `schedule` is closed (the next operation follows the reply, after the caller has thought for
-    `think`: `1ms`, or `exp:1ms` for exponential times) or open: uniform, poisson, `gpareto:SHAPE`,
-    or `bursts:FACTOR:SHARE:LENGTH`, bursts of that many times the rate in that part of the time; a
-    trace also `replay` or `replay:SPEED`.
-    `rate` is in operations per second of all processes together; `connections` are per process and
-    by default as many as `threads`; fewer are shared by the threads. `depth` is outstanding
-    operations per connection. `wire` is the protocol; `own` is the one that the library prefers.
+    `schedule` is `closed` or one of the open-loop schedules:
+
+    - `closed`: a caller sends its next operation after the reply, and after its think time `think`
+      (`1ms`, or `exp:1ms` for exponentially distributed times).
+    - `uniform`, `poisson`, `gpareto:SHAPE`: open loop at `rate`, with these gaps.
+    - `bursts:FACTOR:SHARE:LENGTH`: open loop; FACTOR × the rate during SHARE of the time.
+    - `replay`, `replay:SPEED`: open loop, at the times in a trace.
+
+    `rate` is operations per second of all processes together. `connections` is per process, by
+    default one per thread; if there are fewer, the threads share them. `depth` is the number of
+    outstanding operations per connection. `wire` is the protocol; `own` is the library's default.
     """
 
     name: Name
@@ -144,31 +152,31 @@ class Load(Frozen, frozen=True, kw_only=True):
     wire: Literal["own", "text", "binary", "meta"] = "own"
 
 
-class Timing(Frozen, frozen=True, kw_only=True):
+class Timing(TomlTable, frozen=True, kw_only=True):
     """How long each part of a trial lasts.
 
-    An operation that takes longer than `timeout_ms` is an error; a worker that is not ready after
-    `ready_ms`, or says nothing for `silence_ms` during a run, is given up.
+    An operation that takes longer than `timeout_ms` is an error. A trial fails if a worker is not
+    ready within `ready_ms`, or sends no message for `silence_ms` during a run.
     """
 
-    warmup_ms: Annotated[int, Meta(ge=0, le=_MOST)] = 500
+    warmup_ms: Annotated[int, Meta(ge=0, le=_MAX_VALUE)] = 500
     measure_ms: Positive = 1000
     timeout_ms: Positive = 1000
     ready_ms: Positive = 30_000
     silence_ms: Positive = 15_000
 
 
-class Placement(Frozen, frozen=True, kw_only=True):
-    """CPU sets such as `0-1,3`; `auto`: half the machine each; `none`: the kernel decides."""
+class Placement(TomlTable, frozen=True, kw_only=True):
+    """CPU sets such as `0-1,3`; `auto`: half of the machine each; `none`: any CPU."""
 
     server: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
     worker: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
 
 
-class Quick(Frozen, frozen=True, kw_only=True):
-    """The small grid of a suite: what of it is kept, by name, and by how much it is shortened.
+class QuickGrid(TomlTable, frozen=True, kw_only=True):
+    """The small grid of a suite, for `--quick`: which names remain, and how much is shortened.
 
-    `scale` shortens workloads that end by a number of operations, or by a fill.
+    `scale` multiplies the length of workloads that end after `ops` or at `fill_percent`.
     """
 
     blocks: Positive = 2
@@ -181,15 +189,17 @@ class Quick(Frozen, frozen=True, kw_only=True):
     timing: Timing | None = None
 
 
-class Experiment(Frozen, frozen=True, kw_only=True):
+class Experiment(TomlTable, frozen=True, kw_only=True):
     """The grid of trials and the question that it answers.
 
-    `clients` are played against each of the `servers`; `in_process` are caches inside the worker's
-    own process, which have no server. `noise` says whether a trial counts on a machine that was not
-    quiet: `refuse` shows no figure of such a trial, `note` only tells, `auto` refuses in open loops
-    and where noise falls on some clients more than on others. `twice` names a client that is played
-    a second time in each block, under a label: what it then differs from itself is chance. `awake`
-    keeps idle CPUs from sleep, with threads that give way to everything.
+    Each of `clients` is played against each of `servers`. `in_process` are caches inside the
+    worker's own process; they have no server.
+
+    `noise` says what happens to a trial if the machine was not quiet: `refuse` makes it INVALID,
+    `note` adds a note, `auto` refuses it in open loops and if the noise affects some clients more
+    than others. `twice` names a client that is played a second time in each block under another
+    label (an A/A test): any difference between the two is chance. `awake` keeps idle CPUs out of
+    sleep states, with low-priority threads.
     """
 
     name: Name
@@ -208,19 +218,19 @@ class Experiment(Frozen, frozen=True, kw_only=True):
     awake: bool = False
     timing: Timing = Timing()
     placement: Placement = Placement()
-    quick: Quick | None = None
+    quick: QuickGrid | None = None
 
 
 def parse(text: str, where: str) -> Experiment:
     """Read an experiment from TOML text; `where` names the file in messages. Raises UsageError."""
     try:
         document = tomllib.loads(text)
-    except UNREADABLE as error:
+    except DECODE_ERRORS as error:
         raise UsageError(f"{where}: not TOML: {error}") from error
     try:
         experiment = msgspec.convert(document, Experiment)
     except msgspec.ValidationError as error:
-        raise _located(error, text, where) from error
+        raise _with_location(error, text, where) from error
     check(experiment, where)
     return experiment
 
@@ -235,7 +245,7 @@ def load(path: Path) -> Experiment:
 
 
 def check(experiment: Experiment, where: str) -> None:
-    """Refuse what types cannot: names used twice, a rate without a schedule. Raises UsageError."""
+    """Check what types cannot express, such as duplicate names. Raises UsageError."""
     for what, names in (
         ("workload", [w.name for w in experiment.workloads]),
         ("load", [a.name for a in experiment.loads]),
@@ -244,12 +254,12 @@ def check(experiment: Experiment, where: str) -> None:
     ):
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
-            raise UsageError(f"{where}: {what} {twice[0]!r} stands there twice", "give it once")
-    _check_parties(experiment, where)
+            raise UsageError(f"{where}: {what} {twice[0]!r} is listed twice", "list it once")
+    _check_clients_and_servers(experiment, where)
     for load_ in experiment.loads:
         _check_load(load_, where)
     for workload in experiment.workloads:
-        _check_order(workload, where)
+        _check_workload(workload, where)
     known = {load_.name for load_ in experiment.loads}
     for workload in experiment.workloads:
         unknown = sorted(set(workload.loads or []) - known)
@@ -260,10 +270,10 @@ def check(experiment: Experiment, where: str) -> None:
             )
 
 
-def _check_parties(experiment: Experiment, where: str) -> None:
+def _check_clients_and_servers(experiment: Experiment, where: str) -> None:
     if experiment.twice and experiment.twice not in experiment.clients:
         raise UsageError(
-            f"{where}: twice = {experiment.twice!r} is none of the clients",
+            f"{where}: twice = {experiment.twice!r} is not one of the clients",
             f"one of: {', '.join(experiment.clients)}",
         )
     if not experiment.clients and not experiment.in_process:
@@ -272,20 +282,22 @@ def _check_parties(experiment: Experiment, where: str) -> None:
         raise UsageError(f"{where}: no server", 'add servers = ["embedded"]')
 
 
-def _check_order(workload: Workload, where: str) -> None:
+def _check_workload(workload: Workload, where: str) -> None:
     place = f"{where}: workload {workload.name!r}"
     if workload.mix and workload.sequence:
-        raise UsageError(f"{place}: it needs a mix or a sequence, one of the two")
+        raise UsageError(f"{place}: give a mix or a sequence, not both")
     if workload.trace and (workload.mix or workload.sequence or workload.preset):
-        raise UsageError(f"{place}: a trace has its own operations", "leave mix and preset out")
+        raise UsageError(
+            f"{place}: a trace has its own operations", "remove mix, sequence and preset"
+        )
     if not (workload.mix or workload.sequence or workload.preset or workload.trace):
-        raise UsageError(f"{place}: it needs a mix or a sequence, one of the two")
+        raise UsageError(f"{place}: it needs a mix, a sequence, a preset or a trace")
     if workload.hit_ratio is not None and workload.prefill != 1.0:
-        raise UsageError(f"{place}: hit_ratio says what is stored first, too", "leave prefill out")
+        raise UsageError(f"{place}: hit_ratio sets the prefill itself", "remove prefill")
     if workload.sequence and workload.order != "mixed":
-        raise UsageError(f"{place}: a sequence has its own order", "leave order out")
+        raise UsageError(f"{place}: a sequence has its own order", "remove order")
     if workload.key_step and not workload.sequence:
-        raise UsageError(f"{place}: key_step belongs to a sequence", "leave it out")
+        raise UsageError(f"{place}: key_step needs a sequence", "remove key_step")
 
 
 def _check_load(load_: Load, where: str) -> None:
@@ -293,13 +305,13 @@ def _check_load(load_: Load, where: str) -> None:
     if load_.schedule == "closed" and load_.rate is not None:
         raise UsageError(
             f"{place}: a closed loop has no rate",
-            'set schedule = "uniform" or "poisson", or leave the rate out',
+            'set schedule = "uniform" or "poisson", or remove the rate',
         )
     if load_.schedule != "closed" and load_.think is not None:
-        raise UsageError(f"{place}: in an open loop nobody waits to send", "leave think out")
+        raise UsageError(f"{place}: think time is for closed loops only", "remove think")
     replay = load_.schedule.startswith("replay")
     if replay and load_.rate is not None:
-        raise UsageError(f"{place}: a replay has the trace's own rate", "leave rate out")
+        raise UsageError(f"{place}: a replay uses the trace's own rate", "remove rate")
     if load_.schedule != "closed" and not replay and load_.rate is None:
         raise UsageError(
             f"{place}: schedule {load_.schedule!r} needs a rate", "add rate = operations per second"
@@ -308,17 +320,17 @@ def _check_load(load_: Load, where: str) -> None:
     if connections % load_.threads and load_.threads % connections:
         raise UsageError(
             f"{place}: {load_.connections} connections cannot be shared by {load_.threads} threads",
-            "make connections a multiple of threads, or a divisor",
+            "make connections a multiple or a divisor of threads",
         )
 
 
-# msgspec names a place as `$.workloads[0].keys.count`, or `$.workloads[...]` inside a mapping.
+# msgspec names a location as `$.workloads[0].keys.count`, or `$.workloads[...]` inside a mapping.
 _PLACE = re.compile(r" - at `\$?(?:key in )?(?P<path>[^`]*)`$")
 _HEADER = re.compile(r"(?:(?P<array>\[\[)|\[)\s*(?P<name>[\w-]+)\s*[.\]]")
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
 
 
-def _located(error: msgspec.ValidationError, text: str, where: str) -> UsageError:
+def _with_location(error: msgspec.ValidationError, text: str, where: str) -> UsageError:
     message = str(error)
     found = _PLACE.search(message)
     path = found["path"].lstrip(".") if found else ""
@@ -335,14 +347,14 @@ def _located(error: msgspec.ValidationError, text: str, where: str) -> UsageErro
 def _remedy(path: str, unknown: bool) -> str:
     if not unknown:
         return ""
-    types: dict[str, type[Frozen]] = {
+    types: dict[str, type[TomlTable]] = {
         "workloads": Workload,
         "loads": Load,
         "keys": Keys,
         "values": Values,
         "timing": Timing,
         "placement": Placement,
-        "quick": Quick,
+        "quick": QuickGrid,
     }
     parts = [re.sub(r"\[.*", "", part) for part in path.split(".")]
     owner = types.get(parts[-2], Experiment) if len(parts) > 1 else Experiment
@@ -351,7 +363,7 @@ def _remedy(path: str, unknown: bool) -> str:
 
 
 def _line_of(path: str, text: str) -> int | None:
-    """The line of a setting: walk the file, follow table headers, and find the key."""
+    """The line number of a setting: follows the table headers to the key; None if not found."""
     parts = [part for part in re.split(r"[.\[\]]+", path) if part and part != "..."]
     names = [part for part in parts if not part.isdigit()]
     if not names:
@@ -371,7 +383,7 @@ def _line_of(path: str, text: str) -> int | None:
             inside = seen in (-1, index)
             best = best or (number if inside else None)
         else:
-            # Before all tables: a setting of its own, or a table written on one line.
+            # Before the first table header: a top-level setting, or an inline table.
             inside = not section and (len(names) == 1 or stripped.startswith(names[0]))
         if inside and key.search(stripped):
             return number

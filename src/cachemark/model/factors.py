@@ -1,9 +1,10 @@
-"""Is a factor's level what it says? Pure: from what was seen to an answer and its evidence.
+"""Did a factor's level really take effect? Pure: observations in, a conclusion with evidence out.
 
-A benchmark that compares two levels of a factor must know that they differ: that binary was
-binary, that the non-blocking server did not block, that values were compressed, that the local
-cache answered. Each function takes what was seen at the server's side and says `proved`, `void`
-(the level is not what it says, so its figures are of something else) or `unknown`.
+A factor is a setting that an experiment varies, such as the wire protocol; a level is one of its
+values. A benchmark that compares two levels must check that they differ: that "binary" sent binary
+requests, that values were compressed, that the local cache answered. Each function takes what was
+observed at the server and returns `proved`, `void` (the level did not take effect, so its results
+describe something else) or `unknown`.
 """
 
 from __future__ import annotations
@@ -15,36 +16,36 @@ import msgspec
 
 from cachemark.model.server_stats import ServerStats
 
-Answer = Literal["proved", "void", "unknown"]
+Conclusion = Literal["proved", "void", "unknown"]
 
 _BINARY_REQUEST = 0x80
 _STORING = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
 _META = (b"mg", b"ms", b"md", b"ma", b"mn", b"me")
-# The shortest answer to a store, `STORED`.
+# The length of the shortest reply to a store: `STORED` and the line end.
 _REPLY_BYTES = 8
-# Fewer connections than this could hide in the threads that a server has anyway.
-_TELLING_CONNECTIONS = 8
+# With fewer connections, a thread per connection could not be told from the threads of a pool.
+_MIN_CONNECTIONS = 8
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """A factor's level, whether it is what it says, and the sentence that shows it."""
+    """Whether a factor's level took effect, and the observation that shows it."""
 
     factor: str
     level: str
-    answer: Answer
+    answer: Conclusion
     evidence: str
 
 
 def wire(level: str, streams: Sequence[bytes]) -> Proof:
-    """`text`, `binary` or `meta`, from the first bytes that each connection sent."""
+    """Checks `text`, `binary` or `meta` by the first bytes that each connection sent."""
     seen = [_wire_of(stream) for stream in streams if stream]
     if not seen:
         return Proof(factor="wire", level=level, answer="unknown", evidence="nothing was sent")
     counted = {name: seen.count(name) for name in dict.fromkeys(seen)}
-    told = " and ".join(f"{count} of {len(seen)} spoke {name}" for name, count in counted.items())
-    answer: Answer = "proved" if set(seen) == {level} else "void"
+    counts = " and ".join(f"{count} of {len(seen)} spoke {name}" for name, count in counted.items())
+    answer: Conclusion = "proved" if set(seen) == {level} else "void"
     first = next(stream for stream in streams if stream)[0]
-    evidence = f"of the connections {told}; the first byte was 0x{first:02x}"
+    evidence = f"of the connections {counts}; the first byte was 0x{first:02x}"
     return Proof(factor="wire", level=level, answer=answer, evidence=evidence)
 
 
@@ -55,7 +56,7 @@ def _wire_of(stream: bytes) -> str:
 
 
 def commands(stream: bytes) -> Iterator[bytes]:
-    """The verbs of a text stream, data blocks left out; the last may be cut short."""
+    """The verbs in a text-protocol stream, without data blocks. The last may be truncated."""
     while stream:
         line, _, stream = stream.partition(b"\r\n")
         words = line.split()
@@ -68,14 +69,17 @@ def commands(stream: bytes) -> Iterator[bytes]:
 
 
 def server_threads(level: str, connections: int, idle: int, busy: int) -> Proof:
-    """`blocking`, or `events`, `uring`, `busy`, by its threads with and without connections."""
+    """Checks `blocking`, `events`, `uring` or `busy` by the server's number of threads.
+
+    `idle` is the number without connections, `busy` the number with `connections`.
+    """
     rise = busy - idle
     evidence = f"{connections} connections took its threads from {idle} to {busy}"
-    answer: Answer = "unknown"
-    if connections < _TELLING_CONNECTIONS:
+    answer: Conclusion = "unknown"
+    if connections < _MIN_CONNECTIONS:
         evidence += "; too few for a decision"
     elif level == "blocking":
-        # Threads that wait in a pool may serve connections without a new one being seen.
+        # A pool that had enough idle threads may serve the connections without a new thread.
         pooled = idle > connections
         answer = "proved" if rise >= connections / 2 else "unknown" if pooled else "void"
     else:
@@ -86,7 +90,10 @@ def server_threads(level: str, connections: int, idle: int, busy: int) -> Proof:
 def compression(
     level: str, value_bytes: int, items: int, before: ServerStats, after: ServerStats
 ) -> Proof:
-    """`on` or `off`, from what the server holds after storing so many new items."""
+    """Checks `on` or `off` by the growth of the server's `bytes`.
+
+    `value_bytes` is the total size of the values of the `items` new items.
+    """
     stored, grown = after.delta(before, "bytes"), after.delta(before, "curr_items")
     evidence, answer = "the server reports no bytes and curr_items", _unknown()
     if stored is not None and grown is not None:
@@ -102,7 +109,7 @@ def compression(
 
 
 def local_cache(level: str, keys_read: int, before: ServerStats, after: ServerStats) -> Proof:
-    """`on` or `off`, from the reads that came to the server for those that the client was asked."""
+    """Checks `on` or `off` by how many of the `keys_read` reads reached the server."""
     came = after.delta(before, "cmd_get")
     if came is None:
         parts = [after.delta(before, name) for name in ("get_hits", "get_misses")]
@@ -111,13 +118,13 @@ def local_cache(level: str, keys_read: int, before: ServerStats, after: ServerSt
     if came is None or not keys_read:
         evidence = "nothing was read" if not keys_read else "the server does not count its reads"
         return Proof(factor="local cache", level=level, answer="unknown", evidence=evidence)
-    answer: Answer = "proved" if (came < keys_read) == (level == "on") else "void"
+    answer: Conclusion = "proved" if (came < keys_read) == (level == "on") else "void"
     evidence = f"{keys_read} keys were read, and {came} of these reads reached the server"
     return Proof(factor="local cache", level=level, answer=answer, evidence=evidence)
 
 
 def replies(level: str, operations: int, before: ServerStats, after: ServerStats) -> Proof:
-    """`reply` or `noreply` of stores, from the bytes that the server wrote for so many."""
+    """Checks `reply` or `noreply` of stores by the bytes that the server wrote."""
     written = after.delta(before, "bytes_written")
     if written is None or not operations:
         evidence = (
@@ -125,10 +132,10 @@ def replies(level: str, operations: int, before: ServerStats, after: ServerStats
         )
         return Proof(factor="replies", level=level, answer="unknown", evidence=evidence)
     answered = written >= operations * _REPLY_BYTES
-    answer: Answer = "proved" if answered == (level == "reply") else "void"
+    answer: Conclusion = "proved" if answered == (level == "reply") else "void"
     evidence = f"the server wrote {written} bytes for {operations} stores"
     return Proof(factor="replies", level=level, answer=answer, evidence=evidence)
 
 
-def _unknown() -> Answer:
+def _unknown() -> Conclusion:
     return "unknown"

@@ -1,7 +1,7 @@
-"""Histograms as they travel: HdrHistogram V2 compressed, base64; nanoseconds.
+"""Histograms of times in ns, encoded as compressed HdrHistogram V2 in base64.
 
-PyPI's hdrhistogram reads and writes the bytes; percentiles are found here in one pass over the
-counts, as that library takes 19 ms for each.
+PyPI's hdrhistogram encodes and decodes. This module computes percentiles itself, in one pass over
+the counts, because that library takes 19 ms for each.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 LOWEST_NS = 1
 HIGHEST_NS = 100_000_000_000
-DIGITS = 3
+SIGNIFICANT_DIGITS = 3
 # At 3 significant digits a bucket is at most 1/1024 of its value wide.
 _SUB_BUCKETS = 2048
 _SUB_BUCKET_HALF = _SUB_BUCKETS // 2
 
 
 class HistogramError(ValueError):
-    """A blob that is no histogram of this protocol."""
+    """The text is not a histogram of this protocol, or the histogram has no such figure."""
 
 
 class Histogram:
-    """Counts of values in ns; frozen once made."""
+    """How many values fell into each bucket. Immutable. Values are in ns."""
 
     def __init__(self, counts: NDArray[np.int64]) -> None:
         self.counts = counts
@@ -34,26 +34,27 @@ class Histogram:
         self.count = int(counts.sum())
 
     def percentile(self, percent: float) -> int:
-        """The value in ns at rank ceil(percent/100 · n): the highest that its bucket stands for.
+        """The value in ns at rank ceil(percent/100 · n): the highest value of its bucket.
 
-        Raises HistogramError when there is no value, or no
-        such percentile.
+        Raises HistogramError if the histogram is empty, or `percent` is not from 0 to 100.
         """
         if not self.count:
             raise HistogramError("no value, so no percentile")
         if not 0 <= percent <= 100:
-            raise HistogramError(f"no percentile {percent}: they go from 0 to 100")
-        # Shares such as 0.999 are not exact in binary: stay one part in 10¹² below.
+            raise HistogramError(f"no percentile {percent}: it must be from 0 to 100")
+        # Fractions such as 0.999 are not exact in binary, so the product is lowered by 10⁻¹² of it.
         rank = max(1, int(np.ceil(percent / 100 * self.count * (1 - 1e-12))))
         index = int(np.searchsorted(np.cumsum(self.counts), rank))
-        return highest(index)
+        return bucket_highest_ns(index)
 
     def mean(self) -> float:
         """The mean in ns, each value taken at the middle of its bucket."""
         if not self.count:
             raise HistogramError("no value, so no mean")
         used = np.flatnonzero(self.counts)
-        middles = np.array([(lowest(int(i)) + highest(int(i))) / 2 for i in used])
+        middles = np.array(
+            [(bucket_lowest_ns(int(i)) + bucket_highest_ns(int(i))) / 2 for i in used]
+        )
         return float((middles * self.counts[used]).sum() / self.count)
 
     def max(self) -> int:
@@ -61,25 +62,28 @@ class Histogram:
         return self.percentile(100)
 
 
-@lru_cache(maxsize=128)  # a summary looks at each of a cell's histograms several times
+@lru_cache(maxsize=128)  # a summary decodes each histogram of a cell several times
 def decode(blob: str) -> Histogram:
-    """Read a blob. Raises HistogramError when it is none, or has another resolution.
+    """Decode a histogram. Raises HistogramError if it is malformed or has another resolution.
 
-    The highest trackable value may differ, as it does not move a bucket. The offset and ratio in
-    the header are not looked at: encoders of other languages leave various bytes there, and every
+    The highest trackable value may differ, as it does not move a bucket. The header's offset and
+    conversion ratio are ignored: encoders of other languages leave various bytes there, and every
     histogram of this protocol is in whole ns.
     """
     try:
         decoded = HdrHistogram.decode(blob)
     except Exception as error:  # the library raises whatever zlib, base64 or struct do
         raise HistogramError(f"not a histogram: {error}") from error
-    if decoded.significant_figures != DIGITS or decoded.lowest_trackable_value != LOWEST_NS:
+    if (
+        decoded.significant_figures != SIGNIFICANT_DIGITS
+        or decoded.lowest_trackable_value != LOWEST_NS
+    ):
         raise HistogramError("a histogram must begin at 1 ns and have 3 significant digits")
     return Histogram(np.ctypeslib.as_array(decoded.counts).astype(np.int64))
 
 
 def merge(parts: Sequence[Histogram]) -> Histogram:
-    """The histogram of all values of several. Raises HistogramError when there is none."""
+    """The sum of several histograms. Raises HistogramError if `parts` is empty."""
     if not parts:
         raise HistogramError("nothing to merge")
     counts = np.zeros(max(len(part.counts) for part in parts), dtype=np.int64)
@@ -88,10 +92,10 @@ def merge(parts: Sequence[Histogram]) -> Histogram:
     return Histogram(counts)
 
 
-def together(blobs: Iterable[str | None]) -> Histogram | None:
-    """The histogram of all values of several blobs; None where none of them holds a value.
+def merge_encoded(blobs: Iterable[str | None]) -> Histogram | None:
+    """Decode several histograms and add them up; None if there are no values.
 
-    Raises HistogramError as `decode` does.
+    None among `blobs` is skipped. Raises HistogramError as `decode` does.
     """
     parts = [decode(blob) for blob in blobs if blob]
     merged = merge(parts) if parts else None
@@ -99,41 +103,41 @@ def together(blobs: Iterable[str | None]) -> Histogram | None:
 
 
 def encode(histogram: Histogram) -> str:
-    """Write a blob that every reader of HdrHistogram V2 understands."""
-    written = HdrHistogram(LOWEST_NS, HIGHEST_NS, DIGITS)
+    """Encode a histogram so that every reader of HdrHistogram V2 understands it."""
+    written = HdrHistogram(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
     for index in np.flatnonzero(histogram.counts):
-        written.record_value(lowest(int(index)), int(histogram.counts[index]))
+        written.record_value(bucket_lowest_ns(int(index)), int(histogram.counts[index]))
     return str(written.encode().decode("ascii"))
 
 
-def record(values_ns: Sequence[int]) -> Histogram:
-    """The histogram of some values; those outside the bounds raise HistogramError."""
+def from_values(values_ns: Sequence[int]) -> Histogram:
+    """The histogram of some values. Raises HistogramError for a value outside 1 ns to 100 s."""
     counts = np.zeros(_length(), dtype=np.int64)
     for value in values_ns:
         if not LOWEST_NS <= value <= HIGHEST_NS:
             raise HistogramError(f"{value} ns is outside 1 ns to 100 s")
-        counts[index_of(value)] += 1
+        counts[bucket_index(value)] += 1
     return Histogram(counts)
 
 
-def index_of(value_ns: int) -> int:
-    """The bucket of a value: HdrHistogram's layout for 3 digits and a lowest value of 1."""
+def bucket_index(value_ns: int) -> int:
+    """The index of a value's bucket, in HdrHistogram's layout for 3 digits and lowest value 1."""
     bucket = max(0, value_ns.bit_length() - 11)
     return ((bucket + 1) << 10) + (value_ns >> bucket) - _SUB_BUCKET_HALF
 
 
 def _length() -> int:
-    return index_of(HIGHEST_NS) + 1
+    return bucket_index(HIGHEST_NS) + 1
 
 
-def lowest(index: int) -> int:
-    """The lowest value in ns that a bucket stands for."""
+def bucket_lowest_ns(index: int) -> int:
+    """The lowest value of a bucket, in ns."""
     bucket, sub = _split(index)
     return sub << bucket
 
 
-def highest(index: int) -> int:
-    """The highest value in ns that a bucket stands for."""
+def bucket_highest_ns(index: int) -> int:
+    """The highest value of a bucket, in ns."""
     bucket, sub = _split(index)
     return ((sub + 1) << bucket) - 1
 

@@ -1,4 +1,4 @@
-"""What a trial yields: one frozen value, one JSON line."""
+"""The outcome of a trial: one frozen value, stored as one JSON line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Verdict = Literal["VALID", "INVALID", "OVERLOAD", "NON_STATIONARY"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of an outcome; readers ignore fields they do not know."""
+    """A part of an outcome. Readers ignore fields that they do not know."""
 
 
 class Cell(Record, frozen=True, kw_only=True):
-    """What is compared: one client, server, workload and load."""
+    """What is compared: a combination of client, server, workload and load."""
 
     client: str
     server: str
@@ -29,7 +29,7 @@ class Cell(Record, frozen=True, kw_only=True):
 
 
 class Trial(Record, frozen=True, kw_only=True):
-    """One run of one cell: its place in the plan."""
+    """One measurement of one cell, and its place in the plan."""
 
     index: int
     block: int
@@ -40,9 +40,9 @@ class Trial(Record, frozen=True, kw_only=True):
 class ServerFacts(Record, frozen=True, kw_only=True):
     """The server of a trial, as it ran.
 
-    Several servers used as one, or one behind a proxy, are its `members`. `quirks` are deviations
-    of its protocol that a client has to know, by name (see servers/quirks.py). `round_trip_ns` is
-    the median time to open a connection to one that we did not start, before the trial.
+    `members` are the servers of a cluster, or the server behind a proxy. `quirks` are names of
+    protocol deviations that a client must handle (see servers/quirks.py). `round_trip_ns`, only of
+    a remote server, is the median time to open a connection, taken before the trial.
     """
 
     kind: str
@@ -56,9 +56,9 @@ class ServerFacts(Record, frozen=True, kw_only=True):
 
 
 class Binary(Record, frozen=True, kw_only=True):
-    """A program of a trial, by the hash of its file.
+    """A program that took part in a trial, identified by the hash of its file.
 
-    `role` is `server`, `worker`, or `script` for a file that the worker's interpreter was given.
+    `role` is `server`, `worker`, or `script` for a file on the command line of an interpreter.
     """
 
     role: str
@@ -67,9 +67,9 @@ class Binary(Record, frozen=True, kw_only=True):
 
 
 class ServerUse(Record, frozen=True, kw_only=True):
-    """What the server spent in the measured window, from /proc; absent for a remote one.
+    """What the server used in the measured window, from /proc; not available for a remote server.
 
-    `rss_before_bytes` is of the empty server, before the trial's first operation.
+    `rss_before_bytes` is the memory of the empty server, before the trial's first operation.
     """
 
     cpu_ns: int
@@ -80,11 +80,12 @@ class ServerUse(Record, frozen=True, kw_only=True):
 
 
 class Sample(Record, frozen=True, kw_only=True):
-    """A moment of the measured window, about one a second.
+    """One sample of the measured window, taken about once a second.
 
-    `ops` is what the workers had told by then, last at `ops_unix_ns`: a rate is the difference of
-    two over the difference of their times. CPU and `stats` are totals, as in `server_use` and
-    `stats_before`; what cannot be had is None, or not in `stats`.
+    `ops` is the number of operations that the workers had reported, the last report at
+    `ops_unix_ns`. The rate between two samples is Δ`ops` / Δ`ops_unix_ns`. `cpu_ns` and `stats` are
+    running totals, as in `server_use` and `stats_before`. What is not available is None, or missing
+    in `stats`.
     """
 
     unix_ns: int
@@ -97,10 +98,10 @@ class Sample(Record, frozen=True, kw_only=True):
 
 
 class Finding(Record, frozen=True, kw_only=True):
-    """What one rule found of a trial.
+    """What one rule of the verdict found in a trial.
 
-    `rule` never changes its name. INVALID, OVERLOAD and NON_STATIONARY are reasons of that verdict;
-    `noise` is what disturbed a trial that counts all the same; `note` is good to know.
+    `rule` is a stable name. A finding of weight INVALID, OVERLOAD or NON_STATIONARY is a reason for
+    that verdict. `noise` is a disturbance of a trial that still counts, `note` is information.
     """
 
     rule: str
@@ -112,7 +113,7 @@ class Finding(Record, frozen=True, kw_only=True):
 
 
 class Level(Record, frozen=True, kw_only=True):
-    """A part of the window with a level of its own: the median of its slices."""
+    """A part of the window with a constant level; `value` is the median of its slices."""
 
     from_ms: float
     to_ms: float
@@ -120,12 +121,13 @@ class Level(Record, frozen=True, kw_only=True):
 
 
 class Steadiness(Record, frozen=True, kw_only=True):
-    """Whether a window was level: of its rate (1/s) in a closed loop, its response time (ns) else.
+    """Whether the window was stationary: its rate (1/s) if closed, else its response time (ns).
 
-    An open loop that is judged by the server's counters has no response time by itself, only its
-    rise above the least of its readings: those are its levels. `why` says why it was not judged.
-    `warmup_end_ms` is where a window that began slower became level; `trend_percent` is the change
-    over the whole window along its Theil-Sen line.
+    `source` says where the slices come from: the worker's timeline or the server's counters. From
+    the server's counters only the rise of an open loop's response time above its least reading is
+    known; its plateaus are such rises. `why` is set if the window was not judged. `warmup_end_ms`
+    is when a window that began slower reached its last plateau. `trend_percent` is the change over
+    the whole window along the Theil-Sen line.
     """
 
     of: Literal["rate", "response"]
@@ -139,8 +141,8 @@ class Steadiness(Record, frozen=True, kw_only=True):
     why: str = ""
 
 
-class Tick(Record, frozen=True, kw_only=True):
-    """How many commands the server had done by then; `at_ns` counts from the window's start.
+class CommandCount(Record, frozen=True, kw_only=True):
+    """How many commands the server had executed `at_ns` after the window's start.
 
     `due` is how many operations of an open loop were due by then.
     """
@@ -151,14 +153,15 @@ class Tick(Record, frozen=True, kw_only=True):
 
 
 class HostNoise(Record, frozen=True, kw_only=True):
-    """What disturbed the measured window, from /proc; shares of all CPUs' time in the window.
+    """What disturbed the measured window, read from /proc. None: could not be read.
 
-    What could not be read is None: `foreign_cpu_percent` (other processes than the trial's) when a
-    process of the trial ended in the window. `counters` are what the kernel counted in it, by the
-    names of host/counters.py, or lack what it does not tell. `waited_percent` is how long the
-    trial's own threads stood ready without a CPU, as a part of what they ran. A pause is what a
-    thread slept longer than it was to, and only counts beyond 1 ms. `kernel_log` has the kernel's
-    complaints of the window by their names in complaints.py; None where its log cannot be read.
+    `steal_percent` and `foreign_cpu_percent` (CPU time of processes outside the trial) are
+    percentages of the CPU time of all CPUs; the latter is unknown if a process of the trial ended
+    in the window. `counters` are increases of the kernel's counters, named as in host/counters.py.
+    `waited_percent` is the time that the trial's threads were runnable without a CPU, relative to
+    the time that they ran. A pause is the time that a thread slept longer than requested, if that
+    is more than 1 ms. `kernel_log` has the matching lines of the kernel's log, by the pattern names
+    of host/kernel_patterns.py.
     """
 
     steal_percent: float | None = None
@@ -175,7 +178,7 @@ class HostNoise(Record, frozen=True, kw_only=True):
 
 
 class TapeFacts(Record, frozen=True, kw_only=True):
-    """Which tape was played."""
+    """The tape that was played."""
 
     seed: int
     sha256: str
@@ -186,10 +189,10 @@ class TapeFacts(Record, frozen=True, kw_only=True):
 
 
 class Outcome(Record, frozen=True, kw_only=True):
-    """A trial and all that came of it.
+    """A trial and all of its results.
 
-    `measure_started_at` is when the measured window began; empty where there was none. `awake`:
-    idle CPUs were kept from sleep.
+    `measure_started_at` is when the measured window began; empty if it did not. `awake`: idle CPUs
+    were kept out of sleep states.
     """
 
     format: int = OUTCOME_FORMAT
@@ -239,5 +242,5 @@ def to_line(outcome: Outcome) -> bytes:
 
 
 def from_line(line: bytes) -> Outcome:
-    """Read one outcome. Raises one of errors.UNREADABLE."""
+    """Read one outcome. Raises one of `errors.DECODE_ERRORS`."""
     return _decoder.decode(line)

@@ -1,4 +1,4 @@
-"""Experiment → trials. Pure: the same experiment and seed give the same plan."""
+"""The order of an experiment's trials. Pure: the same experiment and seed give the same plan."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import msgspec
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.outcome import Cell, Trial
 
-# Each block plays tapes of its own; a stride keeps the blocks of neighbouring seeds apart.
+# Each block has its own tape seed; the stride keeps the seeds of different experiments apart.
 _SEED_STRIDE = 1_000_003
-# The label of the client that is played a second time.
-AGAIN = "#again"
-# Where a cache inside the worker's own process is played.
+# The label of the client that is played a second time (`twice`, an A/A test).
+REPEAT_SUFFIX = "#again"
+# The server's name in cells of caches inside the worker's own process.
 NO_SERVER = "none"
 
 
 def cells(experiment: Experiment) -> list[Cell]:
     """Every combination of the grid, in the order of the experiment."""
-    pairs = [(client, server) for server in experiment.servers for client in players(experiment)]
+    pairs = [
+        (client, server) for server in experiment.servers for client in client_labels(experiment)
+    ]
     return [
         Cell(client=client, server=server, workload=workload.name, load=load.name)
         for workload in experiment.workloads
@@ -28,27 +30,29 @@ def cells(experiment: Experiment) -> list[Cell]:
     ]
 
 
-def players(experiment: Experiment) -> list[str]:
-    """The clients as cells name them: the one that is played twice has a second name."""
-    again = [f"{experiment.twice}{AGAIN}"] if experiment.twice else []
+def client_labels(experiment: Experiment) -> list[str]:
+    """The clients as cells name them, including the second label of the client played twice."""
+    again = [f"{experiment.twice}{REPEAT_SUFFIX}"] if experiment.twice else []
     return [*experiment.clients, *again]
 
 
-def is_again(cell: Cell) -> bool:
-    """Whether a cell is the second name of a client that is played twice: it is no alternative."""
-    return cell.client.endswith(AGAIN)
+def is_repeat(cell: Cell) -> bool:
+    """Whether a cell is the repetition of a client that is played twice."""
+    return cell.client.endswith(REPEAT_SUFFIX)
 
 
 def _in_process(experiment: Experiment, workload: Workload, load: Load) -> list[tuple[str, str]]:
-    """Caches in the process are played once for loads that differ by their protocol alone."""
-    first = loads_alike(experiment, workload, load.name)[0]
+    """Cells without a server: once for all loads that differ only in their wire protocol."""
+    first = loads_differing_only_in_wire(experiment, workload, load.name)[0]
     if first != load.name:
         return []
     return [(client, NO_SERVER) for client in experiment.in_process]
 
 
-def loads_alike(experiment: Experiment, workload: Workload, name: str) -> list[str]:
-    """The loads of a workload that differ from a named one by their protocol alone; it, too."""
+def loads_differing_only_in_wire(
+    experiment: Experiment, workload: Workload, name: str
+) -> list[str]:
+    """The names of the loads that equal load `name` but for the wire; `name` is one of them."""
     bare = {
         load.name: msgspec.structs.replace(load, name="", wire="own")
         for load in loads_of(experiment, workload)
@@ -80,9 +84,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_plan(experiment: Experiment) -> Plan:
-    """Randomised blocks: each block plays every cell once, in an order of its own.
+    """Randomised blocks: each block plays every cell once, in a random order.
 
-    Drift of the machine then falls on all cells alike (randomised multiple interleaved trials,
+    Drift of the machine then affects all cells alike (randomised multiple interleaved trials,
     Abedi & Brecht, ICPE 2017). Within a block all clients play the same tape.
     """
     order = random.Random(experiment.seed)

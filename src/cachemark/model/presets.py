@@ -1,4 +1,4 @@
-"""Workloads by name: the engine has the table, and an experiment is filled in from it."""
+"""Named workloads (presets). The engine defines them; an experiment can refer to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cachemark.model.experiment import Experiment, Keys, Values, Workload
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
-    """One named workload: what it is, where its figures are from, and the engine's options."""
+    """A named workload: what it is, the source of its figures, and the engine's options."""
 
     about: str
     source: str
@@ -20,19 +20,19 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, str]
 
 
-def known(engine: str) -> dict[str, Preset]:
-    """The presets that an engine has, by name."""
-    told = subprocess.run(
+def load_presets(engine: str) -> dict[str, Preset]:
+    """The presets of an engine, by name."""
+    output = subprocess.run(
         [engine, "tape", "presets", "--json"], capture_output=True, check=True
     ).stdout
-    return msgspec.json.decode(told, type=dict[str, Preset])
+    return msgspec.json.decode(output, type=dict[str, Preset])
 
 
 def expand(experiment: Experiment, engine: str) -> Experiment:
-    """The experiment with its workloads' presets written out. Raises UsageError."""
+    """Replace presets by the settings that they stand for. Raises UsageError."""
     if not any(workload.preset for workload in experiment.workloads):
         return experiment
-    presets = known(engine)
+    presets = load_presets(engine)
     made = [_expanded(workload, presets) for workload in experiment.workloads]
     return msgspec.structs.replace(experiment, workloads=made)
 
@@ -55,13 +55,13 @@ def _expanded(workload: Workload, presets: dict[str, Preset]) -> Workload:
     if workload.keys.names or workload.keys.pattern or workload.keys.length != Keys().length:
         keys.pop("pattern", None)
         keys.pop("length", None)
-    filled = _under(workload, whole)
+    filled = _with_preset(workload, whole)
     return msgspec.structs.replace(
-        filled, keys=_under(workload.keys, keys), values=_under(workload.values, values)
+        filled, keys=_with_preset(workload.keys, keys), values=_with_preset(workload.values, values)
     )
 
 
-# Where each option of a preset is an experiment's setting: the table, and its name there.
+# For each option of a preset: the experiment's table, and the name of the setting there.
 _PLACES: dict[str, tuple[str, str]] = {
     "keys": ("keys", "count"),
     "distribution": ("keys", "distribution"),
@@ -97,13 +97,13 @@ def _read(name: str, text: str) -> Any:
 _Settings = TypeVar("_Settings", Workload, Keys, Values)
 
 
-def _under(given: _Settings, preset: dict[str, Any]) -> _Settings:
-    """The value with the preset's settings where it has its default."""
-    usual: dict[str, Any] = {
+def _with_preset(given: _Settings, preset: dict[str, Any]) -> _Settings:
+    """Take over the preset's settings, but only where `given` has the default value."""
+    defaults: dict[str, Any] = {
         field.name: field.default
         if field.default_factory is msgspec.NODEFAULT
         else field.default_factory()
         for field in msgspec.structs.fields(given)
     }
-    left_open = {n: setting for n, setting in preset.items() if getattr(given, n) == usual[n]}
-    return msgspec.structs.replace(given, **left_open)
+    unset = {n: setting for n, setting in preset.items() if getattr(given, n) == defaults[n]}
+    return msgspec.structs.replace(given, **unset)

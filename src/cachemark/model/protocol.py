@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from cachemark.model.errors import UNREADABLE
+from cachemark.model.errors import DECODE_ERRORS
 
 PROTOCOL_VERSION = 1
 # `none`: the client is a cache inside the worker's own process.
@@ -356,7 +356,7 @@ def decode_request(line: bytes) -> Request:
     """Read one request. Raises ProtocolError."""
     try:
         return _request_decoder.decode(line)
-    except UNREADABLE as error:
+    except DECODE_ERRORS as error:
         raise ProtocolError(f"not a request: {error}: {_excerpt(line)}") from error
 
 
@@ -364,7 +364,7 @@ def decode_answer(line: bytes) -> Answer:
     """Read one answer. Raises ProtocolError."""
     try:
         return _answer_decoder.decode(line)
-    except UNREADABLE as error:
+    except DECODE_ERRORS as error:
         raise ProtocolError(f"not an answer: {error}: {_excerpt(line)}") from error
 
 

@@ -1,4 +1,4 @@
-"""When the operations of an open loop were due, from the tape itself (docs/tape.md)."""
+"""The schedule of an open loop: when its operations were due, read from the tape (docs/tape.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cachemark.model.tape_header import read_header
 
 
 class Schedule:
-    """The intended starts of a tape of an open loop, repeated as it is played."""
+    """The intended start times on a tape. They repeat with the period of the tape."""
 
     def __init__(self, path: Path) -> None:
         header = read_header(path)
@@ -20,6 +20,6 @@ class Schedule:
         )
 
     def due(self, at_ns: int) -> int:
-        """How many operations were due by an instant, in ns since the window's start."""
+        """How many operations were due by `at_ns` after the window's start."""
         passes, within = divmod(max(0, at_ns), self._period_ns)
         return passes * self._ops + int(np.searchsorted(self._times, within, side="right"))

@@ -1,12 +1,12 @@
-"""What a memcached server answers to `stats`: names and texts, most of them counters."""
+"""The reply of a memcached server to `stats`: names and texts, most of them counters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-# Whole numbers in a general `stats` that are no amounts: their sum would say nothing.
-_NO_AMOUNTS = frozenset(
+# Integers in `stats` whose sum over several servers has no meaning.
+_NOT_ADDITIVE = frozenset(
     {"pid", "uptime", "time", "pointer_size", "hash_power_level", "time_since_server_start"}
 )
 
@@ -34,32 +34,32 @@ class ServerStats(Mapping[str, str]):
         return f"ServerStats({self._values!r})"
 
     def number(self, name: str) -> int | None:
-        """A counter or an amount; None where the server does not report it as a whole number."""
+        """A value as an integer; None if the server does not report it, or not as an integer."""
         value = self._values.get(name, "")
         return int(value) if _WHOLE.fullmatch(value) else None
 
     def delta(self, before: ServerStats, name: str) -> int | None:
-        """By how much a number has risen since `before`; None where either reading lacks it."""
+        """The increase of a number since `before`; None if it is missing in one of the readings."""
         then, now = before.number(name), self.number(name)
         return None if then is None or now is None else now - then
 
 
-def total(readings: Sequence[ServerStats]) -> ServerStats:
-    """The readings of several servers as those of one.
+def merge_stats(readings: Sequence[ServerStats]) -> ServerStats:
+    """Merge the readings of several servers into one.
 
-    An amount is the sum, and absent where one server does not report it: a part of a sum is no
-    sum. What is no amount stays where all servers say the same.
+    A counter is the sum, and left out if one server does not report it. Any other value is kept
+    only if all servers report the same.
     """
     if len(readings) == 1:
         return readings[0]
     first = readings[0] if readings else ServerStats()
     shared = [name for name in first if all(name in reading for reading in readings)]
-    merged = {name: _merged(name, [reading[name] for reading in readings]) for name in shared}
+    merged = {name: _merge_values(name, [reading[name] for reading in readings]) for name in shared}
     return ServerStats({name: value for name, value in merged.items() if value is not None})
 
 
-def _merged(name: str, values: list[str]) -> str | None:
-    if name not in _NO_AMOUNTS:
+def _merge_values(name: str, values: list[str]) -> str | None:
+    if name not in _NOT_ADDITIVE:
         try:
             return str(sum(map(int, values)))
         except ValueError:

@@ -1,8 +1,8 @@
-"""What stands behind a cell's names: two cells are the same work only if this is the same.
+"""When are two cells of different runs the same work? If their settings are equal, not their names.
 
-A workload is named by whoever wrote the experiment, and `mixed` of one year need not be that of the
-next. Settings that have their default are left out, so a cachemark that learns a new one still
-knows the cells of older runs.
+The author of an experiment chooses the names of its workloads, so `mixed` may mean something else
+in another run. Settings with their default value are left out. So a new setting in a later version
+does not change the identity of older cells.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import msgspec
 
 from cachemark.model.outcome import Outcome
 
-# What ends a worker that hangs does not change what is measured.
-_PATIENCE = frozenset({"ready_ms", "silence_ms"})
+# The limits after which a hanging worker is stopped do not change what is measured.
+_WORKER_TIMEOUTS = frozenset({"ready_ms", "silence_ms"})
 
 
 def definition(outcome: Outcome) -> dict[str, str]:
-    """The settings of a trial's workload, load and timing that are not the defaults, flat."""
+    """The settings of workload, load and timing that differ from their defaults, by dotted name."""
     found: dict[str, str] = {}
     for place, value in (
         ("workload", outcome.workload),
@@ -26,17 +26,19 @@ def definition(outcome: Outcome) -> dict[str, str]:
         ("timing", outcome.timing),
     ):
         found |= _flat(place, value)
-    return {name: text for name, text in found.items() if name.split(".")[-1] not in _PATIENCE}
+    return {
+        name: text for name, text in found.items() if name.split(".")[-1] not in _WORKER_TIMEOUTS
+    }
 
 
 def fingerprint(outcome: Outcome) -> str:
-    """The definition in sixteen digits."""
+    """A hash of the definition, 16 hexadecimal digits."""
     text = msgspec.json.encode(definition(outcome), order="sorted")
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """What differs between two definitions, such as `workload.keys.count: 100 → 1000`."""
+def changed_settings(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """The differences of two definitions, such as `workload.keys.count: 100 → 1000`."""
     names = sorted(before.keys() | after.keys())
     return [
         f"{name}: {before.get(name, 'default')} → {after.get(name, 'default')}"
@@ -50,7 +52,7 @@ def _flat(place: str, value: msgspec.Struct) -> dict[str, str]:
     for field in msgspec.structs.fields(value):
         own = getattr(value, field.name)
         name = f"{place}.{field.name}"
-        # The names of a workload and its loads are how it is called, not what it is.
+        # Names do not change the work.
         if name in ("workload.name", "workload.loads", "load.name"):
             continue
         if isinstance(own, msgspec.Struct):

@@ -19,7 +19,7 @@ from cachemark.analysis.statistics import (
 from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import is_again, make_plan
+from cachemark.model.plan import is_repeat, make_plan
 from cachemark.report import audit as audited
 from cachemark.report import calibration, noise_report, within_trial, worker_overhead
 from cachemark.report.model import Absence, ClientRow, Group, Report, Section
@@ -45,7 +45,7 @@ def build(
     """
     experiment = header.experiment
     played = summarise(outcomes)
-    summaries = [summary for summary in played if not is_again(summary.cell)]
+    summaries = [summary for summary in played if not is_repeat(summary.cell)]
     groups = _groups(summaries, outcomes, experiment)
     return Report(
         header=header,
@@ -77,7 +77,7 @@ def _then_and_now(
 ) -> list[Section]:
     """What the original of a suite published, beside what was measured."""
     if experiment.name == "emcache":
-        return emcache.sections([o for o in outcomes if not is_again(o.trial.cell)])
+        return emcache.sections([o for o in outcomes if not is_repeat(o.trial.cell)])
     if experiment.name in _PUBLISHED:
         return published.sections(experiment.name, outcomes, summaries)
     return []

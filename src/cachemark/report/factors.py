@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.statistics import CellSummary
-from cachemark.endpoints.clients import DEFAULTS
+from cachemark.endpoints.clients import DEFAULTS_SUFFIX
 from cachemark.model.experiment import Load
 from cachemark.report.model import Report
 
@@ -71,8 +71,8 @@ def setting(summary: CellSummary, load: Load) -> _Setting:
     cell = summary.cell
     name, _, options = cell.client.partition("?")
     return {
-        "client": f"{name.removesuffix(DEFAULTS)}?{options}",
-        "profile": "defaults" if name.endswith(DEFAULTS) else "common",
+        "client": f"{name.removesuffix(DEFAULTS_SUFFIX)}?{options}",
+        "profile": "defaults" if name.endswith(DEFAULTS_SUFFIX) else "common",
         "server": cell.server,
         "workload": cell.workload,
         "wire": load.wire,

@@ -15,7 +15,7 @@ from cachemark.analysis.statistics import CellSummary, KindSummary, summarise
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.plan import cells, is_again
+from cachemark.model.plan import cells, is_repeat
 from cachemark.model.protocol import Done, Operation
 from cachemark.runs.store import RunHeader
 
@@ -78,7 +78,7 @@ def build_exported_run(header: RunHeader, outcomes: Sequence[Outcome]) -> Export
     The second arm of an A/A test is left out.
     """
     grid = {cell: place for place, cell in enumerate(cells(header.experiment))}
-    own = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
+    own = [outcome for outcome in outcomes if not is_repeat(outcome.trial.cell)]
     summaries = sorted(summarise(own), key=lambda found: grid.get(found.cell, len(grid)))
     ordered = sorted(outcomes, key=lambda outcome: outcome.trial.index)
     return ExportedRun(
@@ -134,12 +134,12 @@ def slug(*words: str) -> str:
 
 def response_histogram(operations: Sequence[Operation]) -> histogram.Histogram | None:
     """The merged response times of some operations; None if there are none."""
-    return histogram.together(op.response for op in operations)
+    return histogram.merge_encoded(op.response for op in operations)
 
 
 def service_histogram(operations: Sequence[Operation]) -> histogram.Histogram | None:
     """The merged service times of some operations; None if there are none."""
-    return histogram.together(op.service for op in operations)
+    return histogram.merge_encoded(op.service for op in operations)
 
 
 def all_operations(part: OperationSeries) -> list[Operation]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cachemark.analysis.statistics import CellSummary
 from cachemark.model.experiment import Experiment
-from cachemark.model.plan import NO_SERVER, loads_alike, workload_of
+from cachemark.model.plan import NO_SERVER, loads_differing_only_in_wire, workload_of
 from cachemark.report.model import Section
 
 _NULL = "null"
@@ -50,7 +50,7 @@ def _row(null: CellSummary, summaries: list[CellSummary], experiment: Experiment
     if loop is None:
         return []
     runtime = cell.client.partition("/")[0]
-    loads = loads_alike(experiment, workload_of(experiment, cell), cell.load)
+    loads = loads_differing_only_in_wire(experiment, workload_of(experiment, cell), cell.load)
     others = [
         (summary.client_cpu_us.value, summary.cell.client)
         for summary in summaries

@@ -23,7 +23,7 @@ from typing import IO
 import msgspec
 
 from cachemark import __version__
-from cachemark.model.errors import UNREADABLE, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.store import Run, open_run, run_names
 
 ARCHIVE_FORMAT = 1
@@ -159,7 +159,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
         raise _bad(path, "its manifest is too long")
     try:
         manifest = msgspec.json.decode(archive.read(_MANIFEST), type=Manifest)
-    except UNREADABLE as error:
+    except DECODE_ERRORS as error:
         raise _bad(path, f"its manifest is none: {error}") from error
     if manifest.kind != _KIND or manifest.format != ARCHIVE_FORMAT:
         raise UsageError(

@@ -21,7 +21,7 @@ from cachemark.analysis.statistics import least_sample
 from cachemark.endpoints.clients import ClientSpec, workers_folder
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.host import process
-from cachemark.model.errors import UNREADABLE, TrialError, UsageError
+from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 from cachemark.model.plan import NO_SERVER
 
 Mode = Literal["throughput", "latency"]
@@ -222,7 +222,7 @@ def read(document: bytes) -> tuple[list[Any], list[Result]]:
         return [], []
     try:
         results = msgspec.json.decode(document, type=list[Result])
-    except UNREADABLE as error:
+    except DECODE_ERRORS as error:
         raise TrialError(f"JMH's JSON cannot be read: {error}") from error
     for result in results:
         if result.metric.unit not in _UNITS:

@@ -13,9 +13,9 @@ import time
 
 from cachemark.analysis.verdict.conservation import commands
 from cachemark.endpoints.servers import RunningServer
-from cachemark.host import NoiseProbe
+from cachemark.host import NoiseMonitor
 from cachemark.model.errors import TrialError
-from cachemark.model.outcome import Sample, Tick
+from cachemark.model.outcome import CommandCount, Sample
 from cachemark.model.server_stats import ServerStats
 
 PERIOD_S = 1.0
@@ -50,10 +50,10 @@ class Sampler:
         period_s: float = PERIOD_S,
         *,
         tick_s: float | None = None,
-        noise: NoiseProbe | None = None,
+        noise: NoiseMonitor | None = None,
     ) -> None:
         self.samples: list[Sample] = []
-        self.ticks: list[Tick] = []
+        self.command_counts: list[CommandCount] = []
         self._tick_s = tick_s
         self._noise = noise
         self._server = server
@@ -99,18 +99,18 @@ class Sampler:
             return True
         if self._noise:
             took = time.monotonic() - begin
-            self._noise.pauses.slept(round(length * 1e9), round(took * 1e9))
+            self._noise.sleep_overshoot.add(round(length * 1e9), round(took * 1e9))
         return False
 
     def _tick(self, began: float) -> None:
         done = commands(self._read_stats())
         if done is not None:
             at_ns = round((time.monotonic() - began) * 1e9)
-            self.ticks.append(Tick(at_ns=at_ns, commands=done))
+            self.command_counts.append(CommandCount(at_ns=at_ns, commands=done))
 
     def _sample(self) -> Sample:
         if self._noise:
-            self._noise.glance()
+            self._noise.sample_frequencies()
         use = self._server.use()
         ops, reported_unix_ns = self._ops or (None, None)
         return Sample(

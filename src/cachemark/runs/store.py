@@ -16,7 +16,7 @@ import msgspec
 
 from cachemark import __version__
 from cachemark.host import HostFacts
-from cachemark.model.errors import UNREADABLE, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome, from_line, to_line
 from cachemark.runs.audit.value import Audit
@@ -81,7 +81,7 @@ class Run:
             return msgspec.json.decode(path.read_bytes(), type=Audit)
         except FileNotFoundError:
             return None
-        except (OSError, *UNREADABLE) as error:
+        except (OSError, *DECODE_ERRORS) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from error
 
     def keep_audit(self, audit: Audit) -> None:
@@ -121,7 +121,7 @@ class Run:
         for number, line in enumerate(lines[:-1], 1):
             try:
                 outcomes.append(from_line(line))
-            except UNREADABLE as error:
+            except DECODE_ERRORS as error:
                 raise UsageError(
                     f"{path}:{number}: not an outcome: {error}",
                     "the file was changed by hand; take the line out, or the run anew",
@@ -204,7 +204,7 @@ def _folders(root: Path) -> list[Path]:
 def _read_header(path: Path) -> RunHeader:
     try:
         header = msgspec.json.decode(path.read_bytes(), type=RunHeader)
-    except (OSError, *UNREADABLE) as error:
+    except (OSError, *DECODE_ERRORS) as error:
         raise UsageError(f"{path}: not a run: {error}") from error
     if header.format != RUN_FORMAT:
         raise UsageError(

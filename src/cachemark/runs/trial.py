@@ -13,16 +13,16 @@ import msgspec
 from cachemark.analysis.verdict import commands_per_server, concluded, invalid, judge
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.endpoints.fleet import Fleet, Watch
+from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running
-from cachemark.endpoints.wire import chosen_wire
+from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
-from cachemark.model.outcome import Binary, Outcome, Tick, Trial
+from cachemark.model.outcome import Binary, CommandCount, Outcome, Trial
 from cachemark.model.protocol import Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
-from cachemark.model.server_stats import ServerStats, total
+from cachemark.model.server_stats import ServerStats, merge_stats
 from cachemark.runs.audit.claims import kinds
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
 from cachemark.runs.audit.value import Restrictions
@@ -87,8 +87,10 @@ class TrialRun:
 
     def __init__(self, setting: Setting, progress: Callable[[int], None]) -> None:
         self._setting = setting
-        self._watch = Watch(progress=progress, silence_s=setting.timing.silence_ms / 1e3)
-        self._ticks: list[Tick] = []
+        self._watch = RunMonitor(
+            progress=progress, silence_timeout_s=setting.timing.silence_ms / 1e3
+        )
+        self._ticks: list[CommandCount] = []
         self._server_commands: list[int] = []
         self.outcome = Outcome(
             run=setting.run,
@@ -138,7 +140,7 @@ class TrialRun:
             shared_server=setting.server.kind == "remote",
             server_commands=self._server_commands,
             merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
-            ticks=self._ticks_with_due(),
+            command_counts=self._ticks_with_due(),
             noise=outcome.noise,
             policy=setting.noise,
         )
@@ -187,13 +189,13 @@ class TrialRun:
         use = window.use
         if use is not None and empty is not None:
             use = msgspec.structs.replace(use, rss_before_bytes=empty.rss_bytes)
-        self._ticks = window.ticks
+        self._ticks = window.command_counts
         self._server_commands = commands_per_server(window.before, window.after)
         self.record(
             measure_started_at=_utc(window.began_unix_ns),
             measure=window.done,
-            stats_before=dict(total(window.before)),
-            stats_after=dict(total(window.after)),
+            stats_before=dict(merge_stats(window.before)),
+            stats_after=dict(merge_stats(window.after)),
             server_use=use,
             noise=window.noise,
         )
@@ -210,7 +212,7 @@ class TrialRun:
         setting, load, client = self._setting, self._setting.load, self._setting.client
         threads, connections, notes = _callers(setting, ready)
         self.record(notes=[*self.outcome.notes, *notes])
-        wire = chosen_wire(load, ready)
+        wire = select_wire(load, ready)
         self.record(wire=wire)
         self._refuse(wire)
         quirks = [*server.facts.quirks, *setting.restrictions.quirks]
@@ -263,7 +265,7 @@ class TrialRun:
         self.record(warmup=sample)
         return ops_to_fill(workload, sample, before, storage(ends.server.stats()))
 
-    def _ticks_with_due(self) -> list[Tick]:
+    def _ticks_with_due(self) -> list[CommandCount]:
         """What an open loop's tape had due by each reading; a closed loop's has nothing."""
         if self._setting.load.schedule == "closed" or not self._ticks:
             return self._ticks

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cachemark.endpoints.fleet import Fleet, Watch
+from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer
-from cachemark.host import NoiseProbe
-from cachemark.model.outcome import HostNoise, Sample, ServerUse, Tick
+from cachemark.host import NoiseMonitor
+from cachemark.model.outcome import CommandCount, HostNoise, Sample, ServerUse
 from cachemark.model.protocol import Done, Run
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.sampler import Sampler
@@ -30,7 +30,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     before: list[ServerStats]
     after: list[ServerStats]
     use: ServerUse | None
-    ticks: list[Tick]
+    command_counts: list[CommandCount]
     noise: HostNoise
 
 
@@ -38,7 +38,7 @@ def play_window(
     server: RunningServer,
     fleet: Fleet,
     request: Run,
-    watch: Watch,
+    watch: RunMonitor,
     *,
     awake_pid: int | None,
     keep: Callable[[list[Sample]], None],
@@ -47,7 +47,7 @@ def play_window(
 
     Raises TrialError when the server or a worker fails.
     """
-    noise = NoiseProbe()
+    noise = NoiseMonitor()
     before, use = server.member_stats(), server.use()
     noise.start([worker.pid for worker in fleet.workers] + server.pids, awake_pid)
     with Sampler(server, tick_s=_tick_s(fleet, request), noise=noise) as sampler:
@@ -65,7 +65,7 @@ def play_window(
         use=_used(use, server.use()),
         before=before,
         after=server.member_stats(),
-        ticks=_since(fleet.began_unix_ns - sampler.began_unix_ns, sampler.ticks),
+        command_counts=_since(fleet.began_unix_ns - sampler.began_unix_ns, sampler.command_counts),
     )
 
 
@@ -91,9 +91,9 @@ def _used(before: ProcessUse | None, after: ProcessUse | None) -> ServerUse | No
     )
 
 
-def _since(ahead_ns: int, ticks: Sequence[Tick]) -> list[Tick]:
+def _since(ahead_ns: int, command_counts: Sequence[CommandCount]) -> list[CommandCount]:
     """Readings by the window's clock, which began so long after the sampler's."""
-    moved = [msgspec.structs.replace(tick, at_ns=tick.at_ns - ahead_ns) for tick in ticks]
+    moved = [msgspec.structs.replace(tick, at_ns=tick.at_ns - ahead_ns) for tick in command_counts]
     return [tick for tick in moved if tick.at_ns >= 0]
 
 

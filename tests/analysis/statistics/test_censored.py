@@ -27,8 +27,8 @@ def gets(responses: list[int], services: list[int], timeouts: int) -> Operation:
         hits=len(responses) - timeouts,
         keys=len(responses) - timeouts,
         errors={"timeout": timeouts} if timeouts else {},
-        response=histogram.encode(histogram.record(responses)),
-        service=histogram.encode(histogram.record(services)),
+        response=histogram.encode(histogram.from_values(responses)),
+        service=histogram.encode(histogram.from_values(services)),
     )
 
 

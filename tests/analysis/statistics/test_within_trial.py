@@ -22,7 +22,7 @@ EACH = 2000
 
 def part(typical_ns: int, count: int = EACH) -> Histogram:
     """So many times round a typical one, never the same few."""
-    return histogram.record([typical_ns + i for i in range(count)])
+    return histogram.from_values([typical_ns + i for i in range(count)])
 
 
 def trial(typical_ns: list[int], *, timeouts: int = 0, load: Load = LOAD) -> Outcome:

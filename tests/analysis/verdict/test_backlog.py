@@ -13,7 +13,7 @@ from cachemark.analysis.verdict import judge, steadiness, unsteady
 from cachemark.host.process import binary_path
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
-from cachemark.model.outcome import Steadiness, Tick
+from cachemark.model.outcome import CommandCount, Steadiness
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats
@@ -39,12 +39,12 @@ def queue(due: np.ndarray, service_ns: np.ndarray) -> np.ndarray:
     return ends
 
 
-def readings(due: np.ndarray, ends: np.ndarray, draw: np.random.Generator) -> list[Tick]:
+def readings(due: np.ndarray, ends: np.ndarray, draw: np.random.Generator) -> list[CommandCount]:
     """25 of them, each late by a part of a ms; the worker began 7 ms after it was told to."""
     at = np.arange(1, 26) * SECONDS * 1e9 / 26
     late = draw.exponential(0.2 * MS, len(at))
     return [
-        Tick(
+        CommandCount(
             at_ns=round(t),
             commands=int(np.searchsorted(ends + 7 * MS, t + delay)),
             due=int(np.searchsorted(due, t)),
@@ -56,7 +56,7 @@ def readings(due: np.ndarray, ends: np.ndarray, draw: np.random.Generator) -> li
 def window(due: np.ndarray, ends: np.ndarray) -> Done:
     """What the worker says at the end."""
     values = [max(1, round(value)) for value in ends - due]
-    blob = histogram.encode(histogram.record(values))
+    blob = histogram.encode(histogram.from_values(values))
     gets = Operation(
         attempts=len(due),
         ok=len(due),
@@ -133,8 +133,8 @@ def test_what_cannot_be_judged_says_why(commands: int | None, readings_kept: int
     draw = np.random.default_rng(54)
     due = np.arange(RATE * SECONDS) * 1e9 / RATE
     ends = due + 0.1 * MS
-    ticks = readings(due, ends, draw)[:readings_kept]
-    judged = steadiness(window(due, ends), WORKLOAD, LOAD, ticks, commands=commands)
+    command_counts = readings(due, ends, draw)[:readings_kept]
+    judged = steadiness(window(due, ends), WORKLOAD, LOAD, command_counts, commands=commands)
     assert why in judged.why
     assert unsteady(judged) == []
 
@@ -144,7 +144,7 @@ def test_a_verdict_has_it_with_its_reason() -> None:
     due = arrivals(draw)
     ends = due + 0.2 * MS + 20 * MS * (due > SECONDS * 0.5e9)
     measure = msgspec.structs.replace(
-        window(due, ends), lag=histogram.encode(histogram.record([1000]))
+        window(due, ends), lag=histogram.encode(histogram.from_values([1000]))
     )
     after = {"cmd_get": str(len(due)), "get_hits": str(len(due)), "get_misses": "0"}
     judgement = judge(
@@ -153,7 +153,7 @@ def test_a_verdict_has_it_with_its_reason() -> None:
         load=LOAD,
         before=ServerStats(dict.fromkeys(after, "0")),
         after=ServerStats(after),
-        ticks=readings(due, ends, draw),
+        command_counts=readings(due, ends, draw),
     )
     assert judgement.verdict == "NON_STATIONARY"
     assert "the response time changed during the window" in judgement.reasons[0]

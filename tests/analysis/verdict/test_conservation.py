@@ -98,8 +98,8 @@ def test_nothing_done_is_invalid() -> None:
 
 def lagging(lag_ns: int, response_ns: int, **fields: int) -> Done:
     """An open loop whose operations were sent late by as much."""
-    blob = histogram.encode(histogram.record([response_ns] * 10))
-    lag = histogram.encode(histogram.record([lag_ns] * 10))
+    blob = histogram.encode(histogram.from_values([response_ns] * 10))
+    lag = histogram.encode(histogram.from_values([lag_ns] * 10))
     gets = msgspec.structs.replace(GETS, response=blob, service=blob)
     return msgspec.structs.replace(window(get=gets), lag=lag, **fields)
 
@@ -138,7 +138,7 @@ def test_a_fill_that_evicts_went_too_far() -> None:
 
 
 def test_an_open_loop_that_sent_nothing_is_invalid_and_no_crash() -> None:
-    empty = histogram.encode(histogram.record([]))
+    empty = histogram.encode(histogram.from_values([]))
     nothing = Operation(attempts=0, ok=0, response=empty, service=empty)
     silent = msgspec.structs.replace(window(get=nothing), lag=empty, unsent=1000)
     judgement = judged(silent, OPEN)

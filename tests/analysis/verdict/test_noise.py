@@ -14,8 +14,8 @@ from cachemark.model.outcome import HostNoise
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
 
-BLOB = histogram.encode(histogram.record([1_000_000] * 1000))
-LAG = histogram.encode(histogram.record([10] * 1000))
+BLOB = histogram.encode(histogram.from_values([1_000_000] * 1000))
+LAG = histogram.encode(histogram.from_values([10] * 1000))
 GETS = Operation(attempts=1000, ok=1000, hits=1000, keys=1000, response=BLOB, service=BLOB)
 WINDOW = Done(
     phase="measure",

@@ -8,7 +8,7 @@ import pytest
 
 from cachemark.analysis.verdict import steadiness, unsteady
 from cachemark.model.experiment import Load, Workload
-from cachemark.model.outcome import Tick
+from cachemark.model.outcome import CommandCount
 from cachemark.model.protocol import Course, Done
 
 WORKLOAD = Workload(name="w", mix={"get": 1})
@@ -27,9 +27,13 @@ def window(rates: list[float], *, slice_ms: int = 100, each_ns: int = 50_000) ->
     )
 
 
-def rules(measure: Done, load: Load = CLOSED, ticks: list[Tick] | None = None) -> list[str]:
+def rules(
+    measure: Done, load: Load = CLOSED, command_counts: list[CommandCount] | None = None
+) -> list[str]:
     """Which rules found something."""
-    return [found.rule for found in unsteady(steadiness(measure, WORKLOAD, load, ticks or []))]
+    return [
+        found.rule for found in unsteady(steadiness(measure, WORKLOAD, load, command_counts or []))
+    ]
 
 
 def noisy(level: list[float], seed: int = 1) -> list[float]:
@@ -103,11 +107,13 @@ def test_an_open_loop_is_judged_by_its_response_times() -> None:
 def test_the_servers_counters_judge_a_closed_loop_without_a_course() -> None:
     measure = msgspec.structs.replace(window([1000] * 30), course=None)
     done = np.cumsum([0] + [100] * 15 + [200] * 15)
-    ticks = [Tick(at_ns=i * 100 * MS, commands=int(count)) for i, count in enumerate(done)]
-    found = steadiness(measure, WORKLOAD, CLOSED, ticks)
+    command_counts = [
+        CommandCount(at_ns=i * 100 * MS, commands=int(count)) for i, count in enumerate(done)
+    ]
+    found = steadiness(measure, WORKLOAD, CLOSED, command_counts)
     assert found.source == "server"
     assert [level.value for level in found.levels] == [1000, 2000]
-    assert rules(measure, CLOSED, ticks) == ["warm-up"]
+    assert rules(measure, CLOSED, command_counts) == ["warm-up"]
 
 
 @pytest.mark.parametrize(
@@ -135,18 +141,22 @@ def test_what_cannot_be_judged_says_why(
 def test_what_the_server_was_read_at_after_the_window_is_not_of_it() -> None:
     """A worker may take long to reckon up, and its server has nothing to do then."""
     measure = msgspec.structs.replace(window([1000] * 20), course=None)
-    ticks = [Tick(at_ns=i * 100 * MS, commands=100 * min(i, 20)) for i in range(31)]
-    found = steadiness(measure, WORKLOAD, CLOSED, ticks)
+    command_counts = [
+        CommandCount(at_ns=i * 100 * MS, commands=100 * min(i, 20)) for i in range(31)
+    ]
+    found = steadiness(measure, WORKLOAD, CLOSED, command_counts)
     assert found.slices == 20
     assert [level.value for level in found.levels] == [1000]
-    assert rules(measure, CLOSED, ticks) == []
+    assert rules(measure, CLOSED, command_counts) == []
 
 
 def test_levels_that_readings_tell_begin_with_the_first_reading() -> None:
     measure = msgspec.structs.replace(window([1000] * 30), course=None)
     done = np.cumsum([0] + [100] * 10 + [200] * 15)
-    ticks = [Tick(at_ns=(i + 5) * 100 * MS, commands=int(n)) for i, n in enumerate(done)]
-    found = steadiness(measure, WORKLOAD, CLOSED, ticks)
+    command_counts = [
+        CommandCount(at_ns=(i + 5) * 100 * MS, commands=int(n)) for i, n in enumerate(done)
+    ]
+    found = steadiness(measure, WORKLOAD, CLOSED, command_counts)
     assert [(level.from_ms, level.to_ms) for level in found.levels] == [(500, 1500), (1500, 3000)]
     assert found.warmup_end_ms == 1500
 

@@ -48,11 +48,11 @@ def stall_truth() -> list[int]:
 
 
 def judged(
-    case: Case, injected: list[int], measured: list[int], waited_ns: int = 0
+    case: Case, injected: list[int], measured: list[int], run_delay_ns: int = 0
 ) -> tuple[str, str]:
-    told = histogram.record([max(1, each) for each in measured])
+    told = histogram.from_values([max(1, each) for each in measured])
     found = judge.lines(case, FLOOR, np.array(sorted(injected)), told)
-    return judge.judged(case, found, EXACT, waited_ns)
+    return judge.judged(case, found, EXACT, run_delay_ns)
 
 
 def test_the_answers_follow_from_the_formulas() -> None:
@@ -91,7 +91,7 @@ def test_an_honest_client_passes() -> None:
 
 def test_a_client_that_measures_from_the_send_fails() -> None:
     """Coordinated omission: it says nothing of the arrivals that it did not send."""
-    state, why = judged(STALL, stall_truth(), [60_000] * 1000, waited_ns=10**12)
+    state, why = judged(STALL, stall_truth(), [60_000] * 1000, run_delay_ns=10**12)
     assert state == "failed"
     assert "p99 is off by -89" in why or "p99 is off by -9" in why
 
@@ -108,7 +108,7 @@ def test_a_wide_tolerance_is_no_pass_either() -> None:
     case = cases()["constant"]
     slow = Floor(p50_ns=50_000, p99_ns=MS)
     times = np.array([2 * MS] * 500)
-    found = judge.lines(case, slow, times, histogram.record([2 * MS] * 500))
+    found = judge.lines(case, slow, times, histogram.from_values([2 * MS] * 500))
     assert judge.judged(case, found, EXACT, 0)[0] == "not judged"
 
 
@@ -120,11 +120,11 @@ def test_a_window_whose_first_read_was_late_is_not_judged_by_it() -> None:
     late_ns = start_late_ns(log, due, asked_ns=-MS)
     assert late_ns == 8 * MS
     case = msgspec.structs.replace(STALL, answer_ms={50: 2, 99: 2}, tell_apart_ms=5)
-    honest = histogram.record([9 * MS] * 100)
+    honest = histogram.from_values([9 * MS] * 100)
     found = judge.lines(case, FLOOR, responses_ns(log, due), honest)
     assert judge.judged(case, found, EXACT, 0, late_ns)[0] == "not judged"
     assert judge.judged(case, found, EXACT, 0, 6 * MS)[0] == "failed"
-    low = judge.lines(case, FLOOR, responses_ns(log, due), histogram.record([MS] * 100))
+    low = judge.lines(case, FLOOR, responses_ns(log, due), histogram.from_values([MS] * 100))
     assert judge.judged(case, low, EXACT, 0, late_ns)[0] == "failed"
 
 
@@ -143,8 +143,10 @@ def test_a_client_that_had_no_cpu_is_not_blamed() -> None:
     measured = [2 * MS] * 470 + [10 * MS] * 30
     line = judge.line(95, 2, FLOOR, np.array(truth), 10 * MS)
     assert line.noise_ns == pytest.approx(26 * (8 * MS - line.most_ns))
-    assert judged(case, truth, measured, waited_ns=line.noise_ns + 26 * 10_000)[0] == "not judged"
-    assert judged(case, truth, measured, waited_ns=line.noise_ns // 2)[0] == "failed"
+    assert (
+        judged(case, truth, measured, run_delay_ns=line.noise_ns + 26 * 10_000)[0] == "not judged"
+    )
+    assert judged(case, truth, measured, run_delay_ns=line.noise_ns // 2)[0] == "failed"
 
 
 def test_the_truth_of_an_open_loop_is_counted_from_the_schedule() -> None:

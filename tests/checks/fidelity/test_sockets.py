@@ -11,10 +11,10 @@ from typing import Any
 from cachemark.checks.fidelity import cases
 from cachemark.checks.fidelity.judge import Line
 from cachemark.endpoints.clients import parse_client, registry
-from cachemark.endpoints.fleet import Fleet, Watch
+from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
-from cachemark.model.address import host_port
+from cachemark.model.address import parse_host_port
 from cachemark.model.protocol import Prepare, Run
 from tests.conftest import Cli
 
@@ -82,7 +82,7 @@ def test_a_real_memcached_saw_what_the_native_client_says(tmp_path: Path) -> Non
     with process.start(write) as writer:
         assert writer.wait(30)
     spec = parse_client("native", registry(process.binary_path()))
-    watch = Watch(progress=lambda _: None, silence_s=60)
+    watch = RunMonitor(progress=lambda _: None, silence_timeout_s=60)
     with (
         running(parse_spec("memcached:threads=1,memory=64")) as server,
         Fleet(spec.client.command, 1, cpus="", name="native") as fleet,
@@ -91,7 +91,7 @@ def test_a_real_memcached_saw_what_the_native_client_says(tmp_path: Path) -> Non
         request = Prepare(servers=server.addresses, tape=str(tape), connections=4, threads=2)
         fleet.prepare(request, 30)
         fleet.run(Run(phase="prefill"), watch)
-        with closing(socket.create_connection(host_port(server.addresses[0]), 30)) as asked:
+        with closing(socket.create_connection(parse_host_port(server.addresses[0]), 30)) as asked:
             before, told_bytes = counters(asked)
             done = fleet.run(Run(phase="measure", ops=OPS), watch)
             after, _ = counters(asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from cachemark.model.address import host_port
+from cachemark.model.address import parse_host_port
 
 
 def connect(address: str) -> socket.socket:
@@ -12,7 +12,7 @@ def connect(address: str) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(address.removeprefix("unix:"))
         return connection
-    return socket.create_connection(host_port(address), 10)
+    return socket.create_connection(parse_host_port(address), 10)
 
 
 def ask(address: str, request: bytes, end: bytes = b"\r\n") -> bytes:

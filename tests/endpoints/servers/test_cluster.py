@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.model.errors import TrialError
-from cachemark.model.server_stats import ServerStats, total
+from cachemark.model.server_stats import ServerStats, merge_stats
 from tests.endpoints.servers.raw_requests import ask
 
 THREE = "cluster:3:embedded:memory=16m,threads=1"
@@ -85,13 +85,13 @@ def test_no_server_is_a_target_too() -> None:
 
 def test_a_part_of_a_sum_is_no_sum() -> None:
     readings = [{"cmd_get": "1", "evictions": "2"}, {"cmd_get": "10"}]
-    assert total([ServerStats(each) for each in readings]) == {"cmd_get": "11"}
+    assert merge_stats([ServerStats(each) for each in readings]) == {"cmd_get": "11"}
 
 
 def test_what_is_no_amount_is_not_added() -> None:
     both = {"pid": "7", "uptime": "3", "pointer_size": "64", "version": "1.6", "rusage_user": "0.5"}
     other = {**both, "pid": "8", "uptime": "4", "rusage_user": "0.7"}
-    assert total([ServerStats(both), ServerStats(other)]) == {
+    assert merge_stats([ServerStats(both), ServerStats(other)]) == {
         "pointer_size": "64",
         "version": "1.6",
     }
@@ -101,4 +101,6 @@ def test_what_is_no_amount_is_not_added() -> None:
 def test_sums_of_amounts(members: list[dict[str, int]]) -> None:
     texts = [ServerStats({name: str(n) for name, n in stats.items()}) for stats in members]
     shared = set.intersection(*map(set, members)) if members else set()
-    assert total(texts) == {name: str(sum(stats[name] for stats in members)) for name in shared}
+    assert merge_stats(texts) == {
+        name: str(sum(stats[name] for stats in members)) for name in shared
+    }

@@ -7,7 +7,7 @@ import pytest
 from cachemark.endpoints.servers import options_for
 from cachemark.endpoints.servers.quickcached import QUIRKS as QUICKCACHED
 from cachemark.endpoints.servers.quirks import QUIRKS
-from cachemark.endpoints.servers.third_party import originals
+from cachemark.endpoints.servers.third_party import third_party_servers
 from cachemark.model.errors import UnsupportedError
 
 
@@ -25,5 +25,5 @@ def test_a_client_that_cannot_is_unsupported() -> None:
 
 
 def test_every_quirk_that_a_server_has_is_known() -> None:
-    named = {quirk for one in originals() for quirk in one.quirks} | set(QUICKCACHED)
+    named = {quirk for one in third_party_servers() for quirk in one.quirks} | set(QUICKCACHED)
     assert named == set(QUIRKS)

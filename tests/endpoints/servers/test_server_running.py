@@ -178,8 +178,8 @@ def test_a_program_that_dies_at_once_is_tried_again_on_another_port(tmp_path: Pa
     ("line", "says"),
     [
         ("", "exited with status"),
-        ("listening", "announced itself wrongly"),
-        ('{"addresses": []}', "announced itself wrongly"),
+        ("listening", "malformed announcement"),
+        ('{"addresses": []}', "malformed announcement"),
     ],
 )
 def test_an_engine_that_announces_itself_wrongly(

@@ -19,7 +19,7 @@ from cachemark.endpoints.servers import (
     quickcached,
     running,
 )
-from cachemark.endpoints.servers.third_party import originals
+from cachemark.endpoints.servers.third_party import third_party_servers
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from tests.endpoints.servers.raw_requests import ask
 
@@ -99,7 +99,7 @@ def test_the_proxys_configuration_names_every_server() -> None:
 
 
 def test_every_row_can_be_named_in_its_plainest_form() -> None:
-    for one in originals():
+    for one in third_party_servers():
         required = [name for name, option in one.options.items() if option.default is None]
         text = one.name + (":" + ",".join(f"{name}=/x" for name in required) if required else "")
         assert parse_spec(text).kind == one.name
@@ -111,7 +111,7 @@ def test_every_row_can_be_named_in_its_plainest_form() -> None:
         ("emcache", "emcache:binary=/path[,memory=N]"),
         ("emcache:binary=/x,memory=0", "at least 1"),
         ("yrmcds:thread=2", "did you mean 'threads'"),
-        ("quickcached", "which jar?"),
+        ("quickcached", "no jar="),
         ("quickcached:jar=/x,mode=fast", "blocking or events"),
         ("quickcached:jar=/x,heap=0", "at least 1"),
         ("nutcracker", "nutcracker:memcached"),

@@ -77,7 +77,7 @@ def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
     """An open loop of about a thousand a second."""
     outcome = measured("native", 0, 1000)
     assert outcome.measure is not None
-    late = histogram.encode(histogram.record([lag_ns] * 1000))
+    late = histogram.encode(histogram.from_values([lag_ns] * 1000))
     done = msgspec.structs.replace(
         outcome.measure, lag=late, late=late, elapsed_ns=elapsed_ns, unsent=unsent
     )

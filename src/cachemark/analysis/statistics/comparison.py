@@ -12,7 +12,7 @@ from cachemark.analysis.statistics.figures import FIGURES, figures_of
 from cachemark.analysis.statistics.interval import Interval, paired_ratio
 from cachemark.analysis.statistics.sample_size import pairs_for
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.plan import AGAIN
+from cachemark.model.plan import REPEAT_SUFFIX
 
 Answer = Literal["faster", "slower", "equivalent", "inconclusive"]
 Metric = Literal["rate", "p99"]
@@ -52,9 +52,11 @@ def compare(
     group. `equivalent` needs the whole interval within 1 ± margin.
     """
     figures = _figures(outcomes, group, metric)
-    if not baseline.endswith(AGAIN):
+    if not baseline.endswith(REPEAT_SUFFIX):
         # The second arm of the A/A test is not a choice, and must not make the family larger.
-        figures = {client: of for client, of in figures.items() if not client.endswith(AGAIN)}
+        figures = {
+            client: of for client, of in figures.items() if not client.endswith(REPEAT_SUFFIX)
+        }
     return _against(figures, baseline, group, margin_percent, metric)
 
 
@@ -66,8 +68,8 @@ def against_itself(
     None if there is no such client, or no block with a valid trial of both arms.
     """
     figures = _figures(outcomes, group, metric)
-    again = next((client for client in figures if client.endswith(AGAIN)), "")
-    client = again.removesuffix(AGAIN)
+    again = next((client for client in figures if client.endswith(REPEAT_SUFFIX)), "")
+    client = again.removesuffix(REPEAT_SUFFIX)
     if not again or client not in figures:
         return None
     two = {name: figures[name] for name in (again, client)}

@@ -38,7 +38,7 @@ def censored_from_ns(operations: Sequence[Operation]) -> int | None:
     n time-outs are the n longest service times. Their response times may lie between others.
     """
     timeouts = sum(operation.errors.get("timeout", 0) for operation in operations)
-    merged = histogram.together(op.service for op in operations)
+    merged = histogram.merge_encoded(op.service for op in operations)
     if not timeouts or merged is None:
         return None
     # In the middle of a rank, so that rounding cannot take its neighbour.
@@ -51,7 +51,7 @@ def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
     None if there are too few operations, or if the percentile reaches operations that timed out:
     their true times are unknown.
     """
-    merged = histogram.together(op.response for op in operations)
+    merged = histogram.merge_encoded(op.response for op in operations)
     if merged is None or merged.count < least_sample(percent):
         return None
     censored_ns = censored_from_ns(operations)

@@ -153,7 +153,7 @@ def _rate(parts: list[list[Operation]], windows: list[Done]) -> Interval:
 def _times(
     blobs: list[str | None], censored_ns: int | None, *, whole: bool = False
 ) -> Times | None:
-    merged = histogram.together(blobs)
+    merged = histogram.merge_encoded(blobs)
     if merged is None:
         return None
     supported = {

@@ -20,7 +20,7 @@ from cachemark.analysis.verdict.open_loop import open_loop
 from cachemark.analysis.verdict.stationarity import steadiness, unsteady
 from cachemark.analysis.verdict.value import Judgement, concluded, invalid
 from cachemark.model.experiment import Load, NoisePolicy, Workload
-from cachemark.model.outcome import HostNoise, Tick
+from cachemark.model.outcome import CommandCount, HostNoise
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
 
@@ -45,17 +45,17 @@ def judge(
     shared_server: bool = False,
     merges: bool = False,
     server_commands: Sequence[int] = (),
-    ticks: Sequence[Tick] = (),
+    command_counts: Sequence[CommandCount] = (),
     noise: HostNoise | None = None,
     policy: NoisePolicy = "auto",
 ) -> Judgement:
     """Judge the measured window of one trial.
 
-    `before` and `after`: the server's `stats` before and after the window. `ticks`: readings of its
-    commands within. `shared_server`: other clients may use the server, so larger counts are only
-    noted. `merges`: the client may answer reads without a command for each, so fewer reads are only
-    noted. `server_commands`: the commands of each of several servers in the window. `policy`: what
-    noise does to a trial.
+    `before` and `after`: the server's `stats` before and after the window. `command_counts`:
+    readings of its commands within. `shared_server`: other clients may use the server, so larger
+    counts are only noted. `merges`: the client may answer reads without a command for each, so
+    fewer reads are only noted. `server_commands`: the commands of each of several servers in the
+    window. `policy`: what noise does to a trial.
     """
     found = counts(measure, workload, before, after, shared_server=shared_server, merges=merges)
     found += idle_servers(workload, server_commands)
@@ -64,5 +64,5 @@ def judge(
     found += noise_findings(noise, measure, load, policy)
     begun, ended = commands(before), commands(after)
     done = None if begun is None or ended is None else ended - begun
-    steady = steadiness(measure, workload, load, ticks, done)
+    steady = steadiness(measure, workload, load, command_counts, done)
     return concluded([*found, *unsteady(steady)], steady)

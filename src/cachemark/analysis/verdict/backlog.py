@@ -15,7 +15,7 @@ import numpy as np
 
 from cachemark.analysis.verdict.change_points import Series, kpss, levels, noise, trend
 from cachemark.model import histogram
-from cachemark.model.outcome import Level, Steadiness, Tick
+from cachemark.model.outcome import CommandCount, Level, Steadiness
 from cachemark.model.protocol import Done
 
 # If the server's count differs from the client's by more than this, it counts something else.
@@ -33,10 +33,14 @@ LEAST_READINGS = 15
 
 
 def backlog(
-    blank: Steadiness, measure: Done, ticks: Sequence[Tick], window_ns: int, commands: int | None
+    blank: Steadiness,
+    measure: Done,
+    command_counts: Sequence[CommandCount],
+    window_ns: int,
+    commands: int | None,
 ) -> Steadiness:
     """Judge by readings of the server's counters; `commands` is their rise over the window."""
-    within = [tick for tick in ticks if tick.due is not None and tick.at_ns <= window_ns]
+    within = [tick for tick in command_counts if tick.due is not None and tick.at_ns <= window_ns]
     why = _objection(measure, within, commands)
     if why:
         return msgspec.structs.replace(
@@ -65,7 +69,7 @@ def backlog(
     )
 
 
-def _objection(measure: Done, within: Sequence[Tick], commands: int | None) -> str:
+def _objection(measure: Done, within: Sequence[CommandCount], commands: int | None) -> str:
     """Why the readings do not describe the operations; empty if they do."""
     if commands is None or not within:
         return "the server reports no counters"
@@ -82,26 +86,26 @@ def _objection(measure: Done, within: Sequence[Tick], commands: int | None) -> s
     return ""
 
 
-def _waited_ns(within: Sequence[Tick]) -> Series:
+def _waited_ns(within: Sequence[CommandCount]) -> Series:
     """Response time by Little's law at each reading, less the minimum (the start is unknown)."""
     waiting = np.array([(tick.due or 0) - tick.commands for tick in within], dtype=float)
     waited_ns = waiting * _gap_ns(within)
     return waited_ns - float(waited_ns.min())
 
 
-def _gap_ns(within: Sequence[Tick]) -> float:
+def _gap_ns(within: Sequence[CommandCount]) -> float:
     """The mean time from one operation to the next."""
     first, last = within[0], within[-1]
     return (last.at_ns - first.at_ns) / max(1, (last.due or 0) - (first.due or 0))
 
 
-def _tellable_ns(within: Sequence[Tick]) -> float:
+def _tellable_ns(within: Sequence[CommandCount]) -> float:
     """The smallest change that the readings can show."""
     return max(_RESOLUTION_NS, _RESOLUTION_OPS * _gap_ns(within))
 
 
 def _mean_ns(measure: Done) -> float:
-    found = histogram.together(operation.response for operation in measure.operations.values())
+    found = histogram.merge_encoded(operation.response for operation in measure.operations.values())
     return found.mean() if found else 0.0
 
 

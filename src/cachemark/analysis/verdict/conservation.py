@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from cachemark.analysis.verdict.value import invalid, note
-from cachemark.model.experiment import Workload, longest_run
+from cachemark.model.experiment import Workload, max_keys_per_command
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
@@ -187,6 +187,6 @@ def _expected(measure: Done, workload: Workload, verbs: dict[str, Figure]) -> tu
         verb = kind.removesuffix("_noreply")
         if verb in verbs:
             least += verbs[verb](op)
-            keys_each = longest_run(workload) if verb in ("mget", "mset") else 1
+            keys_each = max_keys_per_command(workload) if verb in ("mget", "mset") else 1
             unsure += (op.attempts - op.ok) * keys_each
     return least, least + unsure

@@ -15,7 +15,7 @@ import msgspec
 
 from cachemark.analysis.verdict.open_loop import response_ns
 from cachemark.host import limits
-from cachemark.host.kernel_patterns import COMPLAINTS
+from cachemark.host.kernel_patterns import KERNEL_PATTERNS
 from cachemark.host.limits import Limits
 from cachemark.model.experiment import Load, NoisePolicy
 from cachemark.model.outcome import Finding, HostNoise
@@ -30,13 +30,13 @@ _PAUSE_SHARE = 0.1
 
 
 class _Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure and its limits; `bends`: it affects some clients more than others."""
+    """A figure and its limits; `biases_comparison`: it affects some clients more than others."""
 
     name: str
     text: str
     limits: Limits
     of: Callable[[HostNoise], float | None]
-    bends: bool = False
+    biases_comparison: bool = False
 
 
 def _counted(name: str) -> Callable[[HostNoise], float | None]:
@@ -92,37 +92,37 @@ _RULES = (
     _Rule(
         name="throttled",
         text="server or workers were stopped by a CPU quota",
-        limits=limits.ANY,
+        limits=limits.ANY_FAILS,
         of=_counted("throttled"),
-        bends=True,
+        biases_comparison=True,
     ),
     _Rule(
         name="swap-in",
         text="pages were swapped in",
-        limits=limits.ANY,
+        limits=limits.ANY_FAILS,
         of=_counted("swapped_in"),
-        bends=True,
+        biases_comparison=True,
     ),
     _Rule(
         name="too-hot",
         text="a CPU was throttled because of heat",
-        limits=limits.ANY,
+        limits=limits.ANY_FAILS,
         of=_counted("too_hot"),
-        bends=True,
+        biases_comparison=True,
     ),
     _Rule(
         name="oom-kills",
         text="a process was killed because memory ran out",
-        limits=limits.ANY,
+        limits=limits.ANY_FAILS,
         of=_counted("oom_kills"),
-        bends=True,
+        biases_comparison=True,
     ),
     _Rule(
         name="machine-checks",
         text="the hardware reported an error",
-        limits=limits.ANY,
+        limits=limits.ANY_FAILS,
         of=_counted("machine_checks"),
-        bends=True,
+        biases_comparison=True,
     ),
     _Rule(
         name="mhz", text="the CPU changed its frequency", limits=limits.FREQUENCY, of=_spread_of_mhz
@@ -136,13 +136,13 @@ _RULES = (
     _Rule(
         name="accept-drops",
         text="connections were not accepted",
-        limits=limits.ANY,
+        limits=limits.ANY_FAILS,
         of=_counted("accept_drops"),
     ),
     _Rule(
         name="packet-drops",
         text="the kernel dropped packets",
-        limits=limits.EVER,
+        limits=limits.ANY_WARNS,
         of=_counted("packet_drops"),
     ),
 )
@@ -174,10 +174,10 @@ _CPU_PRESSURE = _Rule(
 
 def _held(rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
     figure = rule.of(noise)
-    if figure is None or rule.limits.judge(figure) == "ok":
+    if figure is None or rule.limits.classify(figure) == "ok":
         return
-    fails = rule.limits.judge(figure) == "fail"
-    spoils = fails and (strict or (rule.bends and policy != "note"))
+    fails = rule.limits.classify(figure) == "fail"
+    spoils = fails and (strict or (rule.biases_comparison and policy != "note"))
     limit = rule.limits.fail if fails and rule.limits.fail is not None else rule.limits.warn
     yield Finding(
         rule=rule.name,
@@ -191,10 +191,10 @@ def _held(rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy) -> I
 
 def _logged(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
     """Findings about messages in the kernel's log during the window."""
-    for complaint in COMPLAINTS:
+    for complaint in KERNEL_PATTERNS:
         lines = (noise.kernel_log or {}).get(complaint.name)
         if lines:
-            spoils = strict or (complaint.bends and policy != "note")
+            spoils = strict or (complaint.biases_comparison and policy != "note")
             yield Finding(
                 rule=f"kernel-log {complaint.name}",
                 weight="INVALID" if spoils else "noise",

@@ -22,13 +22,13 @@ def open_loop(measure: Done, load: Load) -> list[Finding]:
 
 def response_ns(measure: Done, percent: float) -> int:
     """The largest percentile of the response time of any kind; 0 if there is none."""
-    kinds = [histogram.together([op.response]) for op in measure.operations.values()]
+    kinds = [histogram.merge_encoded([op.response]) for op in measure.operations.values()]
     return max((of.percentile(percent) for of in kinds if of), default=0)
 
 
 def _generator(measure: Done) -> list[Finding]:
     """The client's own delay must be small compared with the times that it reports."""
-    own = histogram.together([measure.late or measure.lag])
+    own = histogram.merge_encoded([measure.late or measure.lag])
     if own is None:
         return [invalid("no-lag", "the worker did not report its send lag")]
     lag_ns = own.percentile(99.9)

@@ -16,7 +16,7 @@ import numpy as np
 from cachemark.analysis.verdict.backlog import backlog
 from cachemark.analysis.verdict.change_points import KPSS_CRITICAL, Series, kpss, levels, trend
 from cachemark.model.experiment import Load, Workload
-from cachemark.model.outcome import Finding, Level, Steadiness, Tick
+from cachemark.model.outcome import CommandCount, Finding, Level, Steadiness
 from cachemark.model.protocol import Course, Done
 
 # Levels differ if they differ by this factor; smaller changes are normal on any machine.
@@ -47,16 +47,16 @@ def steadiness(
     measure: Done,
     workload: Workload,
     load: Load,
-    ticks: Sequence[Tick] = (),
+    command_counts: Sequence[CommandCount] = (),
     commands: int | None = None,
 ) -> Steadiness:
     """Judge a window.
 
-    `ticks` are readings of the server's counters, for workers without a course; `commands` is
-    their rise over the window.
+    `command_counts` are readings of the server's counters, used if the worker reports no timeline.
+    `commands` is the increase of those counters over the window.
     """
     of = "rate" if load.schedule == "closed" else "response"
-    source = "worker" if measure.course else "server" if ticks else "none"
+    source = "worker" if measure.course else "server" if command_counts else "none"
     blank = Steadiness(of=of, source=source)
     if workload.ops is not None or workload.fill_percent is not None:
         return _unjudged(
@@ -68,12 +68,12 @@ def steadiness(
     if window_ns < _LEAST_WINDOW_NS:
         return _unjudged(blank, "the window is shorter than a second")
     if source == "server" and of == "response":
-        return backlog(blank, measure, ticks, window_ns, commands)
+        return backlog(blank, measure, command_counts, window_ns, commands)
     if measure.course:
         slices = _of_worker(measure.course, window_ns, of == "rate")
     else:
         # The worker reckons up after its window, and the server has nothing to do meanwhile.
-        slices = _of_server([tick for tick in ticks if tick.at_ns <= window_ns])
+        slices = _of_server([tick for tick in command_counts if tick.at_ns <= window_ns])
     if len(slices.values) < _LEAST_SLICES:
         text = f"too few slices: {len(slices.values)}, at least {_LEAST_SLICES} are needed"
         return _unjudged(blank, text)
@@ -214,13 +214,15 @@ def _factor(ok: Series, slice_ns: int) -> int:
     )
 
 
-def _of_server(ticks: Sequence[Tick]) -> _Slices:
+def _of_server(command_counts: Sequence[CommandCount]) -> _Slices:
     """Rates between readings, which are nearly equally spaced; each is over its own length."""
-    at = np.array([tick.at_ns for tick in ticks], dtype=float)
-    done = np.array([tick.commands for tick in ticks], dtype=float)
+    at = np.array([tick.at_ns for tick in command_counts], dtype=float)
+    done = np.array([tick.commands for tick in command_counts], dtype=float)
     if len(at) < 2:
         return _Slices(slice_ns=0.0, values=[])
     rates = np.diff(done) / np.diff(at) * 1e9
     return _Slices(
-        slice_ns=float(np.median(np.diff(at))), values=rates.tolist(), from_ns=ticks[0].at_ns
+        slice_ns=float(np.median(np.diff(at))),
+        values=rates.tolist(),
+        from_ns=command_counts[0].at_ns,
     )

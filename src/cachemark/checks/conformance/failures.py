@@ -128,7 +128,7 @@ def a_stop_ends_a_run(bench: Bench, wire: str, server: RunningServer) -> None:
 
 
 def the_end_of_stdin_ends_the_process(bench: Bench, wire: str, server: RunningServer) -> None:
-    """A worker whose caller has died does not go on."""
+    """A worker whose caller has exited does not go on."""
     _not_the_double(bench, "it reads the end of stdin once its run is over")
     _prepared(bench, wire, server.addresses[0])
     bench.worker.send(Run(phase="measure", duration_ms=600_000))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from typing import Literal, NamedTuple
 
 from cachemark.checks.conformance.requests import Command, Request, RequestReader
-from cachemark.model.address import host_port
+from cachemark.model.address import parse_host_port
 
 Fault = Literal["", "corrupt", "silence", "error", "hold"]
 
@@ -42,7 +42,7 @@ class Proxy:
     """
 
     def __init__(self, upstream: str) -> None:
-        self._upstream = host_port(upstream)
+        self._upstream = parse_host_port(upstream)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []

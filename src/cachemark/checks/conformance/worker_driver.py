@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.endpoints.wire import wires
+from cachemark.endpoints.wire import supported_wires
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
@@ -69,7 +69,7 @@ class Bench:
     @property
     def wires(self) -> list[str]:
         """The protocols that it speaks, its own choice first."""
-        return wires(self.ready)
+        return supported_wires(self.ready)
 
     def can(self, capability: str) -> bool:
         """Whether it says that it can do something."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.host.limits import Judgement, Limits
+from cachemark.host.limits import Limits, Status
 
 NOT_READABLE = "not readable"
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """A check's result. `info` is a fact without a judgement; `limits` says what was judged by."""
+    """A check's result. `info` is a fact without a status; `limits` says what was judged by."""
 
     name: str
     value: str
-    judgement: Judgement = "info"
+    status: Status = msgspec.field(default="info", name="judgement")
     limits: str = ""
     remedy: str = ""
 
@@ -23,13 +23,13 @@ def measured(name: str, figure: float | None, limits: Limits, remedy: str) -> Ch
     """Compare a figure with its limits. If it could not be read, the check has no result."""
     if figure is None:
         return Check(name=name, value=NOT_READABLE, limits=str(limits))
-    judgement = limits.judge(figure)
+    status = limits.classify(figure)
     return Check(
         name=name,
         value=f"{figure:,.4g} {limits.unit}",
-        judgement=judgement,
+        status=status,
         limits=str(limits),
-        remedy="" if judgement == "ok" else remedy,
+        remedy="" if status == "ok" else remedy,
     )
 
 
@@ -39,8 +39,8 @@ def wanted(name: str, value: str, good: tuple[str, ...], remedy: str) -> Check:
     if not value:
         return Check(name=name, value=NOT_READABLE, limits=limits)
     if value in good:
-        return Check(name=name, value=value, judgement="ok", limits=limits)
-    return Check(name=name, value=value, judgement="warn", limits=limits, remedy=remedy)
+        return Check(name=name, value=value, status="ok", limits=limits)
+    return Check(name=name, value=value, status="warn", limits=limits, remedy=remedy)
 
 
 def told(name: str, value: str) -> Check:

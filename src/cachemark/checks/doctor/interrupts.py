@@ -45,7 +45,7 @@ def interrupts(cpus: list[int], root: Path) -> list[Check]:
         Check(
             name="device interrupts",
             value=where,
-            judgement="warn" if uneven else "ok",
+            status="warn" if uneven else "ok",
             limits=_LIMITS,
             remedy=f"for irq in {numbers}; do echo {_named(frozenset(cpus))} > "
             "/proc/irq/$irq/smp_affinity_list; done"

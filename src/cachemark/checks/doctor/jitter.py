@@ -100,7 +100,7 @@ def _gaps(gaps: list[Gaps]) -> list[Check]:
         Check(
             name="clock order",
             value=f"{backward} steps back",
-            judgement="fail" if backward else "ok",
+            status="fail" if backward else "ok",
             limits="fail above 0",
             remedy="boot with another clocksource" if backward else "",
         ),

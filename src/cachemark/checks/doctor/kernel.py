@@ -22,7 +22,7 @@ _ISOLATION = ("isolcpus", "nohz_full", "rcu_nocbs")
 
 def speed(root: Path) -> list[Check]:
     """Do the CPUs run at the same frequency, and how long do they take to wake?"""
-    now = counters.mhz(root)
+    now = counters.cpu_frequencies_mhz(root)
     spread = 100 * (max(now) / min(now) - 1) if now else None
     pause = "set one frequency: cpupower frequency-set -f, or the governor `performance`"
     return [
@@ -86,7 +86,7 @@ def numa(root: Path) -> list[Check]:
         Check(
             name="memory nodes",
             value=str(nodes) if nodes else NOT_READABLE,
-            judgement="warn" if nodes > 1 else "ok" if nodes else "info",
+            status="warn" if nodes > 1 else "ok" if nodes else "info",
             limits=limits,
             remedy=remedy if nodes > 1 else "",
         )
@@ -122,7 +122,7 @@ def _absent(name: str, there: bool, remedy: str) -> Check:
     return Check(
         name=name,
         value="runs" if there else "does not run",
-        judgement="warn" if there else "ok",
+        status="warn" if there else "ok",
         limits="warn if it runs",
         remedy=remedy if there else "",
     )

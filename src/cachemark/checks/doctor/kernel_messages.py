@@ -5,28 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 from cachemark.checks.doctor.check import NOT_READABLE, Check
-from cachemark.host.kernel_log import log
-from cachemark.host.kernel_patterns import COMPLAINTS, Complaint, complaints
+from cachemark.host.kernel_log import read_kernel_log
+from cachemark.host.kernel_patterns import KERNEL_PATTERNS, KernelPattern, matching_lines
 
 
 def journal(root: Path) -> list[Check]:
     """One check for each kind of problem, since boot."""
-    lines = log(root)
-    found = None if lines is None else complaints(lines)
-    return [_check(complaint, found) for complaint in COMPLAINTS]
+    lines = read_kernel_log(root)
+    found = None if lines is None else matching_lines(lines)
+    return [_check(complaint, found) for complaint in KERNEL_PATTERNS]
 
 
-def _check(complaint: Complaint, found: dict[str, list[str]] | None) -> Check:
-    name, limits = f"kernel log: {complaint.name}", f"{complaint.judgement} above 0 since boot"
+def _check(complaint: KernelPattern, found: dict[str, list[str]] | None) -> Check:
+    name, limits = f"kernel log: {complaint.name}", f"{complaint.status} above 0 since boot"
     if found is None:
         return Check(name=name, value=NOT_READABLE, limits=limits)
     lines = found.get(complaint.name)
     if not lines:
-        return Check(name=name, value="none since boot", judgement="ok", limits=limits)
+        return Check(name=name, value="none since boot", status="ok", limits=limits)
     return Check(
         name=name,
         value=f"{len(lines)} since boot, the last: {lines[-1]}",
-        judgement=complaint.judgement,
+        status=complaint.status,
         limits=limits,
         remedy=complaint.remedy,
     )

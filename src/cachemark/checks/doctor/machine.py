@@ -56,9 +56,7 @@ def usable(cpus: list[int], root: Path) -> list[Check]:
     limits = "warn below 2"
     if len(cpus) < 2:
         remedy = "use a machine with at least 2 CPUs: here, server and client share one"
-        return [
-            Check(name="usable cpus", value="1", judgement="warn", limits=limits, remedy=remedy)
-        ]
+        return [Check(name="usable cpus", value="1", status="warn", limits=limits, remedy=remedy)]
     groups = cores(cpus, root)
     server, worker = placement(Placement(), cpus, groups)
     shared = any(
@@ -66,11 +64,11 @@ def usable(cpus: list[int], root: Path) -> list[Check]:
     )
     remedy = "give the machine a second core: server and client run on hyper-threads of one core"
     return [
-        Check(name="usable cpus", value=str(len(cpus)), judgement="ok", limits=limits),
+        Check(name="usable cpus", value=str(len(cpus)), status="ok", limits=limits),
         Check(
             name="placement auto",
             value=f"server {server}; worker {worker}",
-            judgement="fail" if shared else "ok",
+            status="fail" if shared else "ok",
             limits="fail if both sides run on hyper-threads of one core",
             remedy=remedy if shared else "",
         ),
@@ -105,13 +103,13 @@ def quota(root: Path) -> list[Check]:
         return [Check(name="cpu quota", value=NOT_READABLE, limits=limits)]
     limited = [text for text in found if not text.startswith("none")]
     if not limited:
-        return [Check(name="cpu quota", value="none", judgement="ok", limits=limits)]
+        return [Check(name="cpu quota", value="none", status="ok", limits=limits)]
     throttled = any(not text.endswith("throttled 0 times") for text in limited)
     return [
         Check(
             name="cpu quota",
             value="; ".join(limited),
-            judgement="fail" if throttled else "warn",
+            status="fail" if throttled else "warn",
             limits=limits,
             remedy="measure outside of the container, or without a CPU limit",
         )
@@ -183,7 +181,7 @@ def open_files() -> list[Check]:
         Check(
             name="open files",
             value="unlimited" if endless else str(soft),
-            judgement="warn" if few else "ok",
+            status="warn" if few else "ok",
             limits=f"warn below {_OPEN_FILES_LEAST}",
             remedy="ulimit -n 65536" if few else "",
         )

@@ -59,7 +59,7 @@ def _ports(root: Path) -> Check:
     return Check(
         name="local ports",
         value=str(count),
-        judgement="warn" if few else "ok",
+        status="warn" if few else "ok",
         limits=limits,
         remedy='sysctl net.ipv4.ip_local_port_range="10240 65000"' if few else "",
     )
@@ -75,7 +75,7 @@ def _backlog(root: Path) -> Check:
     return Check(
         name="accept queue",
         value=text,
-        judgement="warn" if few else "ok",
+        status="warn" if few else "ok",
         limits=limits,
         remedy=f"sysctl net.core.somaxconn={_BACKLOG_LEAST}" if few else "",
     )
@@ -87,7 +87,7 @@ def _filter(root: Path) -> Check:
     return Check(
         name="connection tracking",
         value=f"{tracked} connections" if tracked else "off",
-        judgement="warn" if tracked not in ("", "0") else "ok",
+        status="warn" if tracked not in ("", "0") else "ok",
         limits="warn if it tracks any",
         remedy="iptables -t raw -A OUTPUT -o lo -j NOTRACK" if tracked not in ("", "0") else "",
     )

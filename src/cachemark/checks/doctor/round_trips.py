@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from cachemark.checks.doctor.check import Check
 from cachemark.host.limits import Limits
-from cachemark.host.round_trip import Distance, distance, loopback
-from cachemark.model.address import HostPort, host_port
+from cachemark.host.round_trip import RoundTrips, measure_loopback, measure_round_trips
+from cachemark.model.address import HostPort, parse_host_port
 from cachemark.model.errors import UsageError
 
 # A round trip of the kernel's own takes some 20 to 60 µs where a core has to wake.
@@ -19,7 +19,7 @@ def reach(targets: Sequence[str]) -> list[Check]:
     """Loopback first, then each target (HOST:PORT). Raises UsageError for an invalid address."""
     here = _check(
         "round trip on loopback",
-        loopback,
+        measure_loopback,
         _LOOPBACK,
         "the machine is busy, or its cores sleep deeply",
     )
@@ -29,7 +29,7 @@ def reach(targets: Sequence[str]) -> list[Check]:
 def _target(at: HostPort) -> Check:
     return _check(
         f"round trip to {at}",
-        lambda: distance(at.host, at.port),
+        lambda: measure_round_trips(at.host, at.port),
         _TARGET,
         "measure from the same network: at depth 1 the network causes most of each response time",
     )
@@ -37,28 +37,28 @@ def _target(at: HostPort) -> Check:
 
 def _address(text: str) -> HostPort:
     try:
-        return host_port(text.removeprefix("remote:"))
+        return parse_host_port(text.removeprefix("remote:"))
     except ValueError as error:
         raise UsageError(f"--target {error}", "write HOST:PORT") from error
 
 
-def _check(name: str, measure: Callable[[], Distance], limits: Limits, remedy: str) -> Check:
+def _check(name: str, measure: Callable[[], RoundTrips], limits: Limits, remedy: str) -> Check:
     try:
         found = measure()
     except OSError as error:
         return Check(
             name=name,
             value=f"not reached: {error}",
-            judgement="fail",
+            status="fail",
             limits="fail if it cannot be reached",
             remedy="start the server, and check for a firewall between the machines",
         )
-    judgement = limits.judge(found.median_ns / 1e3)
-    least, mid, most = (ns / 1e3 for ns in (found.least_ns, found.median_ns, found.most_ns))
+    status = limits.classify(found.median_ns / 1e3)
+    least, mid, most = (ns / 1e3 for ns in (found.min_ns, found.median_ns, found.max_ns))
     return Check(
         name=name,
         value=f"{mid:.0f} µs, {least:.0f} to {most:.0f}",
-        judgement=judgement,
+        status=status,
         limits=str(limits),
-        remedy="" if judgement == "ok" else remedy,
+        remedy="" if status == "ok" else remedy,
     )

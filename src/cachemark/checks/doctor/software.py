@@ -39,7 +39,7 @@ def engine(version: str) -> Check:
     return Check(
         name="engine",
         value=version or "not installed",
-        judgement="ok" if same else "fail",
+        status="ok" if same else "fail",
         limits=f"fail unless {ENGINE} {__version__}",
         remedy="" if same else "make setup",
     )
@@ -49,7 +49,7 @@ def _memcached(version: str) -> Check:
     return Check(
         name="memcached",
         value=version or "not on PATH",
-        judgement="ok" if version else "warn",
+        status="ok" if version else "warn",
         limits="warn when missing",
         remedy="" if version else memcached.REMEDY,
     )
@@ -66,7 +66,7 @@ def _hashes() -> Check:
         name="binaries",
         value="; ".join(f"{name} {of.sha256[:12]}" for name, of in found.items() if of)
         or NOT_READABLE,
-        judgement="warn" if unread else "ok",
+        status="warn" if unread else "ok",
         limits="warn if one cannot be read: runs with different builds would look the same",
         remedy=f"chmod a+r {' '.join(unread)}" if unread else "",
     )
@@ -78,7 +78,7 @@ def _setpriv() -> Check:
     return Check(
         name="setpriv",
         value=path or "not on PATH",
-        judgement="ok" if path else "warn",
+        status="ok" if path else "warn",
         limits="warn if missing: servers keep running if cachemark is killed",
         remedy="" if path else "apt-get install util-linux",
     )
@@ -92,7 +92,7 @@ def _workers() -> list[Check]:
             Check(
                 name="workers",
                 value=error.text,
-                judgement="fail",
+                status="fail",
                 limits="fail when unknown",
                 remedy=error.remedy,
             )
@@ -115,7 +115,7 @@ def _language(language: str, clients: list[Client]) -> Check:
     return Check(
         name=f"{language} clients",
         value=f"{ready} of {len(clients)} ready",
-        judgement="info" if missing else "ok",
+        status="info" if missing else "ok",
         limits="ok if all can be started",
         remedy="; ".join(remedies),
     )

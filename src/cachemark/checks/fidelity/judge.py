@@ -145,21 +145,21 @@ def counts(log: Log, told: Operation) -> list[Count]:
 
 
 def judged(
-    case: Case, found: list[Line], counted: list[Count], waited_ns: int, late_ns: int = 0
+    case: Case, found: list[Line], counted: list[Count], run_delay_ns: int, late_ns: int = 0
 ) -> tuple[State, str]:
     """The state of a case, and why. Counts do not depend on the host, so they come first.
 
-    `waited_ns` is how long the client's processes were kept from a CPU, `late_ns` how much earlier
-    than the truth has it an open loop may have begun. A percentile that is too high is only held
-    against the client where neither explains it.
+    `run_delay_ns` is how long the client's processes were runnable without a CPU. `late_ns` is how
+    much earlier than assumed an open loop's window may have started. A percentile that is too high
+    only counts against the client if neither explains it.
     """
     if why := miscounted(counted):
         return "failed", why
     if why := _unfaulted(case, counted) or _noise(case, found):
         return "not judged", why
     off = [line for line in found if not line.holds]
-    if off and all(0 < line.noise_ns <= waited_ns for line in off):
-        waited = milliseconds(waited_ns)
+    if off and all(0 < line.noise_ns <= run_delay_ns for line in off):
+        waited = milliseconds(run_delay_ns)
         return "not judged", f"the client was kept from a CPU for {waited} ms, which explains it"
     if off and all(0 < line.error_ns <= line.most_ns + late_ns for line in off):
         late = milliseconds(late_ns)

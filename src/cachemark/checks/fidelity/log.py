@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from cachemark.model.errors import UNREADABLE, TrialError
+from cachemark.model.errors import DECODE_ERRORS, TrialError
 from cachemark.model.tape_header import read_header
 
 Times = NDArray[np.int64]
@@ -39,7 +39,7 @@ def read_log(path: Path) -> Log:
     """Read what the server wrote at its end. Raises TrialError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Log)
-    except (OSError, *UNREADABLE) as error:
+    except (OSError, *DECODE_ERRORS) as error:
         raise TrialError(f"scripted server: no log: {error}") from error
 
 

@@ -23,10 +23,10 @@ from cachemark.checks.fidelity.log import (
 )
 from cachemark.checks.fidelity.server import scripted
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.endpoints.fleet import Fleet, Watch
-from cachemark.endpoints.wire import wires
+from cachemark.endpoints.fleet import Fleet, RunMonitor
+from cachemark.endpoints.wire import supported_wires
 from cachemark.host import process
-from cachemark.host.run_delay import waited_ns
+from cachemark.host.run_delay import run_delay_ns
 from cachemark.model import histogram
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.experiment import Placement
@@ -45,7 +45,7 @@ _FLOOR_WARMUP_OPS = 500
 class Played(msgspec.Struct, frozen=True, kw_only=True):
     """What a client told of its window, what the server logged, and the tape that was played.
 
-    `waited_ns`: how long the client's processes were ready in the window, and had no CPU;
+    `run_delay_ns`: how long the client's processes were ready in the window, and had no CPU;
     `asked_ns`: when it was asked to begin the window, on the log's clock.
     """
 
@@ -53,7 +53,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     unsent: int
     log: Log
     tape: Path
-    waited_ns: int
+    run_delay_ns: int
     asked_ns: int
 
 
@@ -83,7 +83,7 @@ class Subject:
     def wire(self) -> str:
         """The first protocol that it speaks and the server too; "" where there is none."""
         self._fleet(1)
-        spoken = wires(self._ready) if self._ready else []
+        spoken = supported_wires(self._ready) if self._ready else []
         return next((wire for wire in spoken if wire in WIRES), "")
 
     def can(self, capability: str) -> bool:
@@ -98,7 +98,7 @@ class Subject:
         threads = callers if processes == 1 and self.can("threads") else 1
         fleet = self._fleet(processes)
         tape = write_tape(case, self._folder / "tape")
-        watch = Watch(progress=_nothing, silence_s=_SILENCE_S)
+        watch = RunMonitor(progress=_nothing, silence_timeout_s=_SILENCE_S)
         script = f'key_prefix = "{_KEYS}"\n{case.script}'
         with scripted(script, self._folder, self._cpus[0]) as server:
             request = Prepare(
@@ -117,15 +117,15 @@ class Subject:
                 fleet.run(Run(phase="warmup", ops=min(ops, case.load.expected_ops)), watch)
             server.restart_script()
             pids = [worker.pid for worker in fleet.workers]
-            before, asked_ns = waited_ns(pids), time.monotonic_ns()
+            before, asked_ns = run_delay_ns(pids), time.monotonic_ns()
             done = fleet.run(_window(case), watch)
-            waited = waited_ns(pids) - before
+            waited = run_delay_ns(pids) - before
             return Played(
                 told=_reads(done),
                 unsent=done.unsent,
                 log=server.end(),
                 tape=tape,
-                waited_ns=waited,
+                run_delay_ns=waited,
                 asked_ns=asked_ns,
             )
 
@@ -184,7 +184,7 @@ def _judged(case: Case, floor: Floor | None, played: Played) -> Finding:
         if due is not None:
             late_ns = start_late_ns(played.log, due, played.asked_ns)
         lines = judge.lines(case, floor, truth, _histogram(played.told.response))
-    state, why = judge.judged(case, lines, counted, played.waited_ns, late_ns)
+    state, why = judge.judged(case, lines, counted, played.run_delay_ns, late_ns)
     return Finding(client="", case=case.name, state=state, why=why, lines=lines, counts=counted)
 
 
@@ -210,7 +210,7 @@ def _reads(done: Done) -> Operation:
 
 
 def _histogram(blob: str | None) -> Histogram:
-    found = histogram.together([blob])
+    found = histogram.merge_encoded([blob])
     if found is None:
         raise TrialError("no response histogram")
     return found

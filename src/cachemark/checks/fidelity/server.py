@@ -10,7 +10,7 @@ from pathlib import Path
 from cachemark.checks.fidelity.log import Log, read_log
 from cachemark.endpoints.servers.control_connection import Control
 from cachemark.endpoints.servers.embedded import announcement
-from cachemark.endpoints.servers.running import died, wait_ready
+from cachemark.endpoints.servers.running import exited_error, wait_ready
 from cachemark.host import process
 from cachemark.model.errors import TrialError
 
@@ -40,7 +40,7 @@ class ScriptedServer:
         if not self._child.wait(_END_S):
             raise TrialError(f"{_NAME}: did not end within {_END_S:g} s")
         if self._child.exited():
-            raise died(_NAME, self._child)
+            raise exited_error(_NAME, self._child)
         return read_log(self._log)
 
 

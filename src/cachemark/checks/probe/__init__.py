@@ -10,7 +10,7 @@ from cachemark.checks.probe.checks import SUBJECT_CHECKS, counters, storing
 from cachemark.checks.probe.dialogue import dialogues
 from cachemark.checks.probe.eviction import eviction, unknown
 from cachemark.checks.probe.finding import EVERYTHING, EVICTIONS, Finding, excluded
-from cachemark.endpoints.servers import RunningServer, ServerSpec, running, small
+from cachemark.endpoints.servers import RunningServer, ServerSpec, running, with_small_memory
 from cachemark.model.errors import TrialError
 
 __all__ = ["EVERYTHING", "EVICTIONS", "Finding", "examine", "excluded", "probe"]
@@ -73,7 +73,7 @@ def _limit_bytes(server: RunningServer) -> int:
 
 
 def _eviction(spec: ServerSpec, cpus: str, space: bytes) -> Finding:
-    little = small(spec)
+    little = with_small_memory(spec)
     if little is None:
         return unknown("a small server of this kind cannot be had")
     try:

@@ -1,4 +1,4 @@
-"""Servers: start, probe, sample, stop. One kind = one file."""
+"""Servers: how they are named, started, asked for statistics, and stopped. One kind = one file."""
 
 from cachemark.endpoints.servers.quirks import options_for
 from cachemark.endpoints.servers.registry import (
@@ -8,7 +8,7 @@ from cachemark.endpoints.servers.registry import (
     missing,
     parse_spec,
     running,
-    small,
+    with_small_memory,
 )
 from cachemark.endpoints.servers.running import ProcessUse, RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
@@ -25,5 +25,5 @@ __all__ = [
     "options_for",
     "parse_spec",
     "running",
-    "small",
+    "with_small_memory",
 ]

@@ -1,4 +1,4 @@
-"""`cluster:N:SERVER`: N servers of one kind as one target; the client spreads keys over them."""
+"""`cluster:N:SERVER`: N servers of one kind as one target; the client distributes the keys."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import msgspec
 
-from cachemark.endpoints.servers.running import Member, RunningServer, together
+from cachemark.endpoints.servers.running import Member, RunningServer, merge_facts
 from cachemark.endpoints.servers.spec import ServerSpec
 from cachemark.model.errors import UsageError
 
-# More would say nothing on one machine.
+# More are of no use on one machine.
 _MOST = 64
-# What cannot be had several times, or is several servers already.
-_UNFIT = ("cluster", "none", "remote")
+# Kinds that cannot be a member of a cluster.
+_NOT_IN_CLUSTER = ("cluster", "none", "remote")
 
 Parse = Callable[[str], ServerSpec]
 Start = Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]]
@@ -29,7 +29,7 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
             f"write cluster:3:memcached, at most {_MOST}",
         )
     spec = parse_inner(inner)
-    if spec.kind in _UNFIT:
+    if spec.kind in _NOT_IN_CLUSTER:
         raise UsageError(
             f"server {text!r}: {spec.kind!r} cannot be one of a cluster",
             "several that run already: remote:HOST:PORT,HOST:PORT",
@@ -39,14 +39,14 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Generator[RunningServer]:
-    """Start them one after the other, all on the same CPUs. Raises TrialError."""
+    """Start the servers one after the other, all on the same CPUs. Raises TrialError."""
     with ExitStack() as stack:
         servers = [
             stack.enter_context(start(inner_of(spec), cpus, ready_s)) for _ in range(spec.count)
         ]
         yield RunningServer(
             [address for server in servers for address in server.addresses],
-            together("cluster", [server.facts for server in servers]),
+            merge_facts("cluster", [server.facts for server in servers]),
             [
                 _placed(member, f"member {number} of {spec.count}", server.facts.address)
                 for number, server in enumerate(servers, 1)
@@ -56,7 +56,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
 
 
 def inner_of(spec: ServerSpec) -> ServerSpec:
-    """The server inside; a spec that was parsed as one that has such has it."""
+    """The inner server. Only for a spec of a cluster or proxy."""
     assert spec.inner is not None
     return spec.inner
 

@@ -1,4 +1,4 @@
-"""`command:PROGRAM ARGS {port}`: any server that can be told its port."""
+"""`command:PROGRAM ARGS {port}`: any server that takes its port on the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from cachemark.endpoints.servers.port_process import Launch, Place, running_program, which
+from cachemark.endpoints.servers.port_process import (
+    LaunchCommand,
+    LaunchResources,
+    running_program,
+    which,
+)
 from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
 from cachemark.model.errors import UsageError
@@ -16,7 +21,7 @@ def parse(text: str, details: str) -> ServerSpec:
     """Read `command:PROGRAM ARGS {port}`. Raises UsageError."""
     if "{port}" not in details:
         raise UsageError(
-            f"server {text!r}: the command does not say where its port goes",
+            f"server {text!r}: the command has no place for the port",
             "put {port} in it: command:/path/to/server --port {port}",
         )
     try:
@@ -29,25 +34,25 @@ def parse(text: str, details: str) -> ServerSpec:
 
 
 def missing(spec: ServerSpec) -> Missing | None:
-    """Why it cannot be started here."""
+    """Why the program cannot be started here; None if it can."""
     program = shlex.split(spec.details)[0]
     if which(program):
         return None
     return Missing(
         reason=f"server: {program} is not on this machine",
-        remedy="install it, or give its whole path",
+        remedy="install it, or give its full path",
     )
 
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
-    """Run it on a free port. Raises TrialError, UnsupportedError."""
+    """Run the program on a free port. Raises TrialError, UnsupportedError."""
     if absent := missing(spec):
         raise absent.error()
 
-    def launch(place: Place) -> Launch:
-        words = [word.replace("{port}", str(place.port)) for word in shlex.split(spec.details)]
-        return Launch(command=words)
+    def launch(resources: LaunchResources) -> LaunchCommand:
+        words = [word.replace("{port}", str(resources.port)) for word in shlex.split(spec.details)]
+        return LaunchCommand(command=words)
 
     with running_program("command", launch, cpus, ready_s) as server:
         yield server

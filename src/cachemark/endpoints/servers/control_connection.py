@@ -1,13 +1,13 @@
-"""A text-protocol connection of the orchestrator's own, for `version` and `stats`.
+"""The orchestrator's own connection to a server, for `version` and `stats` in the text protocol.
 
-It sends no operation, so it never shows in the counters that trials are held against.
+It sends no operations, so it does not change the counters that verify a trial's counts.
 """
 
 from __future__ import annotations
 
 import socket
 
-from cachemark.model.address import host_port
+from cachemark.model.address import parse_host_port
 from cachemark.model.errors import TrialError
 from cachemark.model.server_stats import ServerStats
 
@@ -15,12 +15,12 @@ _TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
 
 
-class SilentError(TrialError):
+class ReplyTimeoutError(TrialError):
     """The server did not answer in time."""
 
 
 class Control:
-    """An open control connection. Raises TrialError when the server does not answer rightly."""
+    """An open control connection. Methods raise TrialError for a missing or malformed reply."""
 
     def __init__(self, address: str, timeout_s: float = _TIMEOUT_S) -> None:
         self.address = address
@@ -30,8 +30,8 @@ class Control:
         except (OSError, ValueError) as error:
             raise TrialError(f"server {address}: cannot connect: {error}") from error
 
-    def patience(self, timeout_s: float) -> None:
-        """How long an answer may take from now on."""
+    def set_timeout(self, timeout_s: float) -> None:
+        """Set how long a reply may take from now on."""
         self._socket.settimeout(timeout_s)
 
     def close(self) -> None:
@@ -39,14 +39,14 @@ class Control:
         self._socket.close()
 
     def version(self) -> str:
-        """What the server calls itself."""
+        """The version that the server reports."""
         reply = self._ask(b"version\r\n", b"\r\n")
         if not reply.startswith(b"VERSION "):
             raise TrialError(f"server {self.address}: answered `version` with {reply[:60]!r}")
         return reply[8:].decode("utf-8", "replace").strip()
 
     def stats(self) -> ServerStats:
-        """Its general statistics by name."""
+        """The server's general statistics, by name."""
         reply = self._ask(b"stats\r\n", b"END\r\n")
         if not reply.endswith(b"END\r\n"):
             raise TrialError(f"server {self.address}: answered `stats` with {reply[:60]!r}")
@@ -54,14 +54,14 @@ class Control:
         return ServerStats({row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "STAT"})
 
     def reset_stats(self) -> None:
-        """Have it count from zero again."""
+        """Reset the server's counters to zero."""
         reply = self._ask(b"stats reset\r\n", b"\r\n")
         if reply != b"RESET\r\n":
             raise TrialError(f"server {self.address}: answered `stats reset` with {reply[:60]!r}")
 
     def _ask(self, request: bytes, end: bytes) -> bytes:
         if self._broken:
-            # What is still to come would be taken for the answer to this.
+            # A late reply to the earlier request would be taken for the reply to this one.
             raise TrialError(self._broken)
         try:
             return self._exchange(request, end)
@@ -81,19 +81,19 @@ class Control:
                 if reply.startswith(b"ERROR"):
                     break
         except TimeoutError as error:
-            raise SilentError(f"server {self.address}: timed out") from error
+            raise ReplyTimeoutError(f"server {self.address}: timed out") from error
         except OSError as error:
             raise TrialError(f"server {self.address}: {error}") from error
         return bytes(reply)
 
 
 def connect(address: str, timeout_s: float) -> socket.socket:
-    """A connection that sends without delay. Raises OSError, ValueError."""
+    """Connect, with Nagle's algorithm off (TCP_NODELAY). Raises OSError, ValueError."""
     if address.startswith("unix:"):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout_s)
         connection.connect(address.removeprefix("unix:"))
         return connection
-    connection = socket.create_connection(host_port(address), timeout_s)
+    connection = socket.create_connection(parse_host_port(address), timeout_s)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection

@@ -11,19 +11,19 @@ from contextlib import contextmanager
 
 import msgspec
 
-from cachemark.endpoints.servers.running import Member, RunningServer, died, wait_ready
+from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
 from cachemark.endpoints.servers.spec import ServerSpec, positive, read_options
 from cachemark.host import process
-from cachemark.model.errors import UNREADABLE, TrialError, UsageError
+from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 from cachemark.model.outcome import ServerFacts
 
 OPTIONS = ("io", "threads", "memory", "hash_power")
-_WAYS = ("events", "blocking", "uring", "busy")
+_IO_MODES = ("events", "blocking", "uring", "busy")
 _SIZE = re.compile(r"[1-9][0-9]*[kmgKMG]?")
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine says once it listens."""
+    """The line that the engine prints when it listens."""
 
     addresses: list[str]
     io: str = ""
@@ -33,7 +33,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 def parse(text: str, details: str) -> ServerSpec:
     """Read `embedded:io=blocking,threads=2,memory=64m`. Raises UsageError."""
     options = read_options(text, details, OPTIONS)
-    if options.get("io", "events") not in _WAYS:
+    if options.get("io", "events") not in _IO_MODES:
         raise UsageError(
             f"server {text!r}: io={options['io']}", "io is events, blocking, uring or busy"
         )
@@ -46,12 +46,12 @@ def parse(text: str, details: str) -> ServerSpec:
 
 
 def missing(_spec: ServerSpec) -> None:
-    """The engine is part of cachemark."""
+    """Never: the engine is part of cachemark."""
 
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
-    """Run it on a port that the system picks. Raises TrialError."""
+    """Run the server on a port that the system picks. Raises TrialError."""
     command = [process.binary_path(), "serve", "--listen", "127.0.0.1:0", "--stop-with-stdin"]
     for name in OPTIONS:
         if name in spec.options:
@@ -59,7 +59,9 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         said = announcement(child, ready_s)
         if said.io != spec.options.get("io", said.io):
-            raise TrialError(f"embedded: the kernel has no io_uring for it, it serves by {said.io}")
+            raise TrialError(
+                f"embedded: the kernel does not offer io_uring, so the server uses {said.io}"
+            )
         control, version = wait_ready("embedded", said.addresses[0], child, ready_s)
         facts = ServerFacts(
             kind="embedded",
@@ -77,7 +79,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
 
 
 def announcement(child: process.Child, ready_s: float) -> Listening:
-    """The line that the engine prints once it listens. Raises TrialError."""
+    """Read the line that the engine prints when it listens. Raises TrialError."""
     stdout = child.popen.stdout
     if stdout is None:
         raise TrialError("embedded: no pipe to the server")
@@ -90,12 +92,12 @@ def announcement(child: process.Child, ready_s: float) -> Listening:
             chunk = os.read(stdout.fileno(), 4096)
             if not chunk:
                 child.wait(ready_s)
-                raise died("embedded", child)
+                raise exited_error("embedded", child)
             line += chunk
     try:
         said = msgspec.json.decode(line, type=Listening)
-    except UNREADABLE as error:
-        raise TrialError(f"embedded: announced itself wrongly: {error}") from error
+    except DECODE_ERRORS as error:
+        raise TrialError(f"embedded: malformed announcement: {error}") from error
     if not said.addresses:
-        raise TrialError("embedded: announced itself wrongly: no address")
+        raise TrialError("embedded: malformed announcement: no address")
     return said

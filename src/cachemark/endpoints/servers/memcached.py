@@ -1,4 +1,4 @@
-"""`memcached`: the real one, as it is on PATH or at a path that is named."""
+"""`memcached`: the program on PATH, or at the path in the option `binary`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cachemark.endpoints.servers.running import Member, RunningServer, died, wait_ready
+from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
 from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
 from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
@@ -34,7 +34,7 @@ def parse(text: str, details: str) -> ServerSpec:
 
 
 def missing(spec: ServerSpec) -> Missing | None:
-    """Why it cannot be started here."""
+    """Why memcached cannot be started here; None if it can."""
     program = _program(spec)
     if shutil.which(program):
         return None
@@ -43,7 +43,10 @@ def missing(spec: ServerSpec) -> Missing | None:
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
-    """Run it on a port that the system picks, or a socket. Raises TrialError, UnsupportedError."""
+    """Run memcached on a port that the system picks, or on a Unix socket.
+
+    Raises TrialError, UnsupportedError.
+    """
     if absent := missing(spec):
         raise absent.error()
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
@@ -64,7 +67,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
                 yield server
             finally:
                 server.close()
-                # It has nothing to save, and takes up to a second to notice a SIGTERM.
+                # SIGKILL: it has nothing to save, and takes up to a second to notice a SIGTERM.
                 child.stop(grace_s=0)
 
 
@@ -73,10 +76,10 @@ def _program(spec: ServerSpec) -> str:
 
 
 def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
-    """How it is started; a socket takes the place of the port."""
-    place = ["-s", str(socket)] if socket else ["-l", "127.0.0.1", "-p", "-1", "-U", "0"]
-    # It refuses to run as root unless it is told to stay so.
-    command = [_program(spec), *place, "-u", getpass.getuser()]
+    """The command line; with a Unix socket there is no port."""
+    listen = ["-s", str(socket)] if socket else ["-l", "127.0.0.1", "-p", "-1", "-U", "0"]
+    # memcached only runs as root if -u says so.
+    command = [_program(spec), *listen, "-u", getpass.getuser()]
     for name, flag in _FLAGS.items():
         if name in spec.options:
             command += [flag, spec.options[name]]
@@ -87,7 +90,7 @@ def _port(ports: Path, child: process.Child, ready_s: float) -> int:
     deadline = time.monotonic() + ready_s
     while time.monotonic() < deadline:
         if child.exited() is not None:
-            raise died("memcached", child)
+            raise exited_error("memcached", child)
         text = ports.read_text() if ports.exists() else ""
         for line in text.splitlines():
             if line.startswith("TCP INET: "):

@@ -1,4 +1,4 @@
-"""`none`: no server at all, for caches that live in the worker's own process."""
+"""`none`: no server, for caches inside the worker's own process."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from cachemark.model.outcome import ServerFacts
 def parse(text: str, details: str) -> ServerSpec:
     """Read `none`. Raises UsageError."""
     if details:
-        raise UsageError(f"server {text!r}: no server has no options", "write none")
+        raise UsageError(f"server {text!r}: it has no options", "write none")
     return ServerSpec(text=text, kind="none")
 
 
 def missing(_spec: ServerSpec) -> None:
-    """Nothing is needed."""
+    """Never: nothing is started."""
 
 
 @contextmanager
 def running(_spec: ServerSpec, _cpus: str, _ready_s: float) -> Generator[RunningServer]:
-    """A target without an address, a process or statistics."""
+    """A target without address, process and statistics."""
     facts = ServerFacts(kind="none", version="", command=[], address="")
     yield RunningServer([], facts, [])

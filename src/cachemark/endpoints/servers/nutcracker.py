@@ -1,4 +1,4 @@
-"""`nutcracker:SERVER`: twemproxy before a server of any kind, or before a cluster."""
+"""`nutcracker:SERVER`: the proxy twemproxy in front of a server of any kind, or of a cluster."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from contextlib import contextmanager
 import msgspec
 
 from cachemark.endpoints.servers.cluster import Parse, Start, inner_of
-from cachemark.endpoints.servers.port_process import Launch, Place, running_program, which
-from cachemark.endpoints.servers.running import RunningServer, together
+from cachemark.endpoints.servers.port_process import (
+    LaunchCommand,
+    LaunchResources,
+    running_program,
+    which,
+)
+from cachemark.endpoints.servers.running import RunningServer, merge_facts
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
 from cachemark.model.errors import UsageError
 
 PROGRAM = "nutcracker"
 REMEDY = "apt-get install nutcracker"
-_UNFIT = ("none", "nutcracker")
-# What is left out has its own default. Its usual hash, fnv1a_64, leaves whole servers without keys
-# where keys differ in their last letters only, as those of benchmarks do.
+_NOT_BEHIND_PROXY = ("none", "nutcracker")
+# Other settings have nutcracker's defaults. Its default hash, fnv1a_64, leaves whole servers
+# without keys if keys differ only in their last characters, as the keys of benchmarks do.
 _POOL = """\
 cachemark:
   listen: {address}
@@ -30,11 +35,11 @@ cachemark:
 
 
 def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
-    """Read the server that it stands before. Raises UsageError."""
+    """Read the server behind the proxy. Raises UsageError."""
     if not details:
-        raise UsageError(f"server {text!r}: before which server?", "write nutcracker:memcached")
+        raise UsageError(f"server {text!r}: it needs a server", "write nutcracker:memcached")
     spec = parse_inner(details)
-    if spec.kind in _UNFIT:
+    if spec.kind in _NOT_BEHIND_PROXY:
         raise UsageError(
             f"server {text!r}: {spec.kind!r} cannot be behind a proxy", "write nutcracker:memcached"
         )
@@ -42,7 +47,7 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
 
 
 def missing(spec: ServerSpec, missing_inner: Missing | None) -> Missing | None:
-    """Why it cannot be started here: for itself, or for what is behind it."""
+    """Why the proxy, or the server behind it, cannot be started here; None if they can."""
     del spec
     if which(PROGRAM):
         return missing_inner
@@ -51,7 +56,7 @@ def missing(spec: ServerSpec, missing_inner: Missing | None) -> Missing | None:
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Generator[RunningServer]:
-    """Start the server, then the proxy on the same CPUs; statistics are the server's.
+    """Start the server, then the proxy on the same CPUs. Statistics are those of the server.
 
     Raises TrialError, UnsupportedError.
     """
@@ -59,16 +64,16 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
         raise absent.error()
     with start(inner_of(spec), cpus, ready_s) as behind:
 
-        def launch(place: Place) -> Launch:
-            config = place.folder / "nutcracker.yml"
-            config.write_text(configuration(place.address, behind.addresses), encoding="utf-8")
-            words = ["-c", str(config), "-p", str(place.folder / "pid"), "-o", "/dev/stderr"]
-            words += ["-a", "127.0.0.1", "-s", str(place.port2), "-v", "4"]
-            return Launch(command=[which(PROGRAM) or PROGRAM, *words])
+        def launch(resources: LaunchResources) -> LaunchCommand:
+            config = resources.folder / "nutcracker.yml"
+            config.write_text(configuration(resources.address, behind.addresses), encoding="utf-8")
+            words = ["-c", str(config), "-p", str(resources.folder / "pid"), "-o", "/dev/stderr"]
+            words += ["-a", "127.0.0.1", "-s", str(resources.port2), "-v", "4"]
+            return LaunchCommand(command=[which(PROGRAM) or PROGRAM, *words])
 
         with running_program("nutcracker", launch, cpus, ready_s) as proxy:
             facts = msgspec.structs.replace(
-                together("nutcracker", [behind.facts], proxy.facts.command),
+                merge_facts("nutcracker", [behind.facts], proxy.facts.command),
                 version=_version(),
                 address=proxy.facts.address,
             )
@@ -77,13 +82,13 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
 
 
 def configuration(address: str, servers: list[str]) -> str:
-    """Its configuration file: a pool of the servers, all of one weight. Pure."""
+    """The text of the configuration file: one pool of servers with equal weights. Pure."""
     lines = [f"   - {server.removeprefix('unix:')}:1\n" for server in servers]
     return _POOL.format(address=address) + "".join(lines)
 
 
 def _version() -> str:
-    """What it calls itself, `This is nutcracker-0.5.0`: its reply to `version` is the server's."""
+    """The proxy's version, from `This is nutcracker-0.5.0`: `version` would reach the server."""
     ended = subprocess.run(
         [which(PROGRAM) or PROGRAM, "--version"], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""A program that is told its port: how it is started, whatever program it is."""
+"""Starts a server program that takes its port on the command line or in a file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cachemark.host import process
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import ServerFacts
 
-# Between the moment that a port is found free and the server's bind another may take it.
+# Another process may take the free port before the server binds it.
 _TRIES = 3
-# Daemons are here; the PATH of a user often leaves them out.
+# Daemons are in these folders, which are often missing in a user's PATH.
 _SYSTEM = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a program is to live: its port, another for itself, an empty folder of its own."""
+class LaunchResources(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program may use: its port, a second free port, and an empty folder."""
 
     port: int
     port2: int
@@ -32,19 +32,19 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """Where clients find it."""
+        """The address that clients connect to."""
         return f"127.0.0.1:{self.port}"
 
 
-class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """A command and the folder that it is run in."""
+class LaunchCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """A command, and the folder to run it in."""
 
     command: list[str]
     cwd: Path | None = None
 
 
 def which(program: str) -> str | None:
-    """Where a program is, on PATH or where daemons are."""
+    """The path of a program, on PATH or in the folders of daemons; None if there is none."""
     path = os.pathsep.join([os.environ.get("PATH", ""), *_SYSTEM])
     return shutil.which(program, path=path)
 
@@ -52,34 +52,34 @@ def which(program: str) -> str | None:
 @contextmanager
 def running_program(
     name: str,
-    launch: Callable[[Place], Launch],
+    launch: Callable[[LaunchResources], LaunchCommand],
     cpus: str,
     ready_s: float,
     quirks: tuple[str, ...] = (),
 ) -> Generator[RunningServer]:
-    """Run it on a free port until it answers. Raises TrialError."""
-    for left in reversed(range(_TRIES)):
+    """Run a program on a free port, and wait until it answers. Raises TrialError."""
+    for tries_left in reversed(range(_TRIES)):
         with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
             port, port2 = _free_ports()
-            place = Place(port=port, port2=port2, folder=Path(folder))
-            wanted = launch(place)
-            with process.start(wanted.command, cpus=cpus, cwd=wanted.cwd) as child:
+            resources = LaunchResources(port=port, port2=port2, folder=Path(folder))
+            to_run = launch(resources)
+            with process.start(to_run.command, cpus=cpus, cwd=to_run.cwd) as child:
                 try:
-                    control, version = wait_ready(name, place.address, child, ready_s)
+                    control, version = wait_ready(name, resources.address, child, ready_s)
                 except TrialError:
-                    if left and child.exited() is not None:
+                    if tries_left and child.exited() is not None:
                         continue
                     raise
                 facts = ServerFacts(
                     kind=name,
                     version=version,
-                    command=wanted.command,
-                    address=place.address,
+                    command=to_run.command,
+                    address=resources.address,
                     cpus=cpus,
                     quirks=list(quirks),
                 )
                 member = Member(name=name, control=control, child=child)
-                server = RunningServer([place.address], facts, [member])
+                server = RunningServer([resources.address], facts, [member])
                 try:
                     yield server
                 finally:

@@ -1,7 +1,7 @@
-"""`quickcached:jar=/path`: QuickCached, from a distribution that you name by its server's jar.
+"""`quickcached:jar=/path`: QuickCached; the option `jar` is the server's jar in a distribution.
 
-It reads `conf/QuickCached.xml` from the folder that it runs in, so each start gets a folder of its
-own with a copy of the distribution's `conf`, changed where an option says so.
+The server reads `conf/QuickCached.xml` from its working folder. So each start gets its own folder
+with a copy of the distribution's `conf`, changed according to the options.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
-from cachemark.endpoints.servers.port_process import Launch, Place, running_program, which
+from cachemark.endpoints.servers.port_process import (
+    LaunchCommand,
+    LaunchResources,
+    running_program,
+    which,
+)
 from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
 from cachemark.model.errors import TrialError, UsageError
@@ -22,16 +27,16 @@ OPTIONS = ("jar", "mode", "cache", "heap")
 _MODES = {"blocking": "true", "events": "false"}
 _CONFIGURATION = Path("conf") / "QuickCached.xml"
 _READY_S = 60.0
-# A text `get` is answered with a CAS number, as only `gets` should be.
+# The reply to a text `get` has a CAS number, which only `gets` should have.
 QUIRKS = ("cas_in_get",)
 
 
 def parse(text: str, details: str) -> ServerSpec:
-    """Read the jar, its way of I/O, the class of its cache, its heap in MB. Raises UsageError."""
+    """Read the options jar, mode (I/O), cache (class) and heap (MB). Raises UsageError."""
     options = read_options(text, details, OPTIONS)
     spec = ServerSpec(text=text, kind="quickcached", details=details, options=options)
     if "jar" not in options:
-        raise UsageError(f"server {text!r}: which jar?", f"write {FORM}")
+        raise UsageError(f"server {text!r}: no jar=", f"write {FORM}")
     if options.get("mode", "blocking") not in _MODES:
         raise UsageError(f"server {text!r}: mode={options['mode']}", "mode is blocking or events")
     positive(spec, "heap")
@@ -39,14 +44,14 @@ def parse(text: str, details: str) -> ServerSpec:
 
 
 def missing(spec: ServerSpec) -> Missing | None:
-    """Why it cannot be started here."""
+    """Why QuickCached cannot be started here; None if it can."""
     jar = Path(spec.options["jar"])
     if not jar.is_file():
         return Missing(reason=f"{jar} is not on this machine", remedy="name the server's jar")
     if not (_home(jar) / _CONFIGURATION).is_file():
         return Missing(
-            reason=f"{_home(jar) / _CONFIGURATION} is not there",
-            remedy="keep `conf` where the distribution has it: beside the jar or above it",
+            reason=f"{_home(jar) / _CONFIGURATION} does not exist",
+            remedy="keep the distribution's `conf` beside the jar, or one folder above",
         )
     if not which("java"):
         return Missing(reason="no Java", remedy="apt-get install openjdk-17-jdk-headless")
@@ -55,18 +60,18 @@ def missing(spec: ServerSpec) -> Missing | None:
 
 @contextmanager
 def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
-    """Run it on a free port. Raises TrialError, UnsupportedError."""
+    """Run QuickCached on a free port. Raises TrialError, UnsupportedError."""
     if absent := missing(spec):
         raise absent.error()
     jar = Path(spec.options["jar"]).resolve()
 
-    def launch(place: Place) -> Launch:
-        shutil.copytree(_home(jar) / "conf", place.folder / "conf")
-        configure(place.folder / _CONFIGURATION, jar, spec.options)
+    def launch(resources: LaunchResources) -> LaunchCommand:
+        shutil.copytree(_home(jar) / "conf", resources.folder / "conf")
+        configure(resources.folder / _CONFIGURATION, jar, spec.options)
         heap = [f"-Xmx{spec.options['heap']}m"] if "heap" in spec.options else []
         command = [which("java") or "java", *heap, "-jar", str(jar)]
-        return Launch(
-            command=[*command, "-l", "127.0.0.1", "-p", str(place.port)], cwd=place.folder
+        return LaunchCommand(
+            command=[*command, "-l", "127.0.0.1", "-p", str(resources.port)], cwd=resources.folder
         )
 
     with running_program("quickcached", launch, cpus, max(ready_s, _READY_S), QUIRKS) as server:
@@ -74,13 +79,13 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
 
 
 def _home(jar: Path) -> Path:
-    """The folder with `conf`: that of the jar, or the one above (`dist/QuickCached-Server.jar`)."""
+    """The folder that has `conf`: the jar's folder or the parent of that."""
     beside = jar.resolve().parent
     return beside if (beside / _CONFIGURATION).is_file() else beside.parent
 
 
 def configure(path: Path, jar: Path, options: dict[str, str]) -> None:
-    """Change a copy of its configuration as the options say. Raises TrialError."""
+    """Apply the options to a copy of the configuration file. Raises TrialError."""
     try:
         tree = ElementTree.parse(path)
     except ElementTree.ParseError as error:
@@ -105,5 +110,5 @@ def _property(root: ElementTree.Element, name: str) -> ElementTree.Element | Non
 
 def _set(element: ElementTree.Element | None, name: str, text: str) -> None:
     if element is None:
-        raise TrialError(f"quickcached: {_CONFIGURATION} has no {name}", "leave the option out")
+        raise TrialError(f"quickcached: {_CONFIGURATION} has no {name}", "remove the option")
     element.text = text

@@ -1,8 +1,8 @@
-"""Deviations of a server's protocol that a client must know before it is timed. Pure."""
+"""Protocol deviations of servers that a client must know before it is timed. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -10,7 +10,7 @@ from cachemark.model.errors import UnsupportedError
 
 
 class Quirk(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server does otherwise; `option`: what a client must be able to do, and is told to."""
+    """A deviation. `option`: a capability that a client needs, and the option that turns it on."""
 
     what: str
     option: str = ""
@@ -25,15 +25,16 @@ QUIRKS = {
 }
 
 
-def options_for(quirks: Iterable[str], capabilities: Iterable[str], client: str) -> dict[str, str]:
-    """The options with which a client can use such a server. Raises UnsupportedError."""
-    able = set(capabilities)
+def options_for(
+    quirks: Iterable[str], capabilities: Collection[str], client: str
+) -> dict[str, str]:
+    """The client options that a server with these quirks needs. Raises UnsupportedError."""
     options: dict[str, str] = {}
     for name in quirks:
         quirk = QUIRKS[name]
         if not quirk.option:
             continue
-        if quirk.option not in able:
+        if quirk.option not in capabilities:
             raise UnsupportedError(
                 f"{client} cannot use this server, which {quirk.what}",
                 f"a client with the capability {quirk.option}",

@@ -1,4 +1,4 @@
-"""The kinds of servers, as a table. A new kind is a file beside this one and a row here."""
+"""The table of server kinds. To add a kind: a file beside this one, and a row here."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _READY_S = 10.0
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of server: how it is named, run, and known to be missing.
+    """A kind of server, and the functions that parse, check and run it.
 
-    `plain` is its simplest form where that is more than its name; `setup` is the program, in this
-    folder, that sets it up on demand; `small_memory` is its option `memory` for a server that is
-    soon full; `io` is the option that says whether it is to be `blocking`
-    or to wait for `events` (or `uring`).
+    `form` is the syntax in an experiment, `simplest_form` an example if the name alone is not
+    enough. `setup` is the program, in this folder, that builds the server on demand.
+    `small_memory` is the value of the option `memory` for a server that is soon full. `io` is the
+    name of the option that selects the I/O mode (`blocking`, `events` …).
     """
 
     name: str
@@ -42,7 +42,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     missing: Callable[[ServerSpec], Missing | None]
     running: Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]]
     note: str = ""
-    plain: str = ""
+    simplest_form: str = ""
     setup: str = ""
     small_memory: str = ""
     io: str = ""
@@ -80,7 +80,7 @@ _KINDS = (
             missing=one.missing,
             running=one.running,
         )
-        for one in third_party.originals()
+        for one in third_party.third_party_servers()
     ),
     Kind(
         name="quickcached",
@@ -96,14 +96,14 @@ _KINDS = (
         name="nutcracker",
         summary="twemproxy before a server",
         form="nutcracker:SERVER",
-        plain="nutcracker:embedded",
+        simplest_form="nutcracker:embedded",
         parse=lambda text, details: nutcracker.parse(text, details, parse_spec),
         missing=lambda spec: nutcracker.missing(spec, missing(cluster.inner_of(spec))),
         running=lambda spec, cpus, ready_s: nutcracker.running(spec, cpus, ready_s, _start),
     ),
     Kind(
         name="command",
-        summary="any server that can be told its port",
+        summary="any server that takes its port on the command line",
         form="command:PROGRAM ARGS {port}",
         parse=command.parse,
         missing=command.missing,
@@ -121,7 +121,7 @@ _KINDS = (
         name="cluster",
         summary="several servers of one kind as one target",
         form="cluster:N:SERVER",
-        plain="cluster:2:embedded",
+        simplest_form="cluster:2:embedded",
         parse=lambda text, details: cluster.parse(text, details, parse_spec),
         missing=lambda spec: missing(cluster.inner_of(spec)),
         running=lambda spec, cpus, ready_s: cluster.running(spec, cpus, ready_s, _start),
@@ -149,14 +149,14 @@ def parse_spec(text: str) -> ServerSpec:
 
 
 def missing(spec: ServerSpec) -> Missing | None:
-    """Why a server cannot be started on this machine, as far as that shows before it is."""
+    """Why a server cannot be started on this machine; None if nothing is known to be missing."""
     return _kind(spec.kind).missing(spec)
 
 
-def small(spec: ServerSpec) -> ServerSpec | None:
-    """The same server with little memory, without a proxy or companions; None where unknown."""
+def with_small_memory(spec: ServerSpec) -> ServerSpec | None:
+    """The same server with little memory, without a proxy or cluster; None if it has no limit."""
     if spec.inner is not None:
-        return small(spec.inner)
+        return with_small_memory(spec.inner)
     kind = _kind(spec.kind)
     if not kind.small_memory:
         return None
@@ -167,7 +167,7 @@ def small(spec: ServerSpec) -> ServerSpec | None:
 
 
 def io_mode(spec: ServerSpec) -> str:
-    """`blocking`, `events`, `uring` or `busy`, where the server is named with one; else empty."""
+    """The I/O mode in the spec: `blocking`, `events`, `uring` or `busy`; empty if it names none."""
     if spec.inner is not None:
         return io_mode(spec.inner)
     option = _kind(spec.kind).io
@@ -177,7 +177,7 @@ def io_mode(spec: ServerSpec) -> str:
 def running(
     spec: ServerSpec, *, cpus: str = "", ready_s: float = _READY_S
 ) -> AbstractContextManager[RunningServer]:
-    """A server that answers, on a set of CPUs; stopped at the end of the context.
+    """Run a server on a set of CPUs until it answers; the end of the context stops it.
 
     Raises TrialError or UnsupportedError on entering.
     """

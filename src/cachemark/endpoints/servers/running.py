@@ -1,4 +1,4 @@
-"""A target that runs: its addresses, its facts, and what it uses."""
+"""A running target: its addresses, facts, statistics and use of resources."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.endpoints.servers.control_connection import Control, SilentError
+from cachemark.endpoints.servers.control_connection import Control, ReplyTimeoutError
 from cachemark.host.files import field, kib_field
 from cachemark.host.process import Child, cpu_ns
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import ServerFacts
-from cachemark.model.server_stats import ServerStats, total
+from cachemark.model.server_stats import ServerStats, merge_stats
 
 _RETRY_S = 0.005
 _FIRST_ANSWER_S = 2.0
 
 
 class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process has used so far: CPU of all its threads, memory, number of threads."""
+    """CPU time of all threads of a process since its start, its memory, its number of threads."""
 
     cpu_ns: int
     rss_bytes: int
@@ -29,9 +29,10 @@ class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A process or a server that is a part of the target; most targets have one.
+    """A server or proxy that is a part of the target; most targets have one.
 
-    `control` is None for one that has no `stats` (a proxy), `child` for one that is not ours.
+    `control` is None for a proxy (it has no `stats` of its own), `child` for a server that
+    cachemark did not start.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningServer:
-    """A target that answers: a server, several used as one, or none at all."""
+    """What the clients are measured against: a server, several used as one, or none."""
 
     def __init__(self, addresses: list[str], facts: ServerFacts, members: Sequence[Member]) -> None:
         self.addresses = addresses
@@ -49,20 +50,20 @@ class RunningServer:
 
     @property
     def pids(self) -> list[int]:
-        """The process ids of all that are ours."""
+        """The process ids of the members that cachemark started."""
         return [member.child.pid for member in self.members if member.child]
 
     @property
     def pid(self) -> int | None:
-        """The process id of the first that is ours; None where none is."""
+        """The process id of the first member that cachemark started; None if there is none."""
         return next(iter(self.pids), None)
 
     def stats(self) -> ServerStats:
-        """The `stats` of all, counters added up; empty where there is none to ask.
+        """The merged `stats` of all members; empty if none has statistics.
 
-        Raises TrialError, with the reason if a member has died.
+        Raises TrialError; if a member has exited, with the reason.
         """
-        return total(self.member_stats())
+        return merge_stats(self.member_stats())
 
     def member_stats(self) -> list[ServerStats]:
         """The `stats` of each member that has them. Raises TrialError as `stats` does."""
@@ -70,16 +71,16 @@ class RunningServer:
         return [self._stats_of(member) for member in self.members if member.control]
 
     def use(self) -> ProcessUse | None:
-        """What its processes have used so far; None where one of them is not ours or is gone."""
+        """The resource use of all members so far; None unless all run and are ours."""
         uses = [process_use(member.child.pid) for member in self.members if member.child]
         known = [use for use in uses if use is not None]
-        return added(known) if known and len(known) == len(self.members) else None
+        return merge_process_use(known) if known and len(known) == len(self.members) else None
 
     def check(self) -> None:
-        """Raise TrialError when a member has died."""
+        """Raise TrialError if a member has exited."""
         for member in self.members:
             if member.child and member.child.exited() is not None:
-                raise died(member.name, member.child)
+                raise exited_error(member.name, member.child)
 
     def close(self) -> None:
         """Close the control connections."""
@@ -93,13 +94,13 @@ class RunningServer:
         try:
             return member.control.stats()
         except TrialError:
-            # Why it broke off is better told by its death, where it died.
+            # If it has exited, that is the better explanation.
             self.check()
             raise
 
 
-def added(uses: Sequence[ProcessUse]) -> ProcessUse:
-    """The use of several processes; the sum of their peaks is a bound: they need not coincide."""
+def merge_process_use(uses: Sequence[ProcessUse]) -> ProcessUse:
+    """The sum over several processes. The sum of the peaks is an upper bound of the real peak."""
     return ProcessUse(
         cpu_ns=sum(use.cpu_ns for use in uses),
         rss_bytes=sum(use.rss_bytes for use in uses),
@@ -108,8 +109,10 @@ def added(uses: Sequence[ProcessUse]) -> ProcessUse:
     )
 
 
-def together(kind: str, facts: list[ServerFacts], command: list[str] | None = None) -> ServerFacts:
-    """The facts of several servers used as one; those of one alone are its own."""
+def merge_facts(
+    kind: str, facts: list[ServerFacts], command: list[str] | None = None
+) -> ServerFacts:
+    """The facts of several servers used as one. A single server keeps its own."""
     if len(facts) == 1 and not command:
         return facts[0]
     return ServerFacts(
@@ -124,7 +127,7 @@ def together(kind: str, facts: list[ServerFacts], command: list[str] | None = No
 
 
 def process_use(pid: int, root: Path = Path("/proc")) -> ProcessUse | None:
-    """What a process has used so far; None when it is gone or /proc does not tell."""
+    """The resource use of a process so far; None if it is gone or /proc cannot be read."""
     used_ns = cpu_ns(pid)
     try:
         status = (root / str(pid) / "status").read_text()
@@ -138,15 +141,15 @@ def process_use(pid: int, root: Path = Path("/proc")) -> ProcessUse | None:
 
 
 def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple[Control, str]:
-    """Connect as soon as the server listens; its version too. Raises TrialError.
+    """Connect as soon as the server listens; returns the connection and the server's version.
 
-    Some listen before they serve, and never answer a connection of that moment (yrmcds): whoever
-    is silent is asked again on another one.
+    Some servers (yrmcds) listen before they serve, and never answer an early connection. So after
+    a reply timeout this tries again on a new connection. Raises TrialError.
     """
     deadline = time.monotonic() + timeout_s
     while True:
         if child.exited() is not None:
-            raise died(kind, child)
+            raise exited_error(kind, child)
         try:
             control = Control(address, timeout_s)
         except TrialError as error:
@@ -154,32 +157,32 @@ def wait_ready(kind: str, address: str, child: Child, timeout_s: float) -> tuple
                 raise TrialError(f"{kind}: not listening after {timeout_s:g} s") from error
             time.sleep(_RETRY_S)
             continue
-        control.patience(min(_FIRST_ANSWER_S, timeout_s))
+        control.set_timeout(min(_FIRST_ANSWER_S, timeout_s))
         try:
             version = _version(kind, control, child)
-        except SilentError:
+        except ReplyTimeoutError:
             if time.monotonic() > deadline:
                 raise
             continue
-        control.patience(timeout_s)
+        control.set_timeout(timeout_s)
         return control, version
 
 
 def _version(kind: str, control: Control, child: Child) -> str:
-    """Its version, the sign that it is ready; the connection is closed when it has none."""
+    """The server's version, which shows that it is ready. On an error, close the connection."""
     try:
         version = control.version()
-        # Whoever answers must be our child, not another process on the port that it wanted.
+        # If our child has exited, another process has its port and answered.
         if child.exited() is not None:
-            raise died(kind, child)
+            raise exited_error(kind, child)
     except TrialError:
         control.close()
         raise
     return version
 
 
-def died(kind: str, child: Child) -> TrialError:
-    """The error that a server which has exited amounts to."""
-    last = child.last_words()
+def exited_error(kind: str, child: Child) -> TrialError:
+    """The error for a server that has exited, with the last line of its stderr."""
+    last = child.last_stderr_line()
     how = f"the server exited with status {child.exited()}"
     return TrialError(f"{kind}: {how}" + (f": {last}" if last else ""))

@@ -1,4 +1,4 @@
-"""How an experiment names a server: `kind`, or `kind:details`."""
+"""Server specifications, as experiments write them: `kind` or `kind:details`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cachemark.model.errors import UnsupportedError, UsageError
 
 
 class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A server as named: its kind, its options, or whatever the kind reads its details as.
+    """A parsed specification. Each kind reads its own `details`.
 
-    `inner` is the server that a cluster has `count` of, or that a proxy stands before.
+    `inner` is the server that a cluster has `count` times, or the server behind a proxy.
     """
 
     text: str
@@ -24,23 +24,23 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a server cannot be started on this machine, and what would change that."""
+    """Why a server cannot be started on this machine, and what to do about it."""
 
     reason: str
     remedy: str
 
     def error(self) -> UnsupportedError:
-        """The same, to be raised."""
+        """The exception to raise."""
         return UnsupportedError(self.reason, self.remedy)
 
 
 def read_options(text: str, details: str, known: tuple[str, ...]) -> dict[str, str]:
-    """The options in `io=events,threads=2`. Raises UsageError for one that is not known."""
+    """The options in `io=events,threads=2`. Raises UsageError for an unknown one."""
     options: dict[str, str] = {}
     for pair in filter(None, details.split(",")):
         name, equals, value = pair.partition("=")
         if not equals or not value:
-            raise UsageError(f"server {text!r}: {pair!r} is no option", "write option=value")
+            raise UsageError(f"server {text!r}: {pair!r} is not an option", "write option=value")
         if name not in known:
             near = difflib.get_close_matches(name, known, 1, 0.4)
             hint = f"did you mean {near[0]!r}? " if near else ""
@@ -52,8 +52,8 @@ def read_options(text: str, details: str, known: tuple[str, ...]) -> dict[str, s
 
 
 def positive(spec: ServerSpec, name: str) -> str | None:
-    """An option that must be a whole number above 0, as text. Raises UsageError."""
+    """The text of an option that must be an integer above 0; None if absent. Raises UsageError."""
     value = spec.options.get(name)
     if value is not None and (not value.isdecimal() or int(value) < 1):
-        raise UsageError(f"server {spec.text!r}: {name}={value}", "a whole number of at least 1")
+        raise UsageError(f"server {spec.text!r}: {name}={value}", "write an integer of at least 1")
     return value

@@ -1,4 +1,4 @@
-"""Memcached's relatives, each a row of third_party.toml: a program that is told its port."""
+"""Third-party servers that speak memcached's protocol, each a row of third_party.toml."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.endpoints.servers.port_process import Launch, Place, running_program, which
+from cachemark.endpoints.servers.port_process import (
+    LaunchCommand,
+    LaunchResources,
+    running_program,
+    which,
+)
 from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
 from cachemark.model.errors import UsageError
@@ -17,14 +22,14 @@ FOLDER = Path(__file__).parent
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An option of a server; one without a default must be given."""
+    """An option of a server. Without a default it is required."""
 
     form: str
     default: str | None = None
 
 
-class Original(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of the table; what each field means stands at its head."""
+class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of the table. The head of the file explains the fields."""
 
     name: str
     summary: str
@@ -41,14 +46,15 @@ class Original(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def form(self) -> str:
-        """How it is named."""
-        given = [f"{n}={o.form}" for n, o in self.options.items() if o.default is None]
-        more = [f"{n}={o.form}" for n, o in self.options.items() if o.default is not None]
-        inside = ",".join(given) + (f"[{',' if given else ''}{','.join(more)}]" if more else "")
-        return f"{self.name}:{inside}" if given else f"{self.name}[:{inside[1:]}"
+        """The syntax in an experiment, such as `yrmcds[:threads=N,memory=N]`."""
+        required = [f"{n}={o.form}" for n, o in self.options.items() if o.default is None]
+        optional = [f"{n}={o.form}" for n, o in self.options.items() if o.default is not None]
+        text = ",".join(required)
+        text += f"[{',' if required else ''}{','.join(optional)}]" if optional else ""
+        return f"{self.name}:{text}" if required else f"{self.name}[:{text[1:]}"
 
     def parse(self, text: str, details: str) -> ServerSpec:
-        """Read its options. Raises UsageError."""
+        """Read the options. Raises UsageError."""
         options = read_options(text, details, tuple(self.options))
         spec = ServerSpec(text=text, kind=self.name, details=details, options=options)
         for name, option in self.options.items():
@@ -65,7 +71,7 @@ class Original(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return spec
 
     def missing(self, spec: ServerSpec) -> Missing | None:
-        """Why it cannot be started here."""
+        """Why the server cannot be started here; None if it can."""
         program = self._fill(self.program, spec)
         if not which(program):
             return Missing(reason=f"{program} is not on this machine", remedy=self.remedy)
@@ -78,37 +84,41 @@ class Original(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @contextmanager
     def running(self, spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningServer]:
-        """Run it on a free port. Raises TrialError, UnsupportedError."""
+        """Run the server on a free port. Raises TrialError, UnsupportedError."""
         if absent := self.missing(spec):
             raise absent.error()
-        patience_s = max(ready_s, self.ready_s)
+        timeout_s = max(ready_s, self.ready_s)
 
-        def launch(place: Place) -> Launch:
+        def launch(resources: LaunchResources) -> LaunchCommand:
             for name, text in self.files.items():
-                (place.folder / name).write_text(self._fill(text, spec, place), encoding="utf-8")
-            return Launch(command=[self._fill(word, spec, place) for word in self.command])
+                (resources.folder / name).write_text(
+                    self._fill(text, spec, resources), encoding="utf-8"
+                )
+            return LaunchCommand(
+                command=[self._fill(word, spec, resources) for word in self.command]
+            )
 
-        with running_program(self.name, launch, cpus, patience_s, tuple(self.quirks)) as server:
+        with running_program(self.name, launch, cpus, timeout_s, tuple(self.quirks)) as server:
             yield server
 
-    def _fill(self, text: str, spec: ServerSpec, place: Place | None = None) -> str:
+    def _fill(self, text: str, spec: ServerSpec, resources: LaunchResources | None = None) -> str:
         values = {name: option.default or "" for name, option in self.options.items()}
         values |= spec.options
         values["here"] = str(FOLDER)
-        if place:
+        if resources:
             program = self._fill(self.program, spec)
             values["program"] = which(program) or program
-            values["port"], values["port2"] = str(place.port), str(place.port2)
-            values["folder"] = str(place.folder)
+            values["port"], values["port2"] = str(resources.port), str(resources.port2)
+            values["folder"] = str(resources.folder)
         for name, value in values.items():
             text = text.replace(f"{{{name}}}", value)
         return text
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    server: list[Original]
+    server: list[ThirdPartyServer]
 
 
-def originals() -> list[Original]:
+def third_party_servers() -> list[ThirdPartyServer]:
     """All rows of the table."""
     return msgspec.toml.decode((FOLDER / "third_party.toml").read_bytes(), type=_Table).server

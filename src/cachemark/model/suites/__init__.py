@@ -1,6 +1,6 @@
-"""The suites: experiments shipped with cachemark, each a TOML file in this folder.
+"""The suites: experiments that ship with cachemark, each a TOML file in this folder.
 
-The table `quick` in it says what is left of the grid when it is to be small.
+The table `quick` of a suite defines its small grid.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from cachemark.model import experiment
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Experiment, Quick, Workload
+from cachemark.model.experiment import Experiment, QuickGrid, Workload
 
 
 def names() -> list[str]:
@@ -28,7 +28,7 @@ def find(name: str, *, quick: bool = False) -> Experiment:
     """The suite of that name, or the experiment in that file. Raises UsageError."""
     if name.endswith(".toml") or "/" in name:
         if quick:
-            raise UsageError("--quick is for suites", "leave it out, or make the file's grid small")
+            raise UsageError("--quick is for suites", "remove it, or reduce the grid in the file")
         return experiment.load(Path(name))
     known = names()
     if name not in known:
@@ -42,12 +42,12 @@ def find(name: str, *, quick: bool = False) -> Experiment:
     if not quick:
         return whole
     if whole.quick is None:
-        raise UsageError(f"suite {name!r} has no small grid", "leave --quick out: it is quick")
+        raise UsageError(f"suite {name!r} has no small grid", "remove --quick")
     return shortened(whole, whole.quick)
 
 
-def shortened(whole: Experiment, quick: Quick) -> Experiment:
-    """What is left of an experiment when it is to be quick."""
+def shortened(whole: Experiment, quick: QuickGrid) -> Experiment:
+    """The experiment, reduced to its small grid."""
     clients = whole.clients if quick.clients is None else quick.clients
     small = msgspec.structs.replace(
         whole,
@@ -69,25 +69,25 @@ def shortened(whole: Experiment, quick: Quick) -> Experiment:
     return small
 
 
-def _scaled(workload: Workload, quick: Quick) -> Workload:
-    kept = workload.loads
-    if kept is not None and quick.loads is not None:
-        kept = [name for name in kept if name in quick.loads]
+def _scaled(workload: Workload, quick: QuickGrid) -> Workload:
+    loads = workload.loads
+    if loads is not None and quick.loads is not None:
+        loads = [name for name in loads if name in quick.loads]
 
-    def short(count: int) -> int:
+    def scaled(count: int) -> int:
         return max(1, round(count * quick.scale))
 
-    changed = msgspec.structs.replace(workload, loads=kept)
+    changed = msgspec.structs.replace(workload, loads=loads)
     if workload.ops is not None:
-        return msgspec.structs.replace(changed, ops=short(workload.ops))
+        return msgspec.structs.replace(changed, ops=scaled(workload.ops))
     if workload.fill_percent is not None:
-        keys = msgspec.structs.replace(workload.keys, count=short(workload.keys.count))
-        return msgspec.structs.replace(changed, keys=keys, records=short(workload.records))
+        keys = msgspec.structs.replace(workload.keys, count=scaled(workload.keys.count))
+        return msgspec.structs.replace(changed, keys=keys, records=scaled(workload.records))
     return changed
 
 
 def published_figures(name: str) -> str:
-    """The figures that the original of a suite once published, as TOML text."""
+    """The published results of the benchmark that a suite reproduces, as TOML text."""
     return (resources.files(__name__) / "published" / f"{name}.toml").read_text(encoding="utf-8")
 
 

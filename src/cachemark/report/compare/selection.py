@@ -10,7 +10,7 @@ import msgspec
 from cachemark.analysis.statistics import FIGURES, Figure
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.plan import is_again
+from cachemark.model.plan import is_repeat
 
 # In an open loop all are given the same rate: what tells them apart is time.
 _CLOSED, _OPEN = ("rate", "p99"), ("p50", "p99")
@@ -50,7 +50,7 @@ def trials_by_cell(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
     The second arm of an A/A test is left out; the run's own report compares it with the first.
     """
     cells: dict[Cell, list[Outcome]] = {}
-    played = [outcome for outcome in outcomes if not is_again(outcome.trial.cell)]
+    played = [outcome for outcome in outcomes if not is_repeat(outcome.trial.cell)]
     for outcome in sorted(played, key=lambda outcome: outcome.trial.index):
         cells.setdefault(outcome.trial.cell, []).append(outcome)
     return {cell: cells[cell] for cell in sorted(cells, key=sort_key)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cachemark.analysis.statistics import unpaired
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.work_identity import changes, definition
+from cachemark.model.work_identity import changed_settings, definition
 from cachemark.report.compare.differences import differences, machines_differ
 from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.pairs import (
@@ -89,5 +89,5 @@ def _why(before: list[Outcome], after: list[Outcome], names: tuple[str, str]) ->
     for name, trials in zip(names, (before, after), strict=True):
         if not valid_trials(trials):
             return f"no valid trial in {name}: {rejection_reason(trials)}"
-    changed = changes(definition(before[0]), definition(after[0]))
+    changed = changed_settings(definition(before[0]), definition(after[0]))
     return f"the work differs: {'; '.join(changed)}" if changed else ""

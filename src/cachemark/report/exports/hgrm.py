@@ -2,7 +2,7 @@
 
 All valid trials of a cell together, once for each kind of operation and once for all. This is the
 whole histogram as it was recorded: unlike a report, it goes on into percentiles that few samples
-stand for, and `TotalCount` says how few. Value: the highest that a bucket stands for.
+stand for, and `TotalCount` says how few. Value: the bucket_highest_ns that a bucket stands for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cachemark.model.histogram import HIGHEST_NS, Histogram, highest, index_of, lowest
+from cachemark.model.histogram import (
+    HIGHEST_NS,
+    Histogram,
+    bucket_highest_ns,
+    bucket_index,
+    bucket_lowest_ns,
+)
 from cachemark.report.series import ExportedRun, all_operations, response_histogram, slug
 
 _NS_PER_UNIT = 1000.0
@@ -50,7 +56,7 @@ def table(of: Histogram) -> str:
     lines += [
         f"#[Mean    = {mean:12.3f}, StdDeviation   = {deviation:12.3f}]",
         f"#[Max     = {largest:12.3f}, Total count    = {of.count:12d}]",
-        f"#[Buckets = {index_of(HIGHEST_NS) >> 10:12d}, SubBuckets     = {_SUB_BUCKETS:12d}]",
+        f"#[Buckets = {bucket_index(HIGHEST_NS) >> 10:12d}, SubBuckets     = {_SUB_BUCKETS:12d}]",
     ]
     return "\n".join(lines) + "\n"
 
@@ -62,11 +68,11 @@ def _steps(of: Histogram) -> Iterator[tuple[int, float, int]]:
     percent = 0.0
     for index, count in zip(used.tolist(), upto.tolist(), strict=True):
         while 100 * count / of.count >= percent:
-            yield highest(index), percent / 100, count
+            yield bucket_highest_ns(index), percent / 100, count
             halves = int(math.log(100 / (100 - percent)) / math.log(2)) + 1
             percent += 100 / (_TICKS_PER_HALF_DISTANCE * 2**halves)
             if count == of.count:  # the last value has one step more, to the end
-                yield highest(index), 1.0, count
+                yield bucket_highest_ns(index), 1.0, count
                 return
 
 
@@ -74,6 +80,8 @@ def _moments(of: Histogram) -> tuple[float, float]:
     """Mean and standard deviation in ns, each value taken at the middle of its bucket."""
     used = np.flatnonzero(of.counts)
     counts = of.counts[used]
-    middles = np.array([(lowest(int(i)) + highest(int(i)) + 1) // 2 for i in used])
+    middles = np.array(
+        [(bucket_lowest_ns(int(i)) + bucket_highest_ns(int(i)) + 1) // 2 for i in used]
+    )
     mean = float((middles * counts).sum() / of.count)
     return mean, float(np.sqrt((((middles - mean) ** 2) * counts).sum() / of.count))

@@ -66,7 +66,7 @@ def _sections(tag: str, start_s: float, window: Done, of: Sections) -> list[tupl
     last = len(of.response) - 1
     found: list[tuple[float, str]] = []
     for place, blob in enumerate(of.response):
-        times = histogram.together([blob])
+        times = histogram.merge_encoded([blob])
         if times is not None:
             at_ns = place * of.length_ns
             rest_ns = window.elapsed_ns - at_ns if place == last else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cachemark.model.histogram import Histogram, highest
+from cachemark.model.histogram import Histogram, bucket_highest_ns
 from cachemark.report.exports.jmh_results import (
     NS_PER_UNIT,
     PERCENTILES,
@@ -76,4 +76,4 @@ def _or_nan(value: float | None) -> float | str:
 
 def _counted(of: Histogram) -> list[list[float]]:
     used = [int(index) for index in np.flatnonzero(of.counts)]
-    return [[highest(index) / NS_PER_UNIT, int(of.counts[index])] for index in used]
+    return [[bucket_highest_ns(index) / NS_PER_UNIT, int(of.counts[index])] for index in used]

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from cachemark.model.histogram import Histogram, highest
+from cachemark.model.histogram import Histogram, bucket_highest_ns
 from cachemark.report.exports.jmh_results import (
     NS_PER_UNIT,
     PERCENTILES,
@@ -82,7 +82,7 @@ def _distribution(result: JmhResult, of: Histogram) -> list[str]:
 
 def _bins(of: Histogram) -> list[str]:
     used = [int(index) for index in np.flatnonzero(of.counts)]
-    values = [highest(index) / NS_PER_UNIT for index in used]
+    values = [bucket_highest_ns(index) / NS_PER_UNIT for index in used]
     counts = [int(of.counts[index]) for index in used]
     levels = bin_levels(values[0], values[-1])
     filled = [0] * (len(levels) - 1)

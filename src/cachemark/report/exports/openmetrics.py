@@ -144,6 +144,6 @@ def _buckets(of: histogram.Histogram) -> list[tuple[str, float]]:
     found = [
         (floatToGoString(bound / 1e9), float(upto[min(index, len(upto) - 1)]))
         for bound in _BOUNDS_NS
-        for index in [histogram.index_of(int(bound))]
+        for index in [histogram.bucket_index(int(bound))]
     ]
     return [*found, ("+Inf", float(of.count))]

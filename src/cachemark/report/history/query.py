@@ -11,7 +11,7 @@ import msgspec
 from cachemark.analysis.statistics import FIGURES, Contrast, decide, geometric, of_values
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import is_again
+from cachemark.model.plan import is_repeat
 from cachemark.report.history.index import RunIndex
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
@@ -98,7 +98,7 @@ def _cells(index: RunIndex, asked: HistoryQuery) -> list[tuple[Cell, str]]:
     """The requested cells with their work; each name must match one."""
     query = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
     stored = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(query)]
-    known = [(cell, work) for cell, work in stored if not is_again(cell)]
+    known = [(cell, work) for cell, work in stored if not is_repeat(cell)]
     for name in asked.names:
         if not any(_is(cell, name) for cell, _ in known):
             clients = sorted({cell.client for cell, _ in known})

@@ -162,7 +162,7 @@ def _memory(known: _Published, valid: list[Outcome]) -> Section:
 
 def _efficiency(fills: list[Outcome]) -> list[str]:
     of = mean([_footprint(fill) for fill in fills])
-    wholes = (of.own_bytes, of.rss_bytes, of.growth_bytes)
+    wholes = (of.reported_bytes, of.rss_bytes, of.growth_bytes)
     return [f"{of.user_bytes / _MB:.0f} MB", *[part(of.user_bytes, whole) for whole in wholes]]
 
 
@@ -170,7 +170,7 @@ def _footprint(fill: Outcome) -> Footprint:
     use = fill.server_use
     return Footprint(
         user_bytes=_user_bytes(fill.measure) if fill.measure else 0,
-        own_bytes=ServerStats(fill.stats_after).number("bytes"),
+        reported_bytes=ServerStats(fill.stats_after).number("bytes"),
         rss_bytes=use.rss_after_bytes if use else None,
         rss_empty_bytes=use.rss_before_bytes if use else None,
     )

@@ -12,7 +12,7 @@ from contextlib import suppress
 from cachemark.checks.probe import examine
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
-from cachemark.model.errors import TrialError, WireError
+from cachemark.model.errors import TrialError, UnsupportedWireError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import Plan
 from cachemark.runs.audit.claims import Claim, claims
@@ -49,7 +49,7 @@ class Auditor:
         levels: list[Level] = []
         for claim in self._claims:
             announce(f"{claim.factor} {claim.level} of {claim.subject}: is it?")
-            with suppress(WireError):
+            with suppress(UnsupportedWireError):
                 levels.append(self._level(claim, audit, shelf))
         return Audit(servers=fitnesses, levels=levels)
 

@@ -10,11 +10,11 @@ import msgspec
 from cachemark.checks.probe.observation import recording, threads_with
 from cachemark.checks.probe.raw_connection import AnswerError
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.endpoints.fleet import Fleet, Watch
+from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running
-from cachemark.endpoints.wire import chosen_wire
+from cachemark.endpoints.wire import select_wire
 from cachemark.model import factors
-from cachemark.model.errors import TrialError, UnsupportedError, WireError
+from cachemark.model.errors import TrialError, UnsupportedError, UnsupportedWireError
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.factors import Proof
 from cachemark.model.protocol import Done, Prepare, Run
@@ -55,11 +55,11 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 def prove(claim: Claim, scene: Scene) -> Proof:
     """Play it. What a client or a server did wrong leaves it unknown.
 
-    Raises WireError where the client does not speak the protocol: then there is no such level.
+    Raises UnsupportedWireError if the client does not speak the protocol: there is no such level.
     """
     try:
         return _PROOFS[claim.factor](claim, scene)
-    except WireError:
+    except UnsupportedWireError:
         raise
     except TrialError as error:
         why = error.text
@@ -166,7 +166,7 @@ def _client(
         options = options_for([*server.facts.quirks, *scene.quirks], ready.capabilities, client.id)
         request = Prepare(
             servers=addresses,
-            wire=chosen_wire(scene.load, ready),
+            wire=select_wire(scene.load, ready),
             tape=str(tape.path),
             timeout_ms=scene.timing.timeout_ms,
             options={**options, **scene.client.options},
@@ -178,7 +178,9 @@ def _client(
 
 def _play(fleet: Fleet, request: Run, scene: Scene) -> Done:
     """Play a phase. Raises TrialError, and _FailedError where not all that was begun succeeded."""
-    done = fleet.run(request, Watch(progress=_unheard, silence_s=scene.timing.silence_ms / 1e3))
+    done = fleet.run(
+        request, RunMonitor(progress=_unheard, silence_timeout_s=scene.timing.silence_ms / 1e3)
+    )
     failed = sum(op.attempts - op.ok for op in done.operations.values())
     if failed:
         raise _FailedError(f"{failed} operations failed, so the level is unknown")

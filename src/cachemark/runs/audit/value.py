@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.checks.probe.finding import Finding, excluded
-from cachemark.model.factors import Answer
+from cachemark.model.factors import Conclusion
 
 
 class Fitness(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     factor: str
     level: str
     subject: str
-    answer: Answer
+    answer: Conclusion
     evidence: str
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.model.errors import UNREADABLE, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.runs.calibrate.value import Calibration
 
 _FILE = "calibrations.jsonl"
@@ -42,7 +42,7 @@ def kept(root: Path) -> list[Calibration]:
     for number, line in enumerate(lines, 1):
         try:
             found.append(_decoder.decode(line))
-        except UNREADABLE as error:
+        except DECODE_ERRORS as error:
             raise UsageError(f"{path}:{number}: not a calibration: {error}") from error
     return found
 

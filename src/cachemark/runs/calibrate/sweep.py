@@ -118,7 +118,7 @@ def step(asked: float, outcome: Outcome, budget_ns: int) -> Step:
     measure, why = outcome.measure, _why(outcome)
     if why or measure is None:
         return Step(rate=asked, lag_p999_ns=None, achieved=0.0, clean=False, why=why)
-    own = histogram.together([measure.late or measure.lag])
+    own = histogram.merge_encoded([measure.late or measure.lag])
     lag_ns = own.percentile(99.9) if own else None
     due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
     # To finish late is to have been slower than asked.

@@ -19,8 +19,8 @@ from cachemark.checks.fidelity.log import Log, lateness_ns, percentile, services
 from cachemark.checks.fidelity.server import scripted
 from cachemark.checks.fidelity.tools.value import Job, Reading, Tool
 from cachemark.host.process import start
-from cachemark.host.run_delay import waited_ns
-from cachemark.model.address import host_port
+from cachemark.host.run_delay import run_delay_ns
+from cachemark.model.address import parse_host_port
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Placement
 
@@ -83,7 +83,7 @@ def _play(tool: Tool, program: str, case: Case) -> tuple[Reading, Log, int]:
     with tempfile.TemporaryDirectory(prefix="cachemark-") as name:
         folder = Path(name)
         with scripted(case.script, folder, cpus[0]) as server:
-            port = host_port(server.address).port
+            port = parse_host_port(server.address).port
             job = Job(program=program, port=port, folder=folder, load=case.load)
             output, waited = _output(tool, job, cpus[1])
             log = server.end()
@@ -94,15 +94,15 @@ def _output(tool: Tool, job: Job, cpus: str) -> tuple[str, int]:
     """What it prints, and how long it was kept from a CPU. Raises TrialError."""
     path = job.folder / "output"
     with path.open("wb") as out, start(tool.command(job), cpus=cpus, stdout=out.fileno()) as child:
-        before = waited = waited_ns([])
+        before = waited = run_delay_ns([])
         until = time.monotonic() + job.seconds + _GRACE_S
         # The accounts of threads go with them.
         while not child.wait(_LOOK_S):
-            waited = max(waited, waited_ns([child.pid]))
+            waited = max(waited, run_delay_ns([child.pid]))
             if time.monotonic() > until:
                 raise TrialError(f"{tool.name}: did not end within {job.seconds + _GRACE_S} s")
         if child.exited():
-            last = child.last_words() or "nothing"
+            last = child.last_stderr_line() or "nothing"
             raise TrialError(f"{tool.name}: exited with status {child.exited()}: {last}")
     return path.read_text(encoding="utf-8", errors="replace"), waited - before
 
