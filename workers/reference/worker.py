@@ -1,7 +1,6 @@
 """The reference worker: PROTOCOL.md and docs/tape.md in plain Python, one connection, no library.
 
-A template for new languages and a test double: get and set in a closed loop, one operation
-outstanding. Whatever else is asked for is `unsupported`: an answer.
+A template and a test double: get and set, one at a time; all else is answered `unsupported`.
 """
 
 import base64
@@ -67,9 +66,9 @@ class Worker:
     def prepare(self, request):
         servers, timeout_s = request["servers"], request.get("timeout_ms", 1000) / 1000
         if any(request.get(name, 1) != 1 for name in ("threads", "connections", "depth")):
-            raise UnsupportedError("one thread, one connection, one operation at a time")
-        plain = request.get("wire", "text") == "text" and not request.get("options")
-        if len(servers) != 1 or servers[0].startswith("unix:") or not plain:
+            raise UnsupportedError("one thread, connection and operation at a time")
+        odd = request.get("options") or "unix:" in "".join(servers)
+        if odd or (len(servers), request.get("wire", "text")) != (1, "text"):
             raise UnsupportedError("one server over TCP, the text protocol, no options")
         self.tape, (self.share, self.shares) = Tape(request["tape"]), request.get("segment", (0, 1))
         self.socket = socket.create_connection(servers[0].rsplit(":", 1), timeout_s)
