@@ -8,7 +8,7 @@ use crate::trial::TrialResult;
 
 /// The relative width of a bucket of a histogram with 3 digits: a reported value is at most this much
 /// too high.
-pub const BUCKET: f64 = 1.0 / 1024.0;
+pub const BUCKET_WIDTH: f64 = 1.0 / 1024.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -76,23 +76,27 @@ impl CaseResult {
     }
 
     fn check_conservation(&mut self) {
-        let TrialResult { result, truth, open_loop, thinks, .. } = self.trial();
+        let TrialResult { result, ground_truth, open_loop, thinks, .. } = self.trial();
         let gets = self.trial().gets();
         let metrics = &result.metrics;
         let lags_ns = match (open_loop, thinks) {
-            (true, _) => truth.lags_ns(),
+            (true, _) => ground_truth.lags_ns(),
             // After its think time an operation is sent at once: no simulated time passes in between.
-            (false, true) => vec![0; truth.requests() as usize],
+            (false, true) => vec![0; ground_truth.requests() as usize],
             (false, false) => Vec::new(),
         };
         let figures = [
-            ("attempts", truth.requests(), gets.attempts),
-            ("ok", truth.count(RequestOutcome::Answered), gets.ok),
-            ("wrong values", truth.count(RequestOutcome::Wrong), gets.wrong_values),
-            ("timeouts", truth.count(RequestOutcome::TimedOut), gets.errors[0]),
-            ("lost with a connection", truth.count(RequestOutcome::Lost), gets.errors[1]),
-            ("responses misplaced", 0, in_wrong_bucket(&gets.response, &truth.responses_ns())),
-            ("services misplaced", 0, in_wrong_bucket(&gets.service, &truth.services_ns())),
+            ("attempts", ground_truth.requests(), gets.attempts),
+            ("ok", ground_truth.count(RequestOutcome::Answered), gets.ok),
+            ("wrong values", ground_truth.count(RequestOutcome::Wrong), gets.wrong_values),
+            ("timeouts", ground_truth.count(RequestOutcome::TimedOut), gets.errors[0]),
+            ("lost with a connection", ground_truth.count(RequestOutcome::Lost), gets.errors[1]),
+            (
+                "responses misplaced",
+                0,
+                in_wrong_bucket(&gets.response, &ground_truth.responses_ns()),
+            ),
+            ("services misplaced", 0, in_wrong_bucket(&gets.service, &ground_truth.services_ns())),
             ("lags misplaced", 0, in_wrong_bucket(&metrics.send_lag, &lags_ns)),
             ("parts misplaced", 0, in_wrong_section(self.trial())),
         ];
@@ -167,7 +171,7 @@ impl CaseResult {
     pub fn sampled(self, expected_ns: &[(f64, f64, f64)]) -> CaseResult {
         expected_ns.iter().fold(self, |case_result, &(percent, expected_ns, share)| {
             let name = format!("response {}", percentile_name(percent));
-            case_result.within(&name, Unit::Ns, expected_ns, share + BUCKET, |trial| {
+            case_result.within(&name, Unit::Ns, expected_ns, share + BUCKET_WIDTH, |trial| {
                 trial.response_ns(percent) as f64
             })
         })
@@ -194,7 +198,7 @@ impl CaseResult {
                 unit: Unit::Ns,
                 expected,
                 measured: measured(case_result.trial(), percent) as f64,
-                tolerance: expected * BUCKET + slack_ns as f64,
+                tolerance: expected * BUCKET_WIDTH + slack_ns as f64,
             };
             case_result.check(check)
         })
@@ -203,8 +207,8 @@ impl CaseResult {
 
 /// How many response times are in the wrong section of the window, or in the wrong bucket.
 fn in_wrong_section(trial: &TrialResult) -> u64 {
-    let Some(sections) = &trial.result.sections else { return trial.truth.requests() };
-    let exact_ns = trial.truth.responses_by(sections.length_ns, sections.each.len());
+    let Some(sections) = &trial.result.sections else { return trial.ground_truth.requests() };
+    let exact_ns = trial.ground_truth.responses_by(sections.length_ns, sections.each.len());
     let parts = sections.each.iter().zip(&exact_ns);
     parts.map(|(part, exact_ns)| in_wrong_bucket(&part.response, exact_ns)).sum()
 }

@@ -53,20 +53,20 @@ impl GroundTruth {
     }
 
     /// A request was sent. Returns its number.
-    pub fn came(&mut self, due_ns: Option<u64>, sent_ns: u64) -> usize {
+    pub fn request_sent(&mut self, due_ns: Option<u64>, sent_ns: u64) -> usize {
         self.requests.push(RequestRecord { due_ns, sent_ns, end: None });
         self.requests.len() - 1
     }
 
-    pub fn ended(&mut self, request: usize, end: RequestOutcome, at_ns: u64) {
+    pub fn request_ended(&mut self, request: usize, end: RequestOutcome, at_ns: u64) {
         self.requests[request].end = Some((end, at_ns));
     }
 
     /// The client closed the connection on which these requests were in flight.
-    pub fn closed(&mut self, requests: impl Iterator<Item = usize>, at_ns: u64) {
+    pub fn connection_closed(&mut self, requests: impl Iterator<Item = usize>, at_ns: u64) {
         for request in requests {
             let late = at_ns - self.requests[request].sent_ns >= self.timeout_ns;
-            self.ended(
+            self.request_ended(
                 request,
                 if late { RequestOutcome::TimedOut } else { RequestOutcome::Lost },
                 at_ns,

@@ -19,8 +19,8 @@ use crate::script::{Request, Script, ScriptedReply};
 const START_NS: u64 = 1_000_000_000;
 
 /// How far, and how often, the simulated wall clock is set: forwards and backwards in turn.
-const WALL_STEP_NS: u64 = 1_000_000_000;
-const WALL_SET_EVERY_NS: u64 = 3_000_000_000;
+const WALL_CLOCK_STEP_NS: u64 = 1_000_000_000;
+const WALL_CLOCK_SET_EVERY_NS: u64 = 3_000_000_000;
 
 /// A clock that only moves when it is set.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl Clock for VirtualClock {
 
     fn wall_ns(&self) -> u64 {
         let now_ns = self.now_ns();
-        now_ns + WALL_STEP_NS * (now_ns / WALL_SET_EVERY_NS % 2)
+        now_ns + WALL_CLOCK_STEP_NS * (now_ns / WALL_CLOCK_SET_EVERY_NS % 2)
     }
 }
 
@@ -88,7 +88,7 @@ pub struct SimulatedNetwork<'tape> {
     /// When the window started: the times of the tape count from there.
     window_ns: u64,
     /// What happened to each request.
-    pub truth: GroundTruth,
+    pub ground_truth: GroundTruth,
 }
 
 impl<'tape> SimulatedNetwork<'tape> {
@@ -113,7 +113,7 @@ impl<'tape> SimulatedNetwork<'tape> {
             replies_sent: 0,
             requests_seen: 0,
             window_ns: START_NS,
-            truth: GroundTruth::new(timeout_ns),
+            ground_truth: GroundTruth::new(timeout_ns),
         }
     }
 
@@ -129,7 +129,7 @@ impl<'tape> SimulatedNetwork<'tape> {
     /// A window starts. Requests before it do not count.
     pub fn begin_window(&mut self, start_ns: u64) {
         self.window_ns = start_ns;
-        self.truth.begin(start_ns);
+        self.ground_truth.begin(start_ns);
     }
 
     pub fn clock(&self) -> VirtualClock {
@@ -170,7 +170,7 @@ impl<'tape> SimulatedNetwork<'tape> {
         self.requests_seen += 1;
         let record = record_of(key);
         let due_ns = self.tape.is_open_loop().then(|| self.window_ns + self.tape.due_ns(record));
-        let request = self.truth.came(due_ns, now_ns);
+        let request = self.ground_truth.request_sent(due_ns, now_ns);
         self.connections[c].outstanding.push_back(request);
         let k = record as u32;
         let right = || value_block(self.tape, k, k);
@@ -269,7 +269,8 @@ impl Network for SimulatedNetwork<'_> {
         let read = io::Read::read(&mut connection.arrived, into);
         if connection.arrived.is_empty() {
             let answered = connection.answered.drain(..);
-            answered.for_each(|(request, end)| self.truth.ended(request, end, now_ns));
+            answered
+                .for_each(|(request, end)| self.ground_truth.request_ended(request, end, now_ns));
         }
         read
     }
@@ -282,7 +283,7 @@ impl Network for SimulatedNetwork<'_> {
         let now_ns = self.clock.now_ns();
         let connection = &mut self.connections[c];
         let unread = connection.answered.drain(..).map(|(request, _)| request);
-        self.truth.closed(unread.chain(connection.outstanding.drain(..)), now_ns);
+        self.ground_truth.connection_closed(unread.chain(connection.outstanding.drain(..)), now_ns);
         *connection = SimulatedConnection {
             generation: connection.generation + 1,
             ..SimulatedConnection::default()

@@ -36,7 +36,7 @@ pub struct Trial {
 /// What the client recorded, and what really happened.
 pub struct TrialResult {
     pub result: RunResult,
-    pub truth: GroundTruth,
+    pub ground_truth: GroundTruth,
     pub open_loop: bool,
     pub thinks: bool,
     pub window_ns: u64,
@@ -143,17 +143,17 @@ impl Trial {
     pub fn play_lanes(&self, scripts: Vec<Script>) -> TrialResult {
         let tape = self.tape();
         let lanes = scripts.len() as u64;
-        let mut truth = GroundTruth::new(self.timeout_ns);
+        let mut ground_truth = GroundTruth::new(self.timeout_ns);
         let mut players = Vec::new();
         for (number, script) in (0..).zip(scripts) {
             let lane = Lane::new(number, lanes, tape.op_count(), tape.group());
             let (player, of_lane) = self.play_lane(&tape, lane, script);
             players.push(player);
-            truth.add(of_lane);
+            ground_truth.add(of_lane);
         }
         TrialResult {
             result: RunResult::of(&players, &tape),
-            truth,
+            ground_truth,
             open_loop: tape.is_open_loop(),
             thinks: tape.has_think_times(),
             window_ns: self.window_ns,
@@ -188,7 +188,7 @@ impl Trial {
             play(self.warmup_ns);
         }
         let player = play(self.window_ns);
-        (player, links.into_network().truth)
+        (player, links.into_network().ground_truth)
     }
 }
 

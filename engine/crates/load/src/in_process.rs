@@ -23,7 +23,7 @@ use crate::routing::TapeView;
 use crate::transport::{Monotonic, wait_until};
 
 /// Progress is reported, and the stop flag checked, after this many operations.
-const STRIDE: u64 = 256;
+const REPORT_EVERY_OPS: u64 = 256;
 
 /// A client of a store.
 pub struct InProcess {
@@ -129,8 +129,8 @@ impl<'a> Caller<'a> {
         let (mut done, mut reported) = (0_u64, (0, 0));
         loop {
             let now_ns = Monotonic.now_ns();
-            if done.is_multiple_of(STRIDE) {
-                reported = self.tell(shared, reported);
+            if done.is_multiple_of(REPORT_EVERY_OPS) {
+                reported = self.report_progress(shared, reported);
                 if shared.stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -142,20 +142,20 @@ impl<'a> Caller<'a> {
             let mut pending = Pending::closed_loop(op);
             self.recorder.sent(&mut pending, now_ns);
             self.sent_ns = now_ns;
-            self.call(&mut pending, self.second(now_ns));
+            self.call(&mut pending, self.wall_second(now_ns));
             self.last_ns = Monotonic.now_ns();
             self.recorder.answered(&pending, self.last_ns, self.view);
             done += 1;
         }
-        self.tell(shared, reported);
+        self.report_progress(shared, reported);
         self
     }
 
-    fn second(&self, now_ns: u64) -> u32 {
+    fn wall_second(&self, now_ns: u64) -> u32 {
         ((self.epoch.0 + now_ns.saturating_sub(self.epoch.1)) / 1_000_000_000) as u32
     }
 
-    fn tell(&self, shared: &SharedState, reported: (u64, u64)) -> (u64, u64) {
+    fn report_progress(&self, shared: &SharedState, reported: (u64, u64)) -> (u64, u64) {
         let now = (self.recorder.metrics.ok(), self.recorder.metrics.failed());
         shared.ok.fetch_add(now.0 - reported.0, Ordering::Relaxed);
         shared.failed.fetch_add(now.1 - reported.1, Ordering::Relaxed);
@@ -186,10 +186,10 @@ impl<'a> Caller<'a> {
             }
             Verb::Cas => self.swap(pending, now_s),
             Verb::Incr | Verb::Decr => self.count(pending, now_s),
-            Verb::Delete => found(pending, self.store.delete(self.tape.key(op.key), now_s)),
+            Verb::Delete => count_found(pending, self.store.delete(self.tape.key(op.key), now_s)),
             Verb::Touch => {
                 let key = self.tape.key(op.key);
-                found(pending, self.store.touch(key, i64::from(op.exptime_s), now_s));
+                count_found(pending, self.store.touch(key, i64::from(op.exptime_s), now_s));
             }
             // There is no server to ask.
             Verb::Version => {}
@@ -214,7 +214,7 @@ impl<'a> Caller<'a> {
         match self.store.store(mode, self.tape.key(k), 0, exptime, value, now_s) {
             Some(Outcome::Stored) => {}
             Some(Outcome::NotStored | Outcome::Exists) => pending.counts.not_stored = 1,
-            Some(Outcome::NotFound) => found(pending, false),
+            Some(Outcome::NotFound) => count_found(pending, false),
             None => pending.failure = Some(Failure::Server),
         }
     }
@@ -239,8 +239,8 @@ impl<'a> Caller<'a> {
         let op = pending.op;
         let up = op.verb == Verb::Incr;
         match self.store.arithmetic(self.tape.key(op.key), op.length.into(), up, now_s) {
-            Arithmetic::Number(_) => found(pending, true),
-            Arithmetic::NotFound => found(pending, false),
+            Arithmetic::Number(_) => count_found(pending, true),
+            Arithmetic::NotFound => count_found(pending, false),
             Arithmetic::NonNumeric => pending.failure = Some(Failure::Client),
             Arithmetic::Exists | Arithmetic::NoRoom => pending.failure = Some(Failure::Server),
         }
@@ -254,7 +254,7 @@ fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
-fn found(pending: &mut Pending, found: bool) {
+fn count_found(pending: &mut Pending, found: bool) {
     pending.counts.hits += u32::from(found);
     pending.counts.misses += u32::from(!found);
 }

@@ -14,7 +14,7 @@ use rustix::fd::OwnedFd;
 use crate::repeated_bytes::{Cursor, RepeatedBytes};
 
 const READ_BYTES: usize = 64 * 1024;
-const EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 /// The run fails if no reply arrives for this long.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -152,7 +152,7 @@ impl<'plan> NullClient<'plan> {
     /// Play for a time. Returns the number of replies.
     fn run(&mut self, duration: Duration) -> io::Result<u64> {
         let mut scratch = vec![0; READ_BYTES];
-        let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
         let timeout = Timespec { tv_sec: REPLY_TIMEOUT.as_secs() as i64, tv_nsec: 0 };
         let (begin, mut replies) = (Instant::now(), 0);
         while begin.elapsed() < duration {

@@ -16,7 +16,7 @@ use socket2::Socket;
 use crate::repeated_bytes::{Cursor, RepeatedBytes};
 
 const READ_BYTES: usize = 64 * 1024;
-const EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 /// How often the stop flag is checked.
 const STOP_CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -104,7 +104,7 @@ impl Responder {
     /// Answer requests until `stop` is set.
     pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut scratch = vec![0; READ_BYTES];
-        let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
         while !stop.load(Ordering::Relaxed) {
             let (events, _) = match epoll::wait(&self.epoll, &mut room, Some(&STOP_CHECK_INTERVAL))
             {

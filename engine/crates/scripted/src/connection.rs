@@ -12,7 +12,7 @@ use crate::planner::{PlannedReply, ReplyPlanner};
 use crate::request::{ConnectionProtocol, RequestKind, corrupt_value, next_request};
 use crate::timers::TimerQueue;
 
-const ROOM_BYTES: usize = 64 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// The state that all connections share.
 pub struct ServerContext {
@@ -84,9 +84,9 @@ impl Connection {
             number,
             session: Session::default(),
             protocol: None,
-            input: vec![0; ROOM_BYTES],
+            input: vec![0; BUFFER_BYTES],
             filled: 0,
-            replies: Vec::with_capacity(ROOM_BYTES),
+            replies: Vec::with_capacity(BUFFER_BYTES),
             written: 0,
             queue: VecDeque::with_capacity(64),
             last_due_ns: 0,
@@ -132,7 +132,7 @@ impl Connection {
             context.restart();
         }
         if kind == RequestKind::Read {
-            self.scripted(at, now_ns, context);
+            self.answer_scripted(at, now_ns, context);
         } else if !self.is_silent {
             let (bytes, close) = self.execute(at, context);
             self.queue(now_ns, bytes, None, None, context);
@@ -142,7 +142,12 @@ impl Connection {
         }
     }
 
-    fn scripted(&mut self, at: std::ops::Range<usize>, now_ns: u64, context: &mut ServerContext) {
+    fn answer_scripted(
+        &mut self,
+        at: std::ops::Range<usize>,
+        now_ns: u64,
+        context: &mut ServerContext,
+    ) {
         let entry = context.log.receive(now_ns, self.number);
         let outcome = |context: &mut ServerContext, outcome| {
             if let Some(record) = context.log.get(entry) {
@@ -256,7 +261,7 @@ impl Connection {
         if self.queue.is_empty() {
             self.replies.clear();
             self.written = 0;
-        } else if self.written > ROOM_BYTES {
+        } else if self.written > BUFFER_BYTES {
             self.replies.drain(..self.written);
             self.written = 0;
         }

@@ -63,7 +63,7 @@ pub struct LogEntry {
 }
 
 impl ReadLog {
-    pub fn with_room(requests: usize) -> ReadLog {
+    pub fn with_capacity(requests: usize) -> ReadLog {
         ReadLog { records: vec![EMPTY; requests], used: 0, overflow: 0, accepted: 0, epoch: 0 }
     }
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_full_log_counts_on_and_a_restart_forgets() {
-        let mut log = ReadLog::with_room(1);
+        let mut log = ReadLog::with_capacity(1);
         let first = log.receive(5, 0);
         assert_eq!(log.receive(6, 0), None);
         assert_eq!((log.records().len(), log.overflow), (1, 1));

@@ -10,7 +10,7 @@ use crate::script::{DelaySpec, Script, Stall};
 
 const NS_IN_MS: f64 = 1e6;
 /// A drawn time is at most a week, so that sums stay inside 64 bits.
-const LONGEST_NS: f64 = 7.0 * 86_400e9;
+const MAX_NS: f64 = 7.0 * 86_400e9;
 
 /// The planned reply to a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl ReplyPlanner {
         let number = self.number;
         self.number += 1;
         let (delay_ns, service_ns) = (self.delay.next(number), self.service.next(number));
-        let start_ns = self.stalled(match self.script.service {
+        let start_ns = self.after_stall(match self.script.service {
             Some(_) => at_ns.max(self.free_ns),
             None => at_ns,
         });
@@ -93,8 +93,8 @@ impl ReplyPlanner {
         }
     }
 
-    fn stalled(&self, at_ns: u64) -> u64 {
-        self.stall.as_ref().map_or(at_ns, |stall| stall.end_of(at_ns))
+    fn after_stall(&self, at_ns: u64) -> u64 {
+        self.stall.as_ref().map_or(at_ns, |stall| stall.end_of_stall(at_ns))
     }
 }
 
@@ -114,7 +114,7 @@ impl StallTimes {
     }
 
     /// The end of the stall at this time; the time itself if there is no stall.
-    fn end_of(&self, at_ns: u64) -> u64 {
+    fn end_of_stall(&self, at_ns: u64) -> u64 {
         let Some(since_ns) = at_ns.checked_sub(self.phase_ns) else { return at_ns };
         let into_ns = since_ns % self.period_ns;
         at_ns + self.stall_ns.saturating_sub(into_ns)
@@ -149,10 +149,10 @@ impl DelaySampler {
             DelayDistribution::Constant(ns) => *ns,
             DelayDistribution::List(list) => list[(number % list.len() as u64) as usize],
             DelayDistribution::Exponential(distribution) => {
-                distribution.sample(&mut self.random).min(LONGEST_NS) as u64
+                distribution.sample(&mut self.random).min(MAX_NS) as u64
             }
             DelayDistribution::Lognormal(distribution) => {
-                distribution.sample(&mut self.random).min(LONGEST_NS) as u64
+                distribution.sample(&mut self.random).min(MAX_NS) as u64
             }
             DelayDistribution::Bimodal { fast_ns, slow_ns, slow_share } => {
                 if self.random.random::<f64>() < *slow_share { *slow_ns } else { *fast_ns }

@@ -101,7 +101,7 @@ impl fmt::Display for ScriptError {
 }
 
 /// The longest time in a script: an hour.
-const LONGEST_MS: f64 = 3_600_000.0;
+const MAX_MS: f64 = 3_600_000.0;
 
 impl Script {
     /// Parse a script.
@@ -162,7 +162,7 @@ impl DelaySpec {
 }
 
 fn check_time(name: &str, ms: f64) -> Result<(), ScriptError> {
-    check_range(name, ms, LONGEST_MS)
+    check_range(name, ms, MAX_MS)
 }
 
 fn check_range(name: &str, value: f64, most: f64) -> Result<(), ScriptError> {

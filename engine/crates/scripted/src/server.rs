@@ -19,13 +19,13 @@ use crate::planner::ReplyPlanner;
 use crate::script::Script;
 use crate::timers::{Timer, TimerQueue};
 
-const EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 /// The event data of listeners start here, far above those of connections.
 const LISTENERS: u64 = 1 << 32;
 /// How long the thread spins before a reply is due: timers wake it 30 to 90 µs late.
 const SPIN_NS: u64 = 150_000;
 /// The maximum sleep, after which the stop flag is checked.
-const LONGEST_SLEEP_NS: u64 = 50_000_000;
+const MAX_SLEEP_NS: u64 = 50_000_000;
 
 /// The options of a scripted server.
 pub struct ScriptedServerSettings {
@@ -71,8 +71,8 @@ impl ScriptedServer {
             state: State::new(settings.store, settings.version),
             key_prefix: settings.script.key_prefix.clone().into_bytes(),
             planner: ReplyPlanner::new(&settings.script),
-            log: ReadLog::with_room(settings.log_requests),
-            timers: TimerQueue::with_room(4096),
+            log: ReadLog::with_capacity(settings.log_requests),
+            timers: TimerQueue::with_capacity(4096),
             began_ns: None,
             now_s: 0,
         };
@@ -100,7 +100,7 @@ impl ScriptedServer {
         // By default the kernel may wake the thread 50 µs late. If this is not permitted, the lag is
         // larger.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
         while !stop.load(Ordering::Relaxed) {
             self.send_due()?;
             let sleep = sleep_time(self.next_ns(), monotonic_ns());
@@ -264,7 +264,7 @@ fn open(endpoint: &Endpoint) -> io::Result<Listener> {
 /// How long to sleep before the next timer. The thread spins for the rest.
 fn sleep_time(next_ns: Option<u64>, now_ns: u64) -> Timespec {
     let left_ns = next_ns.map_or(u64::MAX, |next_ns| next_ns.saturating_sub(now_ns));
-    let sleep_ns = left_ns.saturating_sub(SPIN_NS).min(LONGEST_SLEEP_NS);
+    let sleep_ns = left_ns.saturating_sub(SPIN_NS).min(MAX_SLEEP_NS);
     Timespec { tv_sec: 0, tv_nsec: sleep_ns as i64 }
 }
 
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn the_last_stretch_is_spun() {
         let sleep_ns = |next_ns: Option<u64>| sleep_time(next_ns, 1_000_000).tv_nsec;
-        assert_eq!(sleep_ns(None), LONGEST_SLEEP_NS as i64);
+        assert_eq!(sleep_ns(None), MAX_SLEEP_NS as i64);
         assert_eq!(sleep_ns(Some(2_000_000)), 850_000);
         assert_eq!(sleep_ns(Some(1_100_000)), 0);
         assert_eq!(sleep_ns(Some(0)), 0);

@@ -20,7 +20,7 @@ pub struct TimerQueue {
 }
 
 impl TimerQueue {
-    pub fn with_room(entries: usize) -> TimerQueue {
+    pub fn with_capacity(entries: usize) -> TimerQueue {
         TimerQueue { heap: BinaryHeap::with_capacity(entries), order: 0 }
     }
 

@@ -47,7 +47,7 @@ impl WatchLog {
         let connection = fields.get("cfd").copied().unwrap_or("").to_owned();
         let mut event = TraceEvent {
             at_ns: Some(seconds(field("ts")?)?),
-            key: decoded(field("key")?)?,
+            key: decode_key(field("key")?)?,
             key_bytes: None,
             action: Action::Do(Verb::Get),
             length: None,
@@ -79,7 +79,7 @@ impl WatchLog {
 }
 
 /// Decode a key: memcached writes special bytes as `%` and two hex digits.
-fn decoded(text: &str) -> Result<String, String> {
+fn decode_key(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

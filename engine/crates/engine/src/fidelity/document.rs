@@ -56,7 +56,7 @@ pub fn document<'a>(case: &'a Case, case_result: &'a CaseResult) -> Document<'a>
         },
         open_loop: trial.is_some_and(|trial| trial.open_loop),
         window_ns: trial.map_or(0, |trial| trial.window_ns),
-        server_gets: trial.map_or(0, |trial| trial.truth.requests()),
+        server_gets: trial.map_or(0, |trial| trial.ground_truth.requests()),
         measure: trial.map(|trial| Done::new(Phase::Measure, &trial.result)),
     }
 }

@@ -160,7 +160,7 @@ fn with_tls(
     let tls = match text {
         None => None,
         Some("unverified") => Some(TlsTrust::unverified()?),
-        Some(file) => Some(TlsTrust::trusting(Path::new(file))?),
+        Some(file) => Some(TlsTrust::from_ca_file(Path::new(file))?),
     };
     Ok(ConnectionOptions { tls, ..connection_options })
 }

@@ -9,7 +9,7 @@ use crate::check::{CaseResult, Unit, Verdict};
 use crate::script::{after, delays, queue};
 use crate::trial::{MS, SECOND, Trial, US};
 
-const ROOM: usize = 1 << 14;
+const LARGE_DEPTH: usize = 1 << 14;
 
 /// Sojourn times are exponential with rate μ − λ: q_p = −ln(1 − p) / (μ − λ).
 pub fn mm1() -> CaseResult {
@@ -18,7 +18,7 @@ pub fn mm1() -> CaseResult {
         let share: f64 = Exp1.sample(&mut rng);
         (share * 500.0 * US as f64) as u64
     });
-    let trial = Trial::poisson(1_000.0, 1000).with_connections(1, ROOM).play(service);
+    let trial = Trial::poisson(1_000.0, 1000).with_connections(1, LARGE_DEPTH).play(service);
     CaseResult::of(trial).mean(MS as f64, 0.009).sampled(&[
         (50.0, exponential_ns(0.5, MS), 0.009),
         (90.0, exponential_ns(0.9, MS), 0.015),
@@ -30,7 +30,7 @@ pub fn mm1() -> CaseResult {
 /// Mean s + ρs / 2(1 − ρ); quantiles from Crommelin's series.
 pub fn md1_half() -> CaseResult {
     let ms = MS as f64;
-    let trial = Trial::poisson(500.0, 2000).with_connections(1, ROOM).play(queue(|_| MS));
+    let trial = Trial::poisson(500.0, 2000).with_connections(1, LARGE_DEPTH).play(queue(|_| MS));
     CaseResult::of(trial).mean(1.5 * ms, 0.02).sampled(&[
         (90.0, 2.516 * ms, 0.02),
         (99.0, 4.336 * ms, 0.03),
@@ -40,7 +40,7 @@ pub fn md1_half() -> CaseResult {
 
 pub fn md1_busy() -> CaseResult {
     let ms = MS as f64;
-    let trial = Trial::poisson(800.0, 1250).with_connections(1, ROOM).play(queue(|_| MS));
+    let trial = Trial::poisson(800.0, 1250).with_connections(1, LARGE_DEPTH).play(queue(|_| MS));
     CaseResult::of(trial).mean(3.0 * ms, 0.03).sampled(&[
         (90.0, 6.012 * ms, 0.04),
         (99.0, 11.356 * ms, 0.06),
@@ -50,7 +50,7 @@ pub fn md1_busy() -> CaseResult {
 
 /// The same server with equal gaps between arrivals: every operation takes s.
 pub fn dd1() -> CaseResult {
-    let trial = Trial::uniform(500.0, 200).with_connections(1, ROOM).play(queue(|_| MS));
+    let trial = Trial::uniform(500.0, 200).with_connections(1, LARGE_DEPTH).play(queue(|_| MS));
     CaseResult::of(trial)
         .response_percentiles(0, &[(0.0, MS), (50.0, MS), (99.9, MS), (100.0, MS)])
         .mean(MS as f64, 0.001)
@@ -59,8 +59,9 @@ pub fn dd1() -> CaseResult {
 /// L(t) = s + t·(λ/μ − 1): the response time grows during the window; there is no steady state.
 pub fn overload() -> CaseResult {
     let service_ns = SECOND / 9_000;
-    let trial =
-        Trial::uniform(10_000.0, 10).with_connections(1, ROOM).play(queue(move |_| service_ns));
+    let trial = Trial::uniform(10_000.0, 10)
+        .with_connections(1, LARGE_DEPTH)
+        .play(queue(move |_| service_ns));
     let ms = MS as f64;
     CaseResult::of(trial)
         .sampled(&[
@@ -83,7 +84,8 @@ fn slow_one(number: u64) -> u64 {
 
 /// One connection: a stall of 10 ms every 100 ms. Mean (S² + S·gap) / 2P + (1 − S/P)·c.
 pub fn head_of_line() -> CaseResult {
-    let trial = Trial::uniform(10_000.0, 10).with_connections(1, ROOM).play(delays(slow_one));
+    let trial =
+        Trial::uniform(10_000.0, 10).with_connections(1, LARGE_DEPTH).play(delays(slow_one));
     let mean_ns = 505.0 * US as f64 + 0.9 * C_NS as f64;
     CaseResult::of(trial)
         .response_percentiles(100 * US, &[(95.0, 5 * MS), (99.0, 9 * MS), (99.9, 9_900 * US)])
@@ -93,7 +95,8 @@ pub fn head_of_line() -> CaseResult {
 
 /// Ten connections in turn: every tenth of those operations waits, for 10, 9 … 1 ms.
 pub fn head_of_line_of_ten() -> CaseResult {
-    let trial = Trial::uniform(10_000.0, 10).with_connections(10, ROOM).play(delays(slow_one));
+    let trial =
+        Trial::uniform(10_000.0, 10).with_connections(10, LARGE_DEPTH).play(delays(slow_one));
     let mean_ns = 55.0 * US as f64 + 0.99 * C_NS as f64;
     CaseResult::of(trial)
         .response_percentiles(0, &[(98.9, C_NS), (99.5, 5 * MS), (99.9, 9 * MS)])

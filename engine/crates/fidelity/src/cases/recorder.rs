@@ -2,7 +2,7 @@
 
 use cachemark_load::percentile_ns;
 
-use crate::check::{BUCKET, CaseResult, Check, Unit, exact};
+use crate::check::{BUCKET_WIDTH, CaseResult, Check, Unit, exact};
 use crate::script::after;
 use crate::trial::{MS, SECOND, Trial};
 
@@ -16,9 +16,9 @@ pub fn sweep() -> CaseResult {
         case_result = case_result.check(Check {
             quantity: "the same delay, printed".to_owned(),
             unit: Unit::Ns,
-            expected: x_ns.floor() * (1.0 + BUCKET / 2.0),
+            expected: x_ns.floor() * (1.0 + BUCKET_WIDTH / 2.0),
             measured: printed_ns as f64,
-            tolerance: x_ns.floor() * BUCKET / 2.0 + 0.5,
+            tolerance: x_ns.floor() * BUCKET_WIDTH / 2.0 + 0.5,
         });
     }
     let ten = Trial::closed(10).ops(10).with_connections(2, 3).play(after(MS));
@@ -33,7 +33,7 @@ pub fn sweep() -> CaseResult {
             unit: Unit::Ns,
             expected: 100e9,
             measured: beyond as f64,
-            tolerance: 100e9 * BUCKET,
+            tolerance: 100e9 * BUCKET_WIDTH,
         })
         .check(exact("150 s told as above 100 s", 10, of_beyond))
 }

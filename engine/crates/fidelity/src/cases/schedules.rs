@@ -15,7 +15,7 @@ use crate::trial::Trial;
 const DKW: f64 = 0.00163;
 const DRAWS: u64 = 1_000_000;
 
-fn figure(quantity: &str, unit: Unit, expected: f64, measured: f64, tolerance: f64) -> Check {
+fn check_of(quantity: &str, unit: Unit, expected: f64, measured: f64, tolerance: f64) -> Check {
     Check { quantity: quantity.to_owned(), unit, expected, measured, tolerance }
 }
 
@@ -38,22 +38,28 @@ pub fn arrivals() -> CaseResult {
     let again = trial.tape();
     let moved = (0..tape.op_count()).filter(|j| tape.due_ns(*j) != again.due_ns(*j)).count();
     CaseResult::without_trial()
-        .check(figure("Poisson arrivals", Unit::Count, 100_000.0, tape.op_count() as f64, 1_040.0))
-        .check(figure(
+        .check(check_of(
+            "Poisson arrivals",
+            Unit::Count,
+            100_000.0,
+            tape.op_count() as f64,
+            1_040.0,
+        ))
+        .check(check_of(
             "σ / mean of gaps",
             Unit::Ratio,
             1.0,
             variance.sqrt() / mean,
             at_100_000(1.0),
         ))
-        .check(figure(
+        .check(check_of(
             "correlation of next gaps",
             Unit::Ratio,
             0.0,
             lagged / count / variance,
             at_100_000(1.0),
         ))
-        .check(figure("sup |F_n − F|", Unit::Ratio, 0.0, farthest(gaps, law), 0.00515))
+        .check(check_of("sup |F_n − F|", Unit::Ratio, 0.0, max_distance(gaps, law), 0.00515))
         .check(exact("equal gaps that are not 100 µs", 0, uneven))
         .check(exact("arrivals that the same seed moves", 0, moved as u64))
 }
@@ -63,7 +69,7 @@ fn gaps_ns(tape: &Tape) -> Vec<f64> {
 }
 
 /// The Kolmogorov–Smirnov distance between a sample and a distribution.
-fn farthest(mut sample: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
+fn max_distance(mut sample: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let count = sample.len() as f64;
     let off = |(i, x): (usize, &f64)| {
@@ -84,7 +90,7 @@ pub fn zipf() -> CaseResult {
             let of_law = mass(ranks) / mass(1_000_000);
             let quantity = format!("share of the hottest {name}");
             // The sample is sorted by frequency, which favours keys that came often by chance.
-            case_result.check(figure(&quantity, Unit::Ratio, of_law, of_tape, 2.0 * DKW))
+            case_result.check(check_of(&quantity, Unit::Ratio, of_law, of_tape, 2.0 * DKW))
         },
     )
 }
@@ -95,8 +101,8 @@ pub fn uniform_keys() -> CaseResult {
     let sigma = (0.01 * 0.99 / DRAWS as f64).sqrt();
     // The extremes of a hundred keys: 4.4 σ, exceeded once in a thousand cases.
     CaseResult::without_trial()
-        .check(figure("share of the rarest of 100", Unit::Ratio, 0.01, shares[0], 4.4 * sigma))
-        .check(figure("share of the hottest of 100", Unit::Ratio, 0.01, shares[99], 4.4 * sigma))
+        .check(check_of("share of the rarest of 100", Unit::Ratio, 0.01, shares[0], 4.4 * sigma))
+        .check(check_of("share of the hottest of 100", Unit::Ratio, 0.01, shares[99], 4.4 * sigma))
 }
 
 /// The share of the operations that each key has, largest first.

@@ -18,14 +18,14 @@ pub enum PhaseLimits {
 
 /// Threads need time to start and to allocate their metrics: a window starts this much later, plus an
 /// amount per thread.
-const START_AHEAD_NS: u64 = 10_000_000;
-const START_AHEAD_THREAD_NS: u64 = 5_000_000;
+const START_DELAY_NS: u64 = 10_000_000;
+const START_DELAY_PER_THREAD_NS: u64 = 5_000_000;
 /// "No end", but small enough that sums of times do not overflow.
-const FAR_NS: u64 = u64::MAX / 4;
+const NO_END_NS: u64 = u64::MAX / 4;
 
 /// The window of a phase that starts as soon as the threads are ready.
 pub(crate) fn window_of_phase(limits: PhaseLimits, timeout: Duration, threads: usize) -> Window {
-    let ahead_ns = START_AHEAD_NS + START_AHEAD_THREAD_NS * threads as u64;
+    let ahead_ns = START_DELAY_NS + START_DELAY_PER_THREAD_NS * threads as u64;
     let (start_in_ns, duration_ns) = match limits {
         PhaseLimits::Prefill => (0, None),
         PhaseLimits::Play { start_in_ns, duration_ns, .. } => {
@@ -35,7 +35,7 @@ pub(crate) fn window_of_phase(limits: PhaseLimits, timeout: Duration, threads: u
     let start_ns = Monotonic.now_ns() + start_in_ns;
     Window {
         start_ns,
-        end_ns: start_ns + duration_ns.unwrap_or(FAR_NS),
+        end_ns: start_ns + duration_ns.unwrap_or(NO_END_NS),
         timeout_ns: timeout.as_nanos() as u64,
         section_ns: duration_ns
             .map(|duration_ns| duration_ns / SECTION_COUNT as u64)

@@ -8,7 +8,7 @@ use crate::options::{Address, ClientOptions, ConnectionOptions, IoBackend, WireN
 use crate::transport::{DATAGRAM_BYTES, HEADER_BYTES};
 
 /// The size of a command without its keys and values.
-const WORDS_BYTES: usize = 64;
+const COMMAND_BYTES: usize = 64;
 
 /// Whether the client supports every kind of operation on a tape.
 pub fn check_kinds(tape: &Tape, options: &ClientOptions) -> Result<(), PrepareError> {
@@ -70,7 +70,7 @@ pub fn udp_unsupported(options: &ClientOptions, tape: &Tape) -> Option<String> {
         _ if *depth > 1 => "UDP has one request under way on each connection: use depth 1",
         _ if connection_options.wire != WireName::Text => "UDP is spoken in text",
         _ if is_encrypted(connection_options) => "there is no TLS over UDP",
-        _ if ops.any(|op| op.noreply || !fits(&op, tape)) => {
+        _ if ops.any(|op| op.noreply || !fits_datagram(&op, tape)) => {
             "a request over UDP is of one key, a datagram of 1400 bytes at most, and has a reply"
         }
         _ => return None,
@@ -88,7 +88,7 @@ pub fn udp_phase_unsupported(
     let Address::Udp(_) = options.addresses[0] else { return None };
     let bytes = |k: u32| tape.key(k).len() + tape.value_length(k) as usize;
     let longest = (0..tape.prefill_count()).map(bytes).max()?;
-    (longest + WORDS_BYTES > DATAGRAM_BYTES - HEADER_BYTES).then(|| {
+    (longest + COMMAND_BYTES > DATAGRAM_BYTES - HEADER_BYTES).then(|| {
         format!(
             "a value of {longest} bytes with its key does not fit a datagram: store it over TCP"
         )
@@ -107,8 +107,8 @@ fn is_encrypted(_: &ConnectionOptions) -> bool {
 
 /// Whether the request is one datagram and the reply is one value. memcached numbers the datagrams of
 /// each value from 0, so the order of several values is unknown.
-fn fits(op: &Op, tape: &Tape) -> bool {
+fn fits_datagram(op: &Op, tape: &Tape) -> bool {
     let key: usize = tape.run(op).map(|k| tape.key(k).len()).sum();
     let value = if op.verb.writes() { op.length as usize } else { 0 };
-    !op.verb.has_run() && key + value + WORDS_BYTES <= DATAGRAM_BYTES - HEADER_BYTES
+    !op.verb.has_run() && key + value + COMMAND_BYTES <= DATAGRAM_BYTES - HEADER_BYTES
 }

@@ -11,7 +11,7 @@ use crate::io_traits::{Clock, Network};
 /// The interval of progress reports.
 const PROGRESS_EVERY_NS: u64 = 50_000_000;
 /// The window is given up if all connections are down for this many timeouts.
-const DOWN_TIMEOUTS: u64 = 3;
+const MAX_DOWN_TIMEOUTS: u64 = 3;
 
 impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
     pub(super) fn connected(&mut self, c: usize) -> io::Result<()> {
@@ -57,7 +57,8 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
         if now - self.reported_at_ns >= PROGRESS_EVERY_NS {
             self.report_progress(now);
         }
-        if !self.player.any_up() && now - self.last_up_ns > DOWN_TIMEOUTS * self.player.timeout_ns()
+        if !self.player.any_up()
+            && now - self.last_up_ns > MAX_DOWN_TIMEOUTS * self.player.timeout_ns()
         {
             self.player.stop();
         }
@@ -85,7 +86,7 @@ impl<C: Clock, N: Network, W: Wire> EventLoop<'_, '_, C, N, W> {
     /// from now on time out later.
     fn next_timer_ns(&self, now: u64) -> u64 {
         let timeout = self.player.next_timeout_ns().unwrap_or(now + self.player.timeout_ns());
-        let reconnects = self.connections.states.iter().filter_map(|link| match link {
+        let reconnects = self.connections.states.iter().filter_map(|state| match state {
             ConnectionState::Closed { retry_at_ns, .. } => Some(*retry_at_ns),
             _ => None,
         });

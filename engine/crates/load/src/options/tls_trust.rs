@@ -24,7 +24,7 @@ impl fmt::Debug for TlsTrust {
 
 impl TlsTrust {
     /// Accept certificates that are signed by one in this PEM file and name the address in use.
-    pub fn trusting(file: &Path) -> Result<TlsTrust, String> {
+    pub fn from_ca_file(file: &Path) -> Result<TlsTrust, String> {
         let named =
             |error: &dyn fmt::Display| format!("certificates of {}: {error}", file.display());
         let mut roots = RootCertStore::empty();

@@ -9,7 +9,7 @@ use super::histogram::{HIGHEST_NS, histogram};
 
 /// HdrHistogram's own layout: each doubling has 2 · 10³ buckets, rounded up to a power of two. The
 /// lower half of them is the doubling before.
-const HALF_BITS: u32 = 10;
+const SUB_BUCKET_HALF_BITS: u32 = 10;
 /// Buckets that are checked together when most of them are zero.
 const GROUP: usize = 32;
 const COUNTS: usize = bucket_of(HIGHEST_NS) + 1;
@@ -17,14 +17,14 @@ const COUNTS: usize = bucket_of(HIGHEST_NS) + 1;
 /// The bucket of a time.
 #[inline]
 const fn bucket_of(ns: u64) -> usize {
-    let doubling = (u64::BITS - 1 - (ns | 1).leading_zeros()).saturating_sub(HALF_BITS);
-    ((doubling as usize) << HALF_BITS) + (ns >> doubling) as usize
+    let doubling = (u64::BITS - 1 - (ns | 1).leading_zeros()).saturating_sub(SUB_BUCKET_HALF_BITS);
+    ((doubling as usize) << SUB_BUCKET_HALF_BITS) + (ns >> doubling) as usize
 }
 
 /// The lowest time in a bucket.
 const fn lowest_ns(bucket: usize) -> u64 {
-    let doubling = ((bucket >> HALF_BITS) as u32).saturating_sub(1);
-    ((bucket - ((doubling as usize) << HALF_BITS)) as u64) << doubling
+    let doubling = ((bucket >> SUB_BUCKET_HALF_BITS) as u32).saturating_sub(1);
+    ((bucket - ((doubling as usize) << SUB_BUCKET_HALF_BITS)) as u64) << doubling
 }
 
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use crate::io_traits::{Network, Ready, WaitLimit};
 use crate::options::{Address, ConnectionOptions};
 
 /// The maximum number of events per wait. The kernel keeps the others for the next one.
-const EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 
 pub struct EpollSockets<S = Stream> {
     epoll: OwnedFd,
@@ -51,7 +51,7 @@ impl<S: Transport> EpollSockets<S> {
             epoll,
             streams: Vec::with_capacity(count),
             connecting: (0..count).map(|_| None).collect(),
-            ready: Vec::with_capacity(EVENTS),
+            ready: Vec::with_capacity(MAX_EVENTS),
             addresses: addresses.to_vec(),
             connection_options: connection_options.clone(),
             timeout,
@@ -101,7 +101,7 @@ impl<S: Transport> EpollSockets<S> {
     }
 
     /// Add the events that only the transports know: their output buffers and their decrypted input.
-    fn ready_of_transports(&mut self) {
+    fn add_transport_events(&mut self) {
         for n in 0..self.ready.len() {
             let Ready { connection: c, writable } = self.ready[n];
             // An error appears again at the next read.
@@ -195,7 +195,7 @@ impl<S: Transport> Network for EpollSockets<S> {
         };
         // On the stack and not in `self`: an event may hold a pointer, so it could not be sent to
         // another thread.
-        let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
         self.ready.clear();
         match epoll::wait(&self.epoll, &mut room, Some(&timeout)) {
             Ok((events, _)) => self.ready.extend(events.iter().map(ready)),
@@ -203,7 +203,7 @@ impl<S: Transport> Network for EpollSockets<S> {
             Err(error) => return Err(error.into()),
         }
         if S::BUFFERS {
-            self.ready_of_transports();
+            self.add_transport_events();
         }
         Ok(self.ready.len())
     }

@@ -17,7 +17,7 @@ pub const HEADER_BYTES: usize = 8;
 /// The maximum size of a request with its header. Larger datagrams may be fragmented.
 pub const DATAGRAM_BYTES: usize = 1400;
 /// The maximum size of a datagram.
-const LONGEST_BYTES: usize = 1 << 16;
+const MAX_DATAGRAM_BYTES: usize = 1 << 16;
 
 /// The datagrams of one reply. The memory is reused for the next one.
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl UdpStream {
         let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let socket = UdpSocket::bind(any)?;
         socket.connect(address)?;
-        let (reply, datagram) = (Reply::default(), vec![0; LONGEST_BYTES]);
+        let (reply, datagram) = (Reply::default(), vec![0; MAX_DATAGRAM_BYTES]);
         Ok(UdpStream { socket, reply, whole: Vec::new(), read: 0, datagram })
     }
 }

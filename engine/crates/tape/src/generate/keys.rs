@@ -29,7 +29,7 @@ impl KeyWriter {
         let shape = match shape {
             KeyShape::Length(distribution) => {
                 let digits = (count - 1).to_string().len();
-                if let IntegerDistribution::IntegerRange(span) = distribution
+                if let IntegerDistribution::Range(span) = distribution
                     && (span.low as usize) < digits
                 {
                     return invalid(format!(

@@ -33,7 +33,7 @@ pub fn write_ops(
         runs: Vec::new(),
     };
     match &workload.order {
-        Order::Mixed => (0..op_count).for_each(|_| writer.drawn()),
+        Order::Mixed => (0..op_count).for_each(|_| writer.draw_operation()),
         Order::Phases => writer.phases(op_count)?,
         Order::Sequence { steps, key_step } => {
             for group in 0..op_count / steps.len() as u64 {
@@ -57,7 +57,7 @@ struct OperationWriter<'a> {
 }
 
 impl OperationWriter<'_> {
-    fn drawn(&mut self) {
+    fn draw_operation(&mut self) {
         let kind = self.workload.mix[self.sampler.verbs.sample(&mut self.sampler.rng)];
         self.step(kind, None, 0);
     }
@@ -98,7 +98,7 @@ impl OperationWriter<'_> {
             op.length = AMOUNT;
         } else {
             op.key = match keys {
-                Some((at, _)) => self.moved(at, shift),
+                Some((at, _)) => self.shifted(at, shift),
                 None => self.sampler.key(verb),
             };
             op.length = if verb.writes() { self.lengths[op.key as usize] } else { 0 };
@@ -112,7 +112,7 @@ impl OperationWriter<'_> {
         match keys {
             Some((first, last)) => {
                 for at in first..=last {
-                    let key = self.moved(at, shift);
+                    let key = self.shifted(at, shift);
                     self.runs.push(key);
                 }
             }
@@ -122,7 +122,7 @@ impl OperationWriter<'_> {
         }
     }
 
-    fn moved(&self, key: u32, shift: u64) -> u32 {
+    fn shifted(&self, key: u32, shift: u64) -> u32 {
         ((u64::from(key) + shift) % u64::from(self.sampler.first_counter)) as u32
     }
 }
@@ -207,13 +207,13 @@ impl OperationSampler {
             }
         }
         let missing = wanted - (out.len() - begin);
-        let likeliest = (0..self.ranks).map(|rank| self.keys.of_rank(rank));
+        let likeliest = (0..self.ranks).map(|rank| self.keys.key_of_rank(rank));
         out.extend(likeliest.filter(|key| !self.seen.contains(key)).take(missing));
     }
 }
 
 /// The expiry time of a key: a function of key and seed, independent of its size and name.
 pub fn exptime_of(key: u32, workload: &Workload, seed: u64) -> u32 {
-    const APART: u64 = 0x7474_6c73;
-    workload.exptime_s.draw(mix(mix(seed ^ APART).wrapping_add(u64::from(key))), MAX_EXPTIME_S)
+    const SALT: u64 = 0x7474_6c73;
+    workload.exptime_s.draw(mix(mix(seed ^ SALT).wrapping_add(u64::from(key))), MAX_EXPTIME_S)
 }

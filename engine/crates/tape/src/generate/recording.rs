@@ -119,8 +119,11 @@ impl Recording {
         if !(speed.is_finite() && speed > 0.0) {
             return invalid(format!("--schedule replay:{speed}: a speed is above 0"));
         }
-        let exact =
-            if self.has_whole_seconds() { self.spread_out(seed) } else { self.times_ns.clone() };
+        let exact = if self.has_whole_seconds() {
+            self.spread_within_seconds(seed)
+        } else {
+            self.times_ns.clone()
+        };
         let first = exact[0];
         let faster = |at: u64| ((at - first) as f64 / speed).round() as u64;
         let times: Vec<u64> = exact.into_iter().map(faster).collect();
@@ -130,7 +133,7 @@ impl Recording {
         Ok((Some(times), last + (last / count).max(1), count))
     }
 
-    fn spread_out(&self, seed: u64) -> Vec<u64> {
+    fn spread_within_seconds(&self, seed: u64) -> Vec<u64> {
         let mut rng = random_stream(seed, RandomStream::Times);
         let mut times = self.times_ns.clone();
         for second in times.chunk_by_mut(|a, b| a == b) {

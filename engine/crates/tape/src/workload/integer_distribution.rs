@@ -24,7 +24,7 @@ impl FromStr for IntegerRange {
     type Err = WorkloadError;
 
     fn from_str(text: &str) -> Result<Self, WorkloadError> {
-        span(text, bytes)
+        parse_range(text, bytes)
     }
 }
 
@@ -32,7 +32,7 @@ impl FromStr for IntegerRange {
 #[derive(Clone, Debug, PartialEq)]
 pub enum IntegerDistribution {
     /// Uniform over a range.
-    IntegerRange(IntegerRange),
+    Range(IntegerRange),
     /// Generalised Pareto: x = location + scale · ((1 − u)^−shape − 1) / shape.
     Gpareto { location: f64, scale: f64, shape: f64 },
     /// Generalised extreme value: x = location + scale · ((−ln u)^−shape − 1) / shape.
@@ -44,7 +44,7 @@ pub enum IntegerDistribution {
 }
 
 /// The syntax, for error messages.
-const FORMS: &str = "write 100, 100..1000, gpareto:LOCATION:SCALE:SHAPE, pareto:LEAST:ALPHA, \
+const SYNTAX: &str = "write 100, 100..1000, gpareto:LOCATION:SCALE:SHAPE, pareto:LEAST:ALPHA, \
                      gev:LOCATION:SCALE:SHAPE, lognormal:MEDIAN:SIGMA, or several with weights: \
                      100=9,1k..4k=1";
 
@@ -58,14 +58,14 @@ impl FromStr for IntegerDistribution {
 
 impl From<IntegerRange> for IntegerDistribution {
     fn from(span: IntegerRange) -> IntegerDistribution {
-        IntegerDistribution::IntegerRange(span)
+        IntegerDistribution::Range(span)
     }
 }
 
 impl IntegerDistribution {
     /// Always the same number.
     pub fn fixed(number: u32) -> IntegerDistribution {
-        IntegerDistribution::IntegerRange(IntegerRange { low: number, high: number })
+        IntegerDistribution::Range(IntegerRange { low: number, high: number })
     }
 
     /// Parse a distribution. `unit` parses its integers, with their suffixes.
@@ -85,7 +85,7 @@ impl IntegerDistribution {
                     distributions
                         .push((IntegerDistribution::parse_one(distribution, unit)?, weight));
                 }
-                _ => return invalid(format!("{entry:?}: the weight must be above 0; {FORMS}")),
+                _ => return invalid(format!("{entry:?}: the weight must be above 0; {SYNTAX}")),
             }
         }
         Ok(IntegerDistribution::Weighted(distributions))
@@ -96,7 +96,7 @@ impl IntegerDistribution {
         unit: fn(&str) -> Option<u32>,
     ) -> Result<IntegerDistribution, WorkloadError> {
         let Some((name, rest)) = text.split_once(':') else {
-            return span(text, unit).map(IntegerDistribution::IntegerRange);
+            return parse_range(text, unit).map(IntegerDistribution::Range);
         };
         let numbers: Vec<f64> = rest.split(':').filter_map(|n| n.parse().ok()).collect();
         let sound =
@@ -116,12 +116,12 @@ impl IntegerDistribution {
             ("lognormal", [median, sigma]) => {
                 IntegerDistribution::Lognormal { median: *median, sigma: *sigma }
             }
-            _ => return invalid(format!("{text:?} is not a distribution: {FORMS}")),
+            _ => return invalid(format!("{text:?} is not a distribution: {SYNTAX}")),
         };
         if sound && distribution.is_proper() {
             Ok(distribution)
         } else {
-            invalid(format!("{text:?} is not a distribution: {FORMS}"))
+            invalid(format!("{text:?} is not a distribution: {SYNTAX}"))
         }
     }
 
@@ -132,14 +132,14 @@ impl IntegerDistribution {
                 scale > 0.0 && scale.is_finite() && shape.is_finite()
             }
             IntegerDistribution::Lognormal { median, sigma } => median > 0.0 && sigma >= 0.0,
-            IntegerDistribution::IntegerRange(_) | IntegerDistribution::Weighted(_) => true,
+            IntegerDistribution::Range(_) | IntegerDistribution::Weighted(_) => true,
         }
     }
 
     /// The largest number that is drawn. Unbounded distributions are cut at `cut`.
     pub fn max_value(&self, cut: u32) -> u32 {
         match self {
-            IntegerDistribution::IntegerRange(span) => span.high,
+            IntegerDistribution::Range(span) => span.high,
             IntegerDistribution::Weighted(distributions) => distributions
                 .iter()
                 .map(|(distribution, _)| distribution.max_value(cut))
@@ -152,7 +152,7 @@ impl IntegerDistribution {
     /// The smallest number that can be drawn.
     pub fn min_value(&self) -> u32 {
         match self {
-            IntegerDistribution::IntegerRange(span) => span.low,
+            IntegerDistribution::Range(span) => span.low,
             IntegerDistribution::Weighted(distributions) => distributions
                 .iter()
                 .map(|(distribution, _)| distribution.min_value())
@@ -166,7 +166,7 @@ impl IntegerDistribution {
     /// The number at a hash. Unbounded distributions are cut at `cut`.
     pub fn draw(&self, hash: u64, cut: u32) -> u32 {
         match self {
-            IntegerDistribution::IntegerRange(IntegerRange { low, high }) => {
+            IntegerDistribution::Range(IntegerRange { low, high }) => {
                 let width = u64::from(high - low) + 1;
                 low + (hash % width) as u32
             }
@@ -220,11 +220,11 @@ fn unit(hash: u64) -> f64 {
     ((hash >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 
-fn span(text: &str, unit: fn(&str) -> Option<u32>) -> Result<IntegerRange, WorkloadError> {
+fn parse_range(text: &str, unit: fn(&str) -> Option<u32>) -> Result<IntegerRange, WorkloadError> {
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     match (unit(low.trim()), unit(high.trim())) {
         (Some(low), Some(high)) if low <= high => Ok(IntegerRange { low, high }),
-        _ => invalid(format!("{text:?} is no range: {FORMS}")),
+        _ => invalid(format!("{text:?} is no range: {SYNTAX}")),
     }
 }
 
@@ -233,15 +233,15 @@ pub fn bytes(text: &str) -> Option<u32> {
     let lower = text.to_ascii_lowercase();
     let short = ["ib", "b"].iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
     let short = if short.ends_with(['k', 'm']) { short } else { &lower };
-    suffixed(short, &[("k", 1 << 10), ("m", 1 << 20)])
+    parse_with_suffix(short, &[("k", 1 << 10), ("m", 1 << 20)])
 }
 
 /// Parse a number of seconds, with the suffixes `s`, `m`, `h` and `d`.
 pub fn seconds(text: &str) -> Option<u32> {
-    suffixed(text, &[("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)])
+    parse_with_suffix(text, &[("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)])
 }
 
-fn suffixed(text: &str, factors: &[(&str, u32)]) -> Option<u32> {
+fn parse_with_suffix(text: &str, factors: &[(&str, u32)]) -> Option<u32> {
     let found =
         factors.iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, *factor)));
     let (number, factor) = found.unwrap_or((text, 1));

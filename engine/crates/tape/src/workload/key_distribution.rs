@@ -35,7 +35,7 @@ pub enum KeyDistribution {
 /// A wider distribution is nearly uniform, and almost every draw would be rejected.
 const MAX_DEVIATION: f64 = 100.0;
 
-const FORMS: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
+const SYNTAX: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
                      hotspot:KEYS:OPERATIONS, latest:EXPONENT or gaussian:DEVIATION";
 
 impl FromStr for KeyDistribution {
@@ -72,7 +72,7 @@ impl FromStr for KeyDistribution {
             ("gaussian", Some([_])) => {
                 invalid(format!("{text}: a deviation above 0 and at most {MAX_DEVIATION}"))
             }
-            _ => invalid(format!("no key distribution {text:?}: {FORMS}")),
+            _ => invalid(format!("no key distribution {text:?}: {SYNTAX}")),
         }
     }
 }
@@ -187,7 +187,7 @@ impl KeySampler {
     }
 
     /// The key of a rank, the most likely first. If all are equal: the order of the table.
-    pub fn of_rank(&self, rank: u32) -> u32 {
+    pub fn key_of_rank(&self, rank: u32) -> u32 {
         match self {
             KeySampler::Zipf { key_of_rank, .. } | KeySampler::Hotspot { key_of_rank, .. } => {
                 key_of_rank[rank as usize]

@@ -97,7 +97,7 @@ impl Workload {
         self.check_counters()?;
         self.check_hit_ratio()?;
         self.check_steps()?;
-        if let KeyShape::Length(IntegerDistribution::IntegerRange(span)) = &self.shape
+        if let KeyShape::Length(IntegerDistribution::Range(span)) = &self.shape
             && (span.low == 0 || span.high as usize > MAX_KEY_BYTES)
         {
             return invalid(format!("--key-length: 1 to {MAX_KEY_BYTES} characters"));

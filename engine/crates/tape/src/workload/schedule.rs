@@ -272,13 +272,13 @@ impl GapSampler {
                 let scale = self.mean_ns * (1.0 - shape);
                 if shape == 0.0 { gap * scale } else { (shape * gap).exp_m1() / shape * scale }
             }
-            Arrivals::Bursts { .. } => self.next_of_bursts_ns(rng),
+            Arrivals::Bursts { .. } => self.next_burst_gap_ns(rng),
         }
     }
 
     /// Draw an arrival with the rate of the current state. If the state ends before it, time moves on
     /// to the next state, where a new gap is drawn: the exponential distribution has no memory.
-    fn next_of_bursts_ns(&mut self, rng: &mut ChaCha8Rng) -> f64 {
+    fn next_burst_gap_ns(&mut self, rng: &mut ChaCha8Rng) -> f64 {
         let mut passed_ns = 0.0;
         loop {
             // If a state has no arrivals, its next one is infinitely far away.

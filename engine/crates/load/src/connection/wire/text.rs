@@ -83,7 +83,7 @@ impl Wire for Text {
         let Some(pending) = front else {
             return if parse(bytes)?.is_some() { Err(Violation) } else { Ok(None) };
         };
-        if let Some(bytes) = hit(bytes, pending, view) {
+        if let Some(bytes) = parse_hit(bytes, pending, view) {
             return Ok(Some(ParsedReply { bytes, reply_to: ReplyTo::Oldest { whole: true } }));
         }
         let Some((reply, bytes)) = parse(bytes)? else { return Ok(None) };
@@ -96,7 +96,7 @@ impl Wire for Text {
 /// known, so it is compared and not parsed. Returns the length of the reply. `None` for everything
 /// else, which stays unchanged for the full parser.
 #[inline]
-fn hit(bytes: &[u8], pending: &mut Pending, view: TapeView<'_>) -> Option<usize> {
+fn parse_hit(bytes: &[u8], pending: &mut Pending, view: TapeView<'_>) -> Option<usize> {
     if pending.op.verb != Verb::Get || pending.keys_answered > 0 || pending.barrier {
         return None;
     }

@@ -22,7 +22,7 @@ use crate::options::{Address, ConnectionOptions};
 /// A connection accepts no more output while this much is not sent.
 const BACKLOG_BYTES: usize = 256 * 1024;
 /// The kernel ends all requests soon after they are cancelled. This is how long one check waits.
-const LEAVING: Duration = Duration::from_millis(100);
+const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// The lowest bits of a request's user data: its kind. Above them: the generation and the number of the
 /// connection.
@@ -78,7 +78,7 @@ struct RingConnection {
 }
 
 impl RingConnection {
-    fn has_news(&self) -> bool {
+    fn has_input(&self) -> bool {
         !self.arrived.is_empty() || self.ended.is_some()
     }
 
@@ -108,7 +108,7 @@ impl RingConnection {
 }
 
 pub struct Ring {
-    core: Option<RingState>,
+    state: Option<RingState>,
     connections: Vec<RingConnection>,
     ready: Vec<Ready>,
     /// Connections that need a new request, and connections with input for the event loop.
@@ -139,7 +139,7 @@ impl Ring {
         }
         let count = connections.len();
         Ok(Ring {
-            core: None,
+            state: None,
             connections,
             ready: Vec::with_capacity(2 * count),
             to_submit: Vec::with_capacity(count),
@@ -173,17 +173,17 @@ impl Ring {
 
     #[inline]
     fn submit(&mut self, entry: squeue::Entry, data: u64) -> io::Result<()> {
-        let Some(core) = &mut self.core else { return Err(not_connected()) };
+        let Some(state) = &mut self.state else { return Err(not_connected()) };
         let entry = entry.user_data(data);
         loop {
             // SAFETY: the entry points to the `sending` buffer of a connection, which stays unchanged
             // until the completion arrives: `close` moves it to `closed_sends`, and `detach_thread`
             // waits for the kernel.
-            if unsafe { core.ring.submission().push(&entry) }.is_ok() {
-                core.outstanding += 1;
+            if unsafe { state.ring.submission().push(&entry) }.is_ok() {
+                state.outstanding += 1;
                 return Ok(());
             }
-            core.ring.submit()?;
+            state.ring.submit()?;
         }
     }
 
@@ -223,10 +223,10 @@ impl Ring {
 
     /// Submit the requests, wait up to `max_ns`, and handle the completions.
     fn wait_for_completions(&mut self, max_ns: u64) -> io::Result<()> {
-        let Some(core) = &mut self.core else { return Err(not_connected()) };
+        let Some(state) = &mut self.state else { return Err(not_connected()) };
         let longest = Timespec::from(Duration::from_nanos(max_ns));
         let arguments = SubmitArgs::new().timespec(&longest);
-        match core.ring.submitter().submit_with_args(1, &arguments) {
+        match state.ring.submitter().submit_with_args(1, &arguments) {
             Ok(_) => {}
             // EBUSY: completions have to be handled first.
             Err(error)
@@ -236,7 +236,7 @@ impl Ring {
                 ) => {}
             Err(error) => return Err(error),
         }
-        let done = core.ring.completion();
+        let done = state.ring.completion();
         self.completions
             .extend(done.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
         let mut completions = std::mem::take(&mut self.completions);
@@ -249,15 +249,15 @@ impl Ring {
 
     #[inline]
     fn handle_completion(&mut self, data: u64, result: i32, flags: u32) {
-        let Some(core) = &mut self.core else { return };
-        core.outstanding -= usize::from(!cqueue::more(flags));
+        let Some(state) = &mut self.state else { return };
+        state.outstanding -= usize::from(!cqueue::more(flags));
         let c = (data >> (kind::GENERATION_BITS + kind::BITS)) as usize;
         let generation = (data >> kind::BITS) as u32;
         let of = data & ((1 << kind::BITS) - 1);
         if of == kind::CANCEL || self.connections[c].generation != generation {
             self.closed_sends.remove(&data);
             if let Some(buffer) = cqueue::buffer_select(flags) {
-                core.provided.give(buffer);
+                state.provided.give(buffer);
             }
             return;
         }
@@ -270,7 +270,7 @@ impl Ring {
 
     #[inline]
     fn received(&mut self, c: usize, result: i32, flags: u32) {
-        let Some(core) = &mut self.core else { return };
+        let Some(state) = &mut self.state else { return };
         let connection = &mut self.connections[c];
         connection.receiving &= cqueue::more(flags);
         if let Some(buffer) = cqueue::buffer_select(flags) {
@@ -281,7 +281,7 @@ impl Ring {
                     end: result as usize,
                 });
             } else {
-                core.provided.give(buffer);
+                state.provided.give(buffer);
             }
         }
         // After these errors the receive request only has to be repeated.
@@ -292,7 +292,7 @@ impl Ring {
         if !self.connections[c].receiving {
             self.queue_submit(c);
         }
-        if self.connections[c].has_news() {
+        if self.connections[c].has_input() {
             self.list_readable(c);
         }
     }
@@ -317,7 +317,7 @@ impl Ring {
     }
 
     fn outstanding(&self) -> usize {
-        self.core.as_ref().map_or(0, |core| core.outstanding)
+        self.state.as_ref().map_or(0, |state| state.outstanding)
     }
 
     /// Cancel all requests and wait for them: the ring does not outlive the thread that made it.
@@ -329,7 +329,7 @@ impl Ring {
                 self.submit(opcode::AsyncCancel2::new(everything).build(), kind::CANCEL)?;
             }
             let before = self.outstanding();
-            self.wait_for_completions(LEAVING.as_nanos() as u64)?;
+            self.wait_for_completions(CANCEL_POLL.as_nanos() as u64)?;
             goes_on = self.outstanding() < before;
         }
         Ok(())

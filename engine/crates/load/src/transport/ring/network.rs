@@ -21,14 +21,14 @@ impl Network for Ring {
     fn attach_thread(&mut self) -> io::Result<()> {
         let ring = ring()?;
         let provided = Provided::register(&ring.submitter())?;
-        self.core = Some(RingState { ring, provided, outstanding: 0 });
+        self.state = Some(RingState { ring, provided, outstanding: 0 });
         for c in 0..self.connections.len() {
             if self.connections[c].background.is_some() || self.connections[c].opening {
-                self.watch_opening(c)?;
+                self.watch_connect(c)?;
             } else {
                 self.queue_submit(c);
             }
-            if self.connections[c].has_news() {
+            if self.connections[c].has_input() {
                 self.list_readable(c);
             }
         }
@@ -37,7 +37,7 @@ impl Network for Ring {
 
     fn detach_thread(&mut self) -> io::Result<()> {
         self.cancel_all()?;
-        self.core = None;
+        self.state = None;
         for connection in &mut self.connections {
             // Unexpected input, or output of which an unknown part was sent: the connection cannot be
             // used again.
@@ -88,11 +88,11 @@ impl Network for Ring {
 
     #[inline]
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
-        let Some(core) = &mut self.core else { return Err(not_connected()) };
+        let Some(state) = &mut self.state else { return Err(not_connected()) };
         let connection = &mut self.connections[c];
         let mut filled = 0;
         while let Some(arrival) = connection.arrived.front_mut() {
-            let bytes = &core.provided.filled(arrival.buffer, arrival.end)[arrival.begin..];
+            let bytes = &state.provided.filled(arrival.buffer, arrival.end)[arrival.begin..];
             let taken = bytes.len().min(into.len() - filled);
             into[filled..filled + taken].copy_from_slice(&bytes[..taken]);
             filled += taken;
@@ -100,7 +100,7 @@ impl Network for Ring {
             if arrival.begin < arrival.end {
                 break;
             }
-            core.provided.give(arrival.buffer);
+            state.provided.give(arrival.buffer);
             connection.arrived.pop_front();
         }
         match connection.ended {
@@ -126,8 +126,8 @@ impl Network for Ring {
         if connection.in_flight {
             self.closed_sends.insert(sending, std::mem::take(&mut connection.sending));
         }
-        if let Some(core) = &mut self.core {
-            connection.arrived.drain(..).for_each(|arrival| core.provided.give(arrival.buffer));
+        if let Some(state) = &mut self.state {
+            connection.arrived.drain(..).for_each(|arrival| state.provided.give(arrival.buffer));
         }
         connection.reset();
     }
@@ -146,7 +146,7 @@ impl Network for Ring {
             }
         }
         connection.opening = true;
-        self.watch_opening(c)
+        self.watch_connect(c)
     }
 
     fn finish_connect(&mut self, c: usize) -> io::Result<()> {
@@ -166,7 +166,7 @@ impl Network for Ring {
         self.submit_queued()?;
         let connections = &mut self.connections;
         self.readable.retain(|c| {
-            connections[*c].is_listed = connections[*c].has_news();
+            connections[*c].is_listed = connections[*c].has_input();
             connections[*c].is_listed
         });
         self.wait_for_completions(if self.readable.is_empty() { sleep_ns(limit) } else { 0 })?;
@@ -182,7 +182,7 @@ impl Network for Ring {
 
 impl Ring {
     /// Ask the kernel to report the end of a connect.
-    fn watch_opening(&mut self, c: usize) -> io::Result<()> {
+    fn watch_connect(&mut self, c: usize) -> io::Result<()> {
         let connection = &self.connections[c];
         let (socket, events) = match (&connection.background, &connection.stream) {
             (Some(background), _) => (background.as_fd(), libc::POLLIN),
@@ -197,10 +197,10 @@ impl Ring {
 impl Drop for Ring {
     /// If the thread was not detached, the kernel still uses the memory of the connections: leak it.
     fn drop(&mut self) {
-        if self.core.is_some() && self.cancel_all().is_err() {
+        if self.state.is_some() && self.cancel_all().is_err() {
             std::mem::forget(std::mem::take(&mut self.connections));
             std::mem::forget(std::mem::take(&mut self.closed_sends));
-            std::mem::forget(self.core.take());
+            std::mem::forget(self.state.take());
         }
     }
 }
