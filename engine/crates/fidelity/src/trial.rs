@@ -170,25 +170,31 @@ impl Trial {
             SimulatedNetwork::new(tape, self.connections, script, self.pause, self.timeout_ns)
                 .with_io_call_time(self.io_call_ns);
         let clock = network.clock();
-        let mut links = ThreadConnections::new(network);
+        let mut connections = ThreadConnections::new(network);
         let share = WorkSlice::Lane { lane, ops: self.ops };
         let mut play = |length_ns: u64| {
             let start_ns = clock.now_ns();
-            links.network_mut().begin_window(start_ns);
+            connections.network_mut().begin_window(start_ns);
             let end_ns = start_ns + length_ns;
             let section_ns = Some(length_ns / SECTION_COUNT as u64);
             let window = Window { start_ns, end_ns, timeout_ns: self.timeout_ns, section_ns };
             let player = Player::new(tape, share, window, self.connections, self.depth);
             let drain_end_ns = end_ns + 2 * self.timeout_ns;
-            EventLoop::new(player, clock.clone(), &mut links, &SharedState::default(), drain_end_ns)
-                .run()
-                .expect("a virtual network does not fail")
+            EventLoop::new(
+                player,
+                clock.clone(),
+                &mut connections,
+                &SharedState::default(),
+                drain_end_ns,
+            )
+            .run()
+            .expect("a virtual network does not fail")
         };
         if self.warmup_ns > 0 {
             play(self.warmup_ns);
         }
         let player = play(self.window_ns);
-        (player, links.into_network().ground_truth)
+        (player, connections.into_network().ground_truth)
     }
 }
 
@@ -212,7 +218,7 @@ mod tests {
     /// Far too much load for one connection: operations in the queue are given up early enough that no
     /// operation in flight is cut off and counted as a timeout.
     #[test]
-    fn what_is_sent_has_its_whole_time() {
+    fn operations_in_flight_have_a_full_timeout() {
         let overload = Trial::uniform(1_000.0, 1).with_connections(1, 1).timeout(SECOND);
         let trial = overload.play(after(900 * MS));
         assert_eq!(trial.gets().errors, [0; 5]);

@@ -6,7 +6,7 @@ use std::thread;
 use cachemark_fidelity::{CASES, CaseResult};
 
 #[test]
-fn every_case_gives_its_answer() {
+fn every_case_has_the_expected_result() {
     let next = AtomicUsize::new(0);
     let play_all = || {
         let mut wrong = Vec::new();

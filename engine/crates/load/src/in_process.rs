@@ -42,16 +42,19 @@ impl InProcess {
         segment: (u64, u64),
     ) -> Result<InProcess, PrepareError> {
         if threads == 0 || segment.0 >= segment.1 {
-            let text = format!("no segment {} of {}, or no thread", segment.0, segment.1);
+            let text = format!(
+                "segment {} of {} does not exist, or there are no threads",
+                segment.0, segment.1
+            );
             return Err(PrepareError::Usage(text));
         }
         if tape.is_open_loop() || tape.has_think_times() {
-            let text = "a store in the process is played in a closed loop without a pause";
+            let text = "the in-process store supports only a closed loop without think times";
             return Err(PrepareError::Unsupported(text.to_owned()));
         }
         if let Some(op) = (0..tape.op_count()).map(|j| tape.op(j)).find(|op| op.noreply) {
             let kind = op.verb.kind(true);
-            let text = format!("a call always returns: {kind} has no meaning in the process");
+            let text = format!("the in-process store has no {kind}: a call always returns");
             return Err(PrepareError::Unsupported(text));
         }
         Ok(InProcess { store, tape, threads, segment })

@@ -73,7 +73,7 @@ fn play(tape: &Arc<Tape>, how: Play) -> Result<(RunResult, Vec<u64>), PrepareErr
 }
 
 #[test]
-fn every_way_comes_to_the_same() {
+fn all_protocols_and_backends_have_the_same_result() {
     let tape = tape(EVERY_KIND, OPS, 300);
     let (result, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (counts(&result), items[0]);
@@ -99,7 +99,7 @@ fn every_way_comes_to_the_same() {
 }
 
 #[test]
-fn a_fetch_fills_what_it_misses() {
+fn a_fetch_stores_after_a_miss() {
     let tape = tape("fetch=8,delete=2", OPS, 300);
     let (result, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (counts(&result), items[0]);
@@ -124,7 +124,7 @@ fn replicas_are_on_several_servers() {
 }
 
 #[test]
-fn a_flush_empties_the_one_server_there_is() {
+fn a_flush_works_with_one_server_only() {
     let tape = tape("get=20,set=5,flush,flush_noreply", OPS, 300);
     let (result, items) = play(&tape, PLAIN).expect("a client");
     let (expected, held) = (counts(&result), items[0]);
@@ -139,7 +139,7 @@ fn a_flush_empties_the_one_server_there_is() {
 }
 
 #[test]
-fn depth_is_that_of_the_set() {
+fn depth_counts_operations_per_channel() {
     let tape = tape("get=2,mget=2,set=1,mset=1,cas=1,set_noreply=1", OPS, 300);
     for wire in WireName::ALL {
         let how = Play { servers: 3, wire, connections: 2, depth: 8, ..PLAIN };
@@ -151,7 +151,7 @@ fn depth_is_that_of_the_set() {
 }
 
 #[test]
-fn what_a_protocol_lacks_is_told_before_anything_is_sent() {
+fn unsupported_kinds_are_rejected_before_anything_is_sent() {
     let tape = tape("touch_noreply", OPS, 300);
     for (wire, fits) in [(WireName::Text, true), (WireName::Meta, true), (WireName::Binary, false)]
     {

@@ -101,14 +101,14 @@ fn counts(address: SocketAddr, tape: &Arc<Tape>, timeout: Duration) -> (u64, u64
 }
 
 #[test]
-fn replies_are_put_together() {
+fn replies_are_assembled_from_datagrams() {
     let tape = tape("get");
     let recorded = counts(server(&tape, |_| false), &tape, Duration::from_secs(60));
     assert_eq!(recorded, (OPS, OPS, 0, 0));
 }
 
 #[test]
-fn what_is_lost_is_a_timeout() {
+fn a_lost_datagram_is_a_timeout() {
     let tape = tape("get");
     let address = server(&tape, |number| number == 3 || number == 8);
     let (attempts, ok, timeouts, reconnects) = counts(address, &tape, Duration::from_secs(1));
@@ -118,7 +118,7 @@ fn what_is_lost_is_a_timeout() {
 }
 
 #[test]
-fn what_is_no_datagram_is_refused() {
+fn requests_that_do_not_fit_into_a_datagram_are_rejected() {
     let (gets, sets, runs) = (tape("get"), tape("set"), tape("mget"));
     let address = server(&gets, |_| false);
     let plain = (ConnectionOptions::default(), 1);

@@ -224,7 +224,7 @@ fn a_frozen_server_is_a_timeout() {
 }
 
 #[test]
-fn a_reply_for_another_is_no_hit() {
+fn a_reply_to_another_operation_is_not_a_hit() {
     for (io, wire) in backends_and_wires() {
         let recorded = play(Fault::Mixes, (io, wire), 20_000);
         let (wrong, protocol) =
@@ -236,7 +236,7 @@ fn a_reply_for_another_is_no_hit() {
 }
 
 #[test]
-fn a_reply_too_many_ends_the_connection() {
+fn a_surplus_reply_ends_the_connection() {
     for (io, wire) in backends_and_wires() {
         let recorded = play(Fault::Repeats, (io, wire), 20_000);
         // A reply too many belongs to no operation, or is taken for the reply to the next one,
@@ -249,7 +249,7 @@ fn a_reply_too_many_ends_the_connection() {
 }
 
 #[test]
-fn slowness_is_no_fault() {
+fn a_slow_server_is_not_a_faulty_one() {
     for (io, wire) in backends_and_wires() {
         let recorded = play(Fault::Dribbles, (io, wire), 20_000);
         assert_eq!((gets(&recorded).ok, gets(&recorded).hits), (6, 6), "{io:?} {wire:?}");

@@ -38,7 +38,7 @@ fn over_the_network(tape: &Arc<Tape>) -> BTreeMap<&'static str, [u64; 8]> {
 }
 
 #[test]
-fn a_tape_comes_to_the_same_without_a_network() {
+fn a_tape_has_the_same_result_without_a_network() {
     let tape = tape(EVERY_KIND, OPS, 300);
     let folder = tempfile::tempdir_in("/dev/shm").expect("shared memory");
     let shared = Store::create(&folder.path().join("store"), MEMORY_BYTES, Some(12));
@@ -72,7 +72,7 @@ fn threads_and_segments_share_a_tape() {
 }
 
 #[test]
-fn what_a_call_cannot_do_is_refused() {
+fn operations_that_a_call_cannot_do_are_rejected() {
     let refused = |tape: Arc<Tape>| match InProcess::prepare(
         Arc::new(Store::new(MEMORY_BYTES)),
         tape,

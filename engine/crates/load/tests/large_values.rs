@@ -19,7 +19,7 @@ const OPS: u64 = 600;
 const MOST_BYTES: u32 = 60_000;
 
 #[test]
-fn what_is_stored_is_what_is_read() {
+fn values_are_read_as_they_were_stored() {
     let tape = tape("get=3,set=3,mset,cas,add,set_noreply", OPS, MOST_BYTES);
     for (io, wire) in backends_and_wires() {
         for depth in [1, 16] {

@@ -104,9 +104,9 @@ fn play(answered: usize, window_ns: u64) -> (u64, u64) {
     let lane = Lane::new(0, 1, tape.op_count(), tape.group());
     let share = WorkSlice::Lane { lane, ops: LINES as u64 };
     let player = Player::<cachemark_load::Text>::new(&tape, share, window, LINES, 1);
-    let (mut links, shared) = (ThreadConnections::new(network), SharedState::default());
+    let (mut connections, shared) = (ThreadConnections::new(network), SharedState::default());
     let drained_ns = end_ns + 2 * SECOND;
-    let played = EventLoop::new(player, watch, &mut links, &shared, drained_ns).run();
+    let played = EventLoop::new(player, watch, &mut connections, &shared, drained_ns).run();
     let result = RunResult::of(&[played.expect("no error")], &tape);
     let (_, gets) = result.metrics.kinds().next().expect("gets");
     assert_eq!(gets.ok + gets.errors.iter().sum::<u64>(), LINES as u64, "{:?}", gets.errors);
@@ -115,17 +115,17 @@ fn play(answered: usize, window_ns: u64) -> (u64, u64) {
 }
 
 #[test]
-fn replies_that_lay_there_are_no_timeouts() {
+fn replies_that_arrived_during_a_pause_are_not_timeouts() {
     assert_eq!(play(LINES, 600 * SECOND), (LINES as u64, 0));
 }
 
 #[test]
-fn what_was_never_answered_is_one_all_the_same() {
+fn an_unanswered_operation_is_still_a_timeout() {
     assert_eq!(play(3, 600 * SECOND), (3, LINES as u64 - 3));
 }
 
 #[test]
-fn nor_are_they_when_it_slept_through_the_end_of_the_window() {
+fn replies_count_after_a_pause_over_the_end_of_the_window() {
     assert_eq!(play(LINES, SECOND), (LINES as u64, 0));
     assert_eq!(play(3, SECOND), (3, LINES as u64 - 3));
 }

@@ -37,7 +37,9 @@ impl RequestPlan {
             let op = tape.op(j);
             if op.verb != Verb::Get {
                 let kind = op.verb.kind(op.noreply);
-                return Err(format!("a {kind}: the null client plays gets, use --mix get=1"));
+                return Err(format!(
+                    "the tape has a {kind}: the null client supports only gets, use --mix get=1"
+                ));
             }
             let before = requests.len();
             encode::get(&mut requests, "get", std::iter::once(tape.key(op.key)));
@@ -46,7 +48,7 @@ impl RequestPlan {
             if *request_bytes.get_or_insert(of_request) != of_request
                 || *expected.get_or_insert(of_reply) != of_reply
             {
-                return Err("keys or values of several lengths: the null client counts bytes, \
+                return Err("the null client needs keys of one length and values of one size: \
                             use one --key-length and one --size"
                     .to_owned());
             }
@@ -162,7 +164,7 @@ impl<'plan> NullClient<'plan> {
                 Err(error) => return Err(error.into()),
             };
             if events.is_empty() {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "the server is silent"));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not reply"));
             }
             for event in events {
                 replies += self.answer_readable(event.data.u64() as usize, &mut scratch)?;

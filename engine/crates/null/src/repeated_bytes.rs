@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn each_message_is_written_whole_however_it_is_cut() {
+    fn messages_are_complete_for_any_size_of_write() {
         for bytes in [1, 2, 7, 1000, CHUNK_BYTES] {
             let cycle = RepeatedBytes::of(b"abc");
             let mut slow = Slow { taken: vec![], bytes, blocks: false };
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_may_be_any_message_of_the_period() {
+    fn a_cursor_can_start_at_any_message() {
         let cycle = RepeatedBytes::of(b"ab12");
         let mut cursor = Cursor::at(1, 2);
         cursor.add_owed(6);

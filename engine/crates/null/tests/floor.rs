@@ -79,7 +79,7 @@ fn one_key_makes_the_reply_a_hit_for_the_native_client() {
 }
 
 #[test]
-fn what_cannot_be_counted_in_bytes_is_refused() {
+fn tapes_with_several_sizes_are_rejected() {
     assert!(RequestPlan::of(&tape(9, "get=1,set=1"), None).expect_err("a set").contains("set"));
     assert!(RequestPlan::of(&tape(9, "mget=1"), None).expect_err("an mget").contains("mget"));
 }

@@ -181,10 +181,11 @@ fn play<W: Wire>(coming: Vec<Piece<'_>>, server: Option<State>) -> Said {
     let end_ns = START_NS + WINDOW_NS;
     let window = Window { start_ns: START_NS, end_ns, timeout_ns: TIMEOUT_NS, section_ns: None };
     let player: Player<'_, W> = Player::new(tape, share, window, CONNECTIONS, DEPTH);
-    let mut links = ThreadConnections::new(world);
+    let mut connections = ThreadConnections::new(world);
     let drain_end_ns = end_ns + 2 * TIMEOUT_NS;
     let shared = SharedState::default();
-    let played = EventLoop::new(player, clock.clone(), &mut links, &shared, drain_end_ns).run();
+    let played =
+        EventLoop::new(player, clock.clone(), &mut connections, &shared, drain_end_ns).run();
     let played = played.expect("no network fails here");
     assert!(clock.now_ns() <= drain_end_ns + 100 * MS, "it went on until {}", clock.now_ns());
     let (mut attempts, mut hits, mut keys) = (0, 0, 0);
@@ -195,7 +196,7 @@ fn play<W: Wire>(coming: Vec<Piece<'_>>, server: Option<State>) -> Said {
         keys += kind.keys;
     }
     assert!(attempts <= OPS && hits <= keys, "{attempts} {hits} {keys}");
-    links.into_network().said
+    connections.into_network().said
 }
 
 /// Play the window against a server that says these pieces; the first byte tells the protocol.

@@ -122,13 +122,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_log_counts_on_and_a_restart_forgets() {
+    fn a_full_log_still_counts_and_a_restart_clears_it() {
         let mut log = ReadLog::with_capacity(1);
         let first = log.receive(5, 0);
         assert_eq!(log.receive(6, 0), None);
         assert_eq!((log.records().len(), log.overflow), (1, 1));
         log.restart();
-        assert_eq!(log.get(first), None, "it is of another time");
+        assert_eq!(log.get(first), None, "it is older than the restart");
         assert_eq!((log.records().len(), log.overflow), (0, 0));
     }
 }

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_by_number_begin_again() {
+    fn listed_delays_repeat() {
         let list = "delay = { kind = 'list', ms = [1, 2, 30] }";
         assert_eq!(answers(list, &[0, 0, 0, 100]), [1.0, 2.0, 30.0, 101.0]);
     }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_ends_for_all_at_once_and_comes_again() {
+    fn a_stall_ends_for_all_at_once_and_repeats() {
         let stall = "stall = { stall_ms = 10, period_ms = 100, phase_ms = 50 }";
         assert_eq!(
             answers(stall, &[0, 49, 50, 59, 60, 155, 170]),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_in_chunks_has_two_instants() {
+    fn a_reply_in_chunks_has_two_times() {
         let mut planner = planner("chunks = { first_ms = 1, last_ms = 11 }");
         let halves = PlannedReply::At { first_ns: 1_000_000, last_ns: 11_000_000, wrong: false };
         assert_eq!(planner.next(0, 0), halves);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_times_follow_their_law() {
+    fn drawn_times_follow_their_distribution() {
         const N: usize = 100_000;
         let exponential = delays("delay = { kind = 'exponential', mean_ms = 1 }", N);
         near(exponential[N / 2], 2_f64.ln(), 0.015);

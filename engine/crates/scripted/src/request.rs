@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_speaks_as_it_began() {
+    fn the_first_byte_sets_the_protocol() {
         let mut protocol = Some(ConnectionProtocol::Text);
         assert_eq!(
             super::next_request(b"\x80get\r\n", b"", &mut protocol),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_other_keys_are_not_the_scripts() {
+    fn reads_of_other_keys_are_not_scripted() {
         assert_eq!(
             super::next_request(b"get ours:1\r\n", b"ours:", &mut None),
             Some((12, RequestKind::Read))
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_value_can_be_spoilt() {
+    fn only_a_value_can_be_corrupted() {
         let mut hit = *b"VALUE a 0 2\r\nzz\r\nEND\r\n";
         assert!(corrupt_value(&mut hit));
         assert_eq!(&hit, b"VALUE a 0 2\r\n{z\r\nEND\r\n");

@@ -132,7 +132,7 @@ impl Script {
                 return reject("chunks: first_ms must not be after last_ms");
             }
             if self.delay.is_some() {
-                return reject("chunks: say both times there, and no delay");
+                return reject("chunks: give both times there, and no delay");
             }
         }
         Ok(())
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_is_read_whole() {
+    fn a_script_is_parsed() {
         let text = "
             seed = 7
             delay = { kind = 'lognormal', median_ms = 1, sigma = 0.5 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_script_is_refused_by_its_place() {
+    fn an_invalid_script_is_rejected_with_its_place() {
         for (text, place) in [
             ("delay = { kind = 'constant', ms = -1 }", "delay.ms = -1"),
             ("delay = { kind = 'constant', ms = nan }", "delay.ms = NaN"),

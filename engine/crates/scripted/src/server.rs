@@ -253,7 +253,7 @@ fn open(endpoint: &Endpoint) -> io::Result<Listener> {
             (listener.into(), Some(path.clone()), format!("unix:{}", path.display()))
         }
         Endpoint::Udp(address) => {
-            let told = format!("udp:{address}: a script answers no datagrams");
+            let told = format!("udp:{address}: a scripted server does not support UDP");
             return Err(io::Error::new(io::ErrorKind::Unsupported, told));
         }
     };
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_stretch_is_spun() {
+    fn it_spins_before_a_timer() {
         let sleep_ns = |next_ns: Option<u64>| sleep_time(next_ns, 1_000_000).tv_nsec;
         assert_eq!(sleep_ns(None), MAX_SLEEP_NS as i64);
         assert_eq!(sleep_ns(Some(2_000_000)), 850_000);

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_comes_in_order() {
+    fn due_timers_come_in_order() {
         let mut timers = TimerQueue::default();
         for (due_ns, slot) in [(20, 0), (10, 1), (10, 2), (30, 3)] {
             timers.add(due_ns, slot, 0);

@@ -72,7 +72,7 @@ const SET: &[u8] = b"set k 0 0 2\r\nab\r\n";
 const HIT: &[u8] = b"VALUE k 0 2\r\nab\r\nEND\r\n";
 
 #[test]
-fn it_is_a_memcached_whose_reads_take_their_time() {
+fn reads_are_delayed_and_other_commands_are_not() {
     let server = Server::start("delay = { kind = 'list', ms = [5, 1] }");
     let mut stream = server.connect();
     ask(&mut stream, SET, b"STORED\r\n");
@@ -93,7 +93,7 @@ fn it_is_a_memcached_whose_reads_take_their_time() {
 }
 
 #[test]
-fn a_restart_begins_the_script_and_its_log_anew() {
+fn a_restart_starts_the_script_and_its_log_again() {
     let server = Server::start("wrong_every = 2");
     let mut stream = server.connect();
     ask(&mut stream, SET, b"STORED\r\n");
@@ -121,7 +121,7 @@ fn a_dropped_read_silences_its_connection_alone() {
 }
 
 #[test]
-fn a_connection_ends_with_the_read_after_its_last() {
+fn close_after_ends_a_connection_at_the_next_read() {
     let server = Server::start("close_after = 2");
     for _ in 0..2 {
         let mut stream = server.connect();
@@ -151,7 +151,7 @@ fn a_large_value_comes_in_chunks() {
 }
 
 #[test]
-fn who_is_accepted_late_waits_for_the_first_answer() {
+fn a_late_accept_delays_the_first_answer() {
     let server = Server::start("accept_ms = 20");
     let asked_ns = monotonic_ns();
     ask(&mut server.connect(), b"get k\r\n", b"END\r\n");

@@ -67,7 +67,7 @@ fn normal(z: f64) -> f64 {
 }
 
 #[test]
-fn generalised_pareto_sizes_follow_their_law() {
+fn generalised_pareto_sizes_follow_their_distribution() {
     let drawn = sizes("gpareto:0:214.476:0.348238");
     assert!(distance(&drawn, gpareto(0.0, 214.476, 0.348_238)) < DKW_99);
     // The median and the 99th percentile in closed form.
@@ -76,14 +76,14 @@ fn generalised_pareto_sizes_follow_their_law() {
 }
 
 #[test]
-fn pareto_sizes_begin_at_their_least() {
+fn pareto_sizes_start_at_their_minimum() {
     let drawn = sizes("pareto:100:2.5");
     assert_eq!(drawn[0], 100);
     assert!(distance(&drawn, |x| 1.0 - (100.0_f64 / x.max(100.0)).powf(2.5)) < DKW_99);
 }
 
 #[test]
-fn extreme_value_sizes_follow_their_law() {
+fn extreme_value_sizes_follow_their_distribution() {
     let drawn = sizes("gev:30.7984:8.20449:0.078688");
     assert!(distance(&drawn, gev(30.7984, 8.204_49, 0.078_688)) < DKW_99);
     let mean = drawn.iter().map(|n| f64::from(*n)).sum::<f64>() / f64::from(KEYS);
@@ -94,7 +94,7 @@ fn extreme_value_sizes_follow_their_law() {
 }
 
 #[test]
-fn lognormal_sizes_follow_their_law() {
+fn lognormal_sizes_follow_their_distribution() {
     let drawn = sizes("lognormal:300:1.1");
     let distribution = |x: f64| if x <= 0.5 { 0.0 } else { normal((x / 300.0).ln() / 1.1) };
     assert!(distance(&drawn, distribution) < DKW_99);
@@ -139,7 +139,7 @@ fn the_etc_mixture_has_its_shares_and_its_tail() {
 }
 
 #[test]
-fn key_lengths_follow_their_law_and_keys_stay_unique() {
+fn key_lengths_follow_their_distribution_and_keys_stay_unique() {
     let shape = KeyShape::Length("gev:30.7984:8.20449:0.078688".parse().expect("a law"));
     let tape = open(&Workload { shape, ..workload(KEYS, "10") }, 1);
     let mut lengths: Vec<u32> = (0..KEYS).map(|k| tape.key(k).len() as u32).collect();
@@ -174,7 +174,7 @@ fn expiry_times_belong_to_keys() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_stream_of_each_law() {
+fn the_same_seed_gives_the_same_tape_for_each_distribution() {
     for distribution in ["gpareto:15:200:0.3", "gev:30:8:0.07", "lognormal:300:1", "1=1,5..9=2"] {
         let some = workload(1000, distribution);
         let schedule =
@@ -186,7 +186,7 @@ fn the_same_seed_gives_the_same_stream_of_each_law() {
 }
 
 #[test]
-fn laws_that_are_none_are_refused() {
+fn invalid_distributions_are_rejected() {
     for text in [
         "gpareto:1:2",
         "gpareto:0:-1:0.3",
@@ -211,7 +211,7 @@ fn laws_that_are_none_are_refused() {
 }
 
 #[test]
-fn sizes_without_an_end_are_cut_where_servers_take_them() {
+fn unbounded_sizes_are_cut_below_the_item_limit() {
     let drawn = sizes("lognormal:1000000:3");
     assert_eq!(drawn[drawn.len() - 1], 1_000_000);
 }

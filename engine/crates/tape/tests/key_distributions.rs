@@ -78,7 +78,7 @@ fn gaussian_keys_are_normal_round_the_middle() {
 }
 
 #[test]
-fn the_latest_are_the_likeliest() {
+fn the_latest_keys_are_the_most_likely() {
     // Nothing is written: the last key of the prefill stays the newest.
     let mut by_age = shares(1000, "latest:0.99");
     by_age.reverse();
@@ -177,7 +177,7 @@ fn a_fetch_has_the_value_that_it_would_store() {
 }
 
 #[test]
-fn runs_stay_distinct_whatever_the_law() {
+fn runs_stay_distinct_for_any_distribution() {
     for law in ["hotspot:0.01:0.99", "gaussian:0.001", "latest:8", "ycsb-zipfian", "zipf:8"] {
         for hit_ratio in [None, Some(1.0)] {
             if law.starts_with("latest") && hit_ratio.is_some() {
@@ -196,7 +196,7 @@ fn runs_stay_distinct_whatever_the_law() {
 }
 
 #[test]
-fn laws_that_are_none_are_refused() {
+fn invalid_distributions_are_rejected() {
     for text in [
         "zipf",
         "zipf:-1",

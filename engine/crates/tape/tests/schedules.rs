@@ -127,14 +127,14 @@ fn bursts_are_a_two_state_markov_modulated_poisson_process() {
 }
 
 #[test]
-fn bursts_may_leave_nothing_between_them() {
+fn all_arrivals_may_be_in_bursts() {
     let gaps = gaps("bursts:10:0.1:1ms", 10_000.0, 10);
     assert!(gaps.cv > 3.0, "{}", gaps.cv);
     assert!((gaps.count / 100_000.0 - 1.0).abs() < 0.1, "{}", gaps.count);
 }
 
 #[test]
-fn callers_think_as_long_as_they_are_told() {
+fn think_times_follow_the_schedule() {
     let thinks = |think: &str, ops: u64| {
         let think: Think = think.parse().expect("a think time");
         let tape = open(Schedule::Closed { ops, think });
@@ -149,7 +149,7 @@ fn callers_think_as_long_as_they_are_told() {
 }
 
 #[test]
-fn schedules_that_are_none_are_refused() {
+fn invalid_schedules_are_rejected() {
     for text in [
         "nonsense",
         "gpareto:1",

@@ -64,7 +64,7 @@ fn keys_are_unique_and_as_shaped() {
 }
 
 #[test]
-fn shapes_without_room_are_refused() {
+fn impossible_key_shapes_are_rejected() {
     for shape in [
         KeyShape::Length(IntegerRange { low: 1, high: 1 }.into()),
         KeyShape::Length(IntegerRange { low: 251, high: 251 }.into()),
@@ -230,7 +230,7 @@ fn values_are_the_pool_at_the_offset() {
 }
 
 #[test]
-fn steep_laws_still_make_distinct_runs() {
+fn steep_distributions_still_make_distinct_runs() {
     for (distribution, run) in [(KeyDistribution::Zipf(8.0), 6), (KeyDistribution::Uniform, 50)] {
         let steep = Workload { distribution, run, ..workload() };
         let tape = open(&steep, Schedule::closed(300));
@@ -338,7 +338,7 @@ fn keys_may_be_named() {
 }
 
 #[test]
-fn sequences_that_name_what_is_not_there_are_refused() {
+fn sequences_with_unknown_keys_are_rejected() {
     for text in ["get@48", "incr@2", "mget@47-48", "cas@49"] {
         let refused = generate(&sequence(text, 0), &Schedule::closed(1), 1);
         assert!(refused.is_err(), "{text}");

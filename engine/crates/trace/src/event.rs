@@ -47,7 +47,7 @@ pub(crate) fn action(name: &str) -> Result<Action, String> {
     if known && !name.is_empty() {
         Ok(Action::Skip(name.to_owned()))
     } else {
-        Err(format!("{name:?} is no operation"))
+        Err(format!("{name:?} is not an operation"))
     }
 }
 
@@ -63,13 +63,13 @@ pub(crate) fn count(text: &str) -> Result<u32, String> {
 pub(crate) fn exptime(text: &str) -> Result<u32, String> {
     match text.parse::<i64>() {
         Ok(seconds) => Ok(seconds.clamp(0, MAX_EXPTIME_S as i64) as u32),
-        Err(_) => Err(format!("expiry time {text:?} is no number of seconds")),
+        Err(_) => Err(format!("expiry time {text:?} is not a number of seconds")),
     }
 }
 
 /// Parse seconds, with or without a fraction. Returns ns.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let refuse = || format!("time {text:?} is no number of seconds");
+    let refuse = || format!("time {text:?} is not a number of seconds");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole: u64 = whole.parse().map_err(|_| refuse())?;
     if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -85,6 +85,6 @@ pub(crate) fn number(text: &str, what: &str, most: u64) -> Result<u64, String> {
     match text.parse::<u64>() {
         Ok(number) if number <= most => Ok(number),
         Ok(number) => Err(format!("{what} {number}: at most {most}")),
-        Err(_) => Err(format!("{what} {text:?} is no number")),
+        Err(_) => Err(format!("{what} {text:?} is not a number")),
     }
 }

@@ -26,7 +26,7 @@ impl FromStr for Format {
             "kvcache" => Ok(Format::Kvcache),
             "memcached" => Ok(Format::Memcached),
             "csv" => Ok(Format::Csv),
-            _ => Err(format!("no format {text:?}: twitter, kvcache, memcached or csv")),
+            _ => Err(format!("unknown format {text:?}: use twitter, kvcache, memcached or csv")),
         }
     }
 }

@@ -82,11 +82,11 @@ impl LineReader {
     fn new(format: Option<Format>, first: &str) -> Result<LineReader, String> {
         let Some(format) = format.or_else(|| Format::guess(first)) else {
             return Err(format!(
-                "{:?} begins none of the formats that are known; say which with --trace-format",
+                "{:?} is not the start of a known format: give the format with --trace-format",
                 first.chars().take(60).collect::<String>()
             ));
         };
-        let header = |needs: &str| format!("a header is needed here, with {needs}");
+        let header = |needs: &str| format!("it must be a header with {needs}");
         match format {
             Format::Twitter => Ok(LineReader::Twitter),
             Format::Memcached => Ok(LineReader::Memcached(WatchLog::default())),

@@ -34,7 +34,7 @@ pub(crate) fn next(from: &mut dyn BufRead, line: &mut String) -> Result<bool, St
     if bytes.len() as u64 > MAX_LINE_BYTES {
         return Err(format!("longer than {MAX_LINE_BYTES} bytes"));
     }
-    let whole = std::str::from_utf8(&bytes).map_err(|_| "it is no UTF-8".to_owned())?;
+    let whole = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     line.push_str(whole.trim_end_matches(['\n', '\r']));
     Ok(!bytes.is_empty())
 }

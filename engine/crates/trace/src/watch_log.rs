@@ -42,7 +42,7 @@ impl WatchLog {
         let fields: HashMap<&str, &str> =
             line.split_whitespace().filter_map(|field| field.split_once('=')).collect();
         let field =
-            |name: &str| fields.get(name).copied().ok_or_else(|| format!("no {name}= in it"));
+            |name: &str| fields.get(name).copied().ok_or_else(|| format!("{name}= is missing"));
         let kind = field("type")?;
         let connection = fields.get("cfd").copied().unwrap_or("").to_owned();
         let mut event = TraceEvent {
@@ -93,5 +93,5 @@ fn decode_key(text: &str) -> Result<String, String> {
         bytes.push(byte.ok_or_else(|| format!("key {text:?}: a % without two hex digits"))?);
         rest = &after[2..];
     }
-    String::from_utf8(bytes).map_err(|_| format!("key {text:?} is no UTF-8"))
+    String::from_utf8(bytes).map_err(|_| format!("key {text:?} is not UTF-8"))
 }

@@ -35,7 +35,7 @@ const TWITTER: &str = "\
 ";
 
 #[test]
-fn twitters() {
+fn twitter_traces() {
     let imported = read(TWITTER, None).expect("a trace");
     assert_eq!((imported.lines, imported.skipped.get("append")), (6, Some(&1)));
     let recording = &imported.recording;
@@ -76,7 +76,7 @@ fn arrivals_within_a_second_are_drawn_once_and_for_all() {
 }
 
 #[test]
-fn cachelibs_of_both_years() {
+fn cachelib_traces_of_both_years() {
     let v1 = "key,op,size,op_count,key_size\n1668601306,GET,82,1,40\n1668601306,SET,82,2,40\n9,DELETE,0,1,16\n";
     let imported = read(v1, None).expect("a trace");
     let played = operations(&tape(&imported.recording, CLOSED));
@@ -109,7 +109,7 @@ ts=1795269935.789760 gid=14 type=item_store key=foo status=not_stored cmd=append
 ";
 
 #[test]
-fn memcacheds_own_log() {
+fn memcached_logs() {
     let imported = read(LOG, None).expect("a log");
     assert_eq!((imported.lost, imported.skipped.get("append")), (17, Some(&1)));
     let tape = tape(&imported.recording, ReplaySchedule::Recorded { speed: 1.0 });
@@ -175,7 +175,7 @@ fn packed_files_are_unpacked() {
 }
 
 #[test]
-fn only_so_many_are_read() {
+fn max_ops_limits_the_import() {
     let imported = import(&mut Cursor::new(TWITTER.as_bytes()), None, 2).expect("a trace");
     assert_eq!((imported.recording.ops.len(), imported.lines), (2, 2));
     let many = "key,op,size,op_count,key_size\n1,GET,82,1000,40\n";
@@ -187,19 +187,19 @@ fn only_so_many_are_read() {
 fn a_bad_line_is_one_error_that_names_it() {
     for (format, text, says) in [
         (Format::Twitter, "0,a,1,2,3,get,0\n0,a,1,2,3", "line 2: it needs timestamp,key"),
-        (Format::Twitter, "x,a,1,2,3,get,0", "line 1: time \"x\" is no number of seconds"),
-        (Format::Twitter, "0,a,1,-2,3,get,0", "line 1: value size \"-2\" is no number"),
+        (Format::Twitter, "x,a,1,2,3,get,0", "line 1: time \"x\" is not a number of seconds"),
+        (Format::Twitter, "0,a,1,-2,3,get,0", "line 1: value size \"-2\" is not a number"),
         (Format::Twitter, "0,a,1,999999999,3,get,0", "line 1: value size 999999999: at most"),
         (Format::Twitter, "0,a b,1,2,3,get,0", "line 1: key \"a b\": keys are 1 to 250 bytes"),
-        (Format::Twitter, "0,a,1,2,3,g?t,0", "line 1: \"g?t\" is no operation"),
+        (Format::Twitter, "0,a,1,2,3,g?t,0", "line 1: \"g?t\" is not an operation"),
         (Format::Twitter, "9,a,1,2,3,get,0\n1,a,1,2,3,get,0", "line 2: its time is before"),
-        (Format::Kvcache, "key,op\n1,GET", "line 1: a header is needed here"),
+        (Format::Kvcache, "key,op\n1,GET", "line 1: it must be a header"),
         (Format::Kvcache, "key,op,size,op_count,key_size\n1,GET,5", "line 2: 3 fields"),
         (Format::Kvcache, "key,op,size,op_count,key_size\n1,GET,5,x,4", "line 2: operation count"),
-        (Format::Csv, "time,key\n", "line 1: a header is needed here"),
+        (Format::Csv, "time,key\n", "line 1: it must be a header"),
         (Format::Csv, "op,key\nget,a\n\nget\n", "line 4: 1 fields, the header has 2"),
         (Format::Csv, "op,key,ttl\nset,a,soon\n", "line 2: expiry time \"soon\""),
-        (Format::Memcached, "ts=1.0 gid=1 key=a", "line 1: no type= in it"),
+        (Format::Memcached, "ts=1.0 gid=1 key=a", "line 1: type= is missing"),
         (Format::Memcached, "ts=1.0 gid=1 type=item_get key=a%2", "line 1: key \"a%2\": a %"),
         (Format::Memcached, "skipped=many", "line 1: \"skipped=many\": how many?"),
     ] {

@@ -69,11 +69,11 @@ fn gaps_ns(tape: &Tape) -> Vec<f64> {
 }
 
 /// The Kolmogorov–Smirnov distance between a sample and a distribution.
-fn max_distance(mut sample: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
+fn max_distance(mut sample: Vec<f64>, distribution: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let count = sample.len() as f64;
     let off = |(i, x): (usize, &f64)| {
-        let of_law = law(*x);
+        let of_law = distribution(*x);
         (of_law - i as f64 / count).abs().max(((i + 1) as f64 / count - of_law).abs())
     };
     sample.iter().enumerate().map(off).fold(0.0, f64::max)

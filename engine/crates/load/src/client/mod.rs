@@ -29,7 +29,7 @@ pub struct Client {
     tape: Arc<Tape>,
     /// If there are several servers.
     routing: Option<Arc<KeyRouting>>,
-    lanes: Box<dyn ClientThreads>,
+    client_threads: Box<dyn ClientThreads>,
 }
 
 impl Client {
@@ -42,17 +42,17 @@ impl Client {
         }
         if connections % threads != 0 {
             return Err(PrepareError::Unsupported(format!(
-                "{connections} connections cannot be shared by {threads} threads"
+                "{connections} connections cannot be divided among {threads} threads"
             )));
         }
         if segment.0 >= segment.1 {
-            return usage(format!("there is no segment {} of {}", segment.0, segment.1));
+            return usage(format!("segment {} of {} does not exist", segment.0, segment.1));
         }
         if options.addresses.is_empty() {
             return usage("no server".to_owned());
         }
         if options.connection_options.replicas && options.addresses.len() == 1 {
-            let reason = "replicas: every key is on the one server".to_owned();
+            let reason = "replicas need several servers".to_owned();
             return Err(PrepareError::Unsupported(reason));
         }
         supported::check_kinds(&tape, &options)?;
@@ -64,9 +64,9 @@ impl Client {
         let routing = (addresses.len() > 1).then(|| {
             Arc::new(KeyRouting::new(&tape, addresses, *hashing, connection_options.replicas))
         });
-        let lanes = threads::open(&options)
+        let client_threads = threads::open(&options)
             .map_err(|(address, error)| PrepareError::Connect(address, error))?;
-        Ok(Client { options, tape, routing, lanes })
+        Ok(Client { options, tape, routing, client_threads })
     }
 
     /// The I/O backend that its threads use.
@@ -81,7 +81,7 @@ impl Client {
         }
         let mut window = window_of_phase(limits, self.options.timeout, self.options.threads);
         if control.shared.intervals.is_some() {
-            window.section_ns = None; // a tally that is handed over has no parts
+            window.section_ns = None; // metrics of intervals have no sections
         }
         let before = cpu_times();
         let phase = PhaseContext {
@@ -92,7 +92,7 @@ impl Client {
             window,
             shared: &control.shared,
         };
-        let mut result = self.lanes.play(&phase)?;
+        let mut result = self.client_threads.play(&phase)?;
         if let Some(intervals) = &control.shared.intervals {
             intervals.complete(&mut result.metrics);
         }

@@ -22,11 +22,11 @@ pub fn check_kinds(tape: &Tape, options: &ClientOptions) -> Result<(), PrepareEr
     match (0..tape.op_count()).map(|j| tape.op(j)).find(|op| !can(op)) {
         None => Ok(()),
         Some(op) if op.verb == Verb::Fetch => Err(PrepareError::Unsupported(
-            "a fetch fills one server, which would tell replicas apart".to_owned(),
+            "a fetch fills only one server, so the replicas would differ".to_owned(),
         )),
-        Some(op) if op.verb == Verb::Flush => Err(PrepareError::Unsupported(
-            "a flush empties one server, and there are several".to_owned(),
-        )),
+        Some(op) if op.verb == Verb::Flush => {
+            Err(PrepareError::Unsupported("a flush empties only one of several servers".to_owned()))
+        }
         Some(op) => {
             let (kind, wire) = (op.verb.kind(op.noreply), wire.name());
             Err(PrepareError::Unsupported(format!("the {wire} protocol has no {kind}")))
@@ -41,8 +41,7 @@ pub(crate) fn io_backend(options: &ClientOptions) -> Result<IoBackend, PrepareEr
         return Ok(IoBackend::Epoll);
     }
     let none = |what| {
-        let reason =
-            format!("there is no {what} over io_uring: use epoll, or auto, which takes it");
+        let reason = format!("io_uring does not support {what}: use epoll or auto");
         Err(PrepareError::Unsupported(reason))
     };
     if addresses.iter().any(|one| matches!(one, Address::Udp(_))) {
@@ -66,12 +65,12 @@ pub fn udp_unsupported(options: &ClientOptions, tape: &Tape) -> Option<String> {
     let mut ops = (0..tape.op_count()).map(|j| tape.op(j));
     let why = match datagrams {
         0 => return None,
-        _ if datagrams < addresses.len() => "UDP is for all servers or for none",
-        _ if *depth > 1 => "UDP has one request under way on each connection: use depth 1",
-        _ if connection_options.wire != WireName::Text => "UDP is spoken in text",
-        _ if is_encrypted(connection_options) => "there is no TLS over UDP",
+        _ if datagrams < addresses.len() => "use UDP for all servers or for none",
+        _ if *depth > 1 => "UDP has one request at a time on each connection: use depth 1",
+        _ if connection_options.wire != WireName::Text => "UDP supports only the text protocol",
+        _ if is_encrypted(connection_options) => "UDP does not support TLS",
         _ if ops.any(|op| op.noreply || !fits_datagram(&op, tape)) => {
-            "a request over UDP is of one key, a datagram of 1400 bytes at most, and has a reply"
+            "a request over UDP must have one key and a reply, and fit into a datagram of 1400 bytes"
         }
         _ => return None,
     };
@@ -90,7 +89,7 @@ pub fn udp_phase_unsupported(
     let longest = (0..tape.prefill_count()).map(bytes).max()?;
     (longest + COMMAND_BYTES > DATAGRAM_BYTES - HEADER_BYTES).then(|| {
         format!(
-            "a value of {longest} bytes with its key does not fit a datagram: store it over TCP"
+            "a key and value of {longest} bytes do not fit into a datagram: store them over TCP"
         )
     })
 }

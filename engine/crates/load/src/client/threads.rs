@@ -41,13 +41,15 @@ pub trait ClientThreads: Send {
 pub fn open(options: &ClientOptions) -> Result<Box<dyn ClientThreads>, (Address, io::Error)> {
     #[cfg(feature = "tls")]
     if options.connection_options.tls.is_some() {
-        return over(options, EpollSockets::<TlsStream>::connect);
+        return open_threads(options, EpollSockets::<TlsStream>::connect);
     }
     match options.connection_options.io {
-        IoBackend::Uring => over(options, Ring::connect),
+        IoBackend::Uring => open_threads(options, Ring::connect),
         IoBackend::Auto | IoBackend::Epoll => match options.addresses[0] {
-            Address::Udp(_) => over(options, EpollSockets::<UdpStream>::connect),
-            Address::Tcp(_) | Address::Unix(_) => over(options, EpollSockets::<Stream>::connect),
+            Address::Udp(_) => open_threads(options, EpollSockets::<UdpStream>::connect),
+            Address::Tcp(_) | Address::Unix(_) => {
+                open_threads(options, EpollSockets::<Stream>::connect)
+            }
         },
     }
 }
@@ -56,15 +58,16 @@ pub fn open(options: &ClientOptions) -> Result<Box<dyn ClientThreads>, (Address,
 type Connect<N> =
     fn(&[Address], &ConnectionOptions, usize, Duration) -> Result<N, (Address, io::Error)>;
 
-fn over<N: Network + Send + 'static>(
+fn open_threads<N: Network + Send + 'static>(
     options: &ClientOptions,
     connect: Connect<N>,
 ) -> Result<Box<dyn ClientThreads>, (Address, io::Error)> {
     let ClientOptions { addresses, connection_options, threads, connections, timeout, .. } =
         options;
-    let sets = connections / threads;
-    let open =
-        |_| connect(addresses, connection_options, sets, *timeout).map(ThreadConnections::new);
+    let per_address = connections / threads;
+    let open = |_| {
+        connect(addresses, connection_options, per_address, *timeout).map(ThreadConnections::new)
+    };
     let connections = (0..*threads).map(open).collect::<Result<Vec<_>, _>>()?;
     Ok(match connection_options.wire {
         WireName::Text => Box::new(TypedThreads { connections, wire: PhantomData::<Text> }),

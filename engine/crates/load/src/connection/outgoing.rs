@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_commands_go_out_in_order_however_they_are_cut() {
+    fn values_and_commands_are_written_in_order_for_any_size_of_write() {
         let large: Vec<u8> = (0..2 * MIN_UNCOPIED_BYTES).map(|n| n as u8).collect();
         let values =
             [&large[..], &large[..10], &large[3..MIN_UNCOPIED_BYTES + 3], b"", &large[..7]];
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_is_not_written() {
+    fn cleared_output_is_not_written() {
         let large = vec![7; MIN_UNCOPIED_BYTES];
         let mut outgoing = OutputBuffer::new(16);
         outgoing.value(&large);

@@ -42,6 +42,6 @@ impl FromStr for IoBackend {
 
     fn from_str(text: &str) -> Result<IoBackend, String> {
         let found = IoBackend::ALL.into_iter().find(|io| io.name() == text);
-        found.ok_or_else(|| format!("no I/O {text:?}: there are auto, epoll and uring"))
+        found.ok_or_else(|| format!("unknown I/O {text:?}: use auto, epoll or uring"))
     }
 }

@@ -33,7 +33,7 @@ impl TlsTrust {
             roots.add(certificate).map_err(|error| named(&error))?;
         }
         if roots.is_empty() {
-            return Err(named(&"there are none"));
+            return Err(named(&"the file contains no certificate"));
         }
         let config = builder()?.with_root_certificates(roots).with_no_client_auth();
         Ok(TlsTrust { config: Arc::new(config) })

@@ -36,6 +36,6 @@ impl FromStr for WireName {
 
     fn from_str(text: &str) -> Result<WireName, String> {
         let found = WireName::ALL.into_iter().find(|wire| wire.name() == text);
-        found.ok_or_else(|| format!("no wire {text:?}: there are text, binary and meta"))
+        found.ok_or_else(|| format!("unknown wire {text:?}: use text, binary or meta"))
     }
 }

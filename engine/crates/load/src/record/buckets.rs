@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_are_those_of_hdrhistogram() {
+    fn buckets_equal_those_of_hdrhistogram() {
         // The edges of buckets and of doublings, and values between them.
         let around = |ns: u64| [ns.saturating_sub(1), ns, ns + 1];
         let powers = (0..37).flat_map(|bit| around(1 << bit).into_iter().chain(around(3 << bit)));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_counted_and_forgotten() {
+    fn counts_are_added_and_cleared() {
         let (mut times, mut expected) = (LatencyBuckets::new(), histogram());
         for ns in (1..100_000).step_by(37) {
             times.record(ns);

@@ -45,7 +45,7 @@ impl Recorder {
     #[inline]
     pub fn sent(&mut self, pending: &mut Pending, now_ns: u64) {
         if pending.sent_ns != 0 {
-            return; // a second command: the operation began with its first
+            return; // a second command: the operation started with its first one
         }
         pending.sent_ns = now_ns;
         match pending.split_id {

@@ -41,11 +41,11 @@ impl Sections {
         let mut before = 0;
         for (number, section) in self.each.iter_mut().enumerate().take(section_buckets.current + 1)
         {
-            let going_on = number == section_buckets.current;
-            let by_then = if going_on { metrics.ok() } else { section_buckets.ok[number] };
-            section.ok += by_then.saturating_sub(before);
-            before = by_then;
-            if going_on {
+            let is_current = number == section_buckets.current;
+            let ok_so_far = if is_current { metrics.ok() } else { section_buckets.ok[number] };
+            section.ok += ok_so_far.saturating_sub(before);
+            before = ok_so_far;
+            if is_current {
                 let kinds = metrics.kinds().map(|(_, kind)| kind.responses.histogram());
                 kinds.for_each(|part| merge(&mut section.response, &part));
             } else {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_of_the_part_that_it_ends_in() {
+    fn an_operation_belongs_to_the_section_in_which_it_ends() {
         let mut metrics = metrics();
         for part in 0..10 {
             play(&mut metrics, get(7, 7 + part * MS)); // its first instant
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_has_what_the_parts_have() {
+    fn sections_add_up_to_the_whole_window() {
         let mut one = metrics();
         let mut other = metrics();
         (0..100).for_each(|i| play(&mut one, get(7, 7 + i * MS / 10)));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_timed_out_has_a_time_and_is_no_operation() {
+    fn a_timeout_has_a_time_and_is_not_counted_as_ok() {
         let mut metrics = metrics();
         metrics.attempted(Verb::Get, false);
         metrics.fail(&get(7, 7 + 4 * MS), Failure::Timeout);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_player_without_parts_leaves_none() {
+    fn without_the_sections_of_one_player_there_are_none() {
         let (mut one, other) = (metrics(), metrics());
         one.section_buckets = None;
         assert!(Sections::of([&one, &other].into_iter()).is_none());

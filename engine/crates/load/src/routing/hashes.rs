@@ -16,7 +16,7 @@ pub fn jenkins_one_at_a_time(key: &[u8]) -> u32 {
 }
 
 /// The points of a ketama ring: 40 digests per server, four points per digest.
-pub fn ring(names: &[String]) -> Vec<(u32, u16)> {
+pub fn ketama_ring(names: &[String]) -> Vec<(u32, u16)> {
     let mut points = Vec::with_capacity(names.len() * 160);
     for (server, name) in names.iter().enumerate() {
         for number in 0..40 {
@@ -57,22 +57,22 @@ mod tests {
     #[test]
     fn a_ring_is_even_and_keeps_most_keys_when_a_server_goes() {
         let names: Vec<String> = (0..4).map(|n| format!("10.0.0.{n}:11211")).collect();
-        let (whole, less) = (ring(&names), ring(&names[..3]));
+        let (whole, less) = (ketama_ring(&names), ketama_ring(&names[..3]));
         assert_eq!(whole.len(), 640);
         let mut counts = [0; 4];
         let mut moved = 0;
         for number in 0..10_000 {
             let point = ketama_point(&Md5::digest(format!("key-{number}")), 0);
-            let home = server_at(&whole, point);
-            counts[usize::from(home)] += 1;
-            moved += u32::from(home < 3 && server_at(&less, point) != home);
+            let server = server_at(&whole, point);
+            counts[usize::from(server)] += 1;
+            moved += u32::from(server < 3 && server_at(&less, point) != server);
         }
         assert!(counts.iter().all(|count| (1500..3500).contains(count)), "{counts:?}");
         assert_eq!(moved, 0);
     }
 
     #[test]
-    fn behind_the_last_point_comes_the_first() {
+    fn the_ring_wraps_around() {
         let ring = [(10, 0), (20, 1)];
         assert_eq!([0, 10, 11, 20, 21].map(|point| server_at(&ring, point)), [0, 0, 1, 1, 0]);
     }

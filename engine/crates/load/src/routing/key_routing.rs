@@ -3,7 +3,7 @@
 use cachemark_tape::{Op, Tape};
 use md5::{Digest, Md5};
 
-use super::hashes::{jenkins_one_at_a_time, ketama_point, ring, server_at};
+use super::hashes::{jenkins_one_at_a_time, ketama_point, ketama_ring, server_at};
 use crate::options::{Address, Hashing};
 
 /// The server of each key, and the runs of the tape, sorted by server.
@@ -25,12 +25,12 @@ impl KeyRouting {
     pub fn new(tape: &Tape, addresses: &[Address], hashing: Hashing, replicas: bool) -> KeyRouting {
         let servers = addresses.len();
         let names: Vec<String> = addresses.iter().map(Address::to_string).collect();
-        let ring = ring(&names);
-        let home = |k: u32| match hashing {
+        let ring = ketama_ring(&names);
+        let server = |k: u32| match hashing {
             Hashing::Modulo => (jenkins_one_at_a_time(tape.key(k)) as usize % servers) as u16,
             Hashing::Ketama => server_at(&ring, ketama_point(&Md5::digest(tape.key(k)), 0)),
         };
-        let server_of_key: Vec<u16> = (0..tape.key_count()).map(home).collect();
+        let server_of_key: Vec<u16> = (0..tape.key_count()).map(server).collect();
         let (runs, run_starts) = runs_by_server(tape, &server_of_key);
         KeyRouting { servers, replicas, server_of_key, runs, run_starts }
     }
@@ -66,26 +66,26 @@ impl KeyRouting {
     pub fn parts(&self, op: &Op) -> impl Iterator<Item = (usize, Op)> {
         let everywhere = self.is_replicated(op);
         let (routing, op) = (self, *op);
-        let mut begun = 0;
+        let mut taken = 0;
         std::iter::from_fn(move || {
-            if begun >= op.run.max(1) as usize && !everywhere {
+            if taken >= op.run.max(1) as usize && !everywhere {
                 return None;
             }
             if everywhere {
-                begun += 1;
-                return (begun <= routing.servers).then(|| (begun - 1, op));
+                taken += 1;
+                return (taken <= routing.servers).then(|| (taken - 1, op));
             }
             if !op.verb.has_run() {
-                begun += 1;
+                taken += 1;
                 return Some((routing.server_of(op.key), op));
             }
             let keys = &routing.runs[op.key as usize..op.key as usize + usize::from(op.run)];
-            let home = routing.server_of(keys[begun]);
+            let server = routing.server_of(keys[taken]);
             let length =
-                keys[begun..].iter().take_while(|k| routing.server_of(**k) == home).count();
-            let part = Op { key: op.key + begun as u32, run: length as u16, ..op };
-            begun += length;
-            Some((home, part))
+                keys[taken..].iter().take_while(|k| routing.server_of(**k) == server).count();
+            let part = Op { key: op.key + taken as u32, run: length as u16, ..op };
+            taken += length;
+            Some((server, part))
         })
     }
 }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_run_are_all_of_it_each_key_at_its_home() {
+    fn parts_cover_a_run_with_each_key_on_its_server() {
         let tape = tape("mget=1,mset=1,get=1");
         let routing = routing(&tape, false);
         for j in 0..tape.op_count() {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_are_written_everywhere_and_read_at_home() {
+    fn replicas_are_written_everywhere_and_read_from_one_server() {
         let tape = tape("set=1,touch=1,mset=1,get=1,mget=1");
         let routing = routing(&tape, true);
         for j in 0..tape.op_count() {

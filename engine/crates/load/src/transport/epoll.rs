@@ -37,16 +37,16 @@ pub struct EpollSockets<S = Stream> {
 }
 
 impl<S: Transport> EpollSockets<S> {
-    /// Connect `sets` times to each address. An error comes with the address that failed.
+    /// Connect `per_address` times to each address. An error comes with the address that failed.
     pub fn connect(
         addresses: &[Address],
         connection_options: &ConnectionOptions,
-        sets: usize,
+        per_address: usize,
         timeout: Duration,
     ) -> Result<EpollSockets<S>, (Address, io::Error)> {
         let lost = |error: io::Error| (addresses[0].clone(), error);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| lost(e.into()))?;
-        let count = sets * addresses.len();
+        let count = per_address * addresses.len();
         let mut sockets = EpollSockets {
             epoll,
             streams: Vec::with_capacity(count),
@@ -59,7 +59,7 @@ impl<S: Transport> EpollSockets<S> {
             blocked: vec![false; count],
             buffering: vec![false; count],
         };
-        for address in (0..sets).flat_map(|_| addresses) {
+        for address in (0..per_address).flat_map(|_| addresses) {
             sockets.add(address).map_err(|error| (address.clone(), error))?;
         }
         Ok(sockets)

@@ -36,11 +36,14 @@ pub(crate) fn authenticate(
             Ok(None) => {}
             Ok(Some(true)) => return Ok(()),
             Ok(Some(false)) => {
-                let text = format!("the server does not let {:?} in", who.user);
+                let text = format!("the server rejects the login of {:?}", who.user);
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
             }
             Err(Violation) => {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "no reply to a login"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the reply to the login is not valid",
+                ));
             }
         }
         match stream.read(&mut buffer)? {
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn text_says_it_in_a_set() {
+    fn text_logs_in_with_a_set() {
         let said = b"set auth 0 0 7\r\nann x y\r\n".to_vec();
         assert_eq!(login(WireName::Text, b"STORED\r\n"), (None, said));
         let refused = login(WireName::Meta, b"CLIENT_ERROR authentication failure\r\n").0;
@@ -98,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_says_it_by_sasl() {
+    fn binary_logs_in_with_sasl() {
         let mut reply = [0; 24];
         reply[..2].copy_from_slice(&[0x81, 0x21]);
         let (failure, said) = login(WireName::Binary, &reply);

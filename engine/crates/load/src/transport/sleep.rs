@@ -22,7 +22,7 @@ mod tests {
     use crate::io_traits::WaitLimit;
 
     #[test]
-    fn epoll_never_sleeps_over_what_is_due() {
+    fn epoll_never_oversleeps() {
         let max_ns = 50_000_000;
         // (due, sleep): whole ms that end at least `SPIN_NS` before the operation is due.
         for (due_ns, slept_ns) in
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_due_epoll_sleeps_to_the_end() {
+    fn epoll_sleeps_to_the_limit_if_nothing_is_due() {
         let limit = WaitLimit { due_in_ns: None, max_ns: 1_900_000 };
         assert_eq!(whole_ms(limit, sleep_ns(limit)), 1_900_000);
     }

@@ -93,7 +93,7 @@ impl Transport for Stream {
 }
 
 impl Read for Stream {
-    /// Read the available bytes. `WouldBlock` if there are none.
+    /// Read the available bytes. `WouldBlock` if the file contains no certificate.
     #[inline]
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         // The bare system call: the function of libc is a cancellation point, which costs more.
@@ -132,7 +132,7 @@ fn open(address: &Address) -> io::Result<(Socket, SockAddr)> {
             socket.set_tcp_nodelay(true)?;
             Ok((socket, SockAddr::from(*address)))
         }
-        Address::Udp(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "no stream over UDP")),
+        Address::Udp(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "UDP has no streams")),
         Address::Unix(path) => {
             let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
             Ok((socket, SockAddr::unix(path)?))

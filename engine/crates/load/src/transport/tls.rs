@@ -123,12 +123,12 @@ fn handshake_error(error: io::Error) -> io::Error {
     let text = match cause {
         Some(rustls::Error::InvalidMessage(_)) => "the server does not speak TLS",
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "the server's certificate is signed by nobody that is trusted"
+            "the server's certificate is not signed by a trusted certificate"
         }
         Some(rustls::Error::InvalidCertificate(why))
             if format!("{why:?}").contains("CaUsedAsEndEntity") =>
         {
-            "the server shows a CA's certificate as its own: make one with CA:FALSE, or trust \
+            "the server uses the certificate of a CA: create one with CA:FALSE, or use \
              `unverified`"
         }
         _ => return error,

@@ -135,7 +135,10 @@ impl Write for UdpStream {
     /// Send one complete request. It must fit into one datagram.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if HEADER_BYTES + bytes.len() > DATAGRAM_BYTES {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "too long for a datagram"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the request does not fit into a datagram",
+            ));
         }
         let id = self.reply.id.wrapping_add(1);
         let mut datagram = [0; DATAGRAM_BYTES];
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_whole_in_whatever_order_it_comes() {
+    fn a_reply_is_assembled_from_datagrams_in_any_order() {
         let (mut reply, mut whole) = (Reply::default(), Vec::new());
         for id in [7, 8] {
             reply.expect(u16::from(id));
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_datagram_of_it_is_dropped() {
+    fn other_datagrams_are_dropped() {
         let (mut reply, mut whole) = (Reply::default(), Vec::new());
         reply.expect(1);
         for bytes in

@@ -89,7 +89,7 @@ fn check_names(names: &[String]) -> Result<Vec<String>, WorkloadError> {
             ));
         }
         if names[..index].contains(name) {
-            return invalid(format!("--key-names: {name:?} stands there twice"));
+            return invalid(format!("--key-names: {name:?} appears twice"));
         }
     }
     Ok(names.to_vec())

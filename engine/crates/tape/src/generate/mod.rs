@@ -34,7 +34,9 @@ pub fn generate(
     }
     let keys_in_runs = op_count.saturating_mul(u64::from(workload.max_run()));
     if keys_in_runs > u64::from(u32::MAX) && workload.has_runs() {
-        return invalid("--ops × --run is over 4e9 keys: fewer operations or shorter runs");
+        return invalid(
+            "--ops × --run is more than 4e9 keys: use fewer operations or shorter runs",
+        );
     }
     let (ops, runs) = write_ops(workload, &lengths, op_count, seed)?;
     let pool = write_pool(workload.max_size(), workload.compressibility, seed);
@@ -70,7 +72,7 @@ fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadE
         + f64::from(workload.max_size());
     if bytes > MAX_TAPE_BYTES {
         return invalid(format!(
-            "a tape of about {:.0} GiB, at most 4 are made: lower --keys, --run, --ops or \
+            "a tape of about {:.0} GiB is too large, the limit is 4: lower --keys, --run, --ops or \
              --rate × --duration (a worker at the end of a tape begins it again)",
             bytes / f64::from(1 << 30)
         ));
@@ -83,7 +85,9 @@ fn check_bytes(workload: &Workload, schedule: &Schedule) -> Result<(), WorkloadE
 fn round_to_groups(op_count: u64, group: u64, scheduled: bool) -> Result<u64, WorkloadError> {
     let whole = if scheduled { op_count / group * group } else { op_count.next_multiple_of(group) };
     if whole == 0 {
-        return invalid(format!("--sequence: {group} operations, the schedule has {op_count}"));
+        return invalid(format!(
+            "--sequence has {group} operations, but the schedule only {op_count}"
+        ));
     }
     Ok(whole)
 }
@@ -103,7 +107,7 @@ fn write_keys(workload: &Workload, seed: u64) -> Result<(Vec<u32>, Vec<u8>), Wor
     for index in 0..workload.keys {
         writer.write(index, &mut bytes);
         let Ok(end) = u32::try_from(bytes.len()) else {
-            return invalid("the keys are longer than 4 GiB together: fewer or shorter keys");
+            return invalid("the keys need more than 4 GiB: use fewer or shorter keys");
         };
         offsets.push(end);
     }

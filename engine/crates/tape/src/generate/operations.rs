@@ -67,7 +67,9 @@ impl OperationWriter<'_> {
     fn phases(&mut self, op_count: u64) -> Result<(), WorkloadError> {
         let kinds = self.workload.mix.len() as u64;
         if !op_count.is_multiple_of(kinds) {
-            return invalid(format!("--order phases: --ops {op_count} is no multiple of {kinds}"));
+            return invalid(format!(
+                "--order phases: --ops {op_count} is not a multiple of {kinds}"
+            ));
         }
         let each = op_count / kinds;
         for kind in &self.workload.mix {
@@ -151,7 +153,7 @@ impl OperationSampler {
     fn new(workload: &Workload, seed: u64) -> Result<OperationSampler, WorkloadError> {
         let weights = workload.mix.iter().map(|kind| kind.weight).collect();
         let Ok(verbs) = WeightedAliasIndex::new(weights) else {
-            return invalid("--mix: these weights cannot be drawn from");
+            return invalid("--mix: the weights are too large or too small");
         };
         // Counters are never read or set. If all keys are counters, nothing is drawn from this range.
         let all = (workload.keys - workload.counters).max(1);

@@ -66,7 +66,7 @@ impl Recording {
         let bytes = count as f64 * 24.0 + key_bytes as f64 + f64::from(most);
         if bytes > MAX_TAPE_BYTES || key_bytes > u32::MAX as usize {
             return invalid(format!(
-                "a tape of {:.0} GiB, at most 4 are made: fewer --ops",
+                "a tape of {:.0} GiB is too large, the limit is 4: use fewer --ops",
                 bytes / f64::from(1 << 30)
             ));
         }
@@ -112,12 +112,10 @@ impl Recording {
             }
         };
         if self.times_ns.is_empty() {
-            return invalid(
-                "--schedule replay: the trace has no times; another schedule, or closed",
-            );
+            return invalid("--schedule replay: the trace has no times: use another schedule");
         }
         if !(speed.is_finite() && speed > 0.0) {
-            return invalid(format!("--schedule replay:{speed}: a speed is above 0"));
+            return invalid(format!("--schedule replay:{speed}: the speed must be above 0"));
         }
         let exact = if self.has_whole_seconds() {
             self.spread_within_seconds(seed)

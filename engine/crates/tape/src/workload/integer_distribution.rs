@@ -178,7 +178,7 @@ impl IntegerDistribution {
                     left < 0.0
                 });
                 let (distribution, _) =
-                    chosen.or(distributions.last()).expect("a weighted law has entries");
+                    chosen.or(distributions.last()).expect("a weighted distribution has entries");
                 distribution.draw(mix(hash), cut)
             }
             IntegerDistribution::Lognormal { median, sigma } => {
@@ -224,7 +224,7 @@ fn parse_range(text: &str, unit: fn(&str) -> Option<u32>) -> Result<IntegerRange
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     match (unit(low.trim()), unit(high.trim())) {
         (Some(low), Some(high)) if low <= high => Ok(IntegerRange { low, high }),
-        _ => invalid(format!("{text:?} is no range: {SYNTAX}")),
+        _ => invalid(format!("{text:?} is not a range: {SYNTAX}")),
     }
 }
 

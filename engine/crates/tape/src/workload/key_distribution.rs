@@ -60,7 +60,7 @@ impl FromStr for KeyDistribution {
                 Ok(KeyDistribution::Hotspot { keys: *keys, operations: *operations })
             }
             ("hotspot", _) => invalid(format!(
-                "{text}: write the hot part of the keys and its part of the operations: \
+                "{text}: write the share of hot keys and their share of the operations: \
                  hotspot:0.2:0.8"
             )),
             ("latest", Some([])) => Ok(KeyDistribution::Latest(0.99)),
@@ -69,10 +69,10 @@ impl FromStr for KeyDistribution {
             ("gaussian", Some([sd])) if *sd > 0.0 && *sd <= MAX_DEVIATION => {
                 Ok(KeyDistribution::Gaussian(*sd))
             }
-            ("gaussian", Some([_])) => {
-                invalid(format!("{text}: a deviation above 0 and at most {MAX_DEVIATION}"))
-            }
-            _ => invalid(format!("no key distribution {text:?}: {SYNTAX}")),
+            ("gaussian", Some([_])) => invalid(format!(
+                "{text}: the deviation must be above 0 and at most {MAX_DEVIATION}"
+            )),
+            _ => invalid(format!("unknown key distribution {text:?}: use {SYNTAX}")),
         }
     }
 }

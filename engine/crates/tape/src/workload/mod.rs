@@ -152,17 +152,22 @@ impl Workload {
         let stored = self.prefill_count();
         if (ratio > 0.0 && stored == 0) || (ratio < 1.0 && stored == self.keys) {
             return invalid(format!(
-                "--hit-ratio {ratio}: {stored} of {} keys are stored first; --prefill between 0 \
-                 and 1, and more --keys, leave some to miss and some to find",
+                "--hit-ratio {ratio}: the prefill stores {stored} of {} keys, but some must be \
+                 stored and some not: use --prefill between 0 and 1, and more --keys",
                 self.keys
             ));
         }
         if self.counters > 0 || matches!(self.distribution, KeyDistribution::Latest(_)) {
-            return invalid("--hit-ratio goes with neither --counters nor the distribution latest");
+            return invalid(
+                "--hit-ratio cannot be combined with --counters or the distribution latest",
+            );
         }
         let changes = |verb| matches!(verb, Verb::Delete | Verb::Fetch | Verb::Flush);
         if let Some(kind) = self.kinds().iter().find(|kind| changes(kind.verb)) {
-            return invalid(format!("--hit-ratio: a {} would change it", kind.verb.name()));
+            return invalid(format!(
+                "--hit-ratio: {} operations would change it",
+                kind.verb.name()
+            ));
         }
         Ok(())
     }

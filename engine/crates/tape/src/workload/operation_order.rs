@@ -74,7 +74,7 @@ pub fn parse_mix(text: &str) -> Result<Vec<MixEntry>, WorkloadError> {
     let kinds: Vec<MixEntry> = text.split(',').map(parse_kind).collect::<Result<_, _>>()?;
     for (index, kind) in kinds.iter().enumerate() {
         if kinds[..index].iter().any(|k| (k.verb, k.noreply) == (kind.verb, kind.noreply)) {
-            return invalid(format!("mix: {} stands there twice", kind.verb.kind(kind.noreply)));
+            return invalid(format!("mix: {} appears twice", kind.verb.kind(kind.noreply)));
         }
     }
     Ok(kinds)
@@ -95,7 +95,7 @@ fn parse_name(name: &str, weight: f64) -> Result<MixEntry, WorkloadError> {
     };
     let Some(verb) = Verb::ALL.into_iter().find(|verb| verb.name() == verb_name) else {
         let known: Vec<_> = Verb::ALL.iter().map(|verb| verb.name()).collect();
-        return invalid(format!("mix: no operation {name:?}: {}", known.join(", ")));
+        return invalid(format!("mix: unknown operation {name:?}: use {}", known.join(", ")));
     };
     if noreply && !verb.may_be_noreply() {
         return invalid(format!("mix: {verb_name} always has a reply"));

@@ -121,21 +121,21 @@ impl Schedule {
 impl Arrivals {
     fn check(&self) -> Result<(), WorkloadError> {
         match *self {
-            Arrivals::Gpareto { shape } if !(0.0..1.0).contains(&shape) => {
-                invalid(format!("gpareto:{shape}: a shape from 0 to below 1 has a mean gap"))
-            }
+            Arrivals::Gpareto { shape } if !(0.0..1.0).contains(&shape) => invalid(format!(
+                "gpareto:{shape}: the shape must be at least 0 and below 1, or the gaps have no mean"
+            )),
             Arrivals::Bursts { factor, share, burst_ns } => {
                 let proper = factor > 1.0 && share > 0.0 && share < 1.0 && burst_ns >= 1.0;
                 if !proper {
                     return invalid(format!(
-                        "bursts:{factor}:{share}:…: a factor above 1, a share of the time between \
-                         0 and 1, and how long a burst lasts: bursts:5:0.1:100ms"
+                        "bursts:{factor}:{share}:…: use a factor above 1, a share of the time \
+                         between 0 and 1, and the length of a burst: bursts:5:0.1:100ms"
                     ));
                 }
                 if factor * share > 1.0 {
                     return invalid(format!(
-                        "bursts:{factor}:{share}: {factor} times the rate in {share} of the time \
-                         is more than the rate: the product is at most 1"
+                        "bursts:{factor}:{share}: {factor} times the rate during {share} of the \
+                         time is more than the mean rate: the product must be at most 1"
                     ));
                 }
                 Ok(())
@@ -152,8 +152,8 @@ impl Arrivals {
         let bursts = duration_ns as f64 * share / burst_ns;
         if bursts > MAX_BURSTS {
             return invalid(format!(
-                "--schedule bursts: {bursts:e} of them in --duration: at most {MAX_BURSTS:e}; \
-                 make them longer"
+                "--schedule bursts: {bursts:e} bursts in --duration, the limit is \
+                 {MAX_BURSTS:e}: use longer bursts"
             ));
         }
         Ok(())
@@ -183,7 +183,7 @@ impl FromStr for Arrivals {
         };
         let Some(arrivals) = arrivals else {
             return invalid(format!(
-                "no schedule {text:?}: closed, uniform, poisson, gpareto:SHAPE or \
+                "unknown schedule {text:?}: use closed, uniform, poisson, gpareto:SHAPE or \
                  bursts:FACTOR:SHARE:LENGTH, such as bursts:5:0.1:100ms"
             ));
         };

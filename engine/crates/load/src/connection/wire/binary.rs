@@ -196,7 +196,7 @@ fn answer_mget(
             pending.wrong |= reply.key != view.key(k);
             verify_value(pending, k, flags, reply.value, view);
         }
-        Answer::NotFound => {} // a server that tells what it need not
+        Answer::NotFound => {} // the server need not send this
         Answer::Error(kind) => pending.failure = Some(failure_of(kind)),
         _ => return Err(Violation),
     }

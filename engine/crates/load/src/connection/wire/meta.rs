@@ -116,7 +116,7 @@ fn answer(pending: &mut Pending, reply: &Reply<'_>, view: TapeView<'_>) -> Resul
             value(pending, reply, data, view)?;
             return Ok(false);
         }
-        (Verb::Mget, Answer::NotFound) => return Ok(false), // a server that tells what it need not
+        (Verb::Mget, Answer::NotFound) => return Ok(false), // the server need not send this
         (Verb::Mget, Answer::End) => pending.count_missing_keys(),
         (Verb::Cas, Answer::Value(data)) if !pending.in_second_command => {
             value(pending, reply, data, view)?;

@@ -124,15 +124,15 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Connect `sets` times to each address. An error comes with the address that failed.
+    /// Connect `per_address` times to each address. An error comes with the address that failed.
     pub fn connect(
         addresses: &[Address],
         connection_options: &ConnectionOptions,
-        sets: usize,
+        per_address: usize,
         timeout: Duration,
     ) -> Result<Ring, (Address, io::Error)> {
-        let mut connections = Vec::with_capacity(sets * addresses.len());
-        for address in (0..sets).flat_map(|_| addresses) {
+        let mut connections = Vec::with_capacity(per_address * addresses.len());
+        for address in (0..per_address).flat_map(|_| addresses) {
             let stream = <Stream as Transport>::open(address, connection_options, timeout);
             let stream = stream.map_err(|error| (address.clone(), error))?;
             connections.push(RingConnection { stream: Some(stream), ..RingConnection::default() });
