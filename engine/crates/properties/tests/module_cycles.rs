@@ -1,5 +1,5 @@
-//! No circle of imports between the files of a crate: whoever reads a file can read first what it
-//! builds on, and never comes back to where the reading began.
+//! No circle of imports between the files of a crate, nor between its folders: whoever reads a file
+//! can read first what it builds on, and never comes back to where the reading began.
 //!
 //! A file imports another one if any of its paths (`use` or inline, tests included) leads to an item
 //! that is defined there. Paths are followed through re-exports, so that a parent module which only
@@ -19,7 +19,8 @@ fn no_crate_has_a_circle_of_imports() {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let sources = sources(&path.join("src"));
         seen += sources.len();
-        found.extend(circles(&sources).into_iter().map(|circle| format!("{name}: {circle}")));
+        let circles = circles(&sources).into_iter().chain(circles_of_folders(&sources));
+        found.extend(circles.map(|circle| format!("{name}: {circle}")));
     }
     assert!(seen > 100, "only {seen} files were found");
     assert!(found.is_empty(), "circles of imports:\n{}", found.join("\n"));
@@ -72,6 +73,19 @@ fn a_parent_that_only_declares_and_reexports_is_no_circle() {
     assert_eq!(circles(&circular), ["a/x.rs → a/y.rs → a/x.rs"]);
 }
 
+#[test]
+fn a_circle_of_folders_is_found() {
+    let two = crate_of(&[
+        ("lib.rs", "mod a; mod b;"),
+        ("a/mod.rs", "mod low; mod high;"),
+        ("a/low.rs", "pub fn f() {}"),
+        ("a/high.rs", "use crate::b::g; fn h() { g() }"),
+        ("b.rs", "pub fn g() { crate::a::low::f() }"),
+    ]);
+    assert_eq!(circles(&two), [""; 0]);
+    assert_eq!(circles_of_folders(&two), ["a → b → a"]);
+}
+
 /// The source text of each file, by its path inside `src`.
 type Sources = BTreeMap<PathBuf, String>;
 
@@ -113,30 +127,64 @@ struct File {
     only_declares: bool,
 }
 
+/// The files that each file imports.
+type Edges = BTreeMap<Module, BTreeSet<Module>>;
+
 /// One description for each circle: the files on it.
 fn circles(sources: &Sources) -> Vec<String> {
-    let files: BTreeMap<Module, File> =
-        sources.iter().map(|(path, text)| read(path, text)).collect();
-    let edges: BTreeMap<&Module, BTreeSet<Module>> =
-        files.iter().map(|(module, file)| (module, imported(module, file, &files))).collect();
+    let files = files(sources);
+    let name = |module: &Module| files[module].path.display().to_string();
+    circles_of(&edges(&files)).iter().map(|circle| described(circle, name)).collect()
+}
+
+/// One description for each circle between the modules right below the crate's root.
+fn circles_of_folders(sources: &Sources) -> Vec<String> {
+    let folder = |module: &Module| module[..1.min(module.len())].to_vec();
+    let mut between = Edges::new();
+    for (from, targets) in edges(&files(sources)) {
+        let from = folder(&from);
+        let targets = targets.iter().map(folder).filter(|to| *to != from && !to.is_empty());
+        let targets: BTreeSet<Module> = targets.collect();
+        between.entry(from).or_default().extend(targets);
+    }
+    between.remove(&Module::new());
+    circles_of(&between)
+        .iter()
+        .map(|circle| described(circle, |module| module.join("::")))
+        .collect()
+}
+
+fn files(sources: &Sources) -> BTreeMap<Module, File> {
+    sources.iter().map(|(path, text)| read(path, text)).collect()
+}
+
+fn edges(files: &BTreeMap<Module, File>) -> Edges {
+    files.iter().map(|(module, file)| (module.clone(), imported(module, file, files))).collect()
+}
+
+fn described(circle: &[Module], name: impl Fn(&Module) -> String) -> String {
+    let names: Vec<String> = circle.iter().chain(circle.first()).map(name).collect();
+    names.join(" → ")
+}
+
+/// The modules on each circle, found once.
+fn circles_of(edges: &Edges) -> Vec<Vec<Module>> {
     let mut found = Vec::new();
     let mut on_a_circle = BTreeSet::new();
-    for module in files.keys() {
+    for module in edges.keys() {
         if on_a_circle.contains(module) {
             continue;
         }
-        if let Some(circle) = way_back(module, &edges) {
-            let names =
-                circle.iter().chain([module]).map(|at| files[at].path.display().to_string());
-            found.push(names.collect::<Vec<_>>().join(" → "));
-            on_a_circle.extend(circle);
+        if let Some(circle) = way_back(module, edges) {
+            on_a_circle.extend(circle.iter().cloned());
+            found.push(circle);
         }
     }
     found
 }
 
 /// The files on the shortest way from a file back to itself, that file first.
-fn way_back(start: &Module, edges: &BTreeMap<&Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
+fn way_back(start: &Module, edges: &Edges) -> Option<Vec<Module>> {
     let mut came_from: BTreeMap<&Module, &Module> = BTreeMap::new();
     let mut front = vec![start];
     while !front.is_empty() {
