@@ -85,7 +85,7 @@ impl CaseResult {
             (false, true) => vec![0; ground_truth.requests() as usize],
             (false, false) => Vec::new(),
         };
-        let figures = [
+        let counts = [
             ("attempts", ground_truth.requests(), gets.attempts),
             ("ok", ground_truth.count(RequestOutcome::Answered), gets.ok),
             ("wrong values", ground_truth.count(RequestOutcome::Wrong), gets.wrong_values),
@@ -100,7 +100,7 @@ impl CaseResult {
             ("lags misplaced", 0, in_wrong_bucket(&metrics.send_lag, &lags_ns)),
             ("parts misplaced", 0, in_wrong_section(self.trial())),
         ];
-        let checks = figures.map(|(name, expected, measured)| exact(name, expected, measured));
+        let checks = counts.map(|(name, expected, measured)| exact(name, expected, measured));
         self.checks.extend(checks);
     }
 

@@ -70,7 +70,7 @@ mod tests {
             number += 1;
             match script(&Request { number, at_ns }) {
                 ScriptedReply::At(ns) => ns,
-                fate => panic!("{fate:?}"),
+                other => panic!("{other:?}"),
             }
         })
     }

@@ -166,7 +166,7 @@ impl<'tape> SimulatedNetwork<'tape> {
     fn answer(&mut self, c: usize, key: &[u8], replies: &mut Vec<Reply>) {
         let now_ns = self.clock.now_ns();
         let at_ns = now_ns - START_NS;
-        let fate = (self.script)(&Request { number: self.requests_seen, at_ns });
+        let reply = (self.script)(&Request { number: self.requests_seen, at_ns });
         self.requests_seen += 1;
         let record = record_of(key);
         let due_ns = self.tape.is_open_loop().then(|| self.window_ns + self.tape.due_ns(record));
@@ -177,7 +177,7 @@ impl<'tape> SimulatedNetwork<'tape> {
         let mut whole = |at_ns: u64, bytes, end| {
             replies.push((START_NS + at_ns, bytes, Some((request, end))));
         };
-        match fate {
+        match reply {
             ScriptedReply::At(at_ns) => whole(at_ns, right(), RequestOutcome::Answered),
             ScriptedReply::Never => {}
             ScriptedReply::WrongKey(at_ns) => {
@@ -299,16 +299,16 @@ impl Network for SimulatedNetwork<'_> {
         Ok(())
     }
 
-    fn wait(&mut self, nap: WaitLimit) -> io::Result<usize> {
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<usize> {
         let now_ns = self.clock.now_ns();
         self.ready.retain(|ready| !self.connections[ready.connection].arrived.is_empty());
-        let nap_ns = nap.due_in_ns.into_iter().fold(nap.max_ns, u64::min);
+        let limit_ns = limit.due_in_ns.into_iter().fold(limit.max_ns, u64::min);
         let in_flight_replies = self.in_flight_replies.peek().map(|Reverse(reply)| reply.at_ns);
         let busy = !self.ready.is_empty() || !self.opening.is_empty();
         let wake_ns = if busy {
             now_ns
         } else {
-            in_flight_replies.into_iter().fold(now_ns + nap_ns, u64::min)
+            in_flight_replies.into_iter().fold(now_ns + limit_ns, u64::min)
         };
         self.clock.0.set(self.after_pause(wake_ns.max(now_ns)));
         for c in std::mem::take(&mut self.opening) {

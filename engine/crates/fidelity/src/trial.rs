@@ -171,14 +171,14 @@ impl Trial {
                 .with_io_call_time(self.io_call_ns);
         let clock = network.clock();
         let mut connections = ThreadConnections::new(network);
-        let share = WorkSlice::Lane { lane, ops: self.ops };
+        let work_slice = WorkSlice::Lane { lane, ops: self.ops };
         let mut play = |length_ns: u64| {
             let start_ns = clock.now_ns();
             connections.network_mut().begin_window(start_ns);
             let end_ns = start_ns + length_ns;
             let section_ns = Some(length_ns / SECTION_COUNT as u64);
             let window = Window { start_ns, end_ns, timeout_ns: self.timeout_ns, section_ns };
-            let player = Player::new(tape, share, window, self.connections, self.depth);
+            let player = Player::new(tape, work_slice, window, self.connections, self.depth);
             let drain_end_ns = end_ns + 2 * self.timeout_ns;
             EventLoop::new(
                 player,

@@ -253,10 +253,10 @@ mod tests {
     #[test]
     fn faults_are_counted_exactly() {
         let mut planner = planner("drop_every = 100\nwrong_every = 30\nclose_after = 7");
-        let mut fates = [0; 4];
+        let mut counts = [0; 4];
         for number in 0..1000 {
             let answered = if number == 500 { 7 } else { 0 };
-            fates[match planner.next(number, answered) {
+            counts[match planner.next(number, answered) {
                 PlannedReply::At { wrong: false, .. } => 0,
                 PlannedReply::At { wrong: true, .. } => 1,
                 PlannedReply::Never => 2,
@@ -264,7 +264,7 @@ mod tests {
             }] += 1;
         }
         // Every 300th read is dropped, so that it has no value that could be wrong.
-        assert_eq!(fates, [1000 - 30 - 10 - 1, 30, 10, 1]);
+        assert_eq!(counts, [1000 - 30 - 10 - 1, 30, 10, 1]);
     }
 
     #[test]

@@ -28,11 +28,11 @@ pub fn next_request(
     prefix: &[u8],
     protocol: &mut Option<ConnectionProtocol>,
 ) -> Option<(usize, RequestKind)> {
-    let told = match bytes.first()? {
+    let detected = match bytes.first()? {
         &REQUEST_MAGIC => ConnectionProtocol::Binary,
         _ => ConnectionProtocol::Text,
     };
-    match protocol.get_or_insert(told) {
+    match protocol.get_or_insert(detected) {
         ConnectionProtocol::Binary => binary(bytes, prefix),
         ConnectionProtocol::Text => text(bytes, prefix),
     }

@@ -245,16 +245,16 @@ fn open(endpoint: &Endpoint) -> io::Result<Listener> {
     let (listener, path, address) = match endpoint {
         Endpoint::Tcp(address) => {
             let listener = TcpListener::bind(address)?;
-            let bound = listener.local_addr()?.to_string();
-            (Socket::from(listener), None, bound)
+            let address = listener.local_addr()?.to_string();
+            (Socket::from(listener), None, address)
         }
         Endpoint::Unix(path) => {
             let listener = OwnedFd::from(UnixListener::bind(path)?);
             (listener.into(), Some(path.clone()), format!("unix:{}", path.display()))
         }
         Endpoint::Udp(address) => {
-            let told = format!("udp:{address}: a scripted server does not support UDP");
-            return Err(io::Error::new(io::ErrorKind::Unsupported, told));
+            let reason = format!("udp:{address}: a scripted server does not support UDP");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
         }
     };
     listener.set_nonblocking(true)?;

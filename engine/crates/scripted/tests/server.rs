@@ -34,9 +34,9 @@ impl Server {
         let mut server = ScriptedServer::listen(&[endpoint], settings).expect("a port");
         let address = server.addresses().remove(0);
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let stop_flag = Arc::clone(&stop);
         let thread = thread::spawn(move || {
-            server.run(&told).expect("it serves");
+            server.run(&stop_flag).expect("it serves");
             server
         });
         Server { address, stop, thread }
@@ -108,12 +108,12 @@ fn a_restart_starts_the_script_and_its_log_again() {
 #[test]
 fn a_dropped_read_silences_its_connection_alone() {
     let server = Server::start("drop_every = 2");
-    let mut mute = server.connect();
-    ask(&mut mute, b"get k\r\nget k\r\nget k\r\n", b"END\r\n");
+    let mut silenced = server.connect();
+    ask(&mut silenced, b"get k\r\nget k\r\nget k\r\n", b"END\r\n");
     let mut other = server.connect();
     ask(&mut other, b"get k\r\n", b"END\r\n");
-    mute.set_nonblocking(true).expect("a socket");
-    let silent = mute.read(&mut [0; 8]).expect_err("nothing more");
+    silenced.set_nonblocking(true).expect("a socket");
+    let silent = silenced.read(&mut [0; 8]).expect_err("nothing more");
     assert_eq!(silent.kind(), ErrorKind::WouldBlock);
     let expected =
         [ReadOutcome::Answered, ReadOutcome::Dropped, ReadOutcome::Behind, ReadOutcome::Answered];

@@ -23,19 +23,19 @@ pub fn sweep() -> CaseResult {
     }
     let ten = Trial::closed(10).ops(10).with_connections(2, 3).play(after(MS));
     case_result = case_result.check(exact("operations asked for", 10, ten.gets().ok));
-    let (nothing, of_nothing) = printed(0);
-    let (beyond, of_beyond) = printed(150 * SECOND);
+    let (zero, overflow_of_zero) = printed(0);
+    let (above_max, overflow_of_max) = printed(150 * SECOND);
     case_result
-        .check(exact("0 printed as", 1, nothing))
-        .check(exact("0 told as above 100 s", 0, of_nothing))
+        .check(exact("0 printed as", 1, zero))
+        .check(exact("0 told as above 100 s", 0, overflow_of_zero))
         .check(Check {
             quantity: "150 s printed as".to_owned(),
             unit: Unit::Ns,
             expected: 100e9,
-            measured: beyond as f64,
+            measured: above_max as f64,
             tolerance: 100e9 * BUCKET_WIDTH,
         })
-        .check(exact("150 s told as above 100 s", 10, of_beyond))
+        .check(exact("150 s told as above 100 s", 10, overflow_of_max))
 }
 
 /// The median of ten operations with this delay, and how many were counted as overflow.

@@ -52,7 +52,7 @@ impl Client {
             return usage("no server".to_owned());
         }
         if options.connection_options.replicas && options.addresses.len() == 1 {
-            let reason = "replicas need several servers".to_owned();
+            let reason = "replicas need several servers, and there is only one server".to_owned();
             return Err(PrepareError::Unsupported(reason));
         }
         supported::check_kinds(&tape, &options)?;

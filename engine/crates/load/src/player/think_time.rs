@@ -40,7 +40,7 @@ impl ThinkQueue {
 
     /// A caller thinks until `due_ns`. The channel must have room.
     pub(crate) fn start(&mut self, channel: usize, op: Op, due_ns: u64) {
-        let place = self.free.pop().expect("a set with room has a place to think");
+        let place = self.free.pop().expect("a channel with room has a free slot");
         self.ops[place] = Some((channel, op));
         self.due.push(Reverse((due_ns, place)));
         self.waiting_by_channel[channel] += 1;
