@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -13,7 +14,7 @@ from rich.table import Table
 
 from cachemark import host
 from cachemark.cli.output import console
-from cachemark.endpoints.clients import NATIVE, parse_client, registry
+from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
@@ -50,13 +51,7 @@ def calibrate(
     at p99.9 exceeds the budget. The results are stored beside the runs, and reports show them.
     The exit status is 1 if a client could not be measured.
     """
-    known = registry(process.binary_path())
-    asked = [parse_client(text, known) for text in clients or (NATIVE,)]
-    inside = [spec.text for spec in asked if spec.client.in_process]
-    if inside:
-        raise UsageError(
-            f"{inside[0]} is a cache inside the process: it uses no server", "leave it out"
-        )
+    asked = _network_clients(clients or (NATIVE,))
     usable = host.usable_cpus()
     server_cpus, worker_cpus = host.placement(Placement(), usable, host.cores(usable))
     shape = Shape(
@@ -68,6 +63,28 @@ def calibrate(
         server_cpus=server_cpus,
         worker_cpus=worker_cpus,
     )
+    found = _measure(asked, shape, runs)
+    if json:
+        sys.stdout.write(json_text(found))
+    else:
+        _print(found)
+    return 1 if any(one.floor is None for one in found) else 0
+
+
+def _network_clients(names: Sequence[str]) -> list[ClientSpec]:
+    """The clients with these names. Raises UsageError, also for a client that uses no server."""
+    known = registry(process.binary_path())
+    asked = [parse_client(text, known) for text in names]
+    inside = [spec.text for spec in asked if spec.client.in_process]
+    if inside:
+        raise UsageError(
+            f"{inside[0]} is a cache inside the process: it uses no server", "leave it out"
+        )
+    return asked
+
+
+def _measure(asked: Sequence[ClientSpec], shape: Shape, runs: Path) -> list[Calibration]:
+    """Calibrate the clients one after the other; each result is stored at once."""
     facts = host.facts()
     console = plain_console(stderr=True)
     found: list[Calibration] = []
@@ -80,11 +97,7 @@ def calibrate(
             )
         append(runs, one)
         found.append(one)
-    if json:
-        sys.stdout.write(json_text(found))
-    else:
-        _print(found)
-    return 1 if any(one.floor is None for one in found) else 0
+    return found
 
 
 def _print(found: list[Calibration]) -> None:

@@ -53,12 +53,8 @@ def compare_runs(
         else:
             pairs.append(_pair(cell, before, after))
     if not pairs and not lost:
-        raise UsageError(
-            f"{names[0]} and {names[1]} have no cell to compare",
-            reason_lines(left_out)[0]
-            if left_out
-            else "list the runs and their cells: cachemark history",
-        )
+        reasons = [*reason_lines(left_out), "cachemark history lists the runs and their cells"]
+        raise UsageError(f"{names[0]} and {names[1]} have no cell to compare", reasons[0])
     rows = decided_rows(pairs, figures, margin_percent, unpaired)
     machine = machines_differ(headers[0].host, headers[1].host)
     return ComparisonReport(
