@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.doctor import Check, doctor, jitter, kernel, machine, software
-from cachemark.checks.doctor.check import Limits, measured, wanted
+from cachemark.checks.doctor.check import Limits, limit_check, word_check
 from cachemark.cli import main
 from cachemark.endpoints.clients import Client
 from cachemark.host import facts
@@ -34,7 +34,7 @@ def by_name(checks: list[Check]) -> dict[str, Check]:
     [(None, "info"), (0.5, "ok"), (0.51, "warn"), (2.0, "warn"), (2.01, "fail")],
 )
 def test_limits(figure: float | None, status: str) -> None:
-    check = measured("x", figure, Limits(unit="%", warn=0.5, fail=2), "mend it")
+    check = limit_check("x", figure, Limits(unit="%", warn=0.5, fail=2), "mend it")
     assert check.status == status
     assert check.limits == "warn above 0.5 %, fail above 2 %"
     assert check.remedy == ("mend it" if status in ("warn", "fail") else "")
@@ -42,7 +42,7 @@ def test_limits(figure: float | None, status: str) -> None:
 
 @pytest.mark.parametrize(("value", "status"), [("", "info"), ("a", "ok"), ("c", "warn")])
 def test_words(value: str, status: str) -> None:
-    assert wanted("x", value, ("a", "b"), "mend it").status == status
+    assert word_check("x", value, ("a", "b"), "mend it").status == status
 
 
 @pytest.mark.parametrize(("avg10", "status"), [("0.00", "ok"), ("1.50", "warn"), ("20.71", "fail")])
@@ -158,12 +158,12 @@ def test_open_files(monkeypatch: pytest.MonkeyPatch, soft: int, status: str) -> 
 def test_a_clock_that_jumps_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([0, 10, 5_000, 4_000, 4_500, 9_000])
     monkeypatch.setattr(time, "perf_counter_ns", lambda: next(readings))
-    assert jitter.spin(9_000) == jitter.Gaps(longest_ns=4_990, backward=1)
+    assert jitter.spin(9_000) == jitter.ClockGaps(longest_ns=4_990, backward=1)
 
 
 def test_sampling_leaves_our_cpus_as_they_were(tmp_path: Path) -> None:
     before = os.sched_getaffinity(0)
-    checks = by_name(jitter.sample(sorted(before), tmp_path, 0.02))
+    checks = by_name(jitter.jitter_checks(sorted(before), tmp_path, 0.02))
     assert os.sched_getaffinity(0) == before
     assert checks["steal"].value == "not readable"
     assert checks["clock order"].status == "ok"
@@ -248,8 +248,8 @@ def test_the_cpus_threads_are_told_by_core_and_socket(tmp_path: Path) -> None:
 
 
 def test_an_audit_daemon_is_warned_of(tmp_path: Path) -> None:
-    quiet = by_name(kernel.beside(tree(tmp_path, {"proc/1/comm": "init\n"}), 2))
+    quiet = by_name(kernel.background_activity(tree(tmp_path, {"proc/1/comm": "init\n"}), 2))
     assert quiet["auditd"].status == "ok"
-    watched = by_name(kernel.beside(tree(tmp_path, {"proc/7/comm": "auditd\n"}), 2))
+    watched = by_name(kernel.background_activity(tree(tmp_path, {"proc/7/comm": "auditd\n"}), 2))
     assert (watched["auditd"].status, watched["auditd"].value) == ("warn", "runs")
     assert watched["auditd"].remedy

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.item_memory import Fill, batch, fill, filled
-from cachemark.checks.probe.dialogue import Subject
+from cachemark.checks.probe.dialogue import ProbedServer
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.model.errors import TrialError
 from cachemark.model.footprint import Footprint, mean
@@ -84,8 +84,8 @@ def test_a_store_that_is_refused_ends_the_fill() -> None:
 
 def test_a_server_that_stalls_is_filled_one_by_one() -> None:
     with deviant() as good, deviant("stalls") as stalling:
-        assert batch(Subject(good), 1000) > 100
-        assert batch(Subject(stalling), 1000) == 1
+        assert batch(ProbedServer(good), 1000) > 100
+        assert batch(ProbedServer(stalling), 1000) == 1
 
 
 def test_what_is_not_told_is_no_figure() -> None:

@@ -1,4 +1,4 @@
-"""The kernel's log: each kind of complaint planted, in the ring and in the copies of it."""
+"""The kernel's log: each kind of pattern planted, in the ring and in the copies of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.checks.doctor.kernel_messages import journal
+from cachemark.checks.doctor.kernel_messages import kernel_message_checks
 from cachemark.host import NoiseMonitor
 from cachemark.host.kernel_log import KernelLogTail, read_kernel_log
 from tests.checks.test_doctor import by_name, tree
@@ -46,7 +46,7 @@ HARMLESS = [
 @pytest.mark.parametrize("file", ["dev/kmsg", "var/log/dmesg", "var/log/kern.log"])
 def test_each_complaint(tmp_path: Path, file: str, line: str, name: str, status: str) -> None:
     text = "\n".join(f"6,{n},1,-;{each}" for n, each in enumerate([*HARMLESS, line, line]))
-    checks = by_name(journal(tree(tmp_path, {file: text + "\n"})))
+    checks = by_name(kernel_message_checks(tree(tmp_path, {file: text + "\n"})))
     found = checks.pop(f"kernel log: {name}")
     assert found.status == status
     assert found.value.startswith("2 since boot, the last: ")
@@ -57,13 +57,13 @@ def test_each_complaint(tmp_path: Path, file: str, line: str, name: str, status:
 
 
 def test_a_log_without_complaints_is_fine(tmp_path: Path) -> None:
-    checks = journal(tree(tmp_path, {"dev/kmsg": "\n".join(HARMLESS)}))
+    checks = kernel_message_checks(tree(tmp_path, {"dev/kmsg": "\n".join(HARMLESS)}))
     assert {check.value for check in checks} == {"none since boot"}
     assert {check.status for check in checks} == {"ok"}
 
 
 def test_a_log_that_may_not_be_read_is_only_told(tmp_path: Path) -> None:
-    checks = journal(tmp_path)
+    checks = kernel_message_checks(tmp_path)
     assert {check.value for check in checks} == {"not readable"}
     assert {check.status for check in checks} == {"info"}
 
@@ -79,7 +79,8 @@ def test_a_ring_that_has_no_more_says_so_and_does_not_block(tmp_path: Path) -> N
         os.write(both, b"6,1,1,-;Out of memory: Killed process 1 (a)\n")
         found: list[str] = []
         reader = threading.Thread(
-            target=lambda: found.extend(check.status for check in journal(tmp_path)), daemon=True
+            target=lambda: found.extend(check.status for check in kernel_message_checks(tmp_path)),
+            daemon=True,
         )
         reader.start()
         reader.join(30)

@@ -125,7 +125,7 @@ def test_each_new_check(tmp_path: Path, file: str, text: str, name: str, status:
     checks: list[Check] = [
         *kernel.speed(root),
         *kernel.numa(root),
-        *kernel.beside(root, 2),
+        *kernel.background_activity(root, 2),
         *kernel.power(root),
         *network.network(root),
     ]

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from cachemark.checks.doctor.round_trips import reach
+from cachemark.checks.doctor.round_trips import round_trip_checks
 from cachemark.endpoints.servers import parse_spec
 from cachemark.endpoints.servers.control_connection import connect
 from cachemark.model.address import HostPort, parse_host_port
@@ -56,7 +56,7 @@ def test_both_places_where_it_is_typed_refuse_it(text: str) -> None:
     with pytest.raises(UsageError):
         parse_spec(f"remote:{text}")
     with pytest.raises(UsageError):
-        reach([text])
+        round_trip_checks([text])
 
 
 def _listening() -> socket.socket:

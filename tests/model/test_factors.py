@@ -7,11 +7,11 @@ import socket
 
 import pytest
 
-from cachemark.checks.probe.observation import recording, threads_with
+from cachemark.checks.probe.observation import recording_relay, threads_with
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.model import factors
 from cachemark.model.address import parse_host_port
-from cachemark.model.factors import Conclusion
+from cachemark.model.factors import ProofAnswer
 from cachemark.model.server_stats import ServerStats
 from tests.endpoints.servers.raw_requests import ask
 
@@ -34,7 +34,7 @@ BINARY_NOOP = b"\x80\x0a" + bytes(22)
     ],
 )
 def test_the_wire_is_told_by_its_bytes(
-    level: str, streams: list[bytes], answer: Conclusion
+    level: str, streams: list[bytes], answer: ProofAnswer
 ) -> None:
     assert factors.wire(level, streams).answer == answer
 
@@ -59,7 +59,7 @@ def test_the_evidence_names_the_first_byte() -> None:
     ],
 )
 def test_threads_tell_how_a_server_does_its_io(
-    level: str, connections: int, idle: int, busy: int, answer: Conclusion
+    level: str, connections: int, idle: int, busy: int, answer: ProofAnswer
 ) -> None:
     proof = factors.server_threads(level, connections, idle, busy)
     assert proof.answer == answer
@@ -77,7 +77,7 @@ def test_threads_tell_how_a_server_does_its_io(
     ],
 )
 def test_compression_is_told_by_what_is_held(
-    level: str, stored: int, items: int, answer: Conclusion
+    level: str, stored: int, items: int, answer: ProofAnswer
 ) -> None:
     before = ServerStats({"bytes": "500", "curr_items": "5"})
     after = ServerStats({"bytes": str(500 + stored), "curr_items": str(5 + items)})
@@ -97,7 +97,7 @@ def test_compression_is_told_by_what_is_held(
     ],
 )
 def test_a_local_cache_is_told_by_what_comes_to_the_server(
-    level: str, after: dict[str, str], answer: Conclusion
+    level: str, after: dict[str, str], answer: ProofAnswer
 ) -> None:
     before = ServerStats(dict.fromkeys(after, "0"))
     proof = factors.local_cache(level, 100, before, ServerStats(after))
@@ -124,7 +124,9 @@ def test_a_local_cache_that_nobody_read_is_unknown() -> None:
         ("reply", "?", "unknown"),
     ],
 )
-def test_replies_are_told_by_what_was_written(level: str, written: str, answer: Conclusion) -> None:
+def test_replies_are_told_by_what_was_written(
+    level: str, written: str, answer: ProofAnswer
+) -> None:
     before = ServerStats({"bytes_written": "0"})
     proof = factors.replies(level, 100, before, ServerStats({"bytes_written": written}))
     assert proof.answer == answer
@@ -150,7 +152,7 @@ def test_threads_of_a_server_elsewhere_cannot_be_seen() -> None:
 
 def test_a_recording_relay_keeps_what_each_connection_sent_first() -> None:
     with running(parse_spec("embedded:memory=16m")) as server:
-        with recording(server.addresses[0], kept_bytes=9) as relay:
+        with recording_relay(server.addresses[0], kept_bytes=9) as relay:
             assert ask(relay.address, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
             assert ask(relay.address, b"get k\r\n", b"END\r\n").startswith(b"VALUE k")
             assert relay.streams() == [b"set k 0 0", b"get k\r\n"]
@@ -162,7 +164,7 @@ def test_a_recording_relay_keeps_what_each_connection_sent_first() -> None:
 def test_binary_is_proved_through_the_relay() -> None:
     with (
         running(parse_spec("memcached:memory=16,threads=1")) as server,
-        recording(server.addresses[0]) as relay,
+        recording_relay(server.addresses[0]) as relay,
     ):
         assert ask(relay.address, BINARY_NOOP, bytes(8))[:2] == b"\x81\x0a"
         assert factors.wire("binary", relay.streams()).answer == "proved"
@@ -171,7 +173,7 @@ def test_binary_is_proved_through_the_relay() -> None:
 def test_a_relay_that_is_left_while_connections_are_open_ends() -> None:
     with (
         running(parse_spec("embedded:memory=16m")) as server,
-        recording(server.addresses[0]) as relay,
+        recording_relay(server.addresses[0]) as relay,
         socket.create_connection(parse_host_port(relay.address)) as client,
     ):
         client.sendall(b"version\r\n")

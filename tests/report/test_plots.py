@@ -169,7 +169,7 @@ def test_an_axis_has_two_to_six_round_ticks(last: float) -> None:
 def test_the_widest_intervals_are_said_to_be_wide() -> None:
     of = Interval(value=2.0, low=1e-6, high=1e6)
     assert number_format.interval(of, "{:.2f}") == "2.00 (<0.20–>20.00)"
-    assert number_format.spread(of) == "2.00 ±>100 %"
+    assert number_format.rate_with_error(of) == "2.00 ±>100 %"
 
 
 def test_the_answer_is_one_sentence(made: Report) -> None:

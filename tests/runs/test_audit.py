@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.checks.probe import Finding
+from cachemark.checks.probe import ProbeResult
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
@@ -290,7 +290,7 @@ def test_a_run_that_goes_on_is_not_looked_at_again(cli: Cli, tmp_path: Path) -> 
     (tmp_path / "e.toml").write_text(RUN.format(server="embedded:memory=16m"))
     cli("run", "e.toml")
     (folder,) = tmp_path.glob("results/*")
-    finding = Finding(name="made up", fit=False, seen="this", excludes=["get"])
+    finding = ProbeResult(name="made up", fit=False, seen="this", excludes=["get"])
     audit = Audit(servers=[Fitness(server="embedded:memory=16m", checks=1, findings=[finding])])
     (folder / "audit.json").write_bytes(msgspec.json.encode(audit))
     (folder / "outcomes.jsonl").write_bytes(b"")

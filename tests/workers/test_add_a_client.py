@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cachemark.checks.conformance import Bench, checks, find
+from cachemark.checks.conformance import WorkerDriver, checks, find
 from cachemark.endpoints.clients import ClientSpec, registry, workers_folder
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
@@ -143,7 +143,7 @@ def spec(language: Language, name: str) -> ClientSpec:
 
 def test_it_conforms(language: Language, tmp_path: Path) -> None:
     chosen = checks()
-    with Bench(spec(language, "toy"), tmp_path) as bench:
+    with WorkerDriver(spec(language, "toy"), tmp_path) as bench:
         assert bench.wires == ["text"]
         for name in _CASES:
             for finding in find(bench, name, chosen[name]):

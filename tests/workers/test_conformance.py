@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cachemark.checks.conformance import Bench, checks, find
+from cachemark.checks.conformance import WorkerDriver, checks, find
 from cachemark.checks.conformance.runner import known_failures
 from cachemark.endpoints.clients import Client, ClientSpec, registry
 from cachemark.host import process
@@ -24,21 +24,21 @@ CASES = checks()
 
 
 @pytest.fixture(scope="module", params=worker_driver.clients())
-def bench(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
+def driver(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Generator[WorkerDriver]:
     """One worker for all cases of a client: a second prepare has to be as good as the first."""
     client: Client = request.param
-    folder: Path = tmp_path_factory.mktemp("bench")
-    with Bench(ClientSpec(text=client.id, client=client), folder) as bench:
+    folder: Path = tmp_path_factory.mktemp("driver")
+    with WorkerDriver(ClientSpec(text=client.id, client=client), folder) as driver:
         try:
-            assert bench.wires
+            assert driver.wires
         except UnsupportedError as error:  # the worker is here, the library is not
             pytest.skip(str(error))
-        yield bench
+        yield driver
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(bench: Bench, name: str) -> None:
-    findings = list(find(bench, name, CASES[name]))
+def test_case(driver: WorkerDriver, name: str) -> None:
+    findings = list(find(driver, name, CASES[name]))
     failed = [
         f"{finding.wire}: {finding.text}" for finding in findings if finding.state == "failed"
     ]
@@ -47,16 +47,16 @@ def test_case(bench: Bench, name: str) -> None:
         pytest.skip(findings[0].text)
 
 
-def test_every_worker_keeps_a_course(bench: Bench) -> None:
+def test_every_worker_keeps_a_course(driver: WorkerDriver) -> None:
     """So that an open loop's level is judged by its response times, whatever the language."""
-    if bench.spec.client.id == "reference":
+    if driver.spec.client.id == "reference":
         pytest.skip("a template of 150 lines")
-    assert bench.can("course")
+    assert driver.can("course")
 
 
-def test_worker_toml_says_where_a_client_runs(bench: Bench) -> None:
+def test_worker_toml_says_where_a_client_runs(driver: WorkerDriver) -> None:
     """That it needs no server is needed before it starts; the worker itself says so later."""
-    assert bench.spec.client.in_process == (bench.wires == ["none"])
+    assert driver.spec.client.in_process == (driver.wires == ["none"])
 
 
 def test_known_failures_name_clients_and_cases() -> None:

@@ -11,7 +11,7 @@ import pytest
 from cachemark.checks.conformance.requests import Command, NotARequest, RequestReader
 from cachemark.checks.conformance.tape_values import tape_commands
 from cachemark.checks.conformance.traffic import check_commands
-from cachemark.checks.conformance.worker_driver import CheckError
+from cachemark.checks.conformance.worker_driver import CaseFailedError
 from tests.workers import worker_driver
 
 
@@ -137,16 +137,16 @@ def test_a_difference_fails(name: str, tape: Path) -> None:
     sent = sent_of(tape)
     at = next(i for i, command in enumerate(sent) if command.verb == "set")
     sent[at] = msgspec.structs.replace(sent[at], **CHANGES[name])
-    with pytest.raises(CheckError, match="mix: sent verb="):
+    with pytest.raises(CaseFailedError, match="mix: sent verb="):
         check_commands(sent, tape, "mix", common=True)
 
 
 def test_a_command_too_few_or_in_another_place_fails(tape: Path) -> None:
     sent = sent_of(tape)
-    with pytest.raises(CheckError, match="commands that were sent"):
+    with pytest.raises(CaseFailedError, match="commands that were sent"):
         check_commands(sent[1:], tape, "mix", common=True)
     sent[0], sent[1] = sent[1], sent[0]
-    with pytest.raises(CheckError, match="mix: sent verb="):
+    with pytest.raises(CaseFailedError, match="mix: sent verb="):
         check_commands(sent, tape, "mix", common=True)
 
 
@@ -156,5 +156,5 @@ def test_the_defaults_profile_may_mark_its_values_but_not_change_keys_or_times(t
     ]
     check_commands(marked, tape, "mix", common=False)
     marked[0] = msgspec.structs.replace(marked[0], exptime_s=61)
-    with pytest.raises(CheckError):
+    with pytest.raises(CaseFailedError):
         check_commands(marked, tape, "mix", common=False)

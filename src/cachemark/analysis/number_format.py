@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.statistics import Interval, Times
+from cachemark.analysis.statistics import Interval, TimeSummary
 
 
 def number(value: float) -> str:
@@ -29,7 +29,7 @@ def time(ns: float | None) -> str:
     return f"{ns:.0f} ns"
 
 
-def percentile(of: Times, percent: float) -> str:
+def percentile(of: TimeSummary, percent: float) -> str:
     """A percentile as `time` has it; `≥1.00 s` where it reaches operations that timed out."""
     bound = of.at_least.get(percent)
     return f"≥{time(bound)}" if bound is not None else time(of.percentiles[percent])
@@ -50,12 +50,12 @@ def interval(of: Interval, form: str) -> str:
     return f"{value} ({lower}–{upper})"
 
 
-def spread(of: Interval) -> str:
+def rate_with_error(of: Interval) -> str:
     """A rate with its interval as a percentage: `12.3 k ±2.1 %`."""
     return f"{number(of.value)}{_percent(of)}"
 
 
-def time_spread(of: Interval) -> str:
+def time_with_error(of: Interval) -> str:
     """A time in ns with its interval as a percentage: `61.2 µs ±2.1 %`."""
     return f"{time(of.value)}{_percent(of)}"
 
@@ -65,12 +65,12 @@ def size(count: float) -> str:
     return f"{number(count)}B" if count >= 999.5 else f"{number(count)} B"
 
 
-def size_spread(of: Interval) -> str:
+def size_with_error(of: Interval) -> str:
     """Bytes with their interval as a percentage: `3.22 MB ±0.3 %`."""
     return f"{size(of.value)}{_percent(of)}"
 
 
-def micros(us: float) -> str:
+def microseconds(us: float) -> str:
     """Microseconds, such as 12.3 µs."""
     return time(us * 1e3)
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.checks.probe import EVERYTHING
-from cachemark.checks.probe.checks import split_segments, storing
-from cachemark.checks.probe.dialogue import Subject
-from cachemark.checks.probe.raw_connection import AnswerError, Wire
+from cachemark.checks.probe.checks import check_storing, split_segments
+from cachemark.checks.probe.dialogue import ProbedServer
+from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
 from cachemark.endpoints.servers import RunningServer, ServerSpec, running
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.footprint import Footprint
@@ -66,11 +66,11 @@ def filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
 
 def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
     empty = server.use()
-    found, subject = storing(server.addresses[0])
+    found, probed = check_storing(server.addresses[0])
     if EVERYTHING in found.excludes:
         raise TrialError(f"nothing can be stored: {found.seen}")
     limit = server.stats().number("limit_maxbytes")
-    filler = _Filler(subject, value_bytes, batch(subject, value_bytes))
+    filler = _Filler(probed, value_bytes, batch(probed, value_bytes))
     ended = filler.run(server, limit)
     stats, full = server.stats(), server.use()
     # Not curr_items: some servers count their items now and then only.
@@ -94,9 +94,9 @@ def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
 class _Filler:
     """Stores item after item, no key twice."""
 
-    def __init__(self, subject: Subject, value_bytes: int, batch: int) -> None:
+    def __init__(self, probed: ProbedServer, value_bytes: int, batch: int) -> None:
         self.stored = self.gone = 0
-        self._subject = subject
+        self._subject = probed
         self._value_bytes = value_bytes
         self._batch = batch
         self._pool = random.Random(value_bytes).randbytes(_POOL_BYTES + value_bytes)
@@ -106,29 +106,29 @@ class _Filler:
         each = KEY_BYTES + self._value_bytes
         most = _MOST * limit if limit else _MOST_BYTES
         step = max(1, int(_STEP * (limit or _MOST_BYTES) / each))
-        with Wire(self._subject.address) as wire:
-            self._store(wire, 1)
+        with RawConnection(self._subject.address) as connection:
+            self._store(connection, 1)
             looks = 0
             while self.stored * each < most:
-                if refused := self._store(wire, step):
+                if refused := self._store(connection, step):
                     return f"a store was answered {refused}"
                 if server.stats().number("evictions"):
                     return "it evicted"
                 # Each is looked at once: a read would keep it from being the oldest.
-                if not self._holds(wire, looks):
+                if not self._holds(connection, looks):
                     oldest = range(min(looks + 2 * step, self.stored))
-                    self.gone = sum(not self._holds(wire, number) for number in oldest)
+                    self.gone = sum(not self._holds(connection, number) for number in oldest)
                     return "the oldest items were gone"
                 looks += 1
         raise TrialError(f"it took {most / 2**20:,.0f} MiB and had thrown nothing away yet")
 
-    def _store(self, wire: Wire, count: int) -> str:
+    def _store(self, connection: RawConnection, count: int) -> str:
         """Store so many; what a store was refused with ends it."""
         end = self.stored + count
         while self.stored < end:
             batch = range(self.stored, min(self.stored + self._batch, end))
-            wire.send(b"".join(map(self._set, batch)))
-            answer = wire.expect(rb"((STORED|SERVER_ERROR[^\r]*)\r\n){%d}" % len(batch))[0]
+            connection.send(b"".join(map(self._set, batch)))
+            answer = connection.expect(rb"((STORED|SERVER_ERROR[^\r]*)\r\n){%d}" % len(batch))[0]
             if b"SERVER_ERROR" in answer:
                 return answer[answer.index(b"SERVER_ERROR") :].partition(b"\r")[0].decode()
             self.stored += len(batch)
@@ -140,9 +140,9 @@ class _Filler:
         key, space = _key(number), self._subject.space
         return b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), space, value)
 
-    def _holds(self, wire: Wire, number: int) -> bool:
+    def _holds(self, connection: RawConnection, number: int) -> bool:
         hit = rb"VALUE [^\r]+\r\n.{%d}\r\n" % self._value_bytes
-        answer = wire.ask(b"get %s\r\n" % _key(number), rb"(%s)?END\r\n" % hit)
+        answer = connection.ask(b"get %s\r\n" % _key(number), rb"(%s)?END\r\n" % hit)
         return answer[0] != b"END\r\n"
 
 
@@ -150,9 +150,9 @@ def _key(number: int) -> bytes:
     return b"cachemark-%010d" % number
 
 
-def batch(subject: Subject, value_bytes: int) -> int:
+def batch(probed: ProbedServer, value_bytes: int) -> int:
     """How many stores at once: one where the server stalls behind several."""
-    stalls = split_segments(subject).fit is False
+    stalls = split_segments(probed).fit is False
     return 1 if stalls else max(1, _BATCH_BYTES // (KEY_BYTES + value_bytes))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from cachemark.checks.conformance import Bench, Check, Finding, checks, find
+from cachemark.checks.conformance import CaseFunction, ConformanceResult, WorkerDriver, checks, find
 from cachemark.cli.output import console
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
@@ -43,16 +43,18 @@ def conform(
     return max(_one(to, spec, wanted, verbose=verbose) for spec in specs)
 
 
-def _one(console: Console, spec: ClientSpec, wanted: dict[str, Check], *, verbose: bool) -> int:
+def _one(
+    console: Console, spec: ClientSpec, wanted: dict[str, CaseFunction], *, verbose: bool
+) -> int:
     if missing := spec.client.missing():
         raise UsageError(missing, spec.client.setup)
     counted: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
-        Bench(spec, Path(folder)) as bench,
+        WorkerDriver(spec, Path(folder)) as driver,
     ):
         for name, check in wanted.items():
-            for finding in find(bench, name, check):
+            for finding in find(driver, name, check):
                 counted[finding.state] += 1
                 _show(console, finding, verbose=verbose)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(counted.items()))
@@ -60,7 +62,7 @@ def _one(console: Console, spec: ClientSpec, wanted: dict[str, Check], *, verbos
     return 1 if counted["failed"] else 0
 
 
-def _show(console: Console, finding: Finding, *, verbose: bool) -> None:
+def _show(console: Console, finding: ConformanceResult, *, verbose: bool) -> None:
     if finding.state in ("failed", "known") or verbose:
         colour = _COLOURS[finding.state]
         text = f": {finding.text}" if finding.text else ""

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark.checks.doctor import Check, Status
-from cachemark.checks.doctor import doctor as examine
+from cachemark.checks.doctor import doctor as probe_new_server
 from cachemark.cli.output import console
 from cachemark.report.json_text import json_text
 
@@ -30,7 +30,7 @@ def doctor(
 
     The exit status is 1 if a check fails.
     """
-    checks = examine(targets=target)
+    checks = probe_new_server(targets=target)
     if json:
         sys.stdout.write(json_text(checks))
     else:

@@ -14,8 +14,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark import host
-from cachemark.checks.fidelity import Case, Finding, cases, findings, milliseconds, named
-from cachemark.checks.fidelity.tools import TOOLS, Tool, tool_findings
+from cachemark.checks.fidelity import (
+    Case,
+    FidelityResult,
+    cases,
+    findings,
+    milliseconds,
+    percentile_name,
+)
+from cachemark.checks.fidelity.tools import TOOLS, Tool, tool_results
 from cachemark.cli.output import console
 from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.host import process
@@ -66,7 +73,7 @@ def fidelity(
         raise UsageError(f"--tries {tries}", "at least 1")
     to = console(stderr=json)
     tools = _tools(tool)
-    found: list[Finding] = []
+    found: list[FidelityResult] = []
     told: set[tuple[str, str]] = set()
     specs = list(_specs(clients))
     with _awake(to) if awake else nullcontext():
@@ -102,11 +109,11 @@ def _awake(to: Console) -> Generator[None]:
 
 def _found(
     specs: list[ClientSpec], tools: list[Tool], wanted: list[Case], tries: int
-) -> Iterator[Finding]:
+) -> Iterator[FidelityResult]:
     for spec in specs:
         yield from findings(spec, wanted, tries)
     for each in tools:
-        yield from tool_findings(each, wanted, tries)
+        yield from tool_results(each, wanted, tries)
 
 
 def _tools(names: tuple[str, ...]) -> list[Tool]:
@@ -138,14 +145,14 @@ def _specs(names: tuple[str, ...]) -> Iterator[ClientSpec]:
                 yield ClientSpec(text=client.id, client=client)
 
 
-def _progress(console: Console, finding: Finding) -> None:
+def _progress(console: Console, finding: FidelityResult) -> None:
     colour = _COLOURS[finding.state]
     why = f": {escape(finding.why)}" if finding.why else ""
     text = f"[{colour}]{finding.state}[/]  {escape(finding.client)}  {finding.case}{why}"
     console.print(text, soft_wrap=True)
 
 
-def _table(wanted: list[Case], found: list[Finding]) -> Table:
+def _table(wanted: list[Case], found: list[FidelityResult]) -> Table:
     """The cases in groups, with a row for each client: the error of each percentile."""
     table = Table(
         box=None, pad_edge=False, title="measured minus injected, ms", title_justify="left"
@@ -157,7 +164,8 @@ def _table(wanted: list[Case], found: list[Finding]) -> Table:
             if finding.state == "not applicable":
                 continue
             errors = ", ".join(
-                f"{named(line.percent)} {milliseconds(line.error_ns)}" for line in finding.lines
+                f"{percentile_name(line.percent)} {milliseconds(line.error_ns)}"
+                for line in finding.lines
             )
             most = max((line.most_ns for line in finding.lines), default=None)
             table.add_row(
@@ -181,5 +189,5 @@ def _provenance(console: Console, tools: list[Tool]) -> None:
         console.print(f"{tool.name}: the adapter was {tried}{note}", soft_wrap=True)
 
 
-def _counts(finding: Finding) -> str:
+def _counts(finding: FidelityResult) -> str:
     return ", ".join(f"{count.name} {count.measured:,}" for count in finding.counts)

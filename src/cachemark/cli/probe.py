@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.checks.probe import EVERYTHING, Finding, examine, excluded
+from cachemark.checks.probe import EVERYTHING, ProbeResult, excluded, probe_new_server
 from cachemark.cli.output import console
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import TrialError
@@ -32,10 +32,10 @@ def probe(
     The exit status is 1 if a server cannot be measured at all.
     """
     specs = [parse_spec(text) for text in (server, *more)]
-    found: dict[str, list[Finding]] = {}
+    found: dict[str, list[ProbeResult]] = {}
     for spec in specs:
         try:
-            found[spec.text] = examine(spec)
+            found[spec.text] = probe_new_server(spec)
         except TrialError as error:
             raise TrialError(f"{spec.text}: {error.text}", error.remedy) from error
     if json:
@@ -47,7 +47,7 @@ def probe(
     return 1 if bad else 0
 
 
-def _print(text: str, findings: list[Finding], *, whole: bool) -> None:
+def _print(text: str, findings: list[ProbeResult], *, whole: bool) -> None:
     say = console().print
     fit = sum(finding.fit is True for finding in findings)
     say(f"{escape(text)}: {fit} of {len(findings)} checks give the same result as memcached")

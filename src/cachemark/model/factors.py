@@ -16,7 +16,7 @@ import msgspec
 
 from cachemark.model.server_stats import ServerStats
 
-Conclusion = Literal["proved", "void", "unknown"]
+ProofAnswer = Literal["proved", "void", "unknown"]
 
 _BINARY_REQUEST = 0x80
 _STORING = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
@@ -32,7 +32,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
     factor: str
     level: str
-    answer: Conclusion
+    answer: ProofAnswer
     evidence: str
 
 
@@ -43,7 +43,7 @@ def wire(level: str, streams: Sequence[bytes]) -> Proof:
         return Proof(factor="wire", level=level, answer="unknown", evidence="nothing was sent")
     counted = {name: seen.count(name) for name in dict.fromkeys(seen)}
     counts = " and ".join(f"{count} of {len(seen)} spoke {name}" for name, count in counted.items())
-    answer: Conclusion = "proved" if set(seen) == {level} else "void"
+    answer: ProofAnswer = "proved" if set(seen) == {level} else "void"
     first = next(stream for stream in streams if stream)[0]
     evidence = f"of the connections {counts}; the first byte was 0x{first:02x}"
     return Proof(factor="wire", level=level, answer=answer, evidence=evidence)
@@ -75,7 +75,7 @@ def server_threads(level: str, connections: int, idle: int, busy: int) -> Proof:
     """
     rise = busy - idle
     evidence = f"{connections} connections took its threads from {idle} to {busy}"
-    answer: Conclusion = "unknown"
+    answer: ProofAnswer = "unknown"
     if connections < _MIN_CONNECTIONS:
         evidence += "; too few for a decision"
     elif level == "blocking":
@@ -118,7 +118,7 @@ def local_cache(level: str, keys_read: int, before: ServerStats, after: ServerSt
     if came is None or not keys_read:
         evidence = "nothing was read" if not keys_read else "the server does not count its reads"
         return Proof(factor="local cache", level=level, answer="unknown", evidence=evidence)
-    answer: Conclusion = "proved" if (came < keys_read) == (level == "on") else "void"
+    answer: ProofAnswer = "proved" if (came < keys_read) == (level == "on") else "void"
     evidence = f"{keys_read} keys were read, and {came} of these reads reached the server"
     return Proof(factor="local cache", level=level, answer=answer, evidence=evidence)
 
@@ -132,10 +132,10 @@ def replies(level: str, operations: int, before: ServerStats, after: ServerStats
         )
         return Proof(factor="replies", level=level, answer="unknown", evidence=evidence)
     answered = written >= operations * _REPLY_BYTES
-    answer: Conclusion = "proved" if answered == (level == "reply") else "void"
+    answer: ProofAnswer = "proved" if answered == (level == "reply") else "void"
     evidence = f"the server wrote {written} bytes for {operations} stores"
     return Proof(factor="replies", level=level, answer=answer, evidence=evidence)
 
 
-def _unknown() -> Conclusion:
+def _unknown() -> ProofAnswer:
     return "unknown"

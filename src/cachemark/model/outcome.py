@@ -112,7 +112,7 @@ class Finding(Record, frozen=True, kw_only=True):
     unit: str = ""
 
 
-class Level(Record, frozen=True, kw_only=True):
+class Plateau(Record, frozen=True, kw_only=True):
     """A part of the window with a constant level; `value` is the median of its slices."""
 
     from_ms: float
@@ -120,7 +120,7 @@ class Level(Record, frozen=True, kw_only=True):
     value: float
 
 
-class Steadiness(Record, frozen=True, kw_only=True):
+class Stationarity(Record, frozen=True, kw_only=True):
     """Whether the window was stationary: its rate (1/s) if closed, else its response time (ns).
 
     `source` says where the slices come from: the worker's timeline or the server's counters. From
@@ -134,7 +134,7 @@ class Steadiness(Record, frozen=True, kw_only=True):
     source: Literal["worker", "server", "none"]
     slice_ms: float = 0.0
     slices: int = 0
-    levels: list[Level] = []
+    plateaus: list[Plateau] = msgspec.field(default_factory=list, name="levels")
     warmup_end_ms: float | None = None
     trend_percent: float | None = None
     kpss: float | None = None
@@ -208,7 +208,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     reasons: list[str] = []
     notes: list[str] = []
     findings: list[Finding] = []
-    steadiness: Steadiness | None = None
+    stationarity: Stationarity | None = msgspec.field(default=None, name="steadiness")
     started_at: str = ""
     measure_started_at: str = ""
     wall_ms: int = 0

@@ -11,9 +11,9 @@ from cachemark.analysis.statistics import (
     CellSummary,
     Comparison,
     Metric,
-    against_itself,
     compare,
-    least_sample,
+    min_sample_size,
+    self_comparison,
     summarise,
 )
 from cachemark.endpoints.clients import NATIVE
@@ -142,7 +142,7 @@ def _group(
             for member in members
         ],
         lead=against(ranked[0]).get(ranked[1]) if len(ranked) > 1 else None,
-        itself=against_itself(outcomes, first.cell, margin_percent, metric),
+        itself=self_comparison(outcomes, first.cell, margin_percent, metric),
     )
 
 
@@ -284,7 +284,8 @@ def _too_few(summaries: list[CellSummary]) -> list[str]:
     kinds = [kind for s in summaries for kind in (s.total, *s.kinds) if kind]
     times = [kind.response for kind in kinds if kind.response]
     return [
-        f"–: p{percent:g} needs at least {least_sample(percent)} operations, and there were fewer."
+        f"–: p{percent:g} needs at least {min_sample_size(percent)} operations, "
+        "and there were fewer."
         for percent in PERCENTILES
         if any(of.percentiles[percent] is None and percent not in of.at_least for of in times)
     ]

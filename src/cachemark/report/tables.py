@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.number_format import counted, interval, number, percentile, spread
+from cachemark.analysis.number_format import counted, interval, number, percentile, rate_with_error
 from cachemark.analysis.statistics import Interval, KindSummary, Metric
 from cachemark.report.model import ClientRow, Group
 
@@ -56,7 +56,7 @@ def _ranking_row(row: ClientRow) -> list[str]:
     return [
         summary.cell.client,
         summary.library_version,
-        spread(total.rate),
+        rate_with_error(total.rate),
         _share(row),
         *_percentiles(total),
         _cpu(summary.client_cpu_us),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.analysis.number_format import spread, time_spread
-from cachemark.analysis.statistics import PERCENTILES, CellSummary, Within, least_section
+from cachemark.analysis.number_format import rate_with_error, time_with_error
+from cachemark.analysis.statistics import PERCENTILES, CellSummary, WithinTrial, min_section_size
 from cachemark.report.model import Section
 
 
@@ -18,7 +18,7 @@ def sections(summaries: Sequence[CellSummary]) -> list[Section]:
     without = [f"{s.cell.client}: {within.why}" for s, within in single if within.why]
     return [
         Section(
-            title="Within one trial",
+            title="WithinTrial one trial",
             topic="within",
             columns=["client", "server", "workload", "load", "ops/s",
                      *[f"p{percent:g}" for percent in PERCENTILES]],
@@ -34,7 +34,7 @@ def sections(summaries: Sequence[CellSummary]) -> list[Section]:
     ]  # fmt: skip
 
 
-def _row(summary: CellSummary, of: Within) -> list[str]:
+def _row(summary: CellSummary, of: WithinTrial) -> list[str]:
     cell = summary.cell
     times = [of.percentiles_ns.get(percent) for percent in PERCENTILES]
     return [
@@ -42,12 +42,12 @@ def _row(summary: CellSummary, of: Within) -> list[str]:
         cell.server,
         cell.workload,
         cell.load,
-        "–" if of.ops_per_s is None else spread(of.ops_per_s),
-        *["–" if time is None else time_spread(time) for time in times],
+        "–" if of.ops_per_s is None else rate_with_error(of.ops_per_s),
+        *["–" if time is None else time_with_error(time) for time in times],
     ]
 
 
-def _lacking(found: Sequence[tuple[CellSummary, Within]]) -> list[str]:
+def _lacking(found: Sequence[tuple[CellSummary, WithinTrial]]) -> list[str]:
     """Notes that explain missing figures."""
     lacking = [
         percent
@@ -55,7 +55,7 @@ def _lacking(found: Sequence[tuple[CellSummary, Within]]) -> list[str]:
         if any(of.percentiles_ns.get(percent) is None for _, of in found)
     ]
     notes = [
-        f"–: p{percent:g} needs at least {least_section(percent):,} operations in each "
+        f"–: p{percent:g} needs at least {min_section_size(percent):,} operations in each "
         "section, and must be below the times of operations that timed out."
         for percent in lacking
     ]

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from cachemark.analysis import number_format
-from cachemark.analysis.statistics import least_sample
+from cachemark.analysis.statistics import min_sample_size
 from cachemark.endpoints.clients import ClientSpec, workers_folder
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.host import process
@@ -294,6 +294,8 @@ def _percentiles(metric: Metric | None) -> list[str]:
     count = sum(n for fork in metric.samples for times in fork for _, n in times)
     scale = _UNITS[metric.unit]
     return [
-        number_format.time(metric.percentiles[str(p)] * scale) if count >= least_sample(p) else "–"
+        number_format.time(metric.percentiles[str(p)] * scale)
+        if count >= min_sample_size(p)
+        else "–"
         for p in (50.0, 99.0, 99.9)
     ]

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 
-from cachemark.analysis.verdict.conservation import commands
+from cachemark.analysis.verdict.conservation import executed_commands
 from cachemark.endpoints.servers import RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.errors import TrialError
@@ -103,7 +103,7 @@ class Sampler:
         return False
 
     def _tick(self, began: float) -> None:
-        done = commands(self._read_stats())
+        done = executed_commands(self._read_stats())
         if done is not None:
             at_ns = round((time.monotonic() - began) * 1e9)
             self.command_counts.append(CommandCount(at_ns=at_ns, commands=done))

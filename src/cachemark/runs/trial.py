@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cachemark.analysis.verdict import commands_per_server, concluded, invalid, judge
+from cachemark.analysis.verdict import commands_per_server, conclude, invalid_finding, judge
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
@@ -145,15 +145,15 @@ class TrialRun:
             policy=setting.noise,
         )
         if stats.reason:
-            findings = [*judgement.findings, invalid("distrust", stats.reason)]
-            judgement = concluded(findings, judgement.steadiness)
+            findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
+            judgement = conclude(findings, judgement.stationarity)
         self.record(
             state="measured",
             verdict=judgement.verdict,
             reasons=judgement.reasons,
             notes=[*outcome.notes, *stats.notes, *judgement.notes],
             findings=judgement.findings,
-            steadiness=judgement.steadiness,
+            stationarity=judgement.stationarity,
         )
 
     def _target(self) -> AbstractContextManager[RunningServer]:
@@ -270,7 +270,10 @@ class TrialRun:
         if self._setting.load.schedule == "closed" or not self._ticks:
             return self._ticks
         schedule = Schedule(self._setting.tape.path)
-        return [msgspec.structs.replace(tick, due=schedule.due(tick.at_ns)) for tick in self._ticks]
+        return [
+            msgspec.structs.replace(reading, due=schedule.due(reading.at_ns))
+            for reading in self._ticks
+        ]
 
 
 def _utc(unix_ns: int) -> str:

@@ -93,8 +93,11 @@ def _used(before: ProcessUse | None, after: ProcessUse | None) -> ServerUse | No
 
 def _since(ahead_ns: int, command_counts: Sequence[CommandCount]) -> list[CommandCount]:
     """Readings by the window's clock, which began so long after the sampler's."""
-    moved = [msgspec.structs.replace(tick, at_ns=tick.at_ns - ahead_ns) for tick in command_counts]
-    return [tick for tick in moved if tick.at_ns >= 0]
+    moved = [
+        msgspec.structs.replace(reading, at_ns=reading.at_ns - ahead_ns)
+        for reading in command_counts
+    ]
+    return [reading for reading in moved if reading.at_ns >= 0]
 
 
 def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[[int], None]:

@@ -7,7 +7,7 @@ import pytest
 
 from cachemark.analysis.number_format import percentile
 from cachemark.analysis.statistics import FIGURES, figures_of, response_ns, summarise
-from cachemark.analysis.statistics.figures import censored_from_ns
+from cachemark.analysis.statistics.figures import censoring_threshold_ns
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation
@@ -46,7 +46,7 @@ def trial(operation: Operation, block: int = 0) -> Outcome:
 def test_f16_the_rank_of_p99_is_the_last_that_was_answered() -> None:
     assert response_ns([F16], 99) == pytest.approx(MS, rel=1 / 1024)
     assert response_ns([F16], 99.001) is None
-    assert censored_from_ns([F16]) == pytest.approx(250 * MS, rel=1 / 1024)
+    assert censoring_threshold_ns([F16]) == pytest.approx(250 * MS, rel=1 / 1024)
 
 
 def test_a_wait_longer_than_the_time_out_lies_above_it() -> None:
@@ -61,7 +61,7 @@ def test_a_wait_longer_than_the_time_out_lies_above_it() -> None:
 
 def test_without_time_outs_nothing_is_held_back() -> None:
     slow = gets([MS] * 99_000 + [250 * MS] * 1000, [MS] * 100_000, 0)
-    assert censored_from_ns([slow]) is None
+    assert censoring_threshold_ns([slow]) is None
     assert response_ns([slow], 99.5) == pytest.approx(250 * MS, rel=1 / 1024)
 
 

@@ -11,12 +11,12 @@ from scipy import stats
 
 from cachemark.analysis.statistics import (
     FIGURES,
-    MOST,
+    MAX_TRIALS,
     decide,
     figures_of,
     paired,
-    pairs_for,
-    trials_for,
+    pairs_needed,
+    trials_needed,
     unpaired,
 )
 from cachemark.model.outcome import Outcome
@@ -97,7 +97,7 @@ def test_a_family_is_corrected_together() -> None:
 @pytest.mark.parametrize("spread", [0.002, 0.01, 0.03])
 def test_so_many_pairs_would_do_and_one_fewer_would_not(spread: float) -> None:
     logs = np.array([-1.0, 0.0, 1.0]) * spread  # a standard deviation of `spread`
-    count = pairs_for(np.exp(logs).tolist(), [1.0, 1.0, 1.0], 0.02)
+    count = pairs_needed(np.exp(logs).tolist(), [1.0, 1.0, 1.0], 0.02)
     assert count
 
     def reach(n: int) -> float:
@@ -109,7 +109,7 @@ def test_so_many_pairs_would_do_and_one_fewer_would_not(spread: float) -> None:
 
 def test_so_many_trials_a_side_would_do() -> None:
     one, two = np.exp(np.array([-1, 0, 1]) * 0.02), np.exp(np.array([-1, 0, 1]) * 0.01)
-    count = trials_for(one.tolist(), two.tolist(), 0.02)
+    count = trials_needed(one.tolist(), two.tolist(), 0.02)
     assert count
     variance = 0.02**2 + 0.01**2
     share = variance**2 / (0.02**4 + 0.01**4)
@@ -122,8 +122,8 @@ def test_so_many_trials_a_side_would_do() -> None:
 
 def test_what_no_number_of_trials_would_show() -> None:
     wild = np.exp(np.array([-1.0, 0.0, 1.0])).tolist()
-    assert pairs_for(wild, [1.0, 1.0, 1.0], 0.02) is None
-    assert trials_for(wild, wild, 0.02) is None
-    assert pairs_for(wild, [1.0] * 3, 0.0) is None
-    assert pairs_for([1.0], [1.0], 0.02) is None
-    assert MOST == 1000
+    assert pairs_needed(wild, [1.0, 1.0, 1.0], 0.02) is None
+    assert trials_needed(wild, wild, 0.02) is None
+    assert pairs_needed(wild, [1.0] * 3, 0.0) is None
+    assert pairs_needed([1.0], [1.0], 0.02) is None
+    assert MAX_TRIALS == 1000

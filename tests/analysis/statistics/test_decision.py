@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cachemark.analysis.statistics import Interval, holm, independent_ratio, paired_ratio, side
+from cachemark.analysis.statistics import (
+    Interval,
+    classify_ratio,
+    holm,
+    paired_ratio,
+    unpaired_ratio,
+)
 
 MARGIN = 0.02
 # 3.29 standard errors: a test with a right nominal rate fails once in a thousand seeds.
@@ -40,11 +46,11 @@ def within(rate: float, nominal: float, count: int) -> bool:
 def test_what_an_answer_needs(
     low: float, value: float, high: float, p: float, expected: str
 ) -> None:
-    assert side(Interval(value=value, low=low, high=high), p, MARGIN) == expected
+    assert classify_ratio(Interval(value=value, low=low, high=high), p, MARGIN) == expected
 
 
 def test_without_an_interval_nothing_is_shown() -> None:
-    assert side(Interval(value=2.0), None, MARGIN) == "inconclusive"
+    assert classify_ratio(Interval(value=2.0), None, MARGIN) == "inconclusive"
 
 
 @given(tests)
@@ -71,7 +77,7 @@ def test_holm_rejects_what_its_steps_reject(p: dict[int, float]) -> None:
 @settings(deadline=None)
 def test_swapped_sides_give_the_inverse(values: list[tuple[float, float]]) -> None:
     first, second = ([pair[side_] for pair in values] for side_ in (0, 1))
-    for ratio in (paired_ratio, independent_ratio):
+    for ratio in (paired_ratio, unpaired_ratio):
         one, other = ratio(first, second), ratio(second, first)
         assert one.value * other.value == pytest.approx(1)
         assert one.p == pytest.approx(other.p, abs=1e-9)
@@ -81,7 +87,7 @@ def test_swapped_sides_give_the_inverse(values: list[tuple[float, float]]) -> No
 @settings(deadline=None)
 def test_the_unit_is_of_no_account(values: list[float], factor: float) -> None:
     other = [value * (1 + 0.1 * (number % 3)) for number, value in enumerate(values)]
-    for ratio in (paired_ratio, independent_ratio):
+    for ratio in (paired_ratio, unpaired_ratio):
         here = ratio(values, other)
         there = ratio([value * factor for value in values], [value * factor for value in other])
         assert there.value == pytest.approx(here.value)
@@ -114,7 +120,7 @@ def test_an_interval_of_two_runs_holds_the_truth(
     for _ in range(count):
         before = np.exp(draw.normal(0, first, sizes[0]))
         after = 1.1 * np.exp(draw.normal(0, second, sizes[1]))
-        ratio = independent_ratio(after.tolist(), before.tolist())
+        ratio = unpaired_ratio(after.tolist(), before.tolist())
         assert ratio.low is not None
         assert ratio.high is not None
         held += ratio.low <= 1.1 <= ratio.high
@@ -148,7 +154,7 @@ def test_what_lies_on_the_margin_is_seldom_called_equivalent() -> None:
             before = np.exp(draw.normal(0, spread, 8))
             after = truth * np.exp(draw.normal(0, spread, 8))
             ratio = paired_ratio(after.tolist(), before.tolist())
-            found += side(ratio, ratio.p, MARGIN) == "equivalent"
+            found += classify_ratio(ratio, ratio.p, MARGIN) == "equivalent"
         return found / count
 
     assert called(1 + MARGIN, 0.01) <= 0.025 + SIGMAS * (0.025 * 0.975 / count) ** 0.5
@@ -166,7 +172,7 @@ def test_a_regression_beyond_the_margin_is_found() -> None:
             before = np.exp(hours + draw.normal(0, 0.01, 10))
             after = truth * np.exp(hours + draw.normal(0, 0.01, 10))
             ratio = paired_ratio(after.tolist(), before.tolist())
-            found += side(ratio, ratio.p, MARGIN) == "below"
+            found += classify_ratio(ratio, ratio.p, MARGIN) == "below"
         return found / 300
 
     assert shown(0.95) > 0.99

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cachemark.analysis.statistics import independent_ratio, mean_error
+from cachemark.analysis.statistics import mean_half_width, unpaired_ratio
 
 
 def test_the_ratio_is_welchs_test_on_logs() -> None:
     first, second = [100.0, 104.0, 99.0], [50.0, 61.0, 48.0, 55.0]
-    ours = independent_ratio(first, second)
+    ours = unpaired_ratio(first, second)
     theirs = stats.ttest_ind(np.log(first), np.log(second), equal_var=False)
     assert ours.value == pytest.approx(stats.gmean(first) / stats.gmean(second))
     assert ours.p == pytest.approx(theirs.pvalue)
@@ -25,12 +25,12 @@ def test_the_ratio_is_welchs_test_on_logs() -> None:
     ("first", "second", "p"), [([2.0, 2.0], [2.0, 2.0], 1.0), ([4.0, 4.0], [2.0, 2.0], 0.0)]
 )
 def test_trials_without_spread(first: list[float], second: list[float], p: float) -> None:
-    found = independent_ratio(first, second)
+    found = unpaired_ratio(first, second)
     assert (found.low, found.value, found.high, found.p) == (found.value,) * 3 + (p,)
 
 
 def test_one_trial_on_a_side_has_no_interval() -> None:
-    found = independent_ratio([2.0, 2.1], [1.0])
+    found = unpaired_ratio([2.0, 2.1], [1.0])
     assert found.value == pytest.approx(np.sqrt(2.0 * 2.1))
     assert (found.low, found.high, found.p) == (None, None, None)
 
@@ -39,7 +39,7 @@ def test_equals_are_seldom_called_different() -> None:
     draw = np.random.default_rng(3)
     called = 0
     for _ in range(400):
-        found = independent_ratio(*np.exp(draw.normal(0, 0.03, (2, 5))).tolist())
+        found = unpaired_ratio(*np.exp(draw.normal(0, 0.03, (2, 5))).tolist())
         called += found.p is not None and found.p < 0.05
     assert called / 400 < 0.05 + 3.29 * (0.05 * 0.95 / 400) ** 0.5
 
@@ -47,5 +47,5 @@ def test_equals_are_seldom_called_different() -> None:
 def test_the_error_of_a_mean_is_students() -> None:
     values = [3.0, 5.0, 4.0, 9.0]
     low, high = stats.t.interval(0.999, 3, loc=np.mean(values), scale=stats.sem(values))
-    assert mean_error(values, 0.999) == pytest.approx((high - low) / 2)
-    assert mean_error(values[:2], 0.999) is None
+    assert mean_half_width(values, 0.999) == pytest.approx((high - low) / 2)
+    assert mean_half_width(values[:2], 0.999) is None

@@ -9,9 +9,9 @@ from scipy import stats
 
 from cachemark.analysis.statistics import (
     compare,
-    geometric,
+    geometric_mean,
     holm,
-    least_sample,
+    min_sample_size,
     paired_ratio,
     summarise,
 )
@@ -20,7 +20,7 @@ from tests.builders.outcomes import measured
 
 def test_the_interval_is_students_on_logs() -> None:
     values = [90.0, 100.0, 115.0, 104.0]
-    ours = geometric(values)
+    ours = geometric_mean(values)
     logs = np.log(values)
     low, high = stats.t.interval(0.95, 3, loc=logs.mean(), scale=stats.sem(logs))
     assert ours.value == pytest.approx(stats.gmean(values))
@@ -28,7 +28,7 @@ def test_the_interval_is_students_on_logs() -> None:
 
 
 def test_one_trial_has_no_interval() -> None:
-    assert geometric([5.0]).low is None
+    assert geometric_mean([5.0]).low is None
 
 
 def test_the_ratio_is_the_paired_t_test() -> None:
@@ -45,7 +45,7 @@ def test_holm() -> None:
 
 
 def test_the_least_sample_of_a_percentile() -> None:
-    assert [least_sample(p) for p in (50, 90, 99, 99.9)] == [6, 36, 368, 3688]
+    assert [min_sample_size(p) for p in (50, 90, 99, 99.9)] == [6, 36, 368, 3688]
 
 
 def test_pairing_by_block_sees_through_drift() -> None:

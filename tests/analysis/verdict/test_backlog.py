@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from cachemark.analysis.verdict import judge, steadiness, unsteady
+from cachemark.analysis.verdict import check_stationarity, judge, stationarity_findings
 from cachemark.host.process import binary_path
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
-from cachemark.model.outcome import CommandCount, Steadiness
+from cachemark.model.outcome import CommandCount, Stationarity
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats
@@ -73,10 +73,10 @@ def window(due: np.ndarray, ends: np.ndarray) -> Done:
     )
 
 
-def found(draw: np.random.Generator, due: np.ndarray, service_ns: np.ndarray) -> Steadiness:
+def found(draw: np.random.Generator, due: np.ndarray, service_ns: np.ndarray) -> Stationarity:
     """What is said of a window with these arrivals at a server that takes so long for each."""
     ends = queue(due, service_ns)
-    return steadiness(
+    return check_stationarity(
         window(due, ends), WORKLOAD, LOAD, readings(due, ends, draw), commands=len(due)
     )
 
@@ -87,7 +87,9 @@ def test_a_level_queue_is_seldom_found_to_be_none(busy: float) -> None:
     false = 0
     for _ in range(30):
         due = arrivals(draw)
-        false += bool(unsteady(found(draw, due, draw.exponential(busy * 1e9 / RATE, len(due)))))
+        false += bool(
+            stationarity_findings(found(draw, due, draw.exponential(busy * 1e9 / RATE, len(due))))
+        )
     assert false <= 2
 
 
@@ -98,9 +100,9 @@ def test_a_lag_that_grows_is_found_though_the_rate_is_kept() -> None:
     due = np.arange(RATE * SECONDS) * 1e9 / RATE
     judged = found(draw, due, np.full(len(due), 1.008e9 / RATE))
     assert judged.source == "server"
-    (finding,) = unsteady(judged)
+    (finding,) = stationarity_findings(judged)
     assert finding.weight == "NON_STATIONARY"
-    rise_ns = judged.levels[-1].value - judged.levels[0].value
+    rise_ns = judged.plateaus[-1].value - judged.plateaus[0].value
     assert finding.rule == "drift" or rise_ns > 20 * MS
 
 
@@ -109,13 +111,13 @@ def test_a_step_is_told_by_how_much_it_rose() -> None:
     due = arrivals(draw)
     # A delay of 20 ms for each operation of the second half.
     ends = due + 0.2 * MS + 20 * MS * (due > SECONDS * 0.5e9)
-    judged = steadiness(
+    judged = check_stationarity(
         window(due, ends), WORKLOAD, LOAD, readings(due, ends, draw), commands=len(due)
     )
-    first, second = judged.levels
+    first, second = judged.plateaus
     assert second.value - first.value == pytest.approx(20 * MS, rel=0.1)
     assert first.to_ms == pytest.approx(2500, abs=250)
-    (finding,) = unsteady(judged)
+    (finding,) = stationarity_findings(judged)
     assert (finding.rule, finding.figure) == ("levels", None)
     assert "+" in finding.text
 
@@ -134,9 +136,11 @@ def test_what_cannot_be_judged_says_why(commands: int | None, readings_kept: int
     due = np.arange(RATE * SECONDS) * 1e9 / RATE
     ends = due + 0.1 * MS
     command_counts = readings(due, ends, draw)[:readings_kept]
-    judged = steadiness(window(due, ends), WORKLOAD, LOAD, command_counts, commands=commands)
+    judged = check_stationarity(
+        window(due, ends), WORKLOAD, LOAD, command_counts, commands=commands
+    )
     assert why in judged.why
-    assert unsteady(judged) == []
+    assert stationarity_findings(judged) == []
 
 
 def test_a_verdict_has_it_with_its_reason() -> None:

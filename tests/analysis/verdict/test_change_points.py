@@ -13,9 +13,9 @@ from cachemark.analysis.verdict.change_points import (
     KPSS_CRITICAL,
     change_points,
     kpss,
-    levels,
     noise,
-    smoothed,
+    plateaus,
+    smooth,
     trend,
 )
 
@@ -58,7 +58,7 @@ def test_noise_is_not_moved_by_steps() -> None:
 def test_outliers_are_smoothed_away_and_steps_stay_where_they_are() -> None:
     values = np.repeat([1.0, 2.0], 20)
     values[[5, 6, 30]] = 50
-    assert smoothed(values).tolist() == np.repeat([1.0, 2.0], 20).tolist()
+    assert smooth(values).tolist() == np.repeat([1.0, 2.0], 20).tolist()
 
 
 @pytest.mark.parametrize("step", [0.2, 0.7])
@@ -66,7 +66,7 @@ def test_levels_are_found_in_noise(step: float) -> None:
     draw = np.random.default_rng(2)
     for _ in range(50):
         values = draw.normal(0, 0.05, 100) + np.repeat([0, step], [30, 70])
-        (_, first), (second, _) = levels(values, 10, 0.095)
+        (_, first), (second, _) = plateaus(values, 10, 0.095)
         assert first == second
         assert abs(first - 30) <= 2
 
@@ -82,7 +82,7 @@ def test_a_level_that_is_one_is_not_cut(correlation: float) -> None:
         values[0] = steps[0]
         for i in range(1, 100):
             values[i] = correlation * values[i - 1] + steps[i]
-        cut += len(levels(values, 10, 0.095)) > 1
+        cut += len(plateaus(values, 10, 0.095)) > 1
     assert cut <= (5 if correlation else 0)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cachemark.analysis.verdict import Judgement, commands_per_server, judge
+from cachemark.analysis.verdict import TrialVerdict, commands_per_server, judge
 from cachemark.analysis.verdict.conservation import idle_servers
 from cachemark.model import histogram
 from cachemark.model.experiment import Keys, Load, Workload
@@ -30,7 +30,7 @@ def stats(**rises: int) -> ServerStats:
     return ServerStats({name: str(100 + rises.get(name, 0)) for name in COUNTERS})
 
 
-def judged(measure: Done, load: Load = CLOSED, shared: bool = False, **rises: int) -> Judgement:
+def judged(measure: Done, load: Load = CLOSED, shared: bool = False, **rises: int) -> TrialVerdict:
     """The judgement with counters that rose so."""
     return judge(
         measure,

@@ -1,4 +1,4 @@
-"""Level, warming up, drifting, changing: windows made by hand."""
+"""Stationary, warming up, drifting, changing: windows made by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from cachemark.analysis.verdict import steadiness, unsteady
+from cachemark.analysis.verdict import check_stationarity, stationarity_findings
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import CommandCount
 from cachemark.model.protocol import Course, Done
@@ -32,7 +32,10 @@ def rules(
 ) -> list[str]:
     """Which rules found something."""
     return [
-        found.rule for found in unsteady(steadiness(measure, WORKLOAD, load, command_counts or []))
+        found.rule
+        for found in stationarity_findings(
+            check_stationarity(measure, WORKLOAD, load, command_counts or [])
+        )
     ]
 
 
@@ -43,19 +46,19 @@ def noisy(level: list[float], seed: int = 1) -> list[float]:
 
 
 def test_a_level_window() -> None:
-    found = steadiness(window(noisy([1000] * 100)), WORKLOAD, CLOSED)
+    found = check_stationarity(window(noisy([1000] * 100)), WORKLOAD, CLOSED)
     assert (found.of, found.source, found.why) == ("rate", "worker", "")
-    (level,) = found.levels
+    (level,) = found.plateaus
     assert (level.from_ms, level.to_ms) == (0, 10_000)
     assert level.value == pytest.approx(10_000, rel=0.02)
-    assert unsteady(found) == []
+    assert stationarity_findings(found) == []
 
 
 def test_a_slow_beginning_is_a_warm_up_and_says_how_long() -> None:
     measure = window(noisy([400] * 30 + [1000] * 70))
-    found = steadiness(measure, WORKLOAD, CLOSED)
+    found = check_stationarity(measure, WORKLOAD, CLOSED)
     assert found.warmup_end_ms == pytest.approx(3000, abs=100)
-    (finding,) = unsteady(found)
+    (finding,) = stationarity_findings(found)
     assert finding.rule == "warm-up"
     assert finding.figure == found.warmup_end_ms
     assert "a warm-up of 3 s" in finding.text
@@ -110,9 +113,9 @@ def test_the_servers_counters_judge_a_closed_loop_without_a_course() -> None:
     command_counts = [
         CommandCount(at_ns=i * 100 * MS, commands=int(count)) for i, count in enumerate(done)
     ]
-    found = steadiness(measure, WORKLOAD, CLOSED, command_counts)
+    found = check_stationarity(measure, WORKLOAD, CLOSED, command_counts)
     assert found.source == "server"
-    assert [level.value for level in found.levels] == [1000, 2000]
+    assert [level.value for level in found.plateaus] == [1000, 2000]
     assert rules(measure, CLOSED, command_counts) == ["warm-up"]
 
 
@@ -133,9 +136,9 @@ def test_the_servers_counters_judge_a_closed_loop_without_a_course() -> None:
 def test_what_cannot_be_judged_says_why(
     measure: Done, workload: Workload, load: Load, why: str
 ) -> None:
-    found = steadiness(measure, workload, load)
+    found = check_stationarity(measure, workload, load)
     assert why in found.why
-    assert unsteady(found) == []
+    assert stationarity_findings(found) == []
 
 
 def test_what_the_server_was_read_at_after_the_window_is_not_of_it() -> None:
@@ -144,9 +147,9 @@ def test_what_the_server_was_read_at_after_the_window_is_not_of_it() -> None:
     command_counts = [
         CommandCount(at_ns=i * 100 * MS, commands=100 * min(i, 20)) for i in range(31)
     ]
-    found = steadiness(measure, WORKLOAD, CLOSED, command_counts)
+    found = check_stationarity(measure, WORKLOAD, CLOSED, command_counts)
     assert found.slices == 20
-    assert [level.value for level in found.levels] == [1000]
+    assert [level.value for level in found.plateaus] == [1000]
     assert rules(measure, CLOSED, command_counts) == []
 
 
@@ -156,8 +159,8 @@ def test_levels_that_readings_tell_begin_with_the_first_reading() -> None:
     command_counts = [
         CommandCount(at_ns=(i + 5) * 100 * MS, commands=int(n)) for i, n in enumerate(done)
     ]
-    found = steadiness(measure, WORKLOAD, CLOSED, command_counts)
-    assert [(level.from_ms, level.to_ms) for level in found.levels] == [(500, 1500), (1500, 3000)]
+    found = check_stationarity(measure, WORKLOAD, CLOSED, command_counts)
+    assert [(level.from_ms, level.to_ms) for level in found.plateaus] == [(500, 1500), (1500, 3000)]
     assert found.warmup_end_ms == 1500
 
 
@@ -165,4 +168,4 @@ def test_slices_longer_than_the_window_are_too_few() -> None:
     measure = msgspec.structs.replace(
         window([900], slice_ms=1000), elapsed_ns=950 * MS, send_elapsed_ns=950 * MS
     )
-    assert "too few slices: 0" in steadiness(measure, WORKLOAD, CLOSED).why
+    assert "too few slices: 0" in check_stationarity(measure, WORKLOAD, CLOSED).why

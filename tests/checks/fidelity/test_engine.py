@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from cachemark.analysis.statistics.figures import response_ns
-from cachemark.analysis.verdict import Judgement, judge
+from cachemark.analysis.verdict import TrialVerdict, judge
 from cachemark.endpoints.fleet import merge
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
@@ -78,7 +78,7 @@ def cases() -> dict[str, Case]:
     return {case.name: case for case in map(read, printed.stdout.splitlines())}
 
 
-def judged(case: Case, measure: Done | None = None) -> Judgement:
+def judged(case: Case, measure: Done | None = None) -> TrialVerdict:
     """The verdict, with a server that counted what it was asked for."""
     gets = case.measure.operations["get"]
     # The scripted server has every key: what it was asked for and did not miss is a hit.
@@ -128,39 +128,39 @@ def test_verdicts(cases: dict[str, Case]) -> None:
 def test_f17_the_end_of_a_warm_up_is_found(cases: dict[str, Case]) -> None:
     """10 ms for 5 s, then 1 ms: within one slice; and what begins after it is VALID at 1 ms."""
     judgement = judged(cases["F17 counted"])
-    found = judgement.steadiness
+    found = judgement.stationarity
     assert found is not None
     assert found.warmup_end_ms == pytest.approx(5000, abs=found.slice_ms)
     assert found.slice_ms < 500
-    assert [level.value for level in found.levels] == pytest.approx([10e6, 1e6], rel=0.01)
+    assert [level.value for level in found.plateaus] == pytest.approx([10e6, 1e6], rel=0.01)
     assert [finding.rule for finding in judgement.findings] == ["warm-up"]
     after = judged(cases["F17"])
     assert after.verdict == "VALID"
-    assert after.steadiness is not None
-    assert len(after.steadiness.levels) == 1
+    assert after.stationarity is not None
+    assert len(after.stationarity.plateaus) == 1
     p90 = response_ns(list(cases["F17"].measure.operations.values()), 90)
     assert p90 == pytest.approx(1e6, rel=1 / 1024)
 
 
 def test_f17b_a_change_of_regime_is_told_with_its_parts(cases: dict[str, Case]) -> None:
     judgement = judged(cases["F17b"])
-    assert judgement.steadiness is not None
-    slice_ms = judgement.steadiness.slice_ms
-    first, second = judgement.steadiness.levels
+    assert judgement.stationarity is not None
+    slice_ms = judgement.stationarity.slice_ms
+    first, second = judgement.stationarity.plateaus
     assert (first.from_ms, second.from_ms) == (0, first.to_ms)
     assert first.to_ms == pytest.approx(15_000, abs=slice_ms)
     assert second.to_ms == pytest.approx(30_000, abs=slice_ms)
     assert [first.value, second.value] == pytest.approx([1e6, 2e6], rel=0.001)
-    assert judgement.steadiness.warmup_end_ms is None
+    assert judgement.stationarity.warmup_end_ms is None
     assert [finding.rule for finding in judgement.findings] == ["levels"]
 
 
 def test_a_stall_is_no_regime(cases: dict[str, Case]) -> None:
     """F5 stalls each second, F6 once for 2 s: the tail has them, and the window is level."""
     for name in ("F5", "F6", "F5 Poisson"):
-        found = judged(cases[name]).steadiness
+        found = judged(cases[name]).stationarity
         assert found is not None
-        assert (found.why, len(found.levels)) == ("", 1), name
+        assert (found.why, len(found.plateaus)) == ("", 1), name
 
 
 def test_a_depth_that_binds_is_told(cases: dict[str, Case]) -> None:

@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 
 from cachemark.checks.fidelity import judge
-from cachemark.checks.fidelity.attempts import explained, until_judged
-from cachemark.checks.fidelity.cases import Case, CaseLoad, Faults, Known, cases, known_failures
-from cachemark.checks.fidelity.judge import Count, Finding, Floor
+from cachemark.checks.fidelity.attempts import mark_known, retry_until_judged
+from cachemark.checks.fidelity.cases import (
+    Case,
+    CaseLoad,
+    Faults,
+    KnownFailure,
+    cases,
+    known_failures,
+)
+from cachemark.checks.fidelity.judge import CountResult, FidelityResult, Floor
 from cachemark.checks.fidelity.log import (
     Log,
     lateness_ns,
@@ -25,7 +32,7 @@ MS = 1_000_000
 FLOOR = Floor(p50_ns=50_000, p99_ns=100_000)
 # One stall of 100 ms in each second, 250 arrivals a second.
 STALL = cases()["stall, open"]
-EXACT = [Count(name="reads", injected=1000, measured=1000)]
+EXACT = [CountResult(name="reads", injected=1000, measured=1000)]
 
 
 def log_of(received_ns: list[int], sent_ns: list[int], fate: str = "answered") -> Log:
@@ -182,16 +189,16 @@ def test_counts_are_exact() -> None:
 
 
 def test_only_what_may_be_noise_is_tried_again() -> None:
-    def run(states: list[Finding]) -> tuple[str, int]:
+    def run(states: list[FidelityResult]) -> tuple[str, int]:
         left = iter(states)
-        return until_judged(lambda: next(left), len(states)).state, len(list(left))
+        return retry_until_judged(lambda: next(left), len(states)).state, len(list(left))
 
     line = judge.line(50, 2, FLOOR, np.array([2 * MS]), 9 * MS)
-    off = Finding(client="c", case="c", state="failed", lines=[line], counts=EXACT)
-    unjudged = Finding(client="c", case="c", state="not judged")
-    passed = Finding(client="c", case="c", state="passed")
-    wrong = [Count(name="reads", injected=1, measured=2)]
-    broken = Finding(client="c", case="c", state="failed", lines=[line], counts=wrong)
+    off = FidelityResult(client="c", case="c", state="failed", lines=[line], counts=EXACT)
+    unjudged = FidelityResult(client="c", case="c", state="not judged")
+    passed = FidelityResult(client="c", case="c", state="passed")
+    wrong = [CountResult(name="reads", injected=1, measured=2)]
+    broken = FidelityResult(client="c", case="c", state="failed", lines=[line], counts=wrong)
     assert run([unjudged, off, passed]) == ("passed", 0)
     assert run([off, off, off]) == ("failed", 0)
     assert run([broken, passed]) == ("failed", 1)
@@ -199,12 +206,12 @@ def test_only_what_may_be_noise_is_tried_again() -> None:
 
 
 def test_known_failures_are_told_as_such_and_stay_true() -> None:
-    known = [Known(client="*/x", case="c", reason="its way")]
-    failed = Finding(client="a/x", case="c", state="failed", why="off")
-    assert explained("a/x", failed, known).state == "known"
-    assert explained("a/y", failed, known).state == "failed"
-    passed = Finding(client="a/x", case="c", state="passed")
-    assert explained("a/x", passed, known).state == "failed"
-    race = [Known(client="a/x", case="c", reason="its way", sometimes=True)]
-    assert explained("a/x", passed, race).state == "passed"
+    known = [KnownFailure(client="*/x", case="c", reason="its way")]
+    failed = FidelityResult(client="a/x", case="c", state="failed", why="off")
+    assert mark_known("a/x", failed, known).state == "known"
+    assert mark_known("a/y", failed, known).state == "failed"
+    passed = FidelityResult(client="a/x", case="c", state="passed")
+    assert mark_known("a/x", passed, known).state == "failed"
+    race = [KnownFailure(client="a/x", case="c", reason="its way", sometimes=True)]
+    assert mark_known("a/x", passed, race).state == "passed"
     assert {one.case for one in known_failures()} <= set(cases())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cachemark.checks.fidelity import cases
-from cachemark.checks.fidelity.judge import Line
+from cachemark.checks.fidelity.judge import PercentileResult
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.fleet import Fleet, RunMonitor
 from cachemark.endpoints.servers import parse_spec, running
@@ -26,7 +26,7 @@ def consistent(finding: dict[str, Any]) -> None:
     """A pass has every percentile in its place; anything else says why."""
     assert finding["state"] in STATES, finding
     assert (finding["state"] == "passed") == (finding.get("why", "") == ""), finding
-    lines = [Line(**line) for line in finding.get("lines", [])]
+    lines = [PercentileResult(**line) for line in finding.get("lines", [])]
     if finding["state"] == "passed":
         assert all(line.holds for line in lines), finding
     for count in finding.get("counts", []):

@@ -17,11 +17,11 @@ from scipy import stats
 
 from cachemark.analysis.statistics import (
     Interval,
-    against_itself,
     compare,
-    geometric,
-    independent_ratio,
+    geometric_mean,
     paired_ratio,
+    self_comparison,
+    unpaired_ratio,
 )
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import make_plan
@@ -130,7 +130,7 @@ def test_f26_unpaired_they_would_not_be() -> None:
     for _ in range(EXPERIMENTS):
         noise = draw.normal(0, 0.03, (2, BLOCKS)) + draw.normal(0, 0.005, (2, BLOCKS))
         first, second = np.exp(noise[0]) * 1.02, np.exp(noise[1])
-        seen.append(not holds(independent_ratio(first.tolist(), second.tolist()), 1))
+        seen.append(not holds(unpaired_ratio(first.tolist(), second.tolist()), 1))
     assert share(seen) < 0.5
 
 
@@ -181,7 +181,7 @@ def test_f27_the_interval_of_a_percentile_covers_it(busy: float) -> None:
     """What `p99_ns` of a summary is: Student's t over the trials' own percentiles, on logs."""
     draw = np.random.default_rng(round(100 * busy))
     covered = [
-        holds(geometric(nearest_rank(sojourns(draw, busy, (TRIALS, REQUESTS))).tolist()), P99)
+        holds(geometric_mean(nearest_rank(sojourns(draw, busy, (TRIALS, REQUESTS))).tolist()), P99)
         for _ in range(RUNS)
     ]
     assert 0.90 <= share(covered) <= 0.99
@@ -203,7 +203,7 @@ def of_itself(number: int, draw: np.random.Generator, margin_percent: float, **t
     """The answer of one virtual experiment to: is a client faster than itself?"""
     made = msgspec.structs.replace(experiment(["made/a"], BLOCKS), seed=number, twice="made/a")
     outcomes = run(make_plan(made).trials, draw, **truth)
-    found = against_itself(outcomes, outcomes[0].trial.cell, margin_percent)
+    found = self_comparison(outcomes, outcomes[0].trial.cell, margin_percent)
     assert found is not None
     assert found.pairs == BLOCKS
     return found.answer
@@ -232,7 +232,7 @@ def test_the_aa_arm_finds_what_is_false() -> None:
         draw,
         drift=0.05,
     )
-    found = against_itself(outcomes, outcomes[0].trial.cell, 1.0)
+    found = self_comparison(outcomes, outcomes[0].trial.cell, 1.0)
     assert found is not None
     assert found.answer in ("faster", "slower")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.checks.fidelity.cases import CaseLoad, cases
-from cachemark.checks.fidelity.tools import TOOLS, Job, tool_findings
+from cachemark.checks.fidelity.tools import TOOLS, ToolJob, tool_results
 from cachemark.model.errors import TrialError
 
 OUTPUTS = Path(__file__).with_name("outputs")
@@ -16,8 +16,8 @@ CLOSED = CaseLoad(ops=500)
 OPEN = CaseLoad(schedule="uniform", rate=250, duration_ms=4000)
 
 
-def job(folder: Path, load: CaseLoad = CLOSED) -> Job:
-    return Job(program="/bin/tool", port=4711, folder=folder, load=load)
+def job(folder: Path, load: CaseLoad = CLOSED) -> ToolJob:
+    return ToolJob(program="/bin/tool", port=4711, folder=folder, load=load)
 
 
 def told(name: str, folder: Path, load: CaseLoad = CLOSED) -> dict[float, float]:
@@ -83,7 +83,7 @@ def test_a_tool_that_is_not_here_or_tells_nothing_is_not_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    (finding,) = tool_findings(TOOLS["mutilate"], [cases()["constant"]], 1)
+    (finding,) = tool_results(TOOLS["mutilate"], [cases()["constant"]], 1)
     assert finding.state == "not applicable"
     assert "not on this machine" in finding.why
 
@@ -91,7 +91,7 @@ def test_a_tool_that_is_not_here_or_tells_nothing_is_not_judged(
 @pytest.mark.skipif(shutil.which("memcaslap") is None, reason="apt-get install libmemcached-tools")
 def test_a_real_tool() -> None:
     """Whatever this host makes of the times, the tool was asked, answered and was understood."""
-    (finding,) = tool_findings(TOOLS["memaslap"], [cases()["constant"]], 1)
+    (finding,) = tool_results(TOOLS["memaslap"], [cases()["constant"]], 1)
     assert [line.percent for line in finding.lines] == [50, 90, 99], finding.why
     assert all(line.injected_ns >= 2_000_000 for line in finding.lines)
     assert finding.lines[0].measured_ns >= 2_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cachemark.analysis.statistics import least_section, sectioned
+from cachemark.analysis.statistics import min_section_size, sectioning_interval
 from tests.checks.fidelity.test_statistics import RUNS, holds, share, sojourns
 
 SECTIONS = 10
@@ -25,7 +25,7 @@ def coverage(busy: float, percent: float, each: int, runs: int = RUNS) -> float:
     for _ in range(runs // BATCH):
         for times in sojourns(draw, busy, (BATCH, SECTIONS * each)):
             parts = [ranked(part, percent) for part in times.reshape(SECTIONS, each)]
-            held.append(holds(sectioned(ranked(times, percent), parts), truth))
+            held.append(holds(sectioning_interval(ranked(times, percent), parts), truth))
     return share(held)
 
 
@@ -38,11 +38,11 @@ def ranked(times: np.ndarray, percent: float) -> float:
 @pytest.mark.parametrize("busy", [0.0, 0.5, 0.8])
 @pytest.mark.parametrize("percent", [50.0, 90.0, 99.0])
 def test_the_least_that_a_section_may_hold_is_enough(busy: float, percent: float) -> None:
-    assert 0.90 <= coverage(busy, percent, least_section(percent)) <= 0.99
+    assert 0.90 <= coverage(busy, percent, min_section_size(percent)) <= 0.99
 
 
 def test_with_a_thirtieth_of_it_they_hold_too_seldom() -> None:
-    assert coverage(0.8, 99.0, least_section(99.0) // 30) < 0.87
+    assert coverage(0.8, 99.0, min_section_size(99.0) // 30) < 0.87
 
 
 RATE = 2000.0
@@ -67,7 +67,7 @@ def windows(draw: np.random.Generator) -> np.ndarray:
 def test_the_interval_of_a_rate_holds_it() -> None:
     found = windows(np.random.default_rng(41))
     held = [
-        holds(sectioned(row.sum() / WINDOW_S, (row * SECTIONS / WINDOW_S).tolist()), RATE)
+        holds(sectioning_interval(row.sum() / WINDOW_S, (row * SECTIONS / WINDOW_S).tolist()), RATE)
         for row in found
     ]
     assert 0.90 <= share(held) <= 0.99

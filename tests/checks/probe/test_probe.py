@@ -9,12 +9,12 @@ import pytest
 
 from cachemark.checks.probe import (
     EVERYTHING,
-    Finding,
+    ProbeResult,
     checks,
     dialogue,
-    examine,
     excluded,
     probe,
+    probe_new_server,
     raw_connection,
 )
 from cachemark.checks.probe.checks import judge_counters
@@ -33,7 +33,7 @@ NOT_IN_DEVIANT = {"meta commands", "binary protocol"}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that says nothing is given up soon."""
-    monkeypatch.setattr(raw_connection, "PATIENCE_S", 5.0)
+    monkeypatch.setattr(raw_connection, "TIMEOUT_S", 5.0)
 
 
 def here(text: str) -> str:
@@ -42,11 +42,11 @@ def here(text: str) -> str:
     return text
 
 
-def unfit(findings: list[Finding]) -> dict[str, Finding]:
+def unfit(findings: list[ProbeResult]) -> dict[str, ProbeResult]:
     return {finding.name: finding for finding in findings if finding.fit is not True}
 
 
-def probed(*ways: str) -> dict[str, Finding]:
+def probed(*ways: str) -> dict[str, ProbeResult]:
     with deviant(*ways) as address, running(parse_spec(f"remote:{address}")) as server:
         found = unfit(probe(server))
     return {name: finding for name, finding in found.items() if name not in NOT_IN_DEVIANT}
@@ -63,7 +63,7 @@ def probed(*ways: str) -> dict[str, Finding]:
     ],
 )
 def test_real_servers(text: str, wanted: set[str]) -> None:
-    found = unfit(examine(parse_spec(here(text))))
+    found = unfit(probe_new_server(parse_spec(here(text))))
     assert {name: finding.seen for name, finding in found.items() if name not in wanted} == {}
 
 
@@ -213,7 +213,7 @@ def test_the_binary_protocol_is_more_than_its_first_byte() -> None:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-        finding = checks.binary(dialogue.Subject(address))
+        finding = checks.binary(dialogue.ProbedServer(address))
         thread.join()
     assert finding.fit is False
     assert finding.seen.startswith("set: answered with status 130")
@@ -221,20 +221,20 @@ def test_the_binary_protocol_is_more_than_its_first_byte() -> None:
 
 def test_what_is_excluded_has_its_reason() -> None:
     findings = [
-        Finding(name="gat", fit=False, seen="answered ERROR", excludes=["gat"]),
-        Finding(name="eviction", fit=None, seen="too large", excludes=["evictions"]),
-        Finding(name="get", fit=True, seen="as it should be", excludes=["get"]),
+        ProbeResult(name="gat", fit=False, seen="answered ERROR", excludes=["gat"]),
+        ProbeResult(name="eviction", fit=None, seen="too large", excludes=["evictions"]),
+        ProbeResult(name="get", fit=True, seen="as it should be", excludes=["get"]),
     ]
     assert excluded(findings) == {"gat": "gat: answered ERROR"}
 
 
 def test_no_server_has_no_findings() -> None:
-    assert examine(parse_spec("none")) == []
+    assert probe_new_server(parse_spec("none")) == []
 
 
 def test_a_server_that_is_not_here_is_unsupported() -> None:
     with pytest.raises(UnsupportedError):
-        examine(parse_spec("emcache:binary=/nowhere/emcache"))
+        probe_new_server(parse_spec("emcache:binary=/nowhere/emcache"))
 
 
 def test_the_verb(cli: Cli) -> None:

@@ -1,85 +1,90 @@
 """Statistics over trials. The only user of SciPy; import it late, as it takes a second."""
 
 from cachemark.analysis.statistics.comparison import (
-    Answer,
     Comparison,
+    ComparisonAnswer,
     Metric,
-    against_itself,
     compare,
+    self_comparison,
 )
 from cachemark.analysis.statistics.contrast import (
     Contrast,
-    Outlook,
+    ContrastAnswer,
+    contrast_of_values,
     decide,
-    of_values,
     paired,
     unpaired,
 )
-from cachemark.analysis.statistics.decision import holm, side
+from cachemark.analysis.statistics.decision import classify_ratio, holm
 from cachemark.analysis.statistics.figures import (
     FIGURES,
     Figure,
     figures_of,
-    least_sample,
+    min_sample_size,
     ok,
     rate,
     response_ns,
 )
 from cachemark.analysis.statistics.interval import (
     Interval,
-    geometric,
-    independent_ratio,
-    mean_error,
+    geometric_mean,
+    mean_half_width,
     paired_ratio,
+    unpaired_ratio,
 )
-from cachemark.analysis.statistics.percentile_curve import Point
-from cachemark.analysis.statistics.sample_size import MOST, pairs_for, trials_for
+from cachemark.analysis.statistics.percentile_curve import CurvePoint
+from cachemark.analysis.statistics.sample_size import MAX_TRIALS, pairs_needed, trials_needed
 from cachemark.analysis.statistics.summary import (
     PERCENTILES,
     CellSummary,
     KindSummary,
-    Times,
+    TimeSummary,
     summarise,
 )
-from cachemark.analysis.statistics.within_trial import Within, least_section, sectioned, within
+from cachemark.analysis.statistics.within_trial import (
+    WithinTrial,
+    min_section_size,
+    sectioning_interval,
+    within,
+)
 
 __all__ = [
     "FIGURES",
-    "MOST",
+    "MAX_TRIALS",
     "PERCENTILES",
-    "Answer",
     "CellSummary",
     "Comparison",
+    "ComparisonAnswer",
     "Contrast",
+    "ContrastAnswer",
+    "CurvePoint",
     "Figure",
     "Interval",
     "KindSummary",
     "Metric",
-    "Outlook",
-    "Point",
-    "Times",
-    "Within",
-    "against_itself",
+    "TimeSummary",
+    "WithinTrial",
+    "classify_ratio",
     "compare",
+    "contrast_of_values",
     "decide",
     "figures_of",
-    "geometric",
+    "geometric_mean",
     "holm",
-    "independent_ratio",
-    "least_sample",
-    "least_section",
-    "mean_error",
-    "of_values",
+    "mean_half_width",
+    "min_sample_size",
+    "min_section_size",
     "ok",
     "paired",
     "paired_ratio",
-    "pairs_for",
+    "pairs_needed",
     "rate",
     "response_ns",
-    "sectioned",
-    "side",
+    "sectioning_interval",
+    "self_comparison",
     "summarise",
-    "trials_for",
+    "trials_needed",
     "unpaired",
+    "unpaired_ratio",
     "within",
 ]

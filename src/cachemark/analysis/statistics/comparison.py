@@ -7,14 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.analysis.statistics.decision import holm, side
+from cachemark.analysis.statistics.decision import classify_ratio, holm
 from cachemark.analysis.statistics.figures import FIGURES, figures_of
 from cachemark.analysis.statistics.interval import Interval, paired_ratio
-from cachemark.analysis.statistics.sample_size import pairs_for
+from cachemark.analysis.statistics.sample_size import pairs_needed
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import REPEAT_SUFFIX
 
-Answer = Literal["faster", "slower", "equivalent", "inconclusive"]
+ComparisonAnswer = Literal["faster", "slower", "equivalent", "inconclusive"]
 Metric = Literal["rate", "p99"]
 
 
@@ -33,7 +33,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     metric: Metric
     ratio: Interval
     pairs: int
-    answer: Answer
+    answer: ComparisonAnswer
     p_holm: float | None
     needed: int | None = None
 
@@ -60,7 +60,7 @@ def compare(
     return _against(figures, baseline, group, margin_percent, metric)
 
 
-def against_itself(
+def self_comparison(
     outcomes: Sequence[Outcome], group: Cell, margin_percent: float, metric: Metric = "rate"
 ) -> Comparison | None:
     """The A/A test: a client that was played twice, compared with itself. Any difference is false.
@@ -94,7 +94,7 @@ def _against(
             continue
         first, second = [of_client[b] for b in blocks], [base[b] for b in blocks]
         ratios[client] = (paired_ratio(first, second), len(blocks))
-        needed[client] = pairs_for(first, second, margin)
+        needed[client] = pairs_needed(first, second, margin)
     corrected = holm({c: ratio.p for c, (ratio, _) in ratios.items() if ratio.p is not None})
     return [
         Comparison(
@@ -136,8 +136,8 @@ def _figures(
     }
 
 
-def _answer(ratio: Interval, p: float | None, margin: float, metric: Metric) -> Answer:
-    found = side(ratio, p, margin)
+def _answer(ratio: Interval, p: float | None, margin: float, metric: Metric) -> ComparisonAnswer:
+    found = classify_ratio(ratio, p, margin)
     if found == "above":
         return "faster" if metric == "rate" else "slower"
     if found == "below":

@@ -12,18 +12,18 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.analysis.statistics.decision import Side, holm, side
+from cachemark.analysis.statistics.decision import RatioAnswer, classify_ratio, holm
 from cachemark.analysis.statistics.figures import Figure, figures_of
 from cachemark.analysis.statistics.interval import (
     Interval,
-    geometric,
-    independent_ratio,
+    geometric_mean,
     paired_ratio,
+    unpaired_ratio,
 )
-from cachemark.analysis.statistics.sample_size import pairs_for, trials_for
+from cachemark.analysis.statistics.sample_size import pairs_needed, trials_needed
 from cachemark.model.outcome import Outcome
 
-Outlook = Literal["better", "worse", "equivalent", "inconclusive"]
+ContrastAnswer = Literal["better", "worse", "equivalent", "inconclusive"]
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     counts: tuple[int, int] = (0, 0)
     ratio: Interval | None = None
     p_holm: float | None = None
-    answer: Outlook = "inconclusive"
+    answer: ContrastAnswer = "inconclusive"
     needed: int | None = None
     why: str = ""
     lost: bool = False
@@ -74,10 +74,10 @@ def _contrast(
     by_block: bool,
 ) -> Contrast:
     before, after = figures_of(baseline, figure), figures_of(other, figure)
-    return of_values(figure.name, before, after, margin, by_block=by_block)
+    return contrast_of_values(figure.name, before, after, margin, by_block=by_block)
 
 
-def of_values(
+def contrast_of_values(
     figure: str,
     before: Sequence[float] | None,
     after: Sequence[float] | None,
@@ -92,14 +92,14 @@ def of_values(
         lost = before is not None
         return Contrast(figure=figure, why=f"some trials of {who} lack it", lost=lost)
     ratio, needed = (
-        (paired_ratio(after, before), pairs_for(after, before, margin))
+        (paired_ratio(after, before), pairs_needed(after, before, margin))
         if by_block
-        else (independent_ratio(after, before), trials_for(after, before, margin))
+        else (unpaired_ratio(after, before), trials_needed(after, before, margin))
     )
     return Contrast(
         figure=figure,
-        baseline=geometric(before),
-        other=geometric(after),
+        baseline=geometric_mean(before),
+        other=geometric_mean(after),
         counts=(len(before), len(after)),
         ratio=ratio,
         needed=needed,
@@ -121,8 +121,8 @@ def decide(
         msgspec.structs.replace(
             contrast,
             p_holm=corrected.get(number),
-            answer=_outlook(
-                side(contrast.ratio, corrected.get(number), margin),
+            answer=_contrast_answer(
+                classify_ratio(contrast.ratio, corrected.get(number), margin),
                 figures[contrast.figure].more_is_better,
             )
             if contrast.ratio
@@ -132,7 +132,7 @@ def decide(
     ]
 
 
-def _outlook(found: Side, more_is_better: bool) -> Outlook:
+def _contrast_answer(found: RatioAnswer, more_is_better: bool) -> ContrastAnswer:
     if found in ("above", "below"):
         return "better" if (found == "above") == more_is_better else "worse"
     return found

@@ -12,11 +12,11 @@ from typing import Literal, TypeVar
 from cachemark.analysis.statistics.interval import Interval
 
 ALPHA = 0.05
-Side = Literal["above", "below", "equivalent", "inconclusive"]
+RatioAnswer = Literal["above", "below", "equivalent", "inconclusive"]
 Name = TypeVar("Name")
 
 
-def side(ratio: Interval, p: float | None, margin: float) -> Side:
+def classify_ratio(ratio: Interval, p: float | None, margin: float) -> RatioAnswer:
     """Which side of 1 a ratio is on; `p` is already corrected for multiple tests.
 
     `equivalent` is two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and

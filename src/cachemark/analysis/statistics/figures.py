@@ -23,7 +23,7 @@ def ok(window: Done) -> int:
     return sum(operation.ok for operation in window.operations.values())
 
 
-def least_sample(percent: float) -> int:
+def min_sample_size(percent: float) -> int:
     """The least sample whose two-sided 95 % order-statistic interval of a percentile is finite.
 
     n ≥ ln(0.025) / ln(p): 6 for p50, 36 for p90, 368 for p99, 3 688 for p99.9.
@@ -31,7 +31,7 @@ def least_sample(percent: float) -> int:
     return math.ceil(math.log(0.025) / math.log(percent / 100))
 
 
-def censored_from_ns(operations: Sequence[Operation]) -> int | None:
+def censoring_threshold_ns(operations: Sequence[Operation]) -> int | None:
     """The service time from which on times are lower bounds; None if no operation timed out.
 
     Operations that time out have the longest service times, because they are given up then. So the
@@ -52,9 +52,9 @@ def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
     their true times are unknown.
     """
     merged = histogram.merge_encoded(op.response for op in operations)
-    if merged is None or merged.count < least_sample(percent):
+    if merged is None or merged.count < min_sample_size(percent):
         return None
-    censored_ns = censored_from_ns(operations)
+    censored_ns = censoring_threshold_ns(operations)
     if censored_ns is not None and merged.percentile(percent) >= censored_ns:
         return None
     # A clock too coarse for an operation says 0, which is below what a histogram may hold.

@@ -26,9 +26,9 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None = None
 
 
-def geometric(values: Sequence[float]) -> Interval:
+def geometric_mean(values: Sequence[float]) -> Interval:
     """Geometric mean and t interval on logs: exp(m ± t(n−1) · s / √n). Values must be above 0."""
-    return _on_logs(np.log(np.asarray(values, dtype=float)))
+    return _t_interval_of_logs(np.log(np.asarray(values, dtype=float)))
 
 
 def paired_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
@@ -38,10 +38,10 @@ def paired_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
     of a ratio of 1. Both sides must have the same number of values, all above 0.
     """
     logs = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
-    return _on_logs(logs)
+    return _t_interval_of_logs(logs)
 
 
-def independent_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
+def unpaired_ratio(first: Sequence[float], second: Sequence[float]) -> Interval:
     """Ratio first/second of unpaired trials: Welch's t interval on logs.
 
     It is the ratio of the geometric means. An interval needs two trials on both sides. Values must
@@ -54,10 +54,10 @@ def independent_ratio(first: Sequence[float], second: Sequence[float]) -> Interv
     parts = [float(logs.var(ddof=1)) / len(logs) for logs in (one, two)]
     # Welch-Satterthwaite: Welch, Biometrika 34 (1947).
     below = parts[0] ** 2 / (len(one) - 1) + parts[1] ** 2 / (len(two) - 1)
-    return _students(mean, sum(parts) ** 0.5, sum(parts) ** 2 / below if below else 1.0)
+    return _t_interval(mean, sum(parts) ** 0.5, sum(parts) ** 2 / below if below else 1.0)
 
 
-def mean_error(values: Sequence[float], confidence: float) -> float | None:
+def mean_half_width(values: Sequence[float], confidence: float) -> float | None:
     """Half of Student's t interval of an arithmetic mean; None for fewer than three values.
 
     For other programs' formats, which are defined so; a report's own intervals are on logarithms.
@@ -65,20 +65,24 @@ def mean_error(values: Sequence[float], confidence: float) -> float | None:
     count = len(values)
     if count < 3:
         return None
-    reach = float(stats.t.ppf((1 + confidence) / 2, count - 1))
-    return reach * float(np.std(np.asarray(values, dtype=float), ddof=1)) / count**0.5
+    half_width = float(stats.t.ppf((1 + confidence) / 2, count - 1))
+    return half_width * float(np.std(np.asarray(values, dtype=float), ddof=1)) / count**0.5
 
 
-def _on_logs(logs: np.ndarray) -> Interval:
+def _t_interval_of_logs(logs: np.ndarray) -> Interval:
     count = len(logs)
     if count < 2:
         return Interval(value=float(np.exp(logs.mean())))
-    return _students(float(logs.mean()), float(logs.std(ddof=1)) / count**0.5, count - 1)
+    return _t_interval(float(logs.mean()), float(logs.std(ddof=1)) / count**0.5, count - 1)
 
 
-def _students(mean: float, error: float, freedom: float) -> Interval:
+def _t_interval(mean: float, error: float, degrees_of_freedom: float) -> Interval:
     """exp(mean ± t · error), and the p value of mean = 0."""
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * error
-    p = float(2 * stats.t.sf(abs(mean) / error, freedom)) if error > 0 else float(mean == 0)
-    value, low, high = (float(np.exp(at)) for at in (mean, mean - reach, mean + reach))
+    half_width = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees_of_freedom)) * error
+    p = (
+        float(2 * stats.t.sf(abs(mean) / error, degrees_of_freedom))
+        if error > 0
+        else float(mean == 0)
+    )
+    value, low, high = (float(np.exp(at)) for at in (mean, mean - half_width, mean + half_width))
     return Interval(value=value, low=low, high=high, p=p)

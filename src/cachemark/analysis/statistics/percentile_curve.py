@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics.figures import least_sample
+from cachemark.analysis.statistics.figures import min_sample_size
 from cachemark.model.histogram import Histogram
 
 # Even steps on the axis 1 / (1 − q): ten for each further nine of the percentile.
@@ -12,19 +12,19 @@ _STEPS = 10
 _FURTHEST = 8 * _STEPS
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """A percentile, and the time in ns within which that part of the operations was done."""
 
     percent: float
     ns: int
 
 
-def curve(times: Histogram) -> list[Point]:
+def curve(times: Histogram) -> list[CurvePoint]:
     """The percentiles whose own 95 % interval is finite with this number of operations."""
-    points: list[Point] = []
+    points: list[CurvePoint] = []
     for step in range(1, _FURTHEST + 1):
         percent = 100 * (1 - 10 ** (-step / _STEPS))
-        if times.count < least_sample(max(percent, 100 - percent)):
+        if times.count < min_sample_size(max(percent, 100 - percent)):
             continue
-        points.append(Point(percent=percent, ns=times.percentile(percent)))
+        points.append(CurvePoint(percent=percent, ns=times.percentile(percent)))
     return points

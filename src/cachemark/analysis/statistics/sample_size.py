@@ -14,10 +14,10 @@ from scipy import stats
 from cachemark.analysis.statistics.interval import CONFIDENCE
 
 # Nobody runs more than this; a quieter machine is needed instead.
-MOST = 1000
+MAX_TRIALS = 1000
 
 
-def pairs_for(first: Sequence[float], second: Sequence[float], margin: float) -> int | None:
+def pairs_needed(first: Sequence[float], second: Sequence[float], margin: float) -> int | None:
     """Blocks for a paired ratio: the least n with t(n−1) · s / √n ≤ ln(1 + margin)."""
     if len(first) < 2:
         return None
@@ -25,7 +25,7 @@ def pairs_for(first: Sequence[float], second: Sequence[float], margin: float) ->
     return _least(float(logs.var(ddof=1)), 1.0, margin)
 
 
-def trials_for(first: Sequence[float], second: Sequence[float], margin: float) -> int | None:
+def trials_needed(first: Sequence[float], second: Sequence[float], margin: float) -> int | None:
     """Trials on each side for an unpaired ratio, with Welch's degrees of freedom."""
     if min(len(first), len(second)) < 2:
         return None
@@ -37,12 +37,14 @@ def trials_for(first: Sequence[float], second: Sequence[float], margin: float) -
     return _least(both, both**2 / (one**2 + two**2) if both else 1.0, margin)
 
 
-def _least(variance: float, freedom: float, margin: float) -> int | None:
-    """The least n whose half-width is within the margin, with freedom · (n − 1) degrees.
+def _least(variance: float, degrees_of_freedom: float, margin: float) -> int | None:
+    """The least n whose half-width is within the margin, with degrees_of_freedom · (n − 1).
 
-    None if more than MOST would be needed, or if the margin is 0.
+    None if more than MAX_TRIALS would be needed, or if the margin is 0.
     """
-    counts = np.arange(2, MOST + 1)
-    reach = stats.t.ppf((1 + CONFIDENCE) / 2, freedom * (counts - 1)) * np.sqrt(variance / counts)
-    enough = np.flatnonzero(reach <= np.log1p(margin))
+    counts = np.arange(2, MAX_TRIALS + 1)
+    half_width = stats.t.ppf((1 + CONFIDENCE) / 2, degrees_of_freedom * (counts - 1)) * np.sqrt(
+        variance / counts
+    )
+    enough = np.flatnonzero(half_width <= np.log1p(margin))
     return int(counts[enough[0]]) if len(enough) else None

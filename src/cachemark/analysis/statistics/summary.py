@@ -8,15 +8,15 @@ import msgspec
 
 from cachemark.analysis.statistics.figures import (
     FIGURES,
-    censored_from_ns,
+    censoring_threshold_ns,
     figures_of,
-    least_sample,
+    min_sample_size,
     rate,
     response_ns,
 )
-from cachemark.analysis.statistics.interval import Interval, geometric
-from cachemark.analysis.statistics.percentile_curve import Point, curve
-from cachemark.analysis.statistics.within_trial import Within, within
+from cachemark.analysis.statistics.interval import Interval, geometric_mean
+from cachemark.analysis.statistics.percentile_curve import CurvePoint, curve
+from cachemark.analysis.statistics.within_trial import WithinTrial, within
 from cachemark.model import histogram
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done, Operation
@@ -24,7 +24,7 @@ from cachemark.model.protocol import Done, Operation
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 
-class Times(msgspec.Struct, frozen=True, kw_only=True):
+class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Percentiles of the merged histograms in ns; None if there are too few operations for one.
 
     A percentile that reaches operations that timed out is a lower bound, in `at_least`. `curve` is
@@ -35,7 +35,7 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
     percentiles: dict[float, int | None]
     max_ns: int
     at_least: dict[float, int] = {}
-    curve: list[Point] = []
+    curve: list[CurvePoint] = []
 
 
 class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +47,8 @@ class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
     hits: int
     misses: int
     errors: dict[str, int]
-    response: Times | None
-    service: Times | None
+    response: TimeSummary | None
+    service: TimeSummary | None
     p50_ns: Interval | None
     p99_ns: Interval | None
 
@@ -71,7 +71,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     client_cpu_us: Interval | None
     server_cpu_us: Interval | None
     server_rss_bytes: Interval | None = None
-    within: Within | None = None
+    within: WithinTrial | None = None
     rejected: dict[str, int]
     notes: list[str]
     unsupported: str
@@ -121,7 +121,7 @@ def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
     for operation in operations:
         for kind, count in operation.errors.items():
             errors[kind] = errors.get(kind, 0) + count
-    censored_ns = censored_from_ns(operations)
+    censored_ns = censoring_threshold_ns(operations)
     return KindSummary(
         kind=name,
         ok=sum(operation.ok for operation in operations),
@@ -145,25 +145,25 @@ def _rate(parts: list[list[Operation]], windows: list[Done]) -> Interval:
     """
     rates = [rate(part, w.elapsed_ns) for part, w in zip(parts, windows, strict=True)]
     if all(rates):
-        return geometric(rates)
+        return geometric_mean(rates)
     everything = [operation for part in parts for operation in part]
     return Interval(value=rate(everything, sum(window.elapsed_ns for window in windows)))
 
 
 def _times(
     blobs: list[str | None], censored_ns: int | None, *, whole: bool = False
-) -> Times | None:
+) -> TimeSummary | None:
     merged = histogram.merge_encoded(blobs)
     if merged is None:
         return None
     supported = {
         percent: merged.percentile(percent)
         for percent in PERCENTILES
-        if merged.count >= least_sample(percent)
+        if merged.count >= min_sample_size(percent)
     }
     edge_ns = histogram.HIGHEST_NS + 1 if censored_ns is None else censored_ns
     exact = {percent: ns for percent, ns in supported.items() if ns < edge_ns}
-    return Times(
+    return TimeSummary(
         count=merged.count,
         percentiles={percent: exact.get(percent) for percent in PERCENTILES},
         max_ns=merged.max(),
@@ -177,13 +177,13 @@ def _across(parts: list[list[Operation]], percent: float) -> Interval | None:
     found = [response_ns(part, percent) for part in parts]
     values = [float(value) for value in found if value is not None]
     # To use only the trials with enough operations would bias the interval.
-    return geometric(values) if values and len(values) == len(parts) else None
+    return geometric_mean(values) if values and len(values) == len(parts) else None
 
 
 def _over_trials(valid: list[Outcome], name: str) -> Interval | None:
     """The geometric mean of a figure over trials; None if one of them does not have it."""
     values = figures_of(valid, FIGURES[name]) if valid else None
-    return geometric(values) if values else None
+    return geometric_mean(values) if values else None
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:

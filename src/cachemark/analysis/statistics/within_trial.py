@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from cachemark.analysis.statistics.figures import censored_from_ns, least_sample, rate
+from cachemark.analysis.statistics.figures import censoring_threshold_ns, min_sample_size, rate
 from cachemark.analysis.statistics.interval import CONFIDENCE, Interval
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
@@ -30,7 +30,7 @@ _LEAST_SAMPLES = 30
 _WHOLE = 0.99
 
 
-class Within(msgspec.Struct, frozen=True, kw_only=True):
+class WithinTrial(msgspec.Struct, frozen=True, kw_only=True):
     """95 % intervals of one trial's figures; None if a section has too few operations for one.
 
     Only closed loops have `ops_per_s`, since the rate of an open loop is given. Percentiles are in
@@ -44,18 +44,18 @@ class Within(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def within(trial: Outcome, percents: Sequence[float]) -> Within:
+def within(trial: Outcome, percents: Sequence[float]) -> WithinTrial:
     """The intervals of one trial from its sections."""
     window = trial.measure
     if window is None or window.sections is None:
-        return Within(why="the client records no sections")
+        return WithinTrial(why="the client records no sections")
     parts = window.sections
     if len(parts.response) < _LEAST_SECTIONS:
-        return Within(why=f"too few sections: {len(parts.response)}")
+        return WithinTrial(why=f"too few sections: {len(parts.response)}")
     if window.elapsed_ns < _WHOLE * parts.length_ns * len(parts.response):
-        return Within(why="the window ended early")
+        return WithinTrial(why="the window ended early")
     closed = trial.load.schedule == "closed"
-    return Within(
+    return WithinTrial(
         sections=len(parts.response),
         section_ms=parts.length_ns / 1e6,
         ops_per_s=_rate(window, parts) if closed else None,
@@ -63,7 +63,7 @@ def within(trial: Outcome, percents: Sequence[float]) -> Within:
     )
 
 
-def sectioned(whole: float, parts: Sequence[float]) -> Interval:
+def sectioning_interval(whole: float, parts: Sequence[float]) -> Interval:
     """The whole's figure q and its interval: exp(ln q ± t(k−1) · s / √k).
 
     With k parts and s² = Σ (ln qᵢ − ln q)² / (k−1).
@@ -74,21 +74,21 @@ def sectioned(whole: float, parts: Sequence[float]) -> Interval:
     logs = np.log(np.asarray(parts, dtype=float)) - np.log(whole)
     count = len(logs)
     error = float(np.sqrt((logs @ logs) / (count - 1) / count))
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
+    half_width = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
     return Interval(
-        value=whole, low=whole * float(np.exp(-reach)), high=whole * float(np.exp(reach))
+        value=whole, low=whole * float(np.exp(-half_width)), high=whole * float(np.exp(half_width))
     )
 
 
-def least_section(percent: float) -> int:
+def min_section_size(percent: float) -> int:
     """Operations that each section needs for a percentile: 11,040 for p99."""
-    return _LEAST_SAMPLES * least_sample(percent)
+    return _LEAST_SAMPLES * min_sample_size(percent)
 
 
 def _rate(window: Done, parts: Sections) -> Interval | None:
     rates = [ok / parts.length_ns * 1e9 for ok in parts.ok]
     whole = rate(list(window.operations.values()), window.elapsed_ns)
-    return sectioned(whole, rates) if all(rates) and whole else None
+    return sectioning_interval(whole, rates) if all(rates) and whole else None
 
 
 def _percentile(window: Done, parts: Sections, percent: float) -> Interval | None:
@@ -98,12 +98,12 @@ def _percentile(window: Done, parts: Sections, percent: float) -> Interval | Non
     sections = [histogram.decode(blob) for blob in parts.response if blob]
     if not blobs or len(sections) < len(parts.response):
         return None
-    if min(section.count for section in sections) < least_section(percent):
+    if min(section.count for section in sections) < min_section_size(percent):
         return None
     whole_ns = histogram.merge(blobs).percentile(percent)
     found_ns = [section.percentile(percent) for section in sections]
-    censored_ns = censored_from_ns(operations)
+    censored_ns = censoring_threshold_ns(operations)
     if censored_ns is not None and max(whole_ns, *found_ns) >= censored_ns:
         return None
     # A clock too coarse for an operation says 0.
-    return sectioned(max(whole_ns, 1), [max(ns, 1) for ns in found_ns])
+    return sectioning_interval(max(whole_ns, 1), [max(ns, 1) for ns in found_ns])

@@ -10,28 +10,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachemark.analysis.verdict.conservation import (
-    commands,
     commands_per_server,
-    counts,
+    conservation_findings,
+    executed_commands,
     idle_servers,
 )
 from cachemark.analysis.verdict.noise import noise_findings
-from cachemark.analysis.verdict.open_loop import open_loop
-from cachemark.analysis.verdict.stationarity import steadiness, unsteady
-from cachemark.analysis.verdict.value import Judgement, concluded, invalid
+from cachemark.analysis.verdict.open_loop import open_loop_findings
+from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
+from cachemark.analysis.verdict.trial_verdict import TrialVerdict, conclude, invalid_finding
 from cachemark.model.experiment import Load, NoisePolicy, Workload
 from cachemark.model.outcome import CommandCount, HostNoise
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
 
 __all__ = [
-    "Judgement",
+    "TrialVerdict",
+    "check_stationarity",
     "commands_per_server",
-    "concluded",
-    "invalid",
+    "conclude",
+    "invalid_finding",
     "judge",
-    "steadiness",
-    "unsteady",
+    "stationarity_findings",
 ]
 
 
@@ -48,7 +48,7 @@ def judge(
     command_counts: Sequence[CommandCount] = (),
     noise: HostNoise | None = None,
     policy: NoisePolicy = "auto",
-) -> Judgement:
+) -> TrialVerdict:
     """Judge the measured window of one trial.
 
     `before` and `after`: the server's `stats` before and after the window. `command_counts`:
@@ -57,12 +57,14 @@ def judge(
     fewer reads are only noted. `server_commands`: the commands of each of several servers in the
     window. `policy`: what noise does to a trial.
     """
-    found = counts(measure, workload, before, after, shared_server=shared_server, merges=merges)
+    found = conservation_findings(
+        measure, workload, before, after, shared_server=shared_server, merges=merges
+    )
     found += idle_servers(workload, server_commands)
     if load.schedule != "closed":
-        found += open_loop(measure, load)
+        found += open_loop_findings(measure, load)
     found += noise_findings(noise, measure, load, policy)
-    begun, ended = commands(before), commands(after)
+    begun, ended = executed_commands(before), executed_commands(after)
     done = None if begun is None or ended is None else ended - begun
-    steady = steadiness(measure, workload, load, command_counts, done)
-    return concluded([*found, *unsteady(steady)], steady)
+    steady = check_stationarity(measure, workload, load, command_counts, done)
+    return conclude([*found, *stationarity_findings(steady)], steady)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from cachemark.analysis.verdict.change_points import Series, kpss, levels, noise, trend
+from cachemark.analysis.verdict.change_points import Series, kpss, noise, plateaus, trend
 from cachemark.model import histogram
-from cachemark.model.outcome import CommandCount, Level, Steadiness
+from cachemark.model.outcome import CommandCount, Plateau, Stationarity
 from cachemark.model.protocol import Done
 
 # If the server's count differs from the client's by more than this, it counts something else.
@@ -33,28 +33,32 @@ LEAST_READINGS = 15
 
 
 def backlog(
-    blank: Steadiness,
+    blank: Stationarity,
     measure: Done,
     command_counts: Sequence[CommandCount],
     window_ns: int,
     commands: int | None,
-) -> Steadiness:
+) -> Stationarity:
     """Judge by readings of the server's counters; `commands` is their rise over the window."""
-    within = [tick for tick in command_counts if tick.due is not None and tick.at_ns <= window_ns]
-    why = _objection(measure, within, commands)
+    readings = [
+        reading
+        for reading in command_counts
+        if reading.due is not None and reading.at_ns <= window_ns
+    ]
+    why = _skip_reason(measure, readings, commands)
     if why:
         return msgspec.structs.replace(
             blank, why=(f"the worker does not record the progress of the window, and {why}")
         )
-    each_ns = float(np.median(np.diff([tick.at_ns for tick in within])))
-    waited_ns, mean_ns = _waited_ns(within), _mean_ns(measure)
+    each_ns = float(np.median(np.diff([reading.at_ns for reading in readings])))
+    waited_ns, mean_ns = _waited_ns(readings), _mean_ns(measure)
     least = max(_LEAST_POINTS, round(_LEAST_PART * len(waited_ns)))
-    tellable_ns = _tellable_ns(within)
-    parts = levels(waited_ns, least, max(_SHARE * mean_ns, tellable_ns))
+    detectable_ns = _detectable_ns(readings)
+    parts = plateaus(waited_ns, least, max(_SHARE * mean_ns, detectable_ns))
     found = [
-        Level(
-            from_ms=round(within[begin].at_ns / 1e6, 3),
-            to_ms=round(within[min(end, len(within) - 1)].at_ns / 1e6, 3),
+        Plateau(
+            from_ms=round(readings[begin].at_ns / 1e6, 3),
+            to_ms=round(readings[min(end, len(readings) - 1)].at_ns / 1e6, 3),
             value=float(np.median(waited_ns[begin:end])),
         )
         for begin, end in parts
@@ -63,19 +67,19 @@ def backlog(
         blank,
         slice_ms=round(each_ns / 1e6, 3),
         slices=len(waited_ns),
-        levels=found,
-        trend_percent=_trend_percent(waited_ns, mean_ns, tellable_ns),
+        plateaus=found,
+        trend_percent=_trend_percent(waited_ns, mean_ns, detectable_ns),
         kpss=round(kpss(waited_ns), 3),
     )
 
 
-def _objection(measure: Done, within: Sequence[CommandCount], commands: int | None) -> str:
+def _skip_reason(measure: Done, readings: Sequence[CommandCount], commands: int | None) -> str:
     """Why the readings do not describe the operations; empty if they do."""
-    if commands is None or not within:
+    if commands is None or not readings:
         return "the server reports no counters"
-    if len(within) < LEAST_READINGS:
+    if len(readings) < LEAST_READINGS:
         return (
-            f"there are too few readings of the server's counters: {len(within)}, at least "
+            f"there are too few readings of the server's counters: {len(readings)}, at least "
             f"{LEAST_READINGS} are needed"
         )
     kinds = measure.operations.values()
@@ -86,22 +90,22 @@ def _objection(measure: Done, within: Sequence[CommandCount], commands: int | No
     return ""
 
 
-def _waited_ns(within: Sequence[CommandCount]) -> Series:
+def _waited_ns(readings: Sequence[CommandCount]) -> Series:
     """Response time by Little's law at each reading, less the minimum (the start is unknown)."""
-    waiting = np.array([(tick.due or 0) - tick.commands for tick in within], dtype=float)
-    waited_ns = waiting * _gap_ns(within)
+    waiting = np.array([(reading.due or 0) - reading.commands for reading in readings], dtype=float)
+    waited_ns = waiting * _gap_ns(readings)
     return waited_ns - float(waited_ns.min())
 
 
-def _gap_ns(within: Sequence[CommandCount]) -> float:
+def _gap_ns(readings: Sequence[CommandCount]) -> float:
     """The mean time from one operation to the next."""
-    first, last = within[0], within[-1]
+    first, last = readings[0], readings[-1]
     return (last.at_ns - first.at_ns) / max(1, (last.due or 0) - (first.due or 0))
 
 
-def _tellable_ns(within: Sequence[CommandCount]) -> float:
+def _detectable_ns(readings: Sequence[CommandCount]) -> float:
     """The smallest change that the readings can show."""
-    return max(_RESOLUTION_NS, _RESOLUTION_OPS * _gap_ns(within))
+    return max(_RESOLUTION_NS, _RESOLUTION_OPS * _gap_ns(readings))
 
 
 def _mean_ns(measure: Done) -> float:
@@ -109,7 +113,7 @@ def _mean_ns(measure: Done) -> float:
     return found.mean() if found else 0.0
 
 
-def _trend_percent(waited_ns: Series, mean_ns: float, tellable_ns: float) -> float | None:
+def _trend_percent(waited_ns: Series, mean_ns: float, detectable_ns: float) -> float | None:
     """The change along the Theil–Sen line, as a percentage of the mean response time.
 
     None if it is below the resolution, or below four standard errors of a slope: for evenly spaced
@@ -117,6 +121,6 @@ def _trend_percent(waited_ns: Series, mean_ns: float, tellable_ns: float) -> flo
     """
     change_ns = trend(waited_ns)
     error_ns = noise(waited_ns) * float(np.sqrt(12 / len(waited_ns)))
-    if abs(change_ns) <= max(_ERRORS * error_ns, tellable_ns) or not mean_ns:
+    if abs(change_ns) <= max(_ERRORS * error_ns, detectable_ns) or not mean_ns:
         return None
     return round(100 * change_ns / mean_ns, 2)

@@ -16,9 +16,9 @@ Series = NDArray[np.float64]
 # Above this, the test rejects at the 1 % level: Kwiatkowski et al. 1992, table 1, η_μ.
 KPSS_CRITICAL = 0.739
 # The width of the running median, in points.
-_SMOOTHED = 5
+_SMOOTHING_POINTS = 5
 # The noise of a series is never estimated below this, the width of a histogram's buckets.
-_QUIETEST = 0.001
+_MIN_NOISE = 0.001
 
 
 def noise(values: Series) -> float:
@@ -29,23 +29,23 @@ def noise(values: Series) -> float:
     """
     differences = np.abs(np.diff(values))
     if not len(differences):
-        return _QUIETEST
-    return max(_QUIETEST, float(np.median(differences)) / (0.6745 * 2**0.5))
+        return _MIN_NOISE
+    return max(_MIN_NOISE, float(np.median(differences)) / (0.6745 * 2**0.5))
 
 
-def smoothed(values: Series) -> Series:
+def smooth(values: Series) -> Series:
     """The running median: it removes single outliers and keeps steps sharp."""
-    reach = _SMOOTHED // 2
+    reach = _SMOOTHING_POINTS // 2
     padded = np.pad(values, reach, mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, _SMOOTHED)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, _SMOOTHING_POINTS)
     return np.median(windows, axis=1)
 
 
-def change_points(values: Series, penalty: float, least: int) -> list[int]:
-    """Where new levels begin: the segmentation with the least sum of squares + penalty per level.
+def change_points(values: Series, penalty: float, min_points: int) -> list[int]:
+    """Where new plateaus begin: the cut with the least sum of squares + penalty per plateau.
 
     PELT finds it exactly: Killick, Fearnhead and Eckley, Journal of the American Statistical
-    Association 107 (2012). `least` is the minimum number of points of a level.
+    Association 107 (2012). `min_points` is the minimum number of points of a plateau.
     """
     count = len(values)
     sums = np.concatenate([[0.0], np.cumsum(values)])
@@ -60,16 +60,16 @@ def change_points(values: Series, penalty: float, least: int) -> list[int]:
     before = np.zeros(count + 1, dtype=np.int64)
     candidates = np.array([0])
     dropped_at = np.full(count + 1, count + 1)
-    for end in range(least, count + 1):
+    for end in range(min_points, count + 1):
         fits = best[candidates] + cost(candidates, end)
         chosen = int(np.argmin(fits))
         best[end], before[end] = fits[chosen] + penalty, candidates[chosen]
-        # A level that begins here is better than one that began there, once it is long enough.
+        # A plateau that begins here is better than one that began there, once it is long enough.
         worse = candidates[fits > best[end]]
-        dropped_at[worse] = np.minimum(dropped_at[worse], end + least)
+        dropped_at[worse] = np.minimum(dropped_at[worse], end + min_points)
         candidates = candidates[dropped_at[candidates] > end + 1]
-        if end + 1 >= 2 * least:
-            candidates = np.append(candidates, end + 1 - least)
+        if end + 1 >= 2 * min_points:
+            candidates = np.append(candidates, end + 1 - min_points)
     points: list[int] = []
     at = int(before[count])
     while at > 0:
@@ -78,18 +78,18 @@ def change_points(values: Series, penalty: float, least: int) -> list[int]:
     return points[::-1]
 
 
-def levels(values: Series, least: int, apart: float) -> list[tuple[int, int]]:
-    """The parts (begin, end) that are different levels.
+def plateaus(values: Series, min_points: int, min_difference: float) -> list[tuple[int, int]]:
+    """The plateaus of a series, each as (begin, end).
 
-    PELT finds parts of the smoothed series, with the penalty 4 σ² ln n. Then neighbours are merged,
-    the most similar first, if their medians differ by less than `apart` or by less than chance
+    PELT cuts the smoothed series, with the penalty 4 σ² ln n. Then neighbours are merged, the most
+    similar first, if their medians differ by less than `min_difference` or by less than chance
     explains.
     """
     penalty = 4 * noise(values) ** 2 * float(np.log(len(values)))
-    cuts = [0, *change_points(smoothed(values), penalty, least), len(values)]
+    cuts = [0, *change_points(smooth(values), penalty, min_points), len(values)]
     while len(cuts) > 2:
         parts = [values[begin:end] for begin, end in pairwise(cuts)]
-        steps = [_step(one, other, apart) for one, other in pairwise(parts)]
+        steps = [_relative_step(one, other, min_difference) for one, other in pairwise(parts)]
         closest = int(np.argmin(steps))
         if steps[closest] > 1:
             break
@@ -97,22 +97,22 @@ def levels(values: Series, least: int, apart: float) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def _step(one: Series, other: Series, apart: float) -> float:
-    """The difference of two parts' medians, as a multiple of the difference that makes two levels.
+def _relative_step(one: Series, other: Series, min_difference: float) -> float:
+    """The difference of two parts' medians, in units of the least difference of two plateaus.
 
-    That difference is `apart`, or four standard errors if these are larger. The standard error of a
-    median is 1.25 σ / √n; with the autocorrelation ρ, the effective n is n (1 − ρ) / (1 + ρ).
+    That difference is `min_difference`, or four standard errors if these are larger. The standard
+    error of a median is 1.25 σ / √n; with autocorrelation ρ, n counts as n (1 − ρ) / (1 + ρ).
     """
     residuals = [part - np.median(part) for part in (one, other)]
-    together = np.concatenate(residuals)
-    deviation = float(np.median(np.abs(together))) / 0.6745
-    clipped = np.clip(together, -3 * deviation, 3 * deviation)
+    residual_series = np.concatenate(residuals)
+    deviation = float(np.median(np.abs(residual_series))) / 0.6745
+    clipped = np.clip(residual_series, -3 * deviation, 3 * deviation)
     power = float(clipped @ clipped)
-    alike = float(clipped[1:] @ clipped[:-1]) / power if power else 0.0
-    alike = min(0.95, max(0.0, alike))
-    fewer = (1 + alike) / (1 - alike)
-    error = 1.25 * deviation * float(np.sqrt(fewer * (1 / len(one) + 1 / len(other))))
-    return abs(float(np.median(one) - np.median(other))) / max(apart, 4 * error)
+    autocorrelation = float(clipped[1:] @ clipped[:-1]) / power if power else 0.0
+    autocorrelation = min(0.95, max(0.0, autocorrelation))
+    inflation = (1 + autocorrelation) / (1 - autocorrelation)
+    error = 1.25 * deviation * float(np.sqrt(inflation * (1 / len(one) + 1 / len(other))))
+    return abs(float(np.median(one) - np.median(other))) / max(min_difference, 4 * error)
 
 
 def trend(values: Series) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from cachemark.analysis.verdict.value import invalid, note
+from cachemark.analysis.verdict.trial_verdict import invalid_finding, note_finding
 from cachemark.model.experiment import Workload, max_keys_per_command
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done, Operation
@@ -25,11 +25,11 @@ def _misses(operation: Operation) -> int:
     return operation.misses
 
 
-def _swapped(operation: Operation) -> int:
+def _cas_stored(operation: Operation) -> int:
     return operation.hits - operation.not_stored
 
 
-def _refused(operation: Operation) -> int:
+def _not_stored(operation: Operation) -> int:
     return operation.not_stored
 
 
@@ -59,8 +59,8 @@ COUNTERS: dict[str, dict[str, Figure]] = {
     "incr_misses": _each("incr", _misses),
     "decr_hits": _each("decr", _hits),
     "decr_misses": _each("decr", _misses),
-    "cas_hits": _each("cas", _swapped),
-    "cas_badval": _each("cas", _refused),
+    "cas_hits": _each("cas", _cas_stored),
+    "cas_badval": _each("cas", _not_stored),
 }
 # Every command that a server counts; each is one of its own counters.
 _COMMANDS = (
@@ -77,10 +77,10 @@ _COMMANDS = (
 # What a client that merges reads, or answers them from a cache of its own, may leave out.
 _READ_COUNTERS = frozenset({"cmd_get", "get_hits", "get_misses"})
 # Without a reply these are a hit or a miss at the server; the client cannot know which.
-_UNTOLD = frozenset({"delete_noreply", "incr_noreply", "decr_noreply"})
+_UNKNOWN_RESULT = frozenset({"delete_noreply", "incr_noreply", "decr_noreply"})
 
 
-def commands(stats: ServerStats) -> int | None:
+def executed_commands(stats: ServerStats) -> int | None:
     """How many commands a server has done, by its `stats`; None where those tell none."""
     found = [count for name in _COMMANDS if (count := stats.number(name)) is not None]
     return sum(found) if found else None
@@ -88,7 +88,10 @@ def commands(stats: ServerStats) -> int | None:
 
 def commands_per_server(before: Sequence[ServerStats], after: Sequence[ServerStats]) -> list[int]:
     """How many commands each server did between two readings; empty where one does not say."""
-    pairs = [(commands(first), commands(last)) for first, last in zip(before, after, strict=True)]
+    pairs = [
+        (executed_commands(first), executed_commands(last))
+        for first, last in zip(before, after, strict=True)
+    ]
     rises = [last - first for first, last in pairs if first is not None and last is not None]
     return rises if len(rises) == len(pairs) else []
 
@@ -113,10 +116,10 @@ def idle_servers(workload: Workload, server_commands: Sequence[int]) -> list[Fin
     if keys < _KEYS_PER_SERVER * servers or sum(server_commands) < each * servers:
         return []
     text = f"{idle} of {servers} servers got no command: the client did not distribute its keys"
-    return [invalid("idle-servers", text)]
+    return [invalid_finding("idle-servers", text)]
 
 
-def counts(
+def conservation_findings(
     measure: Done,
     workload: Workload,
     before: ServerStats,
@@ -127,21 +130,21 @@ def counts(
 ) -> list[Finding]:
     """Findings about counts that disagree; the arguments are those of `judge`."""
     found = [*_own_counts(measure), *_window(measure)]
-    for name, surplus, text in _unequal(measure, workload, before, after):
+    for name, surplus, text in _mismatches(measure, workload, before, after):
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS
-        found.append((note if allowed else invalid)("server-counters", text))
+        found.append((note_finding if allowed else invalid_finding)("server-counters", text))
     if measure.bound:
         text = f"{measure.bound} operations were due and waited for a free connection"
-        found.append(note("connections-bound", text))
+        found.append(note_finding("connections-bound", text))
     if measure.beyond:
         text = f"{measure.beyond} times were above 100 s and are shown as 100 s"
-        found.append(note("beyond-histogram", text))
+        found.append(note_finding("beyond-histogram", text))
     evicted = after.delta(before, "evictions")
     if evicted and workload.fill_percent is not None:
         text = f"the server evicted {evicted} items, so the fill went too far"
-        found.append(invalid("evictions", text))
+        found.append(invalid_finding("evictions", text))
     elif evicted:
-        found.append(note("evictions", "the server evicted items in the window"))
+        found.append(note_finding("evictions", "the server evicted items in the window"))
     return found
 
 
@@ -150,24 +153,26 @@ def _own_counts(measure: Done) -> Iterator[Finding]:
         accounted = op.ok + sum(op.errors.values()) + op.wrong_values
         if op.attempts != accounted:
             text = f"{kind}: {op.attempts} attempts but {accounted} accounted for"
-            yield invalid("own-counts", text)
+            yield invalid_finding("own-counts", text)
         if op.wrong_values:
-            yield invalid("wrong-values", f"{kind}: {op.wrong_values} replies with a wrong value")
+            yield invalid_finding(
+                "wrong-values", f"{kind}: {op.wrong_values} replies with a wrong value"
+            )
 
 
 def _window(measure: Done) -> list[Finding]:
     if not sum(op.ok for op in measure.operations.values()):
-        return [invalid("nothing-done", "no operation succeeded in the window")]
+        return [invalid_finding("nothing-done", "no operation succeeded in the window")]
     if not measure.elapsed_ns:
-        return [invalid("no-window", "the length of the window is zero")]
+        return [invalid_finding("no-window", "the length of the window is zero")]
     return []
 
 
-def _unequal(
+def _mismatches(
     measure: Done, workload: Workload, before: ServerStats, after: ServerStats
 ) -> Iterator[tuple[str, bool, str]]:
     """Counters that differ from the client's counts: name, whether the server has more, text."""
-    if any(op.attempts for kind, op in measure.operations.items() if kind in _UNTOLD):
+    if any(op.attempts for kind, op in measure.operations.items() if kind in _UNKNOWN_RESULT):
         return
     for name, verbs in COUNTERS.items():
         told = after.delta(before, name)

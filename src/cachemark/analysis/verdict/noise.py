@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from cachemark.analysis.verdict.open_loop import response_ns
+from cachemark.analysis.verdict.open_loop import response_percentile_ns
 from cachemark.host import limits
 from cachemark.host.kernel_patterns import KERNEL_PATTERNS
 from cachemark.host.limits import Limits
@@ -60,7 +60,7 @@ def _retransmits(noise: HostNoise) -> float | None:
     return None if sent is None or again is None else 1e6 * again / max(1, sent)
 
 
-def _spread_of_mhz(noise: HostNoise) -> float | None:
+def _frequency_spread_percent(noise: HostNoise) -> float | None:
     return None if noise.mhz is None else 100 * (noise.mhz[1] / noise.mhz[0] - 1)
 
 
@@ -125,7 +125,10 @@ _RULES = (
         biases_comparison=True,
     ),
     _Rule(
-        name="mhz", text="the CPU changed its frequency", limits=limits.FREQUENCY, of=_spread_of_mhz
+        name="mhz",
+        text="the CPU changed its frequency",
+        limits=limits.FREQUENCY,
+        of=_frequency_spread_percent,
     ),
     _Rule(
         name="retransmits",
@@ -155,13 +158,13 @@ def noise_findings(
     if noise is None or not noise.window_ns:
         return []
     strict = policy == "refuse" or (policy == "auto" and load.schedule != "closed")
-    found = [finding for rule in _RULES for finding in _held(rule, noise, strict, policy)]
+    found = [finding for rule in _RULES for finding in _rule_findings(rule, noise, strict, policy)]
     # Our threads may wait for each other, so CPU pressure counts only beside other processes.
     if any(finding.rule == "foreign-cpu" for finding in found):
-        found += _held(_CPU_PRESSURE, noise, strict, policy)
+        found += _rule_findings(_CPU_PRESSURE, noise, strict, policy)
     if load.schedule != "closed" or strict:
-        found += _pauses(noise, measure, strict)
-    return [*found, *_logged(noise, strict, policy), *_clock(noise)]
+        found += _pause_findings(noise, measure, strict)
+    return [*found, *_kernel_log_findings(noise, strict, policy), *_clock_findings(noise)]
 
 
 _CPU_PRESSURE = _Rule(
@@ -172,16 +175,18 @@ _CPU_PRESSURE = _Rule(
 )
 
 
-def _held(rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
+def _rule_findings(
+    rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy
+) -> Iterator[Finding]:
     figure = rule.of(noise)
     if figure is None or rule.limits.classify(figure) == "ok":
         return
     fails = rule.limits.classify(figure) == "fail"
-    spoils = fails and (strict or (rule.biases_comparison and policy != "note"))
+    invalidates = fails and (strict or (rule.biases_comparison and policy != "note"))
     limit = rule.limits.fail if fails and rule.limits.fail is not None else rule.limits.warn
     yield Finding(
         rule=rule.name,
-        weight="INVALID" if spoils else "noise",
+        weight="INVALID" if invalidates else "noise",
         text=f"{rule.text}: {figure:.3g} {rule.limits.unit}, allowed {limit:g}",
         figure=figure,
         limit=limit,
@@ -189,25 +194,28 @@ def _held(rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy) -> I
     )
 
 
-def _logged(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
+def _kernel_log_findings(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
     """Findings about messages in the kernel's log during the window."""
-    for complaint in KERNEL_PATTERNS:
-        lines = (noise.kernel_log or {}).get(complaint.name)
+    for pattern in KERNEL_PATTERNS:
+        lines = (noise.kernel_log or {}).get(pattern.name)
         if lines:
-            spoils = strict or (complaint.biases_comparison and policy != "note")
+            invalidates = strict or (pattern.biases_comparison and policy != "note")
             yield Finding(
-                rule=f"kernel-log {complaint.name}",
-                weight="INVALID" if spoils else "noise",
-                text=f"the kernel's log, {complaint.name}: {lines[-1]}",
+                rule=f"kernel-log {pattern.name}",
+                weight="INVALID" if invalidates else "noise",
+                text=f"the kernel's log, {pattern.name}: {lines[-1]}",
                 figure=len(lines),
                 limit=0,
                 unit="lines",
             )
 
 
-def _pauses(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
+def _pause_findings(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
     """Findings about pauses: a sleeping thread woke late, so p99.9 includes late wake-ups."""
-    longest_ns, limit_ns = noise.longest_pause_ns or 0, _PAUSE_SHARE * response_ns(measure, 99.9)
+    longest_ns, limit_ns = (
+        noise.longest_pause_ns or 0,
+        _PAUSE_SHARE * response_percentile_ns(measure, 99.9),
+    )
     if longest_ns > limit_ns and noise.paused_ns > _PAUSED_PART * noise.window_ns:
         yield Finding(
             rule="pauses",
@@ -222,7 +230,7 @@ def _pauses(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
         )
 
 
-def _clock(noise: HostNoise) -> Iterator[Finding]:
+def _clock_findings(noise: HostNoise) -> Iterator[Finding]:
     """A step of the wall clock. Times are from CLOCK_MONOTONIC, so it only affects log times."""
     step_ns = noise.clock_step_ns or 0
     limit_ns = _SLEW_NS + _SLEW_PART * noise.window_ns

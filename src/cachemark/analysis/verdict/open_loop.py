@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.verdict.value import invalid
+from cachemark.analysis.verdict.trial_verdict import invalid_finding
 from cachemark.model import histogram
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Finding
@@ -15,24 +15,24 @@ _LAG_SHARE = 0.05
 _LAG_FLOOR_NS = 100_000
 
 
-def open_loop(measure: Done, load: Load) -> list[Finding]:
+def open_loop_findings(measure: Done, load: Load) -> list[Finding]:
     """Findings about a late client (INVALID) or a load that was too high (OVERLOAD)."""
-    return [*_generator(measure), *_overload(measure, load)]
+    return [*_send_lag_findings(measure), *_overload_findings(measure, load)]
 
 
-def response_ns(measure: Done, percent: float) -> int:
+def response_percentile_ns(measure: Done, percent: float) -> int:
     """The largest percentile of the response time of any kind; 0 if there is none."""
     kinds = [histogram.merge_encoded([op.response]) for op in measure.operations.values()]
     return max((of.percentile(percent) for of in kinds if of), default=0)
 
 
-def _generator(measure: Done) -> list[Finding]:
+def _send_lag_findings(measure: Done) -> list[Finding]:
     """The client's own delay must be small compared with the times that it reports."""
     own = histogram.merge_encoded([measure.late or measure.lag])
     if own is None:
-        return [invalid("no-lag", "the worker did not report its send lag")]
+        return [invalid_finding("no-lag", "the worker did not report its send lag")]
     lag_ns = own.percentile(99.9)
-    limit_ns = max(_LAG_FLOOR_NS, _LAG_SHARE * response_ns(measure, 99.9))
+    limit_ns = max(_LAG_FLOOR_NS, _LAG_SHARE * response_percentile_ns(measure, 99.9))
     # Waiting for a connection is the target's delay, not the generator's: it is noted as such. A
     # client that does not tell the two apart is given the benefit of the doubt.
     if lag_ns > limit_ns and (measure.late or not measure.bound):
@@ -53,25 +53,28 @@ def _generator(measure: Done) -> list[Finding]:
     return []
 
 
-def _overload(measure: Done, load: Load) -> list[Finding]:
+def _overload_findings(measure: Done, load: Load) -> list[Finding]:
     due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
     done = sum(op.ok for op in measure.operations.values())
     if due and done / due < _LEAST_ACHIEVED:
-        return [_overloaded(f"only {done} of {due} due operations were done", done / due)]
+        return [_overload_finding(f"only {done} of {due} due operations were done", done / due)]
     if load.rate is None or not measure.elapsed_ns:
         return []
     planned_ns = due / load.rate * 1e9
     over_ns = measure.elapsed_ns - planned_ns
     # A backlog that grows evenly to this makes the median half of it; a few slow operations at
     # the end do not move the median.
-    if over_ns > (1 - _LEAST_ACHIEVED) * planned_ns and response_ns(measure, 50) > over_ns / 4:
+    if (
+        over_ns > (1 - _LEAST_ACHIEVED) * planned_ns
+        and response_percentile_ns(measure, 50) > over_ns / 4
+    ):
         rate = done / measure.elapsed_ns * 1e9
         text = f"the backlog grew: {load.rate:.0f}/s were due and {rate:.0f}/s were done"
-        return [_overloaded(text, rate / load.rate)]
+        return [_overload_finding(text, rate / load.rate)]
     return []
 
 
-def _overloaded(text: str, achieved: float) -> Finding:
+def _overload_finding(text: str, achieved: float) -> Finding:
     return Finding(
         rule="achieved",
         weight="OVERLOAD",

@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 
 from cachemark.analysis.verdict.backlog import backlog
-from cachemark.analysis.verdict.change_points import KPSS_CRITICAL, Series, kpss, levels, trend
+from cachemark.analysis.verdict.change_points import KPSS_CRITICAL, Series, kpss, plateaus, trend
 from cachemark.model.experiment import Load, Workload
-from cachemark.model.outcome import CommandCount, Finding, Level, Steadiness
+from cachemark.model.outcome import CommandCount, Finding, Plateau, Stationarity
 from cachemark.model.protocol import Course, Done
 
 # Levels differ if they differ by this factor; smaller changes are normal on any machine.
@@ -43,13 +43,13 @@ class _Slices(msgspec.Struct, frozen=True, kw_only=True):
     from_ns: int = 0
 
 
-def steadiness(
+def check_stationarity(
     measure: Done,
     workload: Workload,
     load: Load,
     command_counts: Sequence[CommandCount] = (),
     commands: int | None = None,
-) -> Steadiness:
+) -> Stationarity:
     """Judge a window.
 
     `command_counts` are readings of the server's counters, used if the worker reports no timeline.
@@ -57,7 +57,7 @@ def steadiness(
     """
     of = "rate" if load.schedule == "closed" else "response"
     source = "worker" if measure.course else "server" if command_counts else "none"
-    blank = Steadiness(of=of, source=source)
+    blank = Stationarity(of=of, source=source)
     if workload.ops is not None or workload.fill_percent is not None:
         return _unjudged(
             blank, "the window ends after a number of operations, so no steady state is claimed"
@@ -73,22 +73,22 @@ def steadiness(
         slices = _of_worker(measure.course, window_ns, of == "rate")
     else:
         # The worker reckons up after its window, and the server has nothing to do meanwhile.
-        slices = _of_server([tick for tick in command_counts if tick.at_ns <= window_ns])
+        slices = _of_server([reading for reading in command_counts if reading.at_ns <= window_ns])
     if len(slices.values) < _LEAST_SLICES:
         text = f"too few slices: {len(slices.values)}, at least {_LEAST_SLICES} are needed"
         return _unjudged(blank, text)
     return _judged(blank, slices)
 
 
-def unsteady(found: Steadiness) -> list[Finding]:
+def stationarity_findings(found: Stationarity) -> list[Finding]:
     """The findings; empty if the window was stationary, or could not be judged."""
     if found.warmup_end_ms is not None:
         seconds = found.warmup_end_ms / 1e3
         text = f"the window began with a warm-up of {seconds:.3g} s ({_told(found)})"
         return [_finding("warm-up", text, found.warmup_end_ms, 0.0, "ms")]
-    if len(found.levels) > 1:
+    if len(found.plateaus) > 1:
         text = f"the {_WORDS[found.of]} changed during the window: {_told(found)}"
-        values = [level.value for level in found.levels]
+        values = [level.value for level in found.plateaus]
         # A part in which nothing ended is any number of times below the others; a rise is of none.
         whole = min(values) > 0 and not _rises(found)
         times = max(values) / min(values) if whole else None
@@ -102,12 +102,12 @@ def unsteady(found: Steadiness) -> list[Finding]:
 _WORDS = {"rate": "rate", "response": "response time"}
 
 
-def _rises(found: Steadiness) -> bool:
+def _rises(found: Stationarity) -> bool:
     """Whether the levels are rises above the minimum, not times."""
     return found.of == "response" and found.source == "server"
 
 
-def _drifts(found: Steadiness) -> bool:
+def _drifts(found: Stationarity) -> bool:
     # What falls to a tenth, or below nothing as a rise may, has drifted all the same.
     change = abs(float(np.log(max(0.1, 1 + (found.trend_percent or 0.0) / 100))))
     return change > _APART and (found.kpss or 0.0) > KPSS_CRITICAL
@@ -119,22 +119,22 @@ def _finding(rule: str, text: str, figure: float | None, limit: float, unit: str
     )
 
 
-def _told(found: Steadiness) -> str:
+def _told(found: Stationarity) -> str:
     """The levels as text, such as `0–5 s 98.0/s, 5–30 s 1,000/s`."""
     parts: list[str] = []
     rises = "+" if _rises(found) else ""
-    for level in found.levels:
+    for level in found.plateaus:
         time = f"{rises}{level.value / 1e3:,.0f} µs"
         figure = f"{level.value:,.0f}/s" if found.of == "rate" else time
         parts.append(f"{level.from_ms / 1e3:.3g}–{level.to_ms / 1e3:.3g} s {figure}")
     return ", ".join(parts)
 
 
-def _unjudged(blank: Steadiness, why: str) -> Steadiness:
+def _unjudged(blank: Stationarity, why: str) -> Stationarity:
     return msgspec.structs.replace(blank, why=why)
 
 
-def _judged(blank: Steadiness, slices: _Slices) -> Steadiness:
+def _judged(blank: Stationarity, slices: _Slices) -> Stationarity:
     logs = _logs(slices.values)
     least = max(
         _LEAST_POINTS,
@@ -143,18 +143,18 @@ def _judged(blank: Steadiness, slices: _Slices) -> Steadiness:
     )
     begun_ms, each_ms = slices.from_ns / 1e6, slices.slice_ns / 1e6
     found = [
-        Level(
+        Plateau(
             from_ms=round(begun_ms + begin * each_ms, 3),
             to_ms=round(begun_ms + end * each_ms, 3),
             value=float(np.median(slices.values[begin:end])),
         )
-        for begin, end in levels(logs, least, _APART)
+        for begin, end in plateaus(logs, least, _APART)
     ]
     return msgspec.structs.replace(
         blank,
         slice_ms=each_ms,
         slices=len(logs),
-        levels=found,
+        plateaus=found,
         warmup_end_ms=_warmup_end_ms(blank.of, found),
         trend_percent=round(100 * float(np.expm1(trend(logs))), 2),
         kpss=round(kpss(logs), 3),
@@ -167,7 +167,7 @@ def _logs(values: Sequence[float]) -> Series:
     return np.log(np.maximum(figures, max(float(np.median(figures)) / 100, 1e-9)))
 
 
-def _warmup_end_ms(of: str, found: Sequence[Level]) -> float | None:
+def _warmup_end_ms(of: str, found: Sequence[Plateau]) -> float | None:
     """The start of the last level, if it is the best and lasts at least half of the window."""
     if len(found) < 2:
         return None
@@ -216,8 +216,8 @@ def _factor(ok: Series, slice_ns: int) -> int:
 
 def _of_server(command_counts: Sequence[CommandCount]) -> _Slices:
     """Rates between readings, which are nearly equally spaced; each is over its own length."""
-    at = np.array([tick.at_ns for tick in command_counts], dtype=float)
-    done = np.array([tick.commands for tick in command_counts], dtype=float)
+    at = np.array([reading.at_ns for reading in command_counts], dtype=float)
+    done = np.array([reading.commands for reading in command_counts], dtype=float)
     if len(at) < 2:
         return _Slices(slice_ns=0.0, values=[])
     rates = np.diff(done) / np.diff(at) * 1e9

@@ -13,7 +13,7 @@ requests.py       cuts what a client sends into requests
 tape_values.py    what a tape asks for, read independently of any worker
 """
 
-from cachemark.checks.conformance.runner import Check, Finding, checks, find
-from cachemark.checks.conformance.worker_driver import Bench
+from cachemark.checks.conformance.runner import CaseFunction, ConformanceResult, checks, find
+from cachemark.checks.conformance.worker_driver import WorkerDriver
 
-__all__ = ["Bench", "Check", "Finding", "checks", "find"]
+__all__ = ["CaseFunction", "ConformanceResult", "WorkerDriver", "checks", "find"]

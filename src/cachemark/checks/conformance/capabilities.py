@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cachemark.checks.conformance.worker_driver import Bench, NotApplicableError, expect, same
+from cachemark.checks.conformance.worker_driver import (
+    NotApplicableError,
+    WorkerDriver,
+    expect,
+    expect_equal,
+)
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.model.protocol import Done, Prepare, Ready, Run, Unsupported
 
@@ -19,54 +24,54 @@ _OPEN_TAPE = (*_TAPE[:6], "--schedule", "uniform", "--rate", "400", "--duration"
 _THINK_TAPE = (*_TAPE, "--think", "1us")
 
 
-def several_callers_as_claimed(bench: Bench, wire: str, server: RunningServer) -> None:
+def several_callers_as_claimed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """`threads`: two callers at once."""
-    _claimed(bench, wire, server.addresses, "threads", threads=2, connections=2)
+    _claimed(driver, wire, server.addresses, "threads", threads=2, connections=2)
 
 
-def depth_as_claimed(bench: Bench, wire: str, server: RunningServer) -> None:
+def depth_as_claimed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """`pipeline`: more than one operation outstanding on a connection."""
-    done = _claimed(bench, wire, server.addresses, "pipeline", depth=4)
+    done = _claimed(driver, wire, server.addresses, "pipeline", depth=4)
     if done is not None:
         expect(1 <= done.max_in_flight <= 4, f"max_in_flight {done.max_in_flight} at depth 4")
 
 
-def shared_connections_as_claimed(bench: Bench, wire: str, server: RunningServer) -> None:
+def shared_connections_as_claimed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """`shared`: four callers on two connections."""
-    if not bench.can("threads"):
+    if not driver.can("threads"):
         raise NotApplicableError("it has one caller only")
-    _claimed(bench, wire, server.addresses, "shared", threads=4, connections=2)
+    _claimed(driver, wire, server.addresses, "shared", threads=4, connections=2)
 
 
-def several_servers_as_claimed(bench: Bench, wire: str, server: RunningServer) -> None:
+def several_servers_as_claimed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """`cluster`: keys are spread over two servers, and both get some."""
     with running(parse_spec("memcached:threads=1,memory=64")) as other:
         addresses = [*server.addresses, *other.addresses]
-        if _claimed(bench, wire, addresses, "cluster") is None:
+        if _claimed(driver, wire, addresses, "cluster") is None:
             return
         held = [each.stats().number("curr_items") or 0 for each in (server, other)]
-    same(sum(held), _KEYS, "items on both servers")
+    expect_equal(sum(held), _KEYS, "items on both servers")
     expect(min(held) > 0, f"items on each server: {held}")
 
 
-def unix_sockets_as_claimed(bench: Bench, wire: str, server: RunningServer) -> None:
+def unix_sockets_as_claimed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """`unix`: a server on a Unix socket."""
     del server
     with running(parse_spec("memcached:threads=1,memory=64,unix=yes")) as local:
-        _claimed(bench, wire, local.addresses, "unix")
+        _claimed(driver, wire, local.addresses, "unix")
 
 
-def open_loops_as_claimed(bench: Bench, wire: str, server: RunningServer) -> None:
+def open_loops_as_claimed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """`open_loop`: a tape with intended starts."""
-    _claimed(bench, wire, server.addresses, "open_loop", tape=_OPEN_TAPE)
+    _claimed(driver, wire, server.addresses, "open_loop", tape=_OPEN_TAPE)
 
 
-def think_time_as_claimed(bench: Bench, wire: str, server: RunningServer) -> None:
+def think_time_as_claimed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """`think`: a tape whose callers think between reply and send."""
-    _claimed(bench, wire, server.addresses, "think", tape=_THINK_TAPE)
+    _claimed(driver, wire, server.addresses, "think", tape=_THINK_TAPE)
 
 
-CHECKS = (
+CASES = (
     several_callers_as_claimed,
     depth_as_claimed,
     shared_connections_as_claimed,
@@ -78,7 +83,7 @@ CHECKS = (
 
 
 def _claimed(
-    bench: Bench,
+    driver: WorkerDriver,
     wire: str,
     servers: list[str],
     capability: str,
@@ -87,26 +92,28 @@ def _claimed(
     **fields: Any,
 ) -> Done | None:
     """Play what needs the capability; None where it is neither claimed nor played."""
-    if wire != bench.wires[0]:
+    if wire != driver.wires[0]:
         raise NotApplicableError("asked on the library's own protocol only")
     request = Prepare(
         servers=servers,
         wire=wire,
-        tape=str(bench.tape(*tape)),
+        tape=str(driver.tape(*tape)),
         timeout_ms=2000,
-        options=bench.spec.options,
+        options=driver.spec.options,
         **fields,
     )
-    answer = bench.ask(request)
-    if not bench.can(capability):
+    answer = driver.ask(request)
+    if not driver.can(capability):
         expect(
             isinstance(answer, Unsupported),
             f"it does not claim `{capability}`, but answers `prepare` with {answer}",
         )
         return None
     expect(isinstance(answer, Ready), f"it claims `{capability}`, but answers {answer}")
-    same(bench.play(Run(phase="prefill")).operations["set"].ok, _KEYS, "keys stored")
-    done = bench.play(Run(phase="measure", ops=_OPS, duration_ms=60_000))
+    expect_equal(driver.play(Run(phase="prefill")).operations["set"].ok, _KEYS, "keys stored")
+    done = driver.play(Run(phase="measure", ops=_OPS, duration_ms=60_000))
     gets = done.operations["get"]
-    same((gets.ok, gets.hits), (gets.attempts, gets.attempts), "ok and hits of all attempts")
+    expect_equal(
+        (gets.ok, gets.hits), (gets.attempts, gets.attempts), "ok and hits of all attempts"
+    )
     return done

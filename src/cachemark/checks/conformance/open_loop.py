@@ -5,8 +5,13 @@ from __future__ import annotations
 import threading
 
 from cachemark.checks.conformance.proxy import proxied
-from cachemark.checks.conformance.timelines import adds_up, ended_when_they_did
-from cachemark.checks.conformance.worker_driver import Bench, NotApplicableError, expect, same
+from cachemark.checks.conformance.timelines import check_end_times, check_sums
+from cachemark.checks.conformance.worker_driver import (
+    NotApplicableError,
+    WorkerDriver,
+    expect,
+    expect_equal,
+)
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
@@ -18,94 +23,94 @@ _UNIFORM = ("--keys", str(_KEYS), "--size", "30", "--mix", "get=1", "--schedule"
 _STALL_S = 0.3
 
 
-def every_due_operation_is_done(bench: Bench, wire: str, server: RunningServer) -> None:
+def every_due_operation_is_done(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """A second pass of the schedule follows the first; each operation has its lag."""
-    _prepared(bench, wire, server.addresses[0], "--rate", "200", "--duration", "500ms")
+    _prepared(driver, wire, server.addresses[0], "--rate", "200", "--duration", "500ms")
     before = int(server.stats()["cmd_get"])
-    done = bench.play(Run(phase="measure", duration_ms=750))
-    told = done.operations["get"]
+    done = driver.play(Run(phase="measure", duration_ms=750))
+    result = done.operations["get"]
     # 100 in the first pass of half a second, 50 in the first half of the second.
-    same((told.ok, told.hits, told.attempts), (150, 150, 150), "ok, hits, attempts")
-    same(int(server.stats()["cmd_get"]) - before, 150, "the server's cmd_get")
-    same(done.unsent, 0, "unsent")
-    same(_decoded(done.lag, "lag").count, 150, "count of the lag histogram")
+    expect_equal((result.ok, result.hits, result.attempts), (150, 150, 150), "ok, hits, attempts")
+    expect_equal(int(server.stats()["cmd_get"]) - before, 150, "the server's cmd_get")
+    expect_equal(done.unsent, 0, "unsent")
+    expect_equal(_decoded(done.lag, "lag").count, 150, "count of the lag histogram")
     expect(done.elapsed_ns >= 745e6, f"elapsed {done.elapsed_ns} ns")
-    response, service = _decoded(told.response, "response"), _decoded(told.service, "service")
-    same((response.count, service.count), (150, 150), "counts of the histograms")
+    response, service = _decoded(result.response, "response"), _decoded(result.service, "service")
+    expect_equal((response.count, service.count), (150, 150), "counts of the histograms")
     expect(response.mean() >= service.mean(), "response below service")
-    if bench.can("course"):
-        adds_up(done)
-        ended_when_they_did(done, 5_000_000)
+    if driver.can("course"):
+        check_sums(done)
+        check_end_times(done, 5_000_000)
 
 
-def a_stall_is_in_the_response_time(bench: Bench, wire: str, server: RunningServer) -> None:
+def a_stall_is_in_the_response_time(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Whatever came due while the server stalled has waited since then."""
     with proxied(server.addresses[0]) as proxy:
-        _prepared(bench, wire, proxy.address, "--rate", "100", "--duration", "500ms")
+        _prepared(driver, wire, proxy.address, "--rate", "100", "--duration", "500ms")
         proxy.fault = "hold"
-        bench.worker.send(Run(phase="measure", duration_ms=500))
+        driver.worker.send(Run(phase="measure", duration_ms=500))
         expect(proxy.held.wait(15), "no get came")
         threading.Timer(_STALL_S, proxy.release.set).start()
-        done = bench.finish()
+        done = driver.finish()
     if not isinstance(done, Done):
         expect(False, f"the run was answered by {done}")
         return
-    told = done.operations["get"]
-    same((told.ok, done.max_in_flight), (50, 1), "ok and max_in_flight")
+    result = done.operations["get"]
+    expect_equal((result.ok, done.max_in_flight), (50, 1), "ok and max_in_flight")
     # Some 30 came due while one connection waited: they were bound, and waited 150 ms on average.
     expect(done.bound >= 25, f"bound {done.bound}")
-    response, service = _decoded(told.response, "response"), _decoded(told.service, "service")
+    response, service = _decoded(result.response, "response"), _decoded(result.service, "service")
     apart = service.percentile(90) < 100e6 < response.percentile(75)
     expect(apart, "the stall is not in the response times of those that waited")
     expect(service.max() >= 290e6, "the stall is not in the service time")
 
 
-def what_a_stop_cuts_off_is_unsent(bench: Bench, wire: str, server: RunningServer) -> None:
+def what_a_stop_cuts_off_is_unsent(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """What was due and never sent is counted, with the time that it waited."""
-    if bench.spec.client.id == "native":
+    if driver.spec.client.id == "native":
         raise NotApplicableError("it sends what is due, late or not, before it ends")
     with proxied(server.addresses[0]) as proxy:
-        _prepared(bench, wire, proxy.address, "--rate", "1000", "--duration", "1s")
+        _prepared(driver, wire, proxy.address, "--rate", "1000", "--duration", "1s")
         proxy.fault = "hold"
-        bench.worker.send(Run(phase="measure", duration_ms=60_000))
+        driver.worker.send(Run(phase="measure", duration_ms=60_000))
         expect(proxy.held.wait(15), "no get came")
 
         def stop() -> None:
-            bench.worker.send(Stop())
+            driver.worker.send(Stop())
             proxy.release.set()
 
         threading.Timer(0.2, stop).start()
-        done = bench.finish()
+        done = driver.finish()
     if not isinstance(done, Done):
         expect(False, f"the run was answered by {done}")
         return
     expect(done.unsent >= 100, f"unsent {done.unsent}")
-    told = done.operations["get"]
-    count = _decoded(told.response, "response").count
-    same(count, told.ok + done.unsent, "count of the response histogram")
-    if bench.can("course"):
-        adds_up(done)
+    result = done.operations["get"]
+    count = _decoded(result.response, "response").count
+    expect_equal(count, result.ok + done.unsent, "count of the response histogram")
+    if driver.can("course"):
+        check_sums(done)
 
 
-CHECKS = (
+CASES = (
     every_due_operation_is_done,
     a_stall_is_in_the_response_time,
     what_a_stop_cuts_off_is_unsent,
 )
 
 
-def _prepared(bench: Bench, wire: str, address: str, *schedule: str) -> None:
+def _prepared(driver: WorkerDriver, wire: str, address: str, *schedule: str) -> None:
     """Prepare and prefill; not applicable if the worker says that it plays no open loop."""
-    tape = bench.tape(*_UNIFORM, *schedule)
+    tape = driver.tape(*_UNIFORM, *schedule)
     request = Prepare(
-        servers=[address], wire=wire, tape=str(tape), timeout_ms=2000, options=bench.spec.options
+        servers=[address], wire=wire, tape=str(tape), timeout_ms=2000, options=driver.spec.options
     )
-    answer = bench.ask(request)
+    answer = driver.ask(request)
     if isinstance(answer, Unsupported):
-        expect(not bench.can("open_loop"), f"{answer}, though it says that it can")
+        expect(not driver.can("open_loop"), f"{answer}, though it says that it can")
         raise NotApplicableError("it plays no open loop")
     expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
-    same(bench.play(Run(phase="prefill")).operations["set"].ok, _KEYS, "keys stored")
+    expect_equal(driver.play(Run(phase="prefill")).operations["set"].ok, _KEYS, "keys stored")
 
 
 def _decoded(blob: str | None, name: str) -> Histogram:

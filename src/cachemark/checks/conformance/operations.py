@@ -7,14 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.conformance.worker_driver import Bench, NotApplicableError, expect, same
+from cachemark.checks.conformance.worker_driver import (
+    NotApplicableError,
+    WorkerDriver,
+    expect,
+    expect_equal,
+)
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run, Unsupported
 
 _FIGURES = ("ok", "hits", "misses", "not_stored", "wrong_values", "keys")
 # A test double need not tell its times and what it used.
-_DOUBLE = "reference"
+_TEST_DOUBLE = "reference"
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,60 +55,60 @@ def read_cases(folder: Path) -> list[Case]:
     ]
 
 
-def check_case(case: Case, bench: Bench, wire: str, server: RunningServer) -> None:
-    """Play a case on an empty server. Raises CheckError, NotApplicableError."""
-    _prepare(case, bench, wire, server)
-    _check_prefill(case, bench.play(Run(phase="prefill")))
+def check_case(case: Case, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """Play a case on an empty server. Raises CaseFailedError, NotApplicableError."""
+    _prepare(case, driver, wire, server)
+    _check_prefill(case, driver.play(Run(phase="prefill")))
     before = server.stats()
-    done = bench.play(Run(phase="measure", ops=case.ops))
+    done = driver.play(Run(phase="measure", ops=case.ops))
     after = server.stats()
     if before:
         for name, count in case.stats.items():
-            same(int(after[name]) - int(before[name]), count, f"the server's {name}")
-    same(sum(op.ok for op in done.operations.values()), case.ops, "ok of all")
+            expect_equal(int(after[name]) - int(before[name]), count, f"the server's {name}")
+    expect_equal(sum(op.ok for op in done.operations.values()), case.ops, "ok of all")
     for kind, expected in case.expect.items():
         expect(kind in done.operations, f"no {kind} in done")
         _check_operation(kind, done.operations[kind], expected)
-    same(set(done.operations), case.kinds(), "the kinds in done")
-    _check_window(case, bench, done)
+    expect_equal(set(done.operations), case.kinds(), "the kinds in done")
+    _check_window(case, driver, done)
 
 
-def _prepare(case: Case, bench: Bench, wire: str, server: RunningServer) -> None:
+def _prepare(case: Case, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Prepare, or see that what is not among the worker's capabilities is refused."""
-    ready = bench.ready
-    if case.needs and not bench.can(case.needs):
+    ready = driver.ready
+    if case.needs and not driver.can(case.needs):
         raise NotApplicableError(f"it has no {case.needs}")
-    threads = case.callers if bench.can("threads") else 1
+    threads = case.callers if driver.can("threads") else 1
     request = Prepare(
         servers=server.addresses,
         wire=wire,
         threads=threads,
         connections=case.callers,
-        tape=str(bench.tape(*case.tape)),
+        tape=str(driver.tape(*case.tape)),
         segment=case.segment,
-        options=bench.spec.options,
+        options=driver.spec.options,
     )
-    answer = bench.ask(request)
+    answer = driver.ask(request)
     lacks = case.kinds() - set(ready.capabilities)
     if isinstance(answer, Ready):
         expect(not lacks, f"it plays {lacks}, which it does not say that it can")
         return
     expect(isinstance(answer, Unsupported) and answer.reason, f"prepare was answered by {answer}")
-    single = bench.spec.client.concurrency == "processes" or not bench.can("open_loop")
-    alone = case.callers > 1 and not bench.can("threads") and single
+    single = driver.spec.client.concurrency == "processes" or not driver.can("open_loop")
+    alone = case.callers > 1 and not driver.can("threads") and single
     expect(
-        lacks or alone or ready.client == _DOUBLE or _on_another_wire(bench, request),
+        lacks or alone or ready.client == _TEST_DOUBLE or _on_another_wire(driver, request),
         f"{answer}, though it says that it can",
     )
     raise NotApplicableError(getattr(answer, "reason", ""))
 
 
-def _on_another_wire(bench: Bench, request: Prepare) -> bool:
+def _on_another_wire(driver: WorkerDriver, request: Prepare) -> bool:
     """A kind may be there on one of the wires alone."""
     others = [
-        msgspec.structs.replace(request, wire=wire) for wire in bench.wires if wire != request.wire
+        msgspec.structs.replace(request, wire=wire) for wire in driver.wires if wire != request.wire
     ]
-    return any(isinstance(bench.ask(other), Ready) for other in others)
+    return any(isinstance(driver.ask(other), Ready) for other in others)
 
 
 def _check_prefill(case: Case, done: Done) -> None:
@@ -111,33 +116,33 @@ def _check_prefill(case: Case, done: Done) -> None:
     stored = done.operations.get("set", Operation(attempts=0, ok=0))
     expect(set(done.operations) <= {"set"}, "a prefill of something else than sets")
     expected = round(keys * part) if case.prefilled is None else case.prefilled
-    same((stored.ok, stored.attempts), (expected, expected), "keys that the prefill stored")
+    expect_equal((stored.ok, stored.attempts), (expected, expected), "keys that the prefill stored")
 
 
-def _check_operation(kind: str, told: Operation, expected: dict[str, int]) -> None:
+def _check_operation(kind: str, result: Operation, expected: dict[str, int]) -> None:
     for figure in _FIGURES:
-        same(getattr(told, figure), expected.get(figure, 0), f"{kind}: {figure}")
+        expect_equal(getattr(result, figure), expected.get(figure, 0), f"{kind}: {figure}")
     for figure in ("value_bytes", "key_bytes"):
         if figure in expected:
-            same(getattr(told, figure), expected[figure], f"{kind}: {figure}")
-    same((told.attempts, told.errors), (told.ok, {}), f"{kind}: attempts and errors")
-    for name, blob in (("response", told.response), ("service", told.service)):
+            expect_equal(getattr(result, figure), expected[figure], f"{kind}: {figure}")
+    expect_equal((result.attempts, result.errors), (result.ok, {}), f"{kind}: attempts and errors")
+    for name, blob in (("response", result.response), ("service", result.service)):
         expect(blob is not None, f"{kind}: no {name} histogram")
         decoded = histogram.decode(blob or "")
-        same(decoded.count, told.ok, f"{kind}: count of the {name} histogram")
+        expect_equal(decoded.count, result.ok, f"{kind}: count of the {name} histogram")
         # busy_ns is the sum of the same times; buckets keep three digits of each.
         total = decoded.mean() * decoded.count
-        near = abs(total - told.busy_ns) <= 0.002 * told.busy_ns + decoded.count
-        expect(near, f"{kind}: busy_ns {told.busy_ns}, but {name} adds up to {total:.0f}")
+        near = abs(total - result.busy_ns) <= 0.002 * result.busy_ns + decoded.count
+        expect(near, f"{kind}: busy_ns {result.busy_ns}, but {name} adds up to {total:.0f}")
 
 
-def _check_window(case: Case, bench: Bench, done: Done) -> None:
-    if bench.can("none"):
-        same(done.barriers, 0, "barriers of a cache in the process")
+def _check_window(case: Case, driver: WorkerDriver, done: Done) -> None:
+    if driver.can("none"):
+        expect_equal(done.barriers, 0, "barriers of a cache in the process")
     else:
         expect(done.barriers >= case.barriers, f"{done.barriers} barriers")
     ordered = done.elapsed_ns >= done.send_elapsed_ns > 0
     expect(ordered, f"elapsed {done.elapsed_ns} ns, sent {done.send_elapsed_ns} ns")
     expect(done.max_in_flight >= 1, "max_in_flight is 0")
-    if bench.ready.client != _DOUBLE:
+    if driver.ready.client != _TEST_DOUBLE:
         expect(done.cpu_user_ns + done.cpu_system_ns > 0, "no CPU time")

@@ -19,18 +19,22 @@ from cachemark.checks.conformance import (
     timelines,
     traffic,
 )
-from cachemark.checks.conformance.worker_driver import Bench, CheckError, NotApplicableError
+from cachemark.checks.conformance.worker_driver import (
+    CaseFailedError,
+    NotApplicableError,
+    WorkerDriver,
+)
 from cachemark.endpoints.servers import RunningServer, parse_spec, running
 from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model.errors import TrialError, UnsupportedError
 
 State = Literal["passed", "failed", "known", "not applicable"]
-Check = Callable[[Bench, str, RunningServer], None]
+CaseFunction = Callable[[WorkerDriver, str, RunningServer], None]
 
 _SERVER = "memcached:threads=1,memory=64"
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class ConformanceResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one case on one protocol; `known` is a failure that the list explains."""
 
     case: str
@@ -53,13 +57,13 @@ def folder() -> Path:
     return shipped_folder("conformance", "CACHEMARK_CONFORMANCE")
 
 
-def checks() -> dict[str, Check]:
+def checks() -> dict[str, CaseFunction]:
     """Every case by name: those that are data, and those that need a fault or a schedule."""
-    made: dict[str, Check] = {
+    made: dict[str, CaseFunction] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
     cases = (failures, traffic, open_loop, timelines, capabilities)
-    for check in (check for module in cases for check in module.CHECKS):
+    for check in (check for module in cases for check in module.CASES):
         made[check.__name__.replace("_", " ")] = check
     return made
 
@@ -70,37 +74,41 @@ def known_failures() -> list[KnownFailure]:
     return [msgspec.convert(each, KnownFailure) for each in tomllib.loads(text).get("failure", [])]
 
 
-def _data_case(case: operations.Case, bench: Bench, wire: str, server: RunningServer) -> None:
-    operations.check_case(case, bench, wire, server)
+def _data_case(
+    case: operations.Case, driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    operations.check_case(case, driver, wire, server)
 
 
-def find(bench: Bench, name: str, check: Check) -> Iterator[Finding]:
+def find(driver: WorkerDriver, name: str, check: CaseFunction) -> Iterator[ConformanceResult]:
     """Run one case on each protocol of a client. Raises UnsupportedError if it cannot start."""
-    for wire in bench.wires:
-        yield _explained(bench.spec.client.id, _find(bench, wire, name, check))
+    for wire in driver.wires:
+        yield _mark_known(driver.spec.client.id, _find(driver, wire, name, check))
 
 
-def _find(bench: Bench, wire: str, name: str, check: Check) -> Finding:
+def _find(driver: WorkerDriver, wire: str, name: str, check: CaseFunction) -> ConformanceResult:
     if wire == "none" and not _plays_in_process(check):
-        return Finding(case=name, wire=wire, state="not applicable", text="it has no server")
+        return ConformanceResult(
+            case=name, wire=wire, state="not applicable", text="it has no server"
+        )
     try:
         with running(parse_spec("none" if wire == "none" else _SERVER)) as server:
-            check(bench, wire, server)
+            check(driver, wire, server)
     except NotApplicableError as error:
-        return Finding(case=name, wire=wire, state="not applicable", text=str(error))
+        return ConformanceResult(case=name, wire=wire, state="not applicable", text=str(error))
     except UnsupportedError:
         raise
-    except (CheckError, TrialError) as error:
-        bench.replace()
-        return Finding(case=name, wire=wire, state="failed", text=str(error))
-    return Finding(case=name, wire=wire, state="passed")
+    except (CaseFailedError, TrialError) as error:
+        driver.replace()
+        return ConformanceResult(case=name, wire=wire, state="failed", text=str(error))
+    return ConformanceResult(case=name, wire=wire, state="passed")
 
 
-def _plays_in_process(check: Check) -> bool:
-    return isinstance(check, partial) or check in timelines.CHECKS
+def _plays_in_process(check: CaseFunction) -> bool:
+    return isinstance(check, partial) or check in timelines.CASES
 
 
-def _explained(client: str, finding: Finding) -> Finding:
+def _mark_known(client: str, finding: ConformanceResult) -> ConformanceResult:
     """A failure that the list names is a known one; one that it names and that passes is wrong."""
     listed = [
         known

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from cachemark.checks.conformance.worker_driver import (
-    Bench,
-    CheckError,
+    CaseFailedError,
     NotApplicableError,
+    WorkerDriver,
     expect,
-    same,
+    expect_equal,
 )
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
@@ -23,59 +23,61 @@ _CALLERS = 2
 _TRIES = 5
 
 
-def the_parts_of_a_window_add_up(bench: Bench, wire: str, server: RunningServer) -> None:
+def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Slices and sections have each operation of a window once, and its response time."""
-    _told(bench)
-    threads = _CALLERS if bench.can("threads") else 1
+    _skip_without_timeline(driver)
+    threads = _CALLERS if driver.can("threads") else 1
     request = Prepare(
         servers=server.addresses,
         wire=wire,
         threads=threads,
         connections=threads,
-        tape=str(bench.tape(*_TAPE)),
+        tape=str(driver.tape(*_TAPE)),
         timeout_ms=10_000,
-        options=bench.spec.options,
+        options=driver.spec.options,
     )
-    answer = bench.ask(request)
+    answer = driver.ask(request)
     expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
-    bench.play(Run(phase="prefill"))
+    driver.play(Run(phase="prefill"))
     # The next window must have nothing of this one.
-    bench.play(Run(phase="warmup", duration_ms=_DURATION_MS // 2))
+    driver.play(Run(phase="warmup", duration_ms=_DURATION_MS // 2))
     told: list[dict[str, int]] = []
     for longer in range(_TRIES):
-        done = bench.play(Run(phase="measure", duration_ms=_DURATION_MS << longer))
+        done = driver.play(Run(phase="measure", duration_ms=_DURATION_MS << longer))
         if any(operation.ok for operation in done.operations.values()):
             expect(done.sections is not None, "no sections, though it says that it keeps a course")
-            adds_up(done)
-            _was_long_enough(done, threads)
+            check_sums(done)
+            _check_slice_times(done, threads)
             return
         told += [operation.errors for operation in done.operations.values()]
-    raise CheckError(f"nothing was done in any window: {told}")
+    raise CaseFailedError(f"nothing was done in any window: {told}")
 
 
-def a_number_of_operations_has_no_parts(bench: Bench, wire: str, server: RunningServer) -> None:
+def a_number_of_operations_has_no_parts(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
     """What ends by a number of operations has no length to be cut; a course may be told."""
-    _told(bench)
-    tape = str(bench.tape(*_TAPE))
+    _skip_without_timeline(driver)
+    tape = str(driver.tape(*_TAPE))
     request = Prepare(
         servers=server.addresses,
         wire=wire,
         tape=tape,
         timeout_ms=10_000,
-        options=bench.spec.options,
+        options=driver.spec.options,
     )
-    answer = bench.ask(request)
+    answer = driver.ask(request)
     expect(isinstance(answer, Ready), f"prepare was answered by {answer}")
-    bench.play(Run(phase="prefill"))
-    done = bench.play(Run(phase="measure", ops=40))
+    driver.play(Run(phase="prefill"))
+    done = driver.play(Run(phase="measure", ops=40))
     expect(done.sections is None, f"sections of a window of 40 operations: {done.sections}")
 
 
-CHECKS = (the_parts_of_a_window_add_up, a_number_of_operations_has_no_parts)
+CASES = (the_parts_of_a_window_add_up, a_number_of_operations_has_no_parts)
 
 
-def adds_up(done: Done) -> None:
-    """Hold course and sections against the operations. Raises CheckError."""
+def check_sums(done: Done) -> None:
+    """Hold course and sections against the operations. Raises CaseFailedError."""
     kinds = list(done.operations.values())
     blobs = [kind.response for kind in kinds if kind.response]
     whole = histogram.merge([histogram.decode(blob) for blob in blobs])
@@ -83,14 +85,14 @@ def adds_up(done: Done) -> None:
     if done.course is not None:
         _course_adds_up(done.course, kinds, whole)
     if done.sections is not None:
-        _sections_add_up(done.sections, kinds, whole)
+        _check_section_sums(done.sections, kinds, whole)
 
 
-def ended_when_they_did(done: Done, gap_ns: int) -> None:
+def check_end_times(done: Done, gap_ns: int) -> None:
     """In an open loop of equal gaps an operation ended at its due instant and response time.
 
     So the sum of the ends is known exactly, and that of the slices' middles lies as near as half a
-    slice for each operation; the first may be due at once or after a gap. Raises CheckError.
+    slice for each operation; the first may be due at once or after a gap. Raises CaseFailedError.
     """
     course, ok = done.course, sum(operation.ok for operation in done.operations.values())
     if course is None or not ok:
@@ -103,7 +105,7 @@ def ended_when_they_did(done: Done, gap_ns: int) -> None:
     expect(near, f"operations ended at {ends_ns:,.0f} ns on average, in the course {told_ns:,.0f}")
 
 
-def _was_long_enough(done: Done, callers: int) -> None:
+def _check_slice_times(done: Done, callers: int) -> None:
     """In a closed loop a caller spends no more time in a slice than it has, but for one call."""
     course = done.course
     if course is None:
@@ -117,8 +119,8 @@ def _was_long_enough(done: Done, callers: int) -> None:
 
 def _course_adds_up(course: Course, kinds: list[Operation], whole: Histogram) -> None:
     ok = sum(kind.ok for kind in kinds)
-    same(sum(course.ok), ok, "the sum of the course's ok")
-    same(len(course.response_ns), len(course.ok), "the length of the course's response_ns")
+    expect_equal(sum(course.ok), ok, "the sum of the course's ok")
+    expect_equal(len(course.response_ns), len(course.ok), "the length of the course's response_ns")
     if whole.count != ok:
         return  # timeouts and what was never sent have times too, but are no operations
     mean_ns = sum(course.response_ns) / ok
@@ -127,16 +129,16 @@ def _course_adds_up(course: Course, kinds: list[Operation], whole: Histogram) ->
     expect(near, f"the course's mean response is {mean_ns} ns, the histogram's {whole.mean()}")
 
 
-def _sections_add_up(sections: Sections, kinds: list[Operation], whole: Histogram) -> None:
-    same(sum(sections.ok), sum(kind.ok for kind in kinds), "the sum of the sections' ok")
-    same(len(sections.ok), len(sections.response), "the number of sections")
+def _check_section_sums(sections: Sections, kinds: list[Operation], whole: Histogram) -> None:
+    expect_equal(sum(sections.ok), sum(kind.ok for kind in kinds), "the sum of the sections' ok")
+    expect_equal(len(sections.ok), len(sections.response), "the number of sections")
     parts = [histogram.decode(blob) for blob in sections.response if blob]
     merged = histogram.merge(parts)
-    same(merged.count, whole.count, "the count of the sections' histograms")
+    expect_equal(merged.count, whole.count, "the count of the sections' histograms")
     alike = np.array_equal(np.trim_zeros(merged.counts, "b"), np.trim_zeros(whole.counts, "b"))
     expect(alike, "the sections' histograms are not the window's")
 
 
-def _told(bench: Bench) -> None:
-    if not bench.can("course"):
+def _skip_without_timeline(driver: WorkerDriver) -> None:
+    if not driver.can("course"):
         raise NotApplicableError("it keeps no course")

@@ -13,7 +13,7 @@ import msgspec
 from cachemark.checks.conformance.proxy import Proxy, proxied
 from cachemark.checks.conformance.requests import STORES, Command
 from cachemark.checks.conformance.tape_values import tape_commands
-from cachemark.checks.conformance.worker_driver import Bench, expect, same
+from cachemark.checks.conformance.worker_driver import WorkerDriver, expect, expect_equal
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.protocol import Prepare, Ready, Run, Unsupported
 
@@ -39,52 +39,52 @@ _VERBS = _WRITES | {"get", "gets", "mget", "gat", "mset"}
 _BATCHES = frozenset({"mget", "mset"})
 
 
-def the_bytes_on_the_wire(bench: Bench, wire: str, server: RunningServer) -> None:
+def the_bytes_on_the_wire(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Raw values, flags 0, the tape's expiry time, in the protocol that was asked for."""
-    tape = bench.tape(*_SIZES, "--mix", "set=1", "--ops", str(_OPS))
+    tape = driver.tape(*_SIZES, "--mix", "set=1", "--ops", str(_OPS))
     with proxied(server.addresses[0]) as proxy:
-        bench.prepare(_request(bench, wire, proxy.address, tape))
-        _play(bench)
+        driver.prepare(_request(driver, wire, proxy.address, tape))
+        _play(driver)
         _check_protocol(proxy, wire)
-        check_commands(proxy.commands, tape, "set", common=_common(bench))
+        check_commands(proxy.commands, tape, "set", common=_common(driver))
 
 
-def every_command_on_the_wire(bench: Bench, wire: str, server: RunningServer) -> None:
+def every_command_on_the_wire(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Each kind names the tape's keys, amounts and expiry times, one after the other."""
-    played = [kind for kind in bench.ready.capabilities if _played(bench, wire, server, kind)]
+    played = [kind for kind in driver.ready.capabilities if _played(driver, wire, server, kind)]
     expect(played, "no kind could be played")
 
 
-CHECKS = (the_bytes_on_the_wire, every_command_on_the_wire)
+CASES = (the_bytes_on_the_wire, every_command_on_the_wire)
 
 
-def _played(bench: Bench, wire: str, server: RunningServer, kind: str) -> bool:
+def _played(driver: WorkerDriver, wire: str, server: RunningServer, kind: str) -> bool:
     """Play a tape of one kind. False if it is none, or not of this protocol."""
     verb = kind.removesuffix("_noreply")
     if verb not in _VERBS:
         return False
     counters = ("--counters", _KEYS) if verb in _STEPS else ()
-    tape = bench.tape(*_MANY, *counters, "--mix", f"{kind}=1", "--ops", str(_OPS))
+    tape = driver.tape(*_MANY, *counters, "--mix", f"{kind}=1", "--ops", str(_OPS))
     with proxied(server.addresses[0]) as proxy:
-        answer = bench.ask(_request(bench, wire, proxy.address, tape))
+        answer = driver.ask(_request(driver, wire, proxy.address, tape))
         if isinstance(answer, Unsupported):
             return False
         expect(isinstance(answer, Ready), f"{kind}: prepare was answered by {answer}")
-        _play(bench)
-        check_commands(proxy.commands, tape, verb, common=_common(bench))
+        _play(driver)
+        check_commands(proxy.commands, tape, verb, common=_common(driver))
     return True
 
 
 def check_commands(commands: list[Command], tape: Path, verb: str, *, common: bool) -> None:
     """Hold what was sent against the tape: in its order, and within one of its records in any.
 
-    Raises CheckError.
+    Raises CaseFailedError.
     """
     groups = tape_commands(tape)
     # Some libraries try a connection with a key of their own.
     keys = {command.key for group in groups for command in group}
     sent = [_plain(each, verb, common) for each in commands if each.key in keys]
-    same(len(sent), sum(map(len, groups)), f"{verb}: commands that were sent")
+    expect_equal(len(sent), sum(map(len, groups)), f"{verb}: commands that were sent")
     at = 0
     for group in groups:
         wanted = sorted(_plain(each, verb, common) for each in group)
@@ -94,8 +94,8 @@ def check_commands(commands: list[Command], tape: Path, verb: str, *, common: bo
         at += len(group)
 
 
-def _common(bench: Bench) -> bool:
-    return bench.spec.options.get("profile") != "defaults"
+def _common(driver: WorkerDriver) -> bool:
+    return driver.spec.options.get("profile") != "defaults"
 
 
 def _plain(command: Command, verb: str, common: bool) -> Command:
@@ -111,26 +111,26 @@ def _short(command: Command) -> str:
     return " ".join(f"{name}={value}" for name, value in told.items())
 
 
-def _request(bench: Bench, wire: str, address: str, tape: Path) -> Prepare:
+def _request(driver: WorkerDriver, wire: str, address: str, tape: Path) -> Prepare:
     return Prepare(
         servers=[address],
         wire=wire,
         tape=str(tape),
         timeout_ms=_TIMEOUT_MS,
-        options=bench.spec.options,
+        options=driver.spec.options,
     )
 
 
-def _play(bench: Bench) -> None:
-    bench.play(Run(phase="prefill"))
-    done = bench.play(Run(phase="measure", ops=_OPS))
-    same(sum(told.ok for told in done.operations.values()), _OPS, "ok of all")
+def _play(driver: WorkerDriver) -> None:
+    driver.play(Run(phase="prefill"))
+    done = driver.play(Run(phase="measure", ops=_OPS))
+    expect_equal(sum(told.ok for told in done.operations.values()), _OPS, "ok of all")
 
 
 def _check_protocol(proxy: Proxy, wire: str) -> None:
     binary = {byte == 0x80 for byte in proxy.first_bytes}
     if wire == "binary":
-        same(binary, {True}, "connections that begin with 0x80")
+        expect_equal(binary, {True}, "connections that begin with 0x80")
     else:
-        same(binary, {False}, "connections that begin with 0x80")
+        expect_equal(binary, {False}, "connections that begin with 0x80")
         expect(wire in proxy.wires, f"requests seen: {sorted(proxy.wires)}")

@@ -1,4 +1,4 @@
-"""A worker on the bench: started once, driven by hand, replaced when it fails."""
+"""Drives one worker in a test: starts it once, sends single requests, restarts it on failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cachemark.model.protocol import Answer, Done, Message, Prepare, Progress, R
 ANSWER_S = 60.0
 
 
-class CheckError(Exception):
+class CaseFailedError(Exception):
     """A worker did not behave; the text says how."""
 
 
@@ -25,18 +25,18 @@ class NotApplicableError(Exception):
 
 
 def expect(holds: object, what: str) -> None:
-    """Raise CheckError unless something holds."""
+    """Raise CaseFailedError unless something holds."""
     if not holds:
-        raise CheckError(what)
+        raise CaseFailedError(what)
 
 
-def same(told: object, expected: object, what: str) -> None:
-    """Raise CheckError unless two things are equal."""
+def expect_equal(told: object, expected: object, what: str) -> None:
+    """Raise CaseFailedError unless two things are equal."""
     if told != expected:
-        raise CheckError(f"{what}: {told}, expected {expected}")
+        raise CaseFailedError(f"{what}: {told}, expected {expected}")
 
 
-class Bench:
+class WorkerDriver:
     """One client's worker. Use as a context manager: it is always stopped and reaped."""
 
     def __init__(self, spec: ClientSpec, folder: Path) -> None:
@@ -45,7 +45,7 @@ class Bench:
         self._worker: Worker | None = None
         self._ready: Ready | None = None
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> WorkerDriver:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -87,16 +87,16 @@ class Bench:
         worker.send(request)
         answer = worker.receive(ANSWER_S)
         if answer is None:
-            raise CheckError(f"nothing came within {ANSWER_S:g} s")
+            raise CaseFailedError(f"nothing came within {ANSWER_S:g} s")
         return answer
 
     def prepare(self, request: Prepare) -> None:
-        """Prepare without fail. Raises CheckError."""
+        """Prepare without fail. Raises CaseFailedError."""
         if not self._ready:
             _ = self.ready
         answer = self.ask(request)
         if not isinstance(answer, Ready):
-            raise CheckError(f"prepare was answered by {answer}")
+            raise CaseFailedError(f"prepare was answered by {answer}")
 
     def finish(self, timeout_s: float = ANSWER_S) -> Answer:
         """The last answer of a run that is going on: what comes after its progress."""
@@ -105,15 +105,15 @@ class Bench:
             answer = self.worker.receive(left)
             if answer is not None and not isinstance(answer, Progress):
                 return answer
-        raise CheckError(f"the run did not end within {timeout_s:g} s")
+        raise CaseFailedError(f"the run did not end within {timeout_s:g} s")
 
     def play(self, request: Run, timeout_s: float = ANSWER_S) -> Done:
-        """Play a phase to its end. Raises CheckError."""
+        """Play a phase to its end. Raises CaseFailedError."""
         self.worker.send(request)
         done = self.finish(timeout_s)
         if not isinstance(done, Done):
-            raise CheckError(f"{request.phase} was answered by {done}")
-        same(done.phase, request.phase, "the phase in done")
+            raise CaseFailedError(f"{request.phase} was answered by {done}")
+        expect_equal(done.phase, request.phase, "the phase in done")
         return done
 
     def tape(self, *arguments: str) -> Path:
@@ -126,12 +126,12 @@ class Bench:
         return path
 
 
-def gone(bench: Bench, within_s: float) -> bool:
+def exits(driver: WorkerDriver, within_s: float) -> bool:
     """Whether the worker's process ends by itself in time."""
     until = time.monotonic() + within_s
     try:
         while (left := until - time.monotonic()) > 0:
-            if bench.worker.receive(left) is None:
+            if driver.worker.receive(left) is None:
                 return False
     except TrialError:
         return True

@@ -9,10 +9,10 @@ from cachemark import host
 from cachemark.checks.doctor import kernel, machine
 from cachemark.checks.doctor.check import Check
 from cachemark.checks.doctor.interrupts import interrupts
-from cachemark.checks.doctor.jitter import SAMPLE_S, sample
-from cachemark.checks.doctor.kernel_messages import journal
+from cachemark.checks.doctor.jitter import SAMPLE_S, jitter_checks
+from cachemark.checks.doctor.kernel_messages import kernel_message_checks
 from cachemark.checks.doctor.network import network
-from cachemark.checks.doctor.round_trips import reach
+from cachemark.checks.doctor.round_trips import round_trip_checks
 from cachemark.checks.doctor.software import software
 
 
@@ -35,14 +35,14 @@ def doctor(
         *kernel.isolation(root),
         *machine.quota(root),
         *machine.load(len(cpus), root),
-        *kernel.beside(root, len(cpus)),
+        *kernel.background_activity(root, len(cpus)),
         *machine.memory(root),
         *machine.clock(root),
         *machine.open_files(),
-        *kernel.surroundings(root),
+        *kernel.environment(root),
         *network(root),
         *interrupts(cpus, root),
-        *journal(root),
-        *reach(targets),
+        *kernel_message_checks(root),
+        *round_trip_checks(targets),
     ]
-    return [*before, *software(host.facts(root)), *sample(cpus, root, sample_s)]
+    return [*before, *software(host.facts(root)), *jitter_checks(cpus, root, sample_s)]

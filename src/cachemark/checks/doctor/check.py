@@ -19,7 +19,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = ""
 
 
-def measured(name: str, figure: float | None, limits: Limits, remedy: str) -> Check:
+def limit_check(name: str, figure: float | None, limits: Limits, remedy: str) -> Check:
     """Compare a figure with its limits. If it could not be read, the check has no result."""
     if figure is None:
         return Check(name=name, value=NOT_READABLE, limits=str(limits))
@@ -33,7 +33,7 @@ def measured(name: str, figure: float | None, limits: Limits, remedy: str) -> Ch
     )
 
 
-def wanted(name: str, value: str, good: tuple[str, ...], remedy: str) -> Check:
+def word_check(name: str, value: str, good: tuple[str, ...], remedy: str) -> Check:
     """Compare a word with the good ones. If it could not be read, the check has no result."""
     limits = f"warn unless {' or '.join(good)}"
     if not value:
@@ -43,6 +43,6 @@ def wanted(name: str, value: str, good: tuple[str, ...], remedy: str) -> Check:
     return Check(name=name, value=value, status="warn", limits=limits, remedy=remedy)
 
 
-def told(name: str, value: str) -> Check:
+def info_check(name: str, value: str) -> Check:
     """A fact without a result."""
     return Check(name=name, value=value or NOT_READABLE)

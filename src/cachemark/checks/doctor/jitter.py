@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.doctor.check import Check, measured, told
+from cachemark.checks.doctor.check import Check, info_check, limit_check
 from cachemark.host.limits import FOREIGN, STEAL, Limits
 from cachemark.host.noise import CpuTimes, cpu_times, foreign_percent, steal_percent
 from cachemark.host.process import cpu_ns
@@ -21,14 +21,14 @@ _LATE = Limits(unit="µs late", warn=1000)
 _READ_COST = Limits(unit="ns", warn=250)
 
 
-class Gaps(msgspec.Struct, frozen=True, kw_only=True):
+class ClockGaps(msgspec.Struct, frozen=True, kw_only=True):
     """What a thread observed that read the clock in a loop."""
 
     longest_ns: int
     backward: int
 
 
-def spin(until_ns: int) -> Gaps:
+def spin(until_ns: int) -> ClockGaps:
     """Read the clock in a loop until `until_ns`."""
     longest, backward = 0, 0
     before = time.perf_counter_ns()
@@ -40,10 +40,12 @@ def spin(until_ns: int) -> Gaps:
         elif gap < 0:
             backward += 1
         before = now
-    return Gaps(longest_ns=longest, backward=backward)
+    return ClockGaps(longest_ns=longest, backward=backward)
 
 
-def sample(cpus: list[int], root: Path = Path("/"), length_s: float = SAMPLE_S) -> list[Check]:
+def jitter_checks(
+    cpus: list[int], root: Path = Path("/"), length_s: float = SAMPLE_S
+) -> list[Check]:
     """Spin on each usable CPU in turn for `length_s` in all; what was seen and what was stolen."""
     before, own_before = cpu_times(root), cpu_ns(os.getpid()) or 0
     gaps = _on_each(cpus, length_s)
@@ -59,9 +61,9 @@ def sample(cpus: list[int], root: Path = Path("/"), length_s: float = SAMPLE_S) 
     ]
 
 
-def _on_each(cpus: list[int], length_s: float) -> list[Gaps]:
+def _on_each(cpus: list[int], length_s: float) -> list[ClockGaps]:
     usable = os.sched_getaffinity(0)
-    gaps: list[Gaps] = []
+    gaps: list[ClockGaps] = []
     try:
         for cpu in cpus:
             os.sched_setaffinity(0, {cpu})
@@ -75,8 +77,8 @@ def _stolen(since_boot: CpuTimes | None, window: CpuTimes | None) -> list[Check]
     boot = steal_percent(since_boot) if since_boot else None
     now = steal_percent(window) if window else None
     return [
-        told("steal since boot", "" if boot is None else f"{boot:g} % of CPU time"),
-        measured(
+        info_check("steal since boot", "" if boot is None else f"{boot:g} % of CPU time"),
+        limit_check(
             "steal", now, STEAL, "the host is shared: use a dedicated machine, or dedicated CPUs"
         ),
     ]
@@ -84,14 +86,14 @@ def _stolen(since_boot: CpuTimes | None, window: CpuTimes | None) -> list[Check]
 
 def _foreign(window: CpuTimes | None, own_ticks: float) -> Check:
     figure = foreign_percent(window, own_ticks, interrupts_charged=False) if window else None
-    return measured("cpu used by others", figure, FOREIGN, "stop the other programs")
+    return limit_check("cpu used by others", figure, FOREIGN, "stop the other programs")
 
 
-def _gaps(gaps: list[Gaps]) -> list[Check]:
+def _gaps(gaps: list[ClockGaps]) -> list[Check]:
     longest_us = max(each.longest_ns for each in gaps) / 1e3
     backward = sum(each.backward for each in gaps)
     return [
-        measured(
+        limit_check(
             "longest pause",
             longest_us,
             _GAP,
@@ -114,7 +116,7 @@ def _late_sleeps(length_s: float) -> Check:
         time.sleep(0.001)
         worst_ns = max(worst_ns, time.perf_counter_ns() - slept_from - 1_000_000)
     remedy = "the machine is busy, or its CPUs sleep: `cachemark run --awake` keeps them awake"
-    return measured("latest sleep", worst_ns / 1e3, _LATE, remedy)
+    return limit_check("latest sleep", worst_ns / 1e3, _LATE, remedy)
 
 
 def _read_cost() -> Check:
@@ -124,4 +126,4 @@ def _read_cost() -> Check:
     for _ in range(_READS):
         read()
     cost_ns = (read() - begin) / _READS
-    return measured("clock read", cost_ns, _READ_COST, "boot with clocksource=tsc")
+    return limit_check("clock read", cost_ns, _READ_COST, "boot with clocksource=tsc")

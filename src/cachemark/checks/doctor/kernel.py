@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from cachemark.checks.doctor.check import NOT_READABLE, Check, measured, told, wanted
+from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check, limit_check, word_check
 from cachemark.host import counters
 from cachemark.host.files import field, read
 from cachemark.host.limits import FREQUENCY, Limits
@@ -26,16 +26,16 @@ def speed(root: Path) -> list[Check]:
     spread = 100 * (max(now) / min(now) - 1) if now else None
     pause = "set one frequency: cpupower frequency-set -f, or the governor `performance`"
     return [
-        told("cpu speed", f"{min(now):.0f} to {max(now):.0f} MHz" if now else ""),
-        measured("cpu speed spread", spread, FREQUENCY, pause),
-        measured(
+        info_check("cpu speed", f"{min(now):.0f} to {max(now):.0f} MHz" if now else ""),
+        limit_check("cpu speed spread", spread, FREQUENCY, pause),
+        limit_check(
             "deepest idle state",
             _deepest_exit_us(root),
             _EXIT,
             "hold /dev/cpu_dma_latency open at 0, or boot with processor.max_cstate=1",
         ),
-        measured("hottest sensor", _hottest(root), _HOTTEST, "let it cool down, clean the fans"),
-        measured(
+        limit_check("hottest sensor", _hottest(root), _HOTTEST, "let it cool down, clean the fans"),
+        limit_check(
             "throttled by heat",
             _count(counters.counters(root), "too_hot"),
             _ONCE,
@@ -71,9 +71,9 @@ def isolation(root: Path) -> list[Check]:
     version = read(root / "proc/version")
     preempt = next((w for w in ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT") if w in version), "")
     return [
-        told("isolated cpus", " ".join(told_at_boot) or "none"),
-        told("preemption", preempt or "voluntary or none"),
-        told("kernel command line", " ".join(words)),
+        info_check("isolated cpus", " ".join(told_at_boot) or "none"),
+        info_check("preemption", preempt or "voluntary or none"),
+        info_check("kernel command line", " ".join(words)),
     ]
 
 
@@ -94,18 +94,18 @@ def numa(root: Path) -> list[Check]:
     balancing = read(root / "proc/sys/kernel/numa_balancing")
     if nodes > 1:
         off = "sysctl kernel.numa_balancing=0"
-        checks.append(wanted("memory moved between nodes", balancing, ("0",), off))
+        checks.append(word_check("memory moved between nodes", balancing, ("0",), off))
     return checks
 
 
-def beside(root: Path, cpus: int) -> list[Check]:
+def background_activity(root: Path, cpus: int) -> list[Check]:
     """Other activity: runnable threads, interrupts that move, tracers, other servers."""
     running = field(read(root / "proc/stat"), "procs_running", " ")
     # This process is one of them.
     more = int(running) - 1 - cpus if running.isdecimal() else None
     names = _processes(root)
     return [
-        measured(
+        limit_check(
             "runnable threads",
             None if more is None else float(max(0, more)),
             _RUNNABLE,
@@ -135,7 +135,7 @@ def _processes(root: Path) -> set[str]:
 def _tracer(root: Path) -> Check:
     """A tracer adds time to every event that it records."""
     tracer = read(root / "sys/kernel/tracing/current_tracer")
-    return wanted("tracer", tracer, ("nop",), "echo nop > /sys/kernel/tracing/current_tracer")
+    return word_check("tracer", tracer, ("nop",), "echo nop > /sys/kernel/tracing/current_tracer")
 
 
 def power(root: Path) -> list[Check]:
@@ -144,20 +144,22 @@ def power(root: Path) -> list[Check]:
     known = [text for text in supplies if text in ("0", "1")]
     value = "" if not known else "mains" if "1" in known else "battery"
     return (
-        [wanted("power", value, ("mains",), "connect the machine to mains power")] if known else []
+        [word_check("power", value, ("mains",), "connect the machine to mains power")]
+        if known
+        else []
     )
 
 
-def surroundings(root: Path) -> list[Check]:
+def environment(root: Path) -> list[Check]:
     """What changes memory layout between runs."""
     size = sum(len(name) + len(value) + 2 for name, value in os.environ.items())
     perf = read(root / "proc/sys/kernel/perf_event_max_sample_rate")
     overcommit = read(root / "proc/sys/vm/overcommit_memory")
     rate = re.fullmatch(r"\d+", perf)
     return [
-        told("environment", f"{size} bytes in {len(os.environ)} variables"),
+        info_check("environment", f"{size} bytes in {len(os.environ)} variables"),
         # Its length moves the stack as the environment's does: Mytkowicz et al., ASPLOS 2009.
-        told("working folder", f"{len(str(Path.cwd()))} characters"),
-        told("perf events at most", f"{perf}/s" if rate else ""),
-        told("memory overcommit", overcommit),
+        info_check("working folder", f"{len(str(Path.cwd()))} characters"),
+        info_check("perf events at most", f"{perf}/s" if rate else ""),
+        info_check("memory overcommit", overcommit),
     ]

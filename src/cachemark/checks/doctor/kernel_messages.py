@@ -9,24 +9,24 @@ from cachemark.host.kernel_log import read_kernel_log
 from cachemark.host.kernel_patterns import KERNEL_PATTERNS, KernelPattern, matching_lines
 
 
-def journal(root: Path) -> list[Check]:
+def kernel_message_checks(root: Path) -> list[Check]:
     """One check for each kind of problem, since boot."""
     lines = read_kernel_log(root)
     found = None if lines is None else matching_lines(lines)
-    return [_check(complaint, found) for complaint in KERNEL_PATTERNS]
+    return [_check(pattern, found) for pattern in KERNEL_PATTERNS]
 
 
-def _check(complaint: KernelPattern, found: dict[str, list[str]] | None) -> Check:
-    name, limits = f"kernel log: {complaint.name}", f"{complaint.status} above 0 since boot"
+def _check(pattern: KernelPattern, found: dict[str, list[str]] | None) -> Check:
+    name, limits = f"kernel log: {pattern.name}", f"{pattern.status} above 0 since boot"
     if found is None:
         return Check(name=name, value=NOT_READABLE, limits=limits)
-    lines = found.get(complaint.name)
+    lines = found.get(pattern.name)
     if not lines:
         return Check(name=name, value="none since boot", status="ok", limits=limits)
     return Check(
         name=name,
         value=f"{len(lines)} since boot, the last: {lines[-1]}",
-        status=complaint.status,
+        status=pattern.status,
         limits=limits,
-        remedy=complaint.remedy,
+        remedy=pattern.remedy,
     )

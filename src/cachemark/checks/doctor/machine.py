@@ -7,7 +7,7 @@ import re
 import resource
 from pathlib import Path
 
-from cachemark.checks.doctor.check import NOT_READABLE, Check, measured, told, wanted
+from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check, limit_check, word_check
 from cachemark.host import cores, placement
 from cachemark.host.counters import cgroups
 from cachemark.host.facts import (
@@ -32,12 +32,12 @@ def cpu(root: Path) -> list[Check]:
     """Model, microcode, sockets, cores and their threads, hypervisor."""
     cpuinfo = read(root / "proc/cpuinfo")
     return [
-        told("cpu model", field(cpuinfo, "model name", ":")),
-        told("cpu microcode", field(cpuinfo, "microcode", ":")),
-        told("cpu topology", _topology(cpuinfo)),
-        told("hypervisor", "virtual machine" if hypervisor(root) else "none seen"),
-        told("kernel", platform.release()),
-        told("mitigations", ", ".join(mitigations(root))),
+        info_check("cpu model", field(cpuinfo, "model name", ":")),
+        info_check("cpu microcode", field(cpuinfo, "microcode", ":")),
+        info_check("cpu topology", _topology(cpuinfo)),
+        info_check("hypervisor", "virtual machine" if hypervisor(root) else "none seen"),
+        info_check("kernel", platform.release()),
+        info_check("mitigations", ", ".join(mitigations(root))),
     ]
 
 
@@ -78,13 +78,13 @@ def usable(cpus: list[int], root: Path) -> list[Check]:
 def frequency(root: Path) -> list[Check]:
     """Does the CPU keep its frequency?"""
     return [
-        wanted(
+        word_check(
             "cpu governor",
             governor(root),
             ("performance",),
             "cpupower frequency-set -g performance",
         ),
-        wanted("turbo", turbo(root), ("off",), _turbo_remedy(root)),
+        word_check("turbo", turbo(root), ("off",), _turbo_remedy(root)),
     ]
 
 
@@ -134,9 +134,9 @@ def load(cpus: int, root: Path) -> list[Check]:
     words = read(root / "proc/loadavg").split()
     per_cpu = float(words[0]) / cpus if words else None
     remedy = "wait until the machine is idle, or stop the other programs"
-    found = [measured("load", per_cpu, Limits(unit="per CPU", warn=0.5), remedy)]
+    found = [limit_check("load", per_cpu, Limits(unit="per CPU", warn=0.5), remedy)]
     for what in ("cpu", "memory", "io"):
-        found.append(measured(f"{what} pressure", _some_avg10(root, what), _PSI, remedy))
+        found.append(limit_check(f"{what} pressure", _some_avg10(root, what), _PSI, remedy))
     return found
 
 
@@ -154,22 +154,22 @@ def memory(root: Path) -> list[Check]:
     swap = swap_used_bytes(root)
     huge = read(root / "sys/kernel/mm/transparent_hugepage/enabled")
     return [
-        told("memory available", "" if free is None else f"{free / 2**30:.1f} GiB"),
-        measured(
+        info_check("memory available", "" if free is None else f"{free / 2**30:.1f} GiB"),
+        limit_check(
             "swap in use",
             None if swap is None else swap / 2**20,
             Limits(unit="MiB", warn=0),
             "swapoff -a, when there is enough memory",
         ),
-        told("huge pages", huge.partition("[")[2].partition("]")[0]),
-        told("address randomisation", read(root / "proc/sys/kernel/randomize_va_space")),
+        info_check("huge pages", huge.partition("[")[2].partition("]")[0]),
+        info_check("address randomisation", read(root / "proc/sys/kernel/randomize_va_space")),
     ]
 
 
 def clock(root: Path) -> list[Check]:
     """Which clock source does the kernel use?"""
     remedy = "boot with a clock that needs no system call: clocksource=tsc"
-    return [wanted("clocksource", clocksource(root), _CLOCKSOURCES, remedy)]
+    return [word_check("clocksource", clocksource(root), _CLOCKSOURCES, remedy)]
 
 
 def open_files() -> list[Check]:

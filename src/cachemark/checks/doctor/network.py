@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cachemark.checks.doctor.check import NOT_READABLE, Check, measured, told
+from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check, limit_check
 from cachemark.host import counters
 from cachemark.host.files import read
 from cachemark.host.limits import Limits
@@ -13,7 +13,7 @@ _SYSCTL = "proc/sys/net"
 _PORTS_LEAST = 10_000
 _BACKLOG_LEAST = 1024
 # Since boot, whoever sent them; a trial has its own count.
-_AGAIN = Limits(unit="per million segments since boot", warn=100)
+_RETRANSMITS = Limits(unit="per million segments since boot", warn=100)
 _DROPPED = Limits(unit="times since boot", warn=0)
 _TOLD = {
     "congestion control": "ipv4/tcp_congestion_control",
@@ -28,9 +28,9 @@ _TOLD = {
 def network(root: Path) -> list[Check]:
     """TCP's settings and losses."""
     return [
-        told("loopback MTU", read(root / "sys/class/net/lo/mtu")),
-        told("interfaces", _interfaces(root)),
-        *(told(name, read(root / _SYSCTL / path)) for name, path in _TOLD.items()),
+        info_check("loopback MTU", read(root / "sys/class/net/lo/mtu")),
+        info_check("interfaces", _interfaces(root)),
+        *(info_check(name, read(root / _SYSCTL / path)) for name, path in _TOLD.items()),
         _ports(root),
         _backlog(root),
         _filter(root),
@@ -98,9 +98,9 @@ def _losses(found: dict[str, int]) -> list[Check]:
     part = 1e6 * again / max(1, sent) if sent is not None and again is not None else None
     remedy = "find out where packets are lost: `nstat -a`, `ip -s link`"
     return [
-        measured("TCP retransmits", part, _AGAIN, remedy),
-        measured("connections not accepted", _float(found, "accept_drops"), _DROPPED, remedy),
-        measured("packets dropped", _float(found, "packet_drops"), _DROPPED, remedy),
+        limit_check("TCP retransmits", part, _RETRANSMITS, remedy),
+        limit_check("connections not accepted", _float(found, "accept_drops"), _DROPPED, remedy),
+        limit_check("packets dropped", _float(found, "packet_drops"), _DROPPED, remedy),
     ]
 
 

@@ -15,7 +15,7 @@ _LOOPBACK = Limits(unit="µs", warn=200)
 _TARGET = Limits(unit="µs", warn=1000)
 
 
-def reach(targets: Sequence[str]) -> list[Check]:
+def round_trip_checks(targets: Sequence[str]) -> list[Check]:
     """Loopback first, then each target (HOST:PORT). Raises UsageError for an invalid address."""
     here = _check(
         "round trip on loopback",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cachemark import __version__
-from cachemark.checks.doctor.check import NOT_READABLE, Check, told
+from cachemark.checks.doctor.check import NOT_READABLE, Check, info_check
 from cachemark.endpoints.clients import Client, registry
 from cachemark.endpoints.servers import memcached
 from cachemark.host import HostFacts
@@ -23,12 +23,12 @@ def software(facts: HostFacts) -> list[Check]:
     """The versions of all programs, and which are missing."""
     others = [f"{name}: {text}" for name, text in facts.tools.items() if name != "memcached"]
     return [
-        told("cachemark", f"{__version__}, Python {platform.python_version()}"),
+        info_check("cachemark", f"{__version__}, Python {platform.python_version()}"),
         engine(facts.engine),
         _memcached(facts.tools.get("memcached", "")),
         _setpriv(),
         _hashes(),
-        told("tools", "; ".join(others) or "none"),
+        info_check("tools", "; ".join(others) or "none"),
         *_workers(),
     ]
 

@@ -4,20 +4,20 @@
 sockets, the kernel, and every worker in every language. See METHODOLOGY.md.
 """
 
-from cachemark.checks.fidelity.attempts import findings, until_judged
+from cachemark.checks.fidelity.attempts import findings, retry_until_judged
 from cachemark.checks.fidelity.cases import Case, cases
-from cachemark.checks.fidelity.judge import Finding, Floor, milliseconds, named
-from cachemark.checks.fidelity.play import Subject, find
+from cachemark.checks.fidelity.judge import FidelityResult, Floor, milliseconds, percentile_name
+from cachemark.checks.fidelity.play import ClientUnderTest, find
 
 __all__ = [
     "Case",
-    "Finding",
+    "ClientUnderTest",
+    "FidelityResult",
     "Floor",
-    "Subject",
     "cases",
     "find",
     "findings",
     "milliseconds",
-    "named",
-    "until_judged",
+    "percentile_name",
+    "retry_until_judged",
 ]

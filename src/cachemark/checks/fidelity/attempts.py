@@ -9,21 +9,21 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cachemark.checks.fidelity.cases import Case, Known, known_failures
-from cachemark.checks.fidelity.judge import Finding, State
-from cachemark.checks.fidelity.play import WIRES, Subject, find
+from cachemark.checks.fidelity.cases import Case, KnownFailure, known_failures
+from cachemark.checks.fidelity.judge import FidelityResult, State
+from cachemark.checks.fidelity.play import WIRES, ClientUnderTest, find
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.model.errors import TrialError, UnsupportedError
 
 
-def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[Finding]:
+def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[FidelityResult]:
     """What comes of each case on a client, as it comes."""
     with (
         tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
-        Subject(spec, Path(folder)) as subject,
+        ClientUnderTest(spec, Path(folder)) as client,
     ):
         try:
-            wire = subject.wire()
+            wire = client.wire()
         except UnsupportedError as error:
             yield from _all(spec, wanted, "not applicable", error.text)
             return
@@ -35,11 +35,11 @@ def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[Findi
             yield from _all(spec, wanted, "not applicable", why)
             return
         for case in wanted:
-            found = until_judged(lambda case=case: find(subject, case, wire), tries)
-            yield explained(spec.client.id, found, known_failures())
+            found = retry_until_judged(lambda case=case: find(client, case, wire), tries)
+            yield mark_known(spec.client.id, found, known_failures())
 
 
-def until_judged(attempt: Callable[[], Finding], tries: int) -> Finding:
+def retry_until_judged(attempt: Callable[[], FidelityResult], tries: int) -> FidelityResult:
     """The first finding that stands, or the last one.
 
     A case that is not judged is tried again. So is one with a percentile that is off: a bug is off
@@ -53,7 +53,7 @@ def until_judged(attempt: Callable[[], Finding], tries: int) -> Finding:
     return finding
 
 
-def explained(client: str, finding: Finding, known: list[Known]) -> Finding:
+def mark_known(client: str, finding: FidelityResult, known: list[KnownFailure]) -> FidelityResult:
     """A failure that the list names is a known one; one that it names and that passes is wrong."""
     listed = [one for one in known if one.case == finding.case and fnmatch(client, one.client)]
     if listed and finding.state == "failed":
@@ -63,6 +63,6 @@ def explained(client: str, finding: Finding, known: list[Known]) -> Finding:
     return finding
 
 
-def _all(spec: ClientSpec, wanted: list[Case], state: State, why: str) -> Iterator[Finding]:
+def _all(spec: ClientSpec, wanted: list[Case], state: State, why: str) -> Iterator[FidelityResult]:
     for case in wanted:
-        yield Finding(client=spec.text, case=case.name, state=state, why=why)
+        yield FidelityResult(client=spec.text, case=case.name, state=state, why=why)

@@ -73,7 +73,7 @@ def floor_of(load: CaseLoad) -> Case:
     )
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KnownFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A library's own fault: the case that it fails, and why; `client` is an id or a pattern.
 
     `sometimes`: it depends on a race, so that the case may pass.
@@ -87,7 +87,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     case: list[Case]
-    known: list[Known]
+    known: list[KnownFailure]
 
 
 def cases() -> dict[str, Case]:
@@ -95,7 +95,7 @@ def cases() -> dict[str, Case]:
     return {case.name: case for case in _file().case}
 
 
-def known_failures() -> list[Known]:
+def known_failures() -> list[KnownFailure]:
     """The failures that are explained."""
     return _file().known
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from cachemark.checks.fidelity.cases import Case
-from cachemark.checks.fidelity.log import Log, Times, percentile, rank
+from cachemark.checks.fidelity.log import Log, NsArray, percentile, rank
 from cachemark.model.histogram import Histogram
 from cachemark.model.protocol import Operation
 
@@ -37,7 +37,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     p99_ns: int
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class PercentileResult(msgspec.Struct, frozen=True, kw_only=True):
     """One percentile: the answer, what was injected, what the client says, all in ns.
 
     The client must lie between `injected` and `injected + most_ns`, but for a bucket below it; and
@@ -65,7 +65,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         return -below <= self.error_ns <= self.most_ns + self.slack_ns
 
 
-class Count(msgspec.Struct, frozen=True, kw_only=True):
+class CountResult(msgspec.Struct, frozen=True, kw_only=True):
     """A count that must be exact: what the server did, and what the client says."""
 
     name: str
@@ -73,7 +73,7 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
     measured: int
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one case on one client; `why` explains anything but `passed`.
 
     `known` is a failure that the list of the cases explains.
@@ -84,8 +84,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     why: str = ""
     wire: str = ""
-    lines: list[Line] = []
-    counts: list[Count] = []
+    lines: list[PercentileResult] = []
+    counts: list[CountResult] = []
     floor: Floor | None = None
 
     @property
@@ -100,7 +100,9 @@ def tolerance_ns(floor: Floor, answer_ns: float) -> int:
     return round(max(_LEAST_TOLERANCE_NS, _FLOORS * floor.p99_ns, _SHARE * answer_ns))
 
 
-def lines(case: Case, floor: Floor, injected: Times, measured: Histogram) -> list[Line]:
+def lines(
+    case: Case, floor: Floor, injected: NsArray, measured: Histogram
+) -> list[PercentileResult]:
     """Each percentile of the answer, with what was injected and measured."""
     return [
         line(percent, answer_ms, floor, injected, measured.percentile(percent))
@@ -108,10 +110,12 @@ def lines(case: Case, floor: Floor, injected: Times, measured: Histogram) -> lis
     ]
 
 
-def line(percent: float, answer_ms: float, floor: Floor, injected: Times, measured_ns: int) -> Line:
+def line(
+    percent: float, answer_ms: float, floor: Floor, injected: NsArray, measured_ns: int
+) -> PercentileResult:
     """One percentile, by the times that were injected, sorted."""
     most_ns = floor.p50_ns + tolerance_ns(floor, answer_ms * _NS_IN_MS)
-    return Line(
+    return PercentileResult(
         percent=percent,
         answer_ns=round(answer_ms * _NS_IN_MS),
         injected_ns=percentile(injected, percent),
@@ -121,7 +125,7 @@ def line(percent: float, answer_ms: float, floor: Floor, injected: Times, measur
     )
 
 
-def _noise_ns(injected: Times, percent: float, limit_ns: int) -> int:
+def _noise_ns(injected: NsArray, percent: float, limit_ns: int) -> int:
     """The least delay, over all operations, that moves a percentile above a limit.
 
     From its rank on all must be above; those that were injected below it have the rest to go.
@@ -130,22 +134,26 @@ def _noise_ns(injected: Times, percent: float, limit_ns: int) -> int:
     return int(np.maximum(limit_ns - moved, 0).sum())
 
 
-def counts(log: Log, told: Operation) -> list[Count]:
+def counts(log: Log, told: Operation) -> list[CountResult]:
     """What the server did with each read, and what the client says became of it."""
     answered, wrong = log.count("answered"), log.count("wrong")
     # What came and was never answered; a client may besides fail without having asked.
     lost = len(log.fate) - answered - wrong
     unasked = max(0, told.attempts - len(log.fate))
     return [
-        Count(name="reads", injected=len(log.fate) + unasked, measured=told.attempts),
-        Count(name="answered", injected=answered, measured=told.ok),
-        Count(name="wrong values", injected=wrong, measured=told.wrong_values),
-        Count(name="lost", injected=lost + unasked, measured=sum(told.errors.values())),
+        CountResult(name="reads", injected=len(log.fate) + unasked, measured=told.attempts),
+        CountResult(name="answered", injected=answered, measured=told.ok),
+        CountResult(name="wrong values", injected=wrong, measured=told.wrong_values),
+        CountResult(name="lost", injected=lost + unasked, measured=sum(told.errors.values())),
     ]
 
 
 def judged(
-    case: Case, found: list[Line], counted: list[Count], run_delay_ns: int, late_ns: int = 0
+    case: Case,
+    found: list[PercentileResult],
+    counted: list[CountResult],
+    run_delay_ns: int,
+    late_ns: int = 0,
 ) -> tuple[State, str]:
     """The state of a case, and why. Counts do not depend on the host, so they come first.
 
@@ -164,17 +172,20 @@ def judged(
     if off and all(0 < line.error_ns <= line.most_ns + late_ns for line in off):
         late = milliseconds(late_ns)
         return "not judged", f"the earliest read came {late} ms after the window was asked for"
-    told = (f"{named(line.percent)} is off by {milliseconds(line.error_ns)} ms" for line in off)
+    told = (
+        f"{percentile_name(line.percent)} is off by {milliseconds(line.error_ns)} ms"
+        for line in off
+    )
     return ("failed" if off else "passed"), "; ".join(told)
 
 
-def miscounted(counted: list[Count]) -> str:
+def miscounted(counted: list[CountResult]) -> str:
     """The counts that are wrong, or the empty string."""
     wrong = [count for count in counted if count.injected != count.measured]
     return "; ".join(f"{c.name}: {c.measured:,}, really {c.injected:,}" for c in wrong)
 
 
-def _unfaulted(case: Case, counted: list[Count]) -> str:
+def _unfaulted(case: Case, counted: list[CountResult]) -> str:
     """Why the faults of a case are not those that it is about, or the empty string."""
     real = {count.name: count.injected for count in counted}
     if real.get("wrong values", 0) < case.faults.wrong or real.get("lost", 0) < case.faults.lost:
@@ -182,7 +193,7 @@ def _unfaulted(case: Case, counted: list[Count]) -> str:
     return ""
 
 
-def _noise(case: Case, found: list[Line]) -> str:
+def _noise(case: Case, found: list[PercentileResult]) -> str:
     """Why the host is too noisy to judge, or the empty string."""
     for line in found:
         tolerance = line.most_ns
@@ -192,11 +203,13 @@ def _noise(case: Case, found: list[Line]) -> str:
         allowed = case.slack_ms * _NS_IN_MS + (0 if case.load.closed else tolerance)
         if abs(line.injected_ns - line.answer_ns) > allowed:
             real, answer = milliseconds(line.injected_ns), milliseconds(line.answer_ns)
-            return f"injected {named(line.percent)} is {real} ms, the answer is {answer} ms"
+            return (
+                f"injected {percentile_name(line.percent)} is {real} ms, the answer is {answer} ms"
+            )
     return ""
 
 
-def named(percent: float) -> str:
+def percentile_name(percent: float) -> str:
     """Such as `p99.5`, or `max`."""
     return "max" if percent == 100 else f"p{percent:g}"
 

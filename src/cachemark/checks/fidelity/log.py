@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cachemark.model.errors import DECODE_ERRORS, TrialError
 from cachemark.model.tape_header import read_header
 
-Times = NDArray[np.int64]
+NsArray = NDArray[np.int64]
 ANSWERED = ("answered", "wrong")
 
 
@@ -43,19 +43,19 @@ def read_log(path: Path) -> Log:
         raise TrialError(f"scripted server: no log: {error}") from error
 
 
-def services_ns(log: Log) -> Times:
+def services_ns(log: Log) -> NsArray:
     """From the server's receipt to its last byte, of each answered read, sorted."""
     answered = _answered(log)
     return np.sort(_array(log.sent_ns)[answered] - _array(log.received_ns)[answered])
 
 
-def lateness_ns(log: Log) -> Times:
+def lateness_ns(log: Log) -> NsArray:
     """How long after the script's instant the last byte went out, sorted: the host's doing."""
     answered = _answered(log)
     return np.sort(_array(log.sent_ns)[answered] - _array(log.due_ns)[answered])
 
 
-def responses_ns(log: Log, intended_ns: Times) -> Times:
+def responses_ns(log: Log, intended_ns: NsArray) -> NsArray:
     """From the intended start of each read to its last byte, sorted.
 
     `intended_ns` is the tape's schedule, from the window's start. That instant is not told, and
@@ -66,7 +66,7 @@ def responses_ns(log: Log, intended_ns: Times) -> Times:
     return np.sort(_array(log.sent_ns) - intended_ns - _earliest_ns(log, intended_ns))
 
 
-def start_late_ns(log: Log, intended_ns: Times, asked_ns: int) -> int:
+def start_late_ns(log: Log, intended_ns: NsArray, asked_ns: int) -> int:
     """How far the start that is taken for the window's lies behind the request for the window.
 
     `asked_ns` is on the log's clock. The window began between the two.
@@ -74,19 +74,19 @@ def start_late_ns(log: Log, intended_ns: Times, asked_ns: int) -> int:
     return max(0, _earliest_ns(log, intended_ns) - asked_ns)
 
 
-def _earliest_ns(log: Log, intended_ns: Times) -> int:
+def _earliest_ns(log: Log, intended_ns: NsArray) -> int:
     """The window's start by the read that came earliest against its schedule."""
     return int(np.min(_array(log.received_ns) - intended_ns))
 
 
-def intended_ns(tape: Path) -> Times:
+def intended_ns(tape: Path) -> NsArray:
     """The intended starts on a tape."""
     header = read_header(tape)
     times = np.fromfile(tape, "<u8", header.op_count, offset=header.times_at)
     return times.astype(np.int64)
 
 
-def percentile(times: Times, percent: float) -> int:
+def percentile(times: NsArray, percent: float) -> int:
     """The time at that rank of sorted times."""
     return int(times[rank(len(times), percent) - 1])
 
@@ -100,5 +100,5 @@ def _answered(log: Log) -> NDArray[np.bool_]:
     return np.isin(log.fate, ANSWERED)
 
 
-def _array(values: list[int]) -> Times:
+def _array(values: list[int]) -> NsArray:
     return np.array(values, dtype=np.int64)

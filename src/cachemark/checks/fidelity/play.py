@@ -11,10 +11,10 @@ import msgspec
 from cachemark import host
 from cachemark.checks.fidelity import judge
 from cachemark.checks.fidelity.cases import Case, floor_of
-from cachemark.checks.fidelity.judge import Count, Finding, Floor, Line
+from cachemark.checks.fidelity.judge import CountResult, FidelityResult, Floor, PercentileResult
 from cachemark.checks.fidelity.log import (
     Log,
-    Times,
+    NsArray,
     intended_ns,
     percentile,
     responses_ns,
@@ -42,7 +42,7 @@ _KEYS = "fidelity:"
 _FLOOR_WARMUP_OPS = 500
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
+class PlayedCase(msgspec.Struct, frozen=True, kw_only=True):
     """What a client told of its window, what the server logged, and the tape that was played.
 
     `run_delay_ns`: how long the client's processes were ready in the window, and had no CPU;
@@ -57,7 +57,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     asked_ns: int
 
 
-class Subject:
+class ClientUnderTest:
     """A client on the bench: its workers are started once, and again after one has failed."""
 
     def __init__(self, spec: ClientSpec, folder: Path) -> None:
@@ -68,7 +68,7 @@ class Subject:
         usable = host.usable_cpus()
         self._cpus = host.placement(Placement(), usable, host.cores(usable))
 
-    def __enter__(self) -> Subject:
+    def __enter__(self) -> ClientUnderTest:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -91,14 +91,14 @@ class Subject:
         self._fleet(1)
         return self._ready is not None and capability in self._ready.capabilities
 
-    def play(self, case: Case, wire: str) -> Played:
+    def play(self, case: Case, wire: str) -> PlayedCase:
         """Play a case. Raises TrialError, UnsupportedError."""
         callers = case.load.callers
         processes = callers if self.spec.client.concurrency == "processes" else 1
         threads = callers if processes == 1 and self.can("threads") else 1
         fleet = self._fleet(processes)
         tape = write_tape(case, self._folder / "tape")
-        watch = RunMonitor(progress=_nothing, silence_timeout_s=_SILENCE_S)
+        watch = RunMonitor(progress=_ignore_progress, silence_timeout_s=_SILENCE_S)
         script = f'key_prefix = "{_KEYS}"\n{case.script}'
         with scripted(script, self._folder, self._cpus[0]) as server:
             request = Prepare(
@@ -120,7 +120,7 @@ class Subject:
             before, asked_ns = run_delay_ns(pids), time.monotonic_ns()
             done = fleet.run(_window(case), watch)
             waited = run_delay_ns(pids) - before
-            return Played(
+            return PlayedCase(
                 told=_reads(done),
                 unsent=done.unsent,
                 log=server.end(),
@@ -138,9 +138,9 @@ class Subject:
         return self._fleets[count]
 
 
-def measure_floor(subject: Subject, case: Case, wire: str) -> Floor:
+def measure_floor(client: ClientUnderTest, case: Case, wire: str) -> Floor:
     """What the client adds where the server answers at once. Raises TrialError."""
-    played = subject.play(floor_of(case.load), wire)
+    played = client.play(floor_of(case.load), wire)
     measured = _histogram(played.told.response)
     return Floor(
         p50_ns=max(0, measured.percentile(50) - percentile(services_ns(played.log), 50)),
@@ -148,47 +148,51 @@ def measure_floor(subject: Subject, case: Case, wire: str) -> Floor:
     )
 
 
-def find(subject: Subject, case: Case, wire: str) -> Finding:
+def find(client: ClientUnderTest, case: Case, wire: str) -> FidelityResult:
     """Play a case and judge it, by the floor of the same minute where it is about times."""
-    name = subject.spec.text
-    if not case.load.closed and not subject.can("open_loop"):
+    name = client.spec.text
+    if not case.load.closed and not client.can("open_loop"):
         why = "it plays no open loop"
-        return Finding(client=name, case=case.name, state="not applicable", why=why)
+        return FidelityResult(client=name, case=case.name, state="not applicable", why=why)
     try:
-        floor = measure_floor(subject, case, wire) if case.answer_ms else None
-        found = _judged(case, floor, subject.play(case, wire))
+        floor = measure_floor(client, case, wire) if case.answer_ms else None
+        found = _judged(case, floor, client.play(case, wire))
     except UnsupportedError as error:
-        subject.replace()
-        return Finding(client=name, case=case.name, state="not applicable", why=error.text)
+        client.replace()
+        return FidelityResult(client=name, case=case.name, state="not applicable", why=error.text)
     except TrialError as error:
-        subject.replace()
-        return Finding(client=name, case=case.name, state="failed", why=error.text, wire=wire)
+        client.replace()
+        return FidelityResult(
+            client=name, case=case.name, state="failed", why=error.text, wire=wire
+        )
     return msgspec.structs.replace(found, client=name, wire=wire, floor=floor)
 
 
-def _judged(case: Case, floor: Floor | None, played: Played) -> Finding:
+def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResult:
     counted = judge.counts(played.log, played.told)
-    lines: list[Line] = []
+    lines: list[PercentileResult] = []
     late_ns = 0
     due = None if case.load.closed else intended_ns(played.tape)
     if due is not None:
         told = played.told.attempts + played.unsent
-        counted.append(Count(name="due", injected=len(due), measured=told))
+        counted.append(CountResult(name="due", injected=len(due), measured=told))
     if floor:
         truth = _truth(played.log, due)
         if truth is None:
             why = "what was due was not answered in full"
             state = "failed" if judge.miscounted(counted) else "not judged"
             why = judge.miscounted(counted) or why
-            return Finding(client="", case=case.name, state=state, why=why, counts=counted)
+            return FidelityResult(client="", case=case.name, state=state, why=why, counts=counted)
         if due is not None:
             late_ns = start_late_ns(played.log, due, played.asked_ns)
         lines = judge.lines(case, floor, truth, _histogram(played.told.response))
     state, why = judge.judged(case, lines, counted, played.run_delay_ns, late_ns)
-    return Finding(client="", case=case.name, state=state, why=why, lines=lines, counts=counted)
+    return FidelityResult(
+        client="", case=case.name, state=state, why=why, lines=lines, counts=counted
+    )
 
 
-def _truth(log: Log, due: Times | None) -> Times | None:
+def _truth(log: Log, due: NsArray | None) -> NsArray | None:
     """What was injected; None where not every operation was answered, so that there is none."""
     if log.count("answered") < len(log.fate) or not log.fate:
         return None
@@ -216,7 +220,7 @@ def _histogram(blob: str | None) -> Histogram:
     return found
 
 
-def _nothing(_ops: int) -> None:
+def _ignore_progress(_ops: int) -> None:
     """Progress of a window of seconds is nobody's business."""
 
 

@@ -6,19 +6,19 @@ from collections.abc import Collection
 
 import msgspec
 
-from cachemark.checks.probe.checks import SUBJECT_CHECKS, counters, storing
+from cachemark.checks.probe.checks import SERVER_CHECKS, check_storing, counters
 from cachemark.checks.probe.dialogue import dialogues
-from cachemark.checks.probe.eviction import eviction, unknown
-from cachemark.checks.probe.finding import EVERYTHING, EVICTIONS, Finding, excluded
+from cachemark.checks.probe.eviction import eviction, eviction_unknown
+from cachemark.checks.probe.result import EVERYTHING, EVICTIONS, ProbeResult, excluded
 from cachemark.endpoints.servers import RunningServer, ServerSpec, running, with_small_memory
 from cachemark.model.errors import TrialError
 
-__all__ = ["EVERYTHING", "EVICTIONS", "Finding", "examine", "excluded", "probe"]
+__all__ = ["EVERYTHING", "EVICTIONS", "ProbeResult", "excluded", "probe", "probe_new_server"]
 
-_ROOM = 0.5
+_MAX_FILL = 0.5
 
 
-def probe(server: RunningServer, without: Collection[str] = ()) -> list[Finding]:
+def probe(server: RunningServer, without: Collection[str] = ()) -> list[ProbeResult]:
     """Look at a server that runs; it holds nothing of the probe's afterwards.
 
     `without`: wires and ways of use that nobody is going to time, so that they need no look. Never
@@ -35,22 +35,22 @@ def probe(server: RunningServer, without: Collection[str] = ()) -> list[Finding]
     ]
 
 
-def _one(server: RunningServer, address: str, without: Collection[str]) -> list[Finding]:
-    stored, subject = storing(address)
+def _one(server: RunningServer, address: str, without: Collection[str]) -> list[ProbeResult]:
+    stored, probed = check_storing(address)
     if EVERYTHING in stored.excludes:
         return [stored]
-    findings = [stored, *(dialogue.run(subject) for dialogue in dialogues())]
-    findings += [check(subject) for what, check in SUBJECT_CHECKS if what not in without]
-    return [*findings, counters(subject, server)]
+    findings = [stored, *(dialogue.run(probed) for dialogue in dialogues())]
+    findings += [check(probed) for what, check in SERVER_CHECKS if what not in without]
+    return [*findings, counters(probed, server)]
 
 
-def examine(
+def probe_new_server(
     spec: ServerSpec,
     *,
     cpus: str = "",
     without: Collection[str] = (),
     held_bytes: int | None = None,
-) -> list[Finding]:
+) -> list[ProbeResult]:
     """Start a server of its own and look at it, then at a small one for what it evicts.
 
     What it evicts does not matter where `held_bytes`, the most that will be stored, leave it half
@@ -59,7 +59,7 @@ def examine(
     with running(spec, cpus=cpus) as server:
         if not server.addresses:
             return []
-        roomy = held_bytes is not None and held_bytes < _ROOM * _limit_bytes(server)
+        roomy = held_bytes is not None and held_bytes < _MAX_FILL * _limit_bytes(server)
         findings = probe(server, without)
     if roomy or any(EVERYTHING in finding.excludes for finding in findings):
         return findings
@@ -72,12 +72,12 @@ def _limit_bytes(server: RunningServer) -> int:
     return server.stats().number("limit_maxbytes") or 0
 
 
-def _eviction(spec: ServerSpec, cpus: str, space: bytes) -> Finding:
+def _eviction(spec: ServerSpec, cpus: str, space: bytes) -> ProbeResult:
     little = with_small_memory(spec)
     if little is None:
-        return unknown("a small server of this kind cannot be had")
+        return eviction_unknown("a small server of this kind cannot be had")
     try:
         with running(little, cpus=cpus) as server:
             return eviction(server, space)
     except TrialError as error:
-        return unknown(error.text)
+        return eviction_unknown(error.text)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from cachemark.checks.probe.dialogue import Subject
-from cachemark.checks.probe.finding import CONSERVATION, EVERYTHING, PIPELINE, Finding
-from cachemark.checks.probe.raw_connection import AnswerError, Wire, shown
+from cachemark.checks.probe.dialogue import ProbedServer
+from cachemark.checks.probe.raw_connection import AnswerError, RawConnection, printable
+from cachemark.checks.probe.result import CONSERVATION, EVERYTHING, PIPELINE, ProbeResult
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
 from cachemark.model.server_stats import ServerStats
@@ -25,31 +25,31 @@ _OPCODES = {_GET: "get", _SET: "set", _VERSION: "version"}
 _NOT_FOUND = 1
 
 
-def storing(address: str) -> tuple[Finding, Subject]:
+def check_storing(address: str) -> tuple[ProbeResult, ProbedServer]:
     """Whether anything can be stored; with a space before the line end where it must be so."""
     refused = ""
     for space in (b"", b" "):
-        subject = Subject(address, space)
+        probed = ProbedServer(address, space)
         try:
-            with subject.keys(["a"]) as keys, Wire(address) as wire:
-                subject.store(wire, keys["a"], b"hello")
+            with probed.keys(["a"]) as keys, RawConnection(address) as connection:
+                probed.store(connection, keys["a"], b"hello")
         except AnswerError as error:
             refused = refused or str(error)
             continue
-        return _stored(refused), subject
-    return Finding(
+        return _stored(refused), probed
+    return ProbeResult(
         name="set",
         fit=False,
         seen=refused,
         means="nothing can be stored, so the server cannot be measured",
         excludes=[EVERYTHING],
-    ), Subject(address)
+    ), ProbedServer(address)
 
 
-def _stored(refused: str) -> Finding:
+def _stored(refused: str) -> ProbeResult:
     if not refused:
-        return Finding(name="set", fit=True, seen="as it should be")
-    return Finding(
+        return ProbeResult(name="set", fit=True, seen="as it should be")
+    return ProbeResult(
         name="set",
         fit=False,
         seen=f"{refused}; with a space before the line end it is stored",
@@ -58,78 +58,78 @@ def _stored(refused: str) -> Finding:
     )
 
 
-def split_segments(subject: Subject) -> Finding:
+def split_segments(probed: ProbedServer) -> ProbeResult:
     """A set's line and data in two segments, and another command right behind the data."""
     name = "set in two segments with a command behind"
-    with subject.keys(["a"]) as keys:
+    with probed.keys(["a"]) as keys:
         key = keys["a"]
         whole = rb"STORED\r\nVALUE %s 0 5( \d+)?\r\nhello\r\nEND\r\n" % key
         try:
-            with Wire(subject.address) as wire:
-                wire.send(b"set %s 0 0 5%s\r\n" % (key, subject.space))
+            with RawConnection(probed.address) as connection:
+                connection.send(b"set %s 0 0 5%s\r\n" % (key, probed.space))
                 time.sleep(_APART_S)
-                wire.send(b"hello\r\nget %s\r\n" % key)
+                connection.send(b"hello\r\nget %s\r\n" % key)
                 try:
-                    wire.expect(whole)
+                    connection.expect(whole)
                 except AnswerError as error:
-                    raise AnswerError(f"{error}{_released(wire)}") from error
+                    raise AnswerError(f"{error}{_released(connection)}") from error
         except AnswerError as error:
-            return Finding(
+            return ProbeResult(
                 name=name,
                 fit=False,
                 seen=str(error),
                 means="pipelined operations stall until more bytes are sent",
                 excludes=[PIPELINE],
             )
-    return Finding(name=name, fit=True, seen="as it should be")
+    return ProbeResult(name=name, fit=True, seen="as it should be")
 
 
-def _released(wire: Wire) -> str:
+def _released(connection: RawConnection) -> str:
     """What more bytes bring out of a server that has stalled."""
     try:
-        wire.ask(b"version\r\n", rb".*VERSION [^\r]*\r\n")
+        connection.ask(b"version\r\n", rb".*VERSION [^\r]*\r\n")
     except AnswerError:
         return ", and nothing more"
     return "; the rest only once more was sent"
 
 
-def many_keys(subject: Subject) -> Finding:
+def many_keys(probed: ProbedServer) -> ProbeResult:
     """A get of a hundred keys."""
     name = f"get of {_MANY_KEYS} keys"
     names = [str(number) for number in range(_MANY_KEYS)]
-    with subject.keys(names) as keys:
+    with probed.keys(names) as keys:
         try:
-            with Wire(subject.address) as wire:
+            with RawConnection(probed.address) as connection:
                 for key in keys.values():
-                    subject.store(wire, key, b"hello")
+                    probed.store(connection, key, b"hello")
                 request = b"get " + b" ".join(keys.values()) + b"\r\n"
                 hit = rb"VALUE [^ ]+ 0 5( \d+)?\r\nhello\r\n"
-                wire.ask(request, rb"(%s){%d}END\r\n" % (hit, _MANY_KEYS))
+                connection.ask(request, rb"(%s){%d}END\r\n" % (hit, _MANY_KEYS))
         except AnswerError as error:
-            return Finding(
+            return ProbeResult(
                 name=name,
                 fit=False,
                 seen=str(error),
                 means="multi-get of many keys cannot be measured",
                 excludes=["mget"],
             )
-    return Finding(name=name, fit=True, seen="as it should be")
+    return ProbeResult(name=name, fit=True, seen="as it should be")
 
 
-def value_sizes(subject: Subject) -> Finding:
+def value_sizes(probed: ProbedServer) -> ProbeResult:
     """How large a value may be."""
     most, why = 0, ""
     for size in _VALUE_SIZES:
-        with subject.keys(["a"]) as keys:
+        with probed.keys(["a"]) as keys:
             try:
-                with Wire(subject.address) as wire:
-                    subject.store(wire, keys["a"], b"v" * size)
+                with RawConnection(probed.address) as connection:
+                    probed.store(connection, keys["a"], b"v" * size)
             except AnswerError as error:
                 why = f"; {size:,} bytes: {error}"
                 break
         most = size
     fit = most >= _VALUE_SIZE_WANTED
-    return Finding(
+    return ProbeResult(
         name="large values",
         fit=fit,
         seen=f"{most:,} bytes are stored{why}",
@@ -137,28 +137,28 @@ def value_sizes(subject: Subject) -> Finding:
     )
 
 
-def binary(subject: Subject) -> Finding:
+def binary(probed: ProbedServer) -> ProbeResult:
     """The binary protocol: version, set, get, and a get that misses."""
-    with subject.keys(["a", "x"]) as keys:
+    with probed.keys(["a", "x"]) as keys:
         try:
-            with Wire(subject.address) as wire:
-                _binary(wire, _Packet(opcode=_VERSION))
+            with RawConnection(probed.address) as connection:
+                _binary(connection, _Packet(opcode=_VERSION))
                 flags_exptime = bytes(8)
                 stored = _Packet(opcode=_SET, key=keys["a"], extras=flags_exptime, value=b"hello")
-                _binary(wire, stored)
-                held = _binary(wire, _Packet(opcode=_GET, key=keys["a"]))
+                _binary(connection, stored)
+                held = _binary(connection, _Packet(opcode=_GET, key=keys["a"]))
                 if not held.endswith(b"hello"):
-                    raise AnswerError(f"get answered {shown(held)}")
-                _binary(wire, _Packet(opcode=_GET, key=keys["x"]), status=_NOT_FOUND)
+                    raise AnswerError(f"get answered {printable(held)}")
+                _binary(connection, _Packet(opcode=_GET, key=keys["x"]), status=_NOT_FOUND)
         except AnswerError as error:
-            return Finding(
+            return ProbeResult(
                 name="binary protocol",
                 fit=False,
                 seen=str(error),
                 means="the binary protocol cannot be measured",
                 excludes=["binary"],
             )
-    return Finding(name="binary protocol", fit=True, seen="answers begin with 0x81")
+    return ProbeResult(name="binary protocol", fit=True, seen="answers begin with 0x81")
 
 
 class _Packet(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,23 +175,23 @@ class _Packet(msgspec.Struct, frozen=True, kw_only=True):
         return struct.pack(">BBHBBHIIQ", 0x80, self.opcode, *sizes, 0, 0) + body
 
 
-def _binary(wire: Wire, packet: _Packet, status: int = 0) -> bytes:
+def _binary(connection: RawConnection, packet: _Packet, status: int = 0) -> bytes:
     """The body of the answer. Raises AnswerError, which names the request."""
     try:
-        return _exchanged(wire, packet, status)
+        return _exchanged(connection, packet, status)
     except AnswerError as error:
         raise AnswerError(f"{_OPCODES[packet.opcode]}: {error}") from error
 
 
-def _exchanged(wire: Wire, packet: _Packet, status: int) -> bytes:
-    wire.send(packet.encoded())
-    head = wire.take(24)
+def _exchanged(connection: RawConnection, packet: _Packet, status: int) -> bytes:
+    connection.send(packet.encoded())
+    head = connection.take(24)
     if head[0] != 0x81 or head[1] != packet.opcode:
-        raise AnswerError(f"answered {shown(head)}")
-    body = wire.take(int.from_bytes(head[8:12], "big"))
+        raise AnswerError(f"answered {printable(head)}")
+    body = connection.take(int.from_bytes(head[8:12], "big"))
     told = int.from_bytes(head[6:8], "big")
     if told != status:
-        raise AnswerError(f"answered with status {told}: {shown(body)}")
+        raise AnswerError(f"answered with status {told}: {printable(body)}")
     return body
 
 
@@ -206,23 +206,23 @@ _RISE = {
 }
 
 
-def counters(subject: Subject, server: RunningServer) -> Finding:
+def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
     """Whether the server's own counts can be held against a client's."""
     name = "counters"
     try:
         before = server.stats()
-        with subject.keys(["a", "b", "x"]) as keys, Wire(subject.address) as wire:
+        with probed.keys(["a", "b", "x"]) as keys, RawConnection(probed.address) as connection:
             for key in (keys["a"], keys["a"], keys["b"]):
-                subject.store(wire, key, b"hello")
+                probed.store(connection, key, b"hello")
             for key in (keys["a"], keys["b"]):
-                wire.send(b"get %s\r\n" % key)
-                _read(wire, key)
-            wire.ask(b"get %s\r\n" % keys["x"], rb"END\r\n")
+                connection.send(b"get %s\r\n" % key)
+                _read(connection, key)
+            connection.ask(b"get %s\r\n" % keys["x"], rb"END\r\n")
             for key, answer in ((keys["a"], rb"DELETED\r\n"), (keys["x"], rb"NOT_FOUND\r\n")):
-                wire.ask(b"delete %s%s\r\n" % (key, subject.space), answer)
+                connection.ask(b"delete %s%s\r\n" % (key, probed.space), answer)
             after = server.stats()
     except (AnswerError, TrialError) as error:
-        return Finding(
+        return ProbeResult(
             name=name,
             fit=False,
             seen=str(error),
@@ -232,7 +232,7 @@ def counters(subject: Subject, server: RunningServer) -> Finding:
     return judge_counters(before, after)
 
 
-def judge_counters(before: ServerStats, after: ServerStats) -> Finding:
+def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
     """What `stats` made of three sets, two hits, a miss, a delete and one of nothing. Pure."""
     rises = {name: after.delta(before, name) for name in _RISE}
     wrong = [
@@ -243,7 +243,7 @@ def judge_counters(before: ServerStats, after: ServerStats) -> Finding:
     untold = [name for name, rise in rises.items() if rise is None]
     seen = [*wrong, *([f"does not report {', '.join(untold)}"] if untold else [])]
     blind = "get_hits" in untold
-    return Finding(
+    return ProbeResult(
         name="counters",
         fit=not (wrong or blind),
         seen="; ".join(seen) or "count what was done",
@@ -252,12 +252,12 @@ def judge_counters(before: ServerStats, after: ServerStats) -> Finding:
     )
 
 
-def _read(wire: Wire, key: bytes) -> None:
-    wire.expect(rb"VALUE %s 0 5( \d+)?\r\nhello\r\nEND\r\n" % key)
+def _read(connection: RawConnection, key: bytes) -> None:
+    connection.expect(rb"VALUE %s 0 5( \d+)?\r\nhello\r\nEND\r\n" % key)
 
 
 # Each with what it excludes on a server that fails it.
-SUBJECT_CHECKS: tuple[tuple[str, Callable[[Subject], Finding]], ...] = (
+SERVER_CHECKS: tuple[tuple[str, Callable[[ProbedServer], ProbeResult]], ...] = (
     (PIPELINE, split_segments),
     ("mget", many_keys),
     ("", value_sizes),

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.checks.probe.finding import Finding
-from cachemark.checks.probe.raw_connection import AnswerError, Wire
+from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
+from cachemark.checks.probe.result import ProbeResult
 
 _HELD = {"a": b"hello", "b": b"hello", "n": b"10"}
 
 
-class Subject:
+class ProbedServer:
     """The server that is probed: where it is, and what is known of its ways so far."""
 
     def __init__(self, address: str, space: bytes = b"") -> None:
@@ -30,10 +30,10 @@ class Subject:
         self._used += 1
         return b"cachemark-probe-%s-%d-%s" % (self._token, self._used, name.encode())
 
-    def store(self, wire: Wire, key: bytes, value: bytes) -> None:
+    def store(self, connection: RawConnection, key: bytes, value: bytes) -> None:
         """Store a value. Raises AnswerError."""
         request = b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), self.space, value)
-        wire.ask(request, rb"STORED\r\n")
+        connection.ask(request, rb"STORED\r\n")
 
     @contextmanager
     def keys(self, names: list[str], long: tuple[str, ...] = ()) -> Generator[dict[str, bytes]]:
@@ -49,8 +49,10 @@ class Subject:
         """Delete what may have been stored; a server that refuses even that keeps it."""
         for key in keys:
             try:
-                with Wire(self.address) as wire:
-                    wire.ask(b"delete %s%s\r\n" % (key, self.space), rb"(DELETED|NOT_FOUND)\r\n")
+                with RawConnection(self.address) as connection:
+                    connection.ask(
+                        b"delete %s%s\r\n" % (key, self.space), rb"(DELETED|NOT_FOUND)\r\n"
+                    )
             except AnswerError:
                 return
 
@@ -64,12 +66,12 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     excludes: list[str] = []
     quirk: str = ""
 
-    def run(self, subject: Subject) -> Finding:
+    def run(self, probed: ProbedServer) -> ProbeResult:
         """Hold it with a server."""
         try:
-            self._talk(subject)
+            self._talk(probed)
         except AnswerError as error:
-            return Finding(
+            return ProbeResult(
                 name=self.name,
                 fit=False,
                 seen=str(error),
@@ -77,21 +79,21 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 excludes=self.excludes,
                 quirk=self.quirk,
             )
-        return Finding(name=self.name, fit=True, seen="as it should be")
+        return ProbeResult(name=self.name, fit=True, seen="as it should be")
 
-    def _talk(self, subject: Subject) -> None:
+    def _talk(self, probed: ProbedServer) -> None:
         text = "".join(sent for sent, _ in self.steps)
         long = ("k250",) if "{k250}" in text else ()
-        with subject.keys([n for n in "abnx" if f"{{{n}}}" in text], long) as keys:
-            words = {**keys, "_": subject.space}
-            with Wire(subject.address) as wire:
+        with probed.keys([n for n in "abnx" if f"{{{n}}}" in text], long) as keys:
+            words = {**keys, "_": probed.space}
+            with RawConnection(probed.address) as connection:
                 for name in keys:
                     if name in _HELD:
-                        subject.store(wire, keys[name], _HELD[name])
+                        probed.store(connection, keys[name], _HELD[name])
                 for sent, wanted in self.steps:
                     request = _filled(sent, words)
                     try:
-                        found = wire.ask(request, _filled(wanted, words))
+                        found = connection.ask(request, _filled(wanted, words))
                     except AnswerError as error:
                         raise AnswerError(f"{sent.split(' ')[0].strip()}: {error}") from error
                     words |= found.groupdict()

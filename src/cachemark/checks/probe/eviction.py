@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cachemark.checks.probe.dialogue import Subject
-from cachemark.checks.probe.finding import EVICTIONS, Finding
-from cachemark.checks.probe.raw_connection import AnswerError, Wire
+from cachemark.checks.probe.dialogue import ProbedServer
+from cachemark.checks.probe.raw_connection import AnswerError, RawConnection
+from cachemark.checks.probe.result import EVICTIONS, ProbeResult
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
 
@@ -16,20 +16,20 @@ _LIMIT_BYTES_MOST = 64 << 20
 _NAME = "eviction"
 
 
-def eviction(server: RunningServer, space: bytes) -> Finding:
+def eviction(server: RunningServer, space: bytes) -> ProbeResult:
     """Write twice what fits, then look which of the oldest and newest items are left."""
     try:
         limit = server.stats().number("limit_maxbytes")
     except TrialError:
         limit = None
     if limit is None:
-        return unknown("the server reports no limit_maxbytes")
+        return eviction_unknown("the server reports no limit_maxbytes")
     if not 0 < limit <= _LIMIT_BYTES_MOST:
-        return unknown(f"its limit is {limit:,} bytes, too much for a probe to fill")
+        return eviction_unknown(f"its limit is {limit:,} bytes, too much for a probe to fill")
     try:
         return _filled(server, space, 2 * limit // _VALUE_BYTES)
     except (AnswerError, TrialError) as error:
-        return Finding(
+        return ProbeResult(
             name=_NAME,
             fit=False,
             seen=f"while it was filled: {error}",
@@ -38,20 +38,20 @@ def eviction(server: RunningServer, space: bytes) -> Finding:
         )
 
 
-def _filled(server: RunningServer, space: bytes, count: int) -> Finding:
-    subject = Subject(server.addresses[0], space)
-    keys = [subject.key("e") for _ in range(count)]
+def _filled(server: RunningServer, space: bytes, count: int) -> ProbeResult:
+    probed = ProbedServer(server.addresses[0], space)
+    keys = [probed.key("e") for _ in range(count)]
     value = b"v" * _VALUE_BYTES
-    with Wire(subject.address) as wire:
+    with RawConnection(probed.address) as connection:
         for start in range(0, count, _BATCH):
             batch = keys[start : start + _BATCH]
-            wire.send(b"".join(_set(key, value, space) for key in batch))
-            wire.expect(rb"(STORED\r\n){%d}" % len(batch))
-            _holds(wire, keys[0])
+            connection.send(b"".join(_set(key, value, space) for key in batch))
+            connection.expect(rb"(STORED\r\n){%d}" % len(batch))
+            _holds(connection, keys[0])
         sample = min(_SAMPLE, count // 4)
-        read = _holds(wire, keys[0])
-        oldest = sum(_holds(wire, key) for key in keys[1 : 1 + sample])
-        newest = sum(_holds(wire, key) for key in keys[-sample:])
+        read = _holds(connection, keys[0])
+        oldest = sum(_holds(connection, key) for key in keys[1 : 1 + sample])
+        newest = sum(_holds(connection, key) for key in keys[-sample:])
     return judge(sample, oldest, newest, read=read)
 
 
@@ -59,12 +59,12 @@ def _set(key: bytes, value: bytes, space: bytes) -> bytes:
     return b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), space, value)
 
 
-def _holds(wire: Wire, key: bytes) -> bool:
+def _holds(connection: RawConnection, key: bytes) -> bool:
     hit = rb"VALUE [^ ]+ 0 %d( \d+)?\r\nv{%d}\r\n" % (_VALUE_BYTES, _VALUE_BYTES)
-    return len(wire.ask(b"get %s\r\n" % key, rb"(%s)?END\r\n" % hit)[0]) > _VALUE_BYTES
+    return len(connection.ask(b"get %s\r\n" % key, rb"(%s)?END\r\n" % hit)[0]) > _VALUE_BYTES
 
 
-def judge(sample: int, oldest: int, newest: int, *, read: bool) -> Finding:
+def judge(sample: int, oldest: int, newest: int, *, read: bool) -> ProbeResult:
     """What it means that so many of the oldest and newest items are left. Pure.
 
     `read`: the very oldest item, which was read all along, is left too.
@@ -75,11 +75,11 @@ def judge(sample: int, oldest: int, newest: int, *, read: bool) -> Finding:
         f"is {'left' if read else 'gone'}"
     )
     if oldest == newest == sample:
-        return unknown(f"{seen}: it does not evict at once")
+        return eviction_unknown(f"{seen}: it does not evict at once")
     if newest >= 0.9 * sample and oldest <= 0.5 * sample:
-        return Finding(name=_NAME, fit=True, seen=seen)
+        return ProbeResult(name=_NAME, fit=True, seen=seen)
     order = "the newest items" if oldest > newest else "items whatever their age"
-    return Finding(
+    return ProbeResult(
         name=_NAME,
         fit=False,
         seen=seen,
@@ -88,8 +88,8 @@ def judge(sample: int, oldest: int, newest: int, *, read: bool) -> Finding:
     )
 
 
-def unknown(why: str) -> Finding:
+def eviction_unknown(why: str) -> ProbeResult:
     """The finding where it could not be looked at."""
-    return Finding(
+    return ProbeResult(
         name=_NAME, fit=None, seen=why, means=("its behaviour when it is full is unknown")
     )

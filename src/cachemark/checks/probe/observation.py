@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Generator
 
-from cachemark.checks.probe.raw_connection import Wire
+from cachemark.checks.probe.raw_connection import RawConnection
 from cachemark.endpoints.servers import RunningServer
 from cachemark.endpoints.servers.control_connection import connect
 
@@ -15,7 +15,7 @@ _TIMEOUT_S = 5.0
 _CHUNK_BYTES = 1 << 16
 
 
-class Recording:
+class RecordingRelay:
     """Where clients connect instead, and what each of them sent first."""
 
     def __init__(self, listener: socket.socket, upstream: str, kept_bytes: int) -> None:
@@ -74,13 +74,13 @@ class Recording:
 
 
 @contextlib.contextmanager
-def recording(upstream: str, kept_bytes: int = 4096) -> Generator[Recording]:
+def recording_relay(upstream: str, kept_bytes: int = 4096) -> Generator[RecordingRelay]:
     """A relay before a server that keeps the first bytes each connection sends.
 
     Through it nothing may be timed: it is there to look once, apart from the trials.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        relay = Recording(listener, upstream, kept_bytes)
+        relay = RecordingRelay(listener, upstream, kept_bytes)
         thread = threading.Thread(target=relay.serve)
         thread.start()
         try:
@@ -100,7 +100,7 @@ def threads_with(server: RunningServer, count: int) -> tuple[int, int] | None:
     idle = server.use()
     with contextlib.ExitStack() as stack:
         for _ in range(count):
-            wire = stack.enter_context(Wire(server.addresses[0]))
-            wire.ask(b"version\r\n", rb"VERSION [^\r]*\r\n")
+            connection = stack.enter_context(RawConnection(server.addresses[0]))
+            connection.ask(b"version\r\n", rb"VERSION [^\r]*\r\n")
         busy = server.use()
     return None if idle is None or busy is None else (idle.threads, busy.threads)

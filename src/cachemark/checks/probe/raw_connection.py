@@ -8,7 +8,7 @@ import time
 from cachemark.endpoints.servers.control_connection import connect
 
 # A server that says nothing for so long will not answer.
-PATIENCE_S = 2.0
+TIMEOUT_S = 2.0
 _ERROR = re.compile(rb"(ERROR|CLIENT_ERROR|SERVER_ERROR)[^\r\n]*\r\n")
 _SHOWN_BYTES = 60
 
@@ -17,17 +17,17 @@ class AnswerError(Exception):
     """The answer is not what it should be; the text says what was seen."""
 
 
-class Wire:
+class RawConnection:
     """A connection of its own. Use as a context manager."""
 
-    def __init__(self, address: str, patience_s: float | None = None) -> None:
-        self._patience_s = patience_s = patience_s or PATIENCE_S
+    def __init__(self, address: str, timeout_s: float | None = None) -> None:
+        self._patience_s = timeout_s = timeout_s or TIMEOUT_S
         try:
-            self._socket = connect(address, patience_s)
+            self._socket = connect(address, timeout_s)
         except (OSError, ValueError) as error:
             raise AnswerError(f"cannot connect: {error}") from error
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> RawConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -51,7 +51,7 @@ class Wire:
         while (found := wanted.fullmatch(answer)) is None:
             error = _ERROR.match(answer)
             if error and not wanted.match(answer):
-                raise AnswerError(f"answered {shown(error[0])}")
+                raise AnswerError(f"answered {printable(error[0])}")
             chunk = self._receive(deadline, bytes(answer))
             if not chunk:
                 raise AnswerError(f"closed the connection{_after(bytes(answer))}")
@@ -87,15 +87,15 @@ class Wire:
             raise AnswerError(f"closed the connection{_after(answer)} ({error})") from error
 
 
-def _unfinished(answer: bytes, patience_s: float) -> str:
-    return f"answered {shown(answer)}" if answer else f"no answer for {patience_s:g} s"
+def _unfinished(answer: bytes, timeout_s: float) -> str:
+    return f"answered {printable(answer)}" if answer else f"no answer for {timeout_s:g} s"
 
 
 def _after(answer: bytes) -> str:
-    return f" after {shown(answer)}" if answer else ""
+    return f" after {printable(answer)}" if answer else ""
 
 
-def shown(answer: bytes) -> str:
+def printable(answer: bytes) -> str:
     """Bytes as a person reads them, cut where they are long."""
     text = answer[:_SHOWN_BYTES].decode("latin-1").encode("unicode_escape").decode("ascii")
     return text + ("…" if len(answer) > _SHOWN_BYTES else "")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import FIGURES, MOST, Contrast, Figure, decide
+from cachemark.analysis.statistics import FIGURES, MAX_TRIALS, Contrast, Figure, decide
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.compare.model import ComparisonRow
 from cachemark.report.compare.selection import FIELDS, figures_for, title
@@ -103,7 +103,7 @@ def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair], *, paired: bool)
     if len(known) < len(unclear):
         found.append(
             f"{len(unclear) - len(known)} of the ratios vary too much for an answer even with "
-            f"{MOST} {unit} (`cachemark doctor` may show the reason)"
+            f"{MAX_TRIALS} {unit} (`cachemark doctor` may show the reason)"
         )
     return found
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.number_format import interval, size_spread, spread, time_spread
-from cachemark.analysis.statistics import FIGURES, Contrast, Figure, Interval, Outlook
+from cachemark.analysis.number_format import (
+    interval,
+    rate_with_error,
+    size_with_error,
+    time_with_error,
+)
+from cachemark.analysis.statistics import FIGURES, Contrast, ContrastAnswer, Figure, Interval
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.compare.selection import FIELDS
 from cachemark.report.tables import Table
 
-ANSWERS: dict[Outlook, str] = {
+ANSWERS: dict[ContrastAnswer, str] = {
     "better": "better",
     "worse": "worse",
     "equivalent": "equivalent",
@@ -80,8 +85,10 @@ def value(of: Interval | None, figure: Figure) -> str:
     if of is None:
         return _ABSENT
     if figure.unit == "us":
-        return time_spread(_scaled(of, 1e3))
-    return {"ops/s": spread, "ns": time_spread, "bytes": size_spread}[figure.unit](of)
+        return time_with_error(_scaled(of, 1e3))
+    return {"ops/s": rate_with_error, "ns": time_with_error, "bytes": size_with_error}[figure.unit](
+        of
+    )
 
 
 def _scaled(of: Interval, factor: float) -> Interval:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics import least_sample, mean_error, rate
+from cachemark.analysis.statistics import mean_half_width, min_sample_size, rate
 from cachemark.model.histogram import Histogram
 from cachemark.report.series import (
     ExportedRun,
@@ -60,7 +60,7 @@ def _throughput(name: str, series: Series) -> JmhResult:
         mode="thrpt",
         unit="ops/s",
         score=sum(rates) / len(rates),
-        error=mean_error(rates, CONFIDENCE),
+        error=mean_half_width(rates, CONFIDENCE),
         count=len(rates),
         rates=rates,
     )
@@ -79,7 +79,7 @@ def _sample(name: str, series: Series, part: OperationSeries) -> JmhResult | Non
         mode="sample",
         unit="us/op",
         score=merged.mean() / NS_PER_UNIT,
-        error=mean_error([of.mean() / NS_PER_UNIT for of in times], CONFIDENCE),
+        error=mean_half_width([of.mean() / NS_PER_UNIT for of in times], CONFIDENCE),
         count=merged.count,
         times=times,
         merged=merged,
@@ -108,7 +108,7 @@ def percentile(result: JmhResult, percent: float) -> float | None:
     """
     if result.merged is None:
         return _interpolated(sorted(result.rates), percent)
-    if 0 < percent < 100 and result.merged.count < least_sample(percent):
+    if 0 < percent < 100 and result.merged.count < min_sample_size(percent):
         return None
     return result.merged.percentile(percent) / NS_PER_UNIT
 

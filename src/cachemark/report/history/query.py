@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import FIGURES, Contrast, decide, geometric, of_values
+from cachemark.analysis.statistics import (
+    FIGURES,
+    Contrast,
+    contrast_of_values,
+    decide,
+    geometric_mean,
+)
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_repeat
@@ -167,7 +173,7 @@ def _known(rows: list[sqlite3.Row], figures: list[str]) -> _Known:
         trials=len(rows),
         valid=len(valid),
         reason=next((row["reason"] for row in rows if row["reason"]), ""),
-        figures={name: geometric(found) if found else None for name, found in values.items()},
+        figures={name: geometric_mean(found) if found else None for name, found in values.items()},
     )
     return _Known(entry=entry, values=values)
 
@@ -187,7 +193,9 @@ def _steps(line: CellHistory, known: list[_Known], margin: float) -> list[Contra
         machine = each.entry.host, each.entry.machine
         values = each.values[first]
         former = before.get(machine)
-        steps.append(of_values(first, former, values, margin) if former and values else None)
+        steps.append(
+            contrast_of_values(first, former, values, margin) if former and values else None
+        )
         if values:
             before[machine] = values
     return steps

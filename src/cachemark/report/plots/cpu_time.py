@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.number_format import interval, micros, size
+from cachemark.analysis.number_format import interval, microseconds, size
 from cachemark.analysis.statistics import Interval
 from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
@@ -49,7 +49,7 @@ def _costs(row: ClientRow) -> tuple[Interval | None, Interval | None]:
 
 
 def _said(of: Interval | None) -> str:
-    return "not known" if of is None else micros(of.value)
+    return "not known" if of is None else microseconds(of.value)
 
 
 def _item(row: ClientRow, role: Role, side: str, of: Interval | None) -> BarItem:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from cachemark.analysis.number_format import size, size_spread
+from cachemark.analysis.number_format import size, size_with_error
 from cachemark.analysis.statistics import Interval, Metric
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
@@ -103,7 +103,7 @@ def _memory(report: Report, work: ServerGroups, width: int) -> Plot | None:
         return row.summary.server_rss_bytes
 
     def words(of: Interval | None) -> str:
-        return "–" if of is None else size(of.value) if of.low is None else size_spread(of)
+        return "–" if of is None else size(of.value) if of.low is None else size_with_error(of)
 
     return _small(
         report,

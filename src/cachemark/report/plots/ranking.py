@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.analysis.number_format import number, spread, time, time_spread
+from cachemark.analysis.number_format import number, rate_with_error, time, time_with_error
 from cachemark.analysis.statistics import Interval, Metric
 from cachemark.endpoints.clients import NATIVE
 from cachemark.report.model import ClientRow, Group, TrialRow
@@ -48,7 +48,7 @@ def formatted(of: Interval | None, metric: Metric) -> str:
     """A figure with its interval as a percentage."""
     if of is None:
         return "no figure"
-    return spread(of) if metric == "rate" else time_spread(of)
+    return rate_with_error(of) if metric == "rate" else time_with_error(of)
 
 
 def interval_text(of: Interval, metric: Metric) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from cachemark.checks.probe import examine
+from cachemark.checks.probe import probe_new_server
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.errors import TrialError, UnsupportedWireError
@@ -67,7 +67,7 @@ class Auditor:
 
     def _fitness(self, spec: ServerSpec) -> Fitness:
         try:
-            found = examine(
+            found = probe_new_server(
                 spec,
                 without=unused_wires(self._experiment),
                 held_bytes=stored_bytes(self._experiment),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.checks.probe.finding import CONSERVATION, EVERYTHING, EVICTIONS, PIPELINE
+from cachemark.checks.probe.result import CONSERVATION, EVERYTHING, EVICTIONS, PIPELINE
 from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.server_stats import ServerStats

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import msgspec
 
-from cachemark.checks.probe.observation import recording, threads_with
+from cachemark.checks.probe.observation import recording_relay, threads_with
 from cachemark.checks.probe.raw_connection import AnswerError
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor
@@ -79,7 +79,7 @@ def _threads(claim: Claim, scene: Scene) -> Proof:
 def _wire(claim: Claim, scene: Scene) -> Proof:
     tape = scene.tape(scene.workload)
     with running(scene.server) as server, ExitStack() as relays:
-        watched = [relays.enter_context(recording(address)) for address in server.addresses]
+        watched = [relays.enter_context(recording_relay(address)) for address in server.addresses]
         addresses = [relay.address for relay in watched]
         # The first byte shows it, whatever comes of the operations.
         with _client(scene, server, addresses, tape) as fleet, suppress(_FailedError):

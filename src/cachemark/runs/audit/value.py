@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.checks.probe.finding import Finding, excluded
-from cachemark.model.factors import Conclusion
+from cachemark.checks.probe.result import ProbeResult, excluded
+from cachemark.model.factors import ProofAnswer
 
 
 class Fitness(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class Fitness(msgspec.Struct, frozen=True, kw_only=True):
 
     server: str
     checks: int = 0
-    findings: list[Finding] = []
+    findings: list[ProbeResult] = []
     unseen: str = ""
 
 
@@ -26,7 +26,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     factor: str
     level: str
     subject: str
-    answer: Conclusion
+    answer: ProofAnswer
     evidence: str
 
 

@@ -9,8 +9,8 @@ from cachemark.checks.fidelity.tools import (
     rpc_perf,
     ycsb,
 )
-from cachemark.checks.fidelity.tools.run import tool_findings
-from cachemark.checks.fidelity.tools.value import Job, Reading, Tool
+from cachemark.checks.fidelity.tools.run import tool_results
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
 
 TOOLS = {
     tool.name: tool
@@ -25,4 +25,4 @@ TOOLS = {
     )
 }
 
-__all__ = ["TOOLS", "Job", "Reading", "Tool", "tool_findings"]
+__all__ = ["TOOLS", "Tool", "ToolJob", "ToolResult", "tool_results"]

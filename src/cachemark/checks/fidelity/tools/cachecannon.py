@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from cachemark.checks.fidelity.tools.value import Job, Reading, Tool, percent, unreadable
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, percent, unreadable
 
 _CONFIG = """\
 [general]
@@ -33,7 +33,7 @@ length = {value_bytes}
 _NAME = re.compile(r"p(\d+)_us")
 
 
-def command(job: Job) -> list[str]:
+def command(job: ToolJob) -> list[str]:
     """Its settings are a file."""
     load = job.load
     text = _CONFIG.format(
@@ -50,7 +50,7 @@ def command(job: Job) -> list[str]:
     return [job.program, str(path), "--format", "json"]
 
 
-def read(job: Job, output: str) -> Reading:
+def read(job: ToolJob, output: str) -> ToolResult:
     """What its users would take: the perceived latency where it tells one. Raises TrialError."""
     results = [line for line in output.splitlines() if '"type":"result"' in line]
     if not results:
@@ -59,7 +59,7 @@ def read(job: Job, output: str) -> Reading:
     times = (told.get("perceived_latency") if job.rate else None) or told["get"]
     found = [(_NAME.fullmatch(name), value) for name, value in times.items()]
     percentiles = {percent(name[1]): value / 1e3 for name, value in found if name}
-    return Reading(percentiles_ms={**percentiles, 100: times["max_us"] / 1e3})
+    return ToolResult(percentiles_ms={**percentiles, 100: times["max_us"] / 1e3})
 
 
 TOOL = Tool(

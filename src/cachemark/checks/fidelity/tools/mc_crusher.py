@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.checks.fidelity.tools.value import Tool
+from cachemark.checks.fidelity.tools.tool import Tool
 
 TOOL = Tool(
     name="mc-crusher",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.value import Job, Reading, Tool, unreadable
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, unreadable
 
 _MIX = "key\n16 16 1\nvalue\n{size} {size} 1\ncmd\n0 0.1\n1 0.9\n"
 _GETS = re.compile(r"^Get Statistics \((\d+) events\)\n(.*?)(?:\n\n|\Z)", re.M | re.S)
@@ -13,7 +13,7 @@ _ROW = re.compile(r"^\s+(\d+):((?:\s+\d+)+)$", re.M)
 _PERCENTS = [p / 2 for p in range(1, 200)]
 
 
-def command(job: Job) -> list[str]:
+def command(job: ToolJob) -> list[str]:
     """One tenth of the operations are sets, which it needs to have something to get.
 
     Its throughput (--tps) is in thousands a second, above what a case asks for.
@@ -25,7 +25,7 @@ def command(job: Job) -> list[str]:
     return words
 
 
-def read(_job: Job, output: str) -> Reading:
+def read(_job: ToolJob, output: str) -> ToolResult:
     """The upper end of the bucket of each percentile. Raises TrialError."""
     found = _GETS.search(output)
     most = found and _MAX.search(found[2])
@@ -41,7 +41,7 @@ def read(_job: Job, output: str) -> Reading:
         raise unreadable("memaslap", output)
     longest_ms = int(most[1]) / 1e3
     told = {p: min(_upper_ms(counts, p / 100 * total), longest_ms) for p in _PERCENTS}
-    return Reading(percentiles_ms={**told, 100: longest_ms})
+    return ToolResult(percentiles_ms={**told, 100: longest_ms})
 
 
 def _upper_ms(counts: dict[int, int], rank: float) -> float:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from cachemark.checks.fidelity.tools.value import Job, Reading, Tool
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
 from cachemark.model.errors import TrialError
 
 _PERCENTS = "50,75,80,90,95,97,98,99,99.5,100"
 _FILE = "memtier.json"
 
 
-def command(job: Job) -> list[str]:
+def command(job: ToolJob) -> list[str]:
     """Its rate is per connection."""
     load = job.load
     words = [job.program, "--server", "127.0.0.1", "--port", str(job.port)]
@@ -23,14 +23,14 @@ def command(job: Job) -> list[str]:
     return [*words, "--rate-limiting", str(job.rate // load.callers)] if job.rate else words
 
 
-def read(job: Job, _output: str) -> Reading:
+def read(job: ToolJob, _output: str) -> ToolResult:
     """The percentiles of its gets. Raises TrialError."""
     try:
         told = json.loads((job.folder / _FILE).read_text(encoding="utf-8"))
         percentiles = told["ALL STATS"]["Gets"]["Percentile Latencies"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TrialError(f"memtier_benchmark: no times in its JSON file: {error!r}") from error
-    return Reading(
+    return ToolResult(
         percentiles_ms={
             float(name[1:]): float(value)
             for name, value in percentiles.items()

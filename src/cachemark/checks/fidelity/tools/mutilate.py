@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.value import Job, Reading, Tool, unreadable
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, unreadable
 
 _COLUMN = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
 
-def command(job: Job) -> list[str]:
+def command(job: ToolJob) -> list[str]:
     """No load phase: a miss takes as long here as a hit."""
     load = job.load
     words = [job.program, "-s", job.server, "-T", "1", "-c", str(load.callers), "-d", "1"]
@@ -21,7 +21,7 @@ def command(job: Job) -> list[str]:
     return [*words, "-q", str(job.rate), "-i", arrivals]
 
 
-def read(_job: Job, output: str) -> Reading:
+def read(_job: ToolJob, output: str) -> ToolResult:
     """The columns of its table that are percentiles. Raises TrialError."""
     rows = [line.split() for line in output.splitlines() if line.strip()]
     head = next((row for row in rows if row[0] == "#type"), None)
@@ -30,7 +30,7 @@ def read(_job: Job, output: str) -> Reading:
         raise unreadable("mutilate", output)
     told = zip(head[1:], values[1:], strict=False)
     found = [(_COLUMN.fullmatch(column), value) for column, value in told]
-    return Reading(
+    return ToolResult(
         percentiles_ms={float(column[1]): float(value) / 1e3 for column, value in found if column}
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.value import Job, Reading, Tool, percent, unreadable
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, percent, unreadable
 
 _CONFIG = """\
 [general]
@@ -34,7 +34,7 @@ _LINE = re.compile(r"Client Response Latency \(us\):(.*)$", re.M)
 _VALUE = re.compile(r"p(\d+): (\d+)")
 
 
-def command(job: Job) -> list[str]:
+def command(job: ToolJob) -> list[str]:
     """Without a rate it sends as fast as its connections answer."""
     load = job.load
     rate = f"[workload.ratelimit]\nstart = {job.rate}" if job.rate else ""
@@ -52,13 +52,13 @@ def command(job: Job) -> list[str]:
     return [job.program, str(path)]
 
 
-def read(_job: Job, output: str) -> Reading:
+def read(_job: ToolJob, output: str) -> ToolResult:
     """The last window's. Raises TrialError."""
     windows = _LINE.findall(output)
     if not windows:
         raise unreadable("rpc-perf", output)
     told = _VALUE.findall(windows[-1])
-    return Reading(percentiles_ms={percent(name): int(value) / 1e3 for name, value in told})
+    return ToolResult(percentiles_ms={percent(name): int(value) / 1e3 for name, value in told})
 
 
 TOOL = Tool(

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from cachemark import host
 from cachemark.checks.fidelity import judge
-from cachemark.checks.fidelity.attempts import until_judged
+from cachemark.checks.fidelity.attempts import retry_until_judged
 from cachemark.checks.fidelity.cases import Case, floor_of
-from cachemark.checks.fidelity.judge import Finding, Floor, Line
+from cachemark.checks.fidelity.judge import FidelityResult, Floor, PercentileResult
 from cachemark.checks.fidelity.log import Log, lateness_ns, percentile, services_ns
 from cachemark.checks.fidelity.server import scripted
-from cachemark.checks.fidelity.tools.value import Job, Reading, Tool
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
 from cachemark.host.process import start
 from cachemark.host.run_delay import run_delay_ns
 from cachemark.model.address import parse_host_port
@@ -31,15 +31,15 @@ _VALUE_BYTES = 100
 _NS_IN_MS = 1e6
 
 
-def tool_findings(tool: Tool, wanted: list[Case], tries: int) -> Iterator[Finding]:
+def tool_results(tool: Tool, wanted: list[Case], tries: int) -> Iterator[FidelityResult]:
     """What comes of each case on a tool, as it comes."""
     program = next(filter(None, map(shutil.which, tool.programs)), None)
     for case in wanted:
         if why := _unfit(tool, case, program):
-            yield Finding(client=tool.name, case=case.name, state="not applicable", why=why)
+            yield FidelityResult(client=tool.name, case=case.name, state="not applicable", why=why)
         else:
             found = str(program)
-            yield until_judged(lambda case=case, found=found: _find(tool, found, case), tries)
+            yield retry_until_judged(lambda case=case, found=found: _find(tool, found, case), tries)
 
 
 def _unfit(tool: Tool, case: Case, program: str | None) -> str:
@@ -55,25 +55,27 @@ def _unfit(tool: Tool, case: Case, program: str | None) -> str:
     return ""
 
 
-def _find(tool: Tool, program: str, case: Case) -> Finding:
+def _find(tool: Tool, program: str, case: Case) -> FidelityResult:
     try:
         told, log, _ = _play(tool, program, floor_of(case.load))
         floor = _floor(told, log)
         told, log, waited = _play(tool, program, case)
     except TrialError as error:
-        return Finding(client=tool.name, case=case.name, state="failed", why=error.text)
+        return FidelityResult(client=tool.name, case=case.name, state="failed", why=error.text)
     lines = tool_lines(case, floor, told, log)
     if not lines:
         why = "it tells none of the case's percentiles"
-        return Finding(client=tool.name, case=case.name, state="not applicable", why=why)
+        return FidelityResult(client=tool.name, case=case.name, state="not applicable", why=why)
     why = _noise(case, log)
     state = "not judged"
     if not why:
         state, why = judge.judged(case, lines, [], waited)
-    return Finding(client=tool.name, case=case.name, state=state, why=why, lines=lines, floor=floor)
+    return FidelityResult(
+        client=tool.name, case=case.name, state=state, why=why, lines=lines, floor=floor
+    )
 
 
-def _play(tool: Tool, program: str, case: Case) -> tuple[Reading, Log, int]:
+def _play(tool: Tool, program: str, case: Case) -> tuple[ToolResult, Log, int]:
     """Run a tool against a script: what it tells, the log, and how long it was kept from a CPU.
 
     Raises TrialError.
@@ -84,13 +86,13 @@ def _play(tool: Tool, program: str, case: Case) -> tuple[Reading, Log, int]:
         folder = Path(name)
         with scripted(case.script, folder, cpus[0]) as server:
             port = parse_host_port(server.address).port
-            job = Job(program=program, port=port, folder=folder, load=case.load)
+            job = ToolJob(program=program, port=port, folder=folder, load=case.load)
             output, waited = _output(tool, job, cpus[1])
             log = server.end()
         return tool.read(job, output), log, waited
 
 
-def _output(tool: Tool, job: Job, cpus: str) -> tuple[str, int]:
+def _output(tool: Tool, job: ToolJob, cpus: str) -> tuple[str, int]:
     """What it prints, and how long it was kept from a CPU. Raises TrialError."""
     path = job.folder / "output"
     with path.open("wb") as out, start(tool.command(job), cpus=cpus, stdout=out.fileno()) as child:
@@ -107,7 +109,7 @@ def _output(tool: Tool, job: Job, cpus: str) -> tuple[str, int]:
     return path.read_text(encoding="utf-8", errors="replace"), waited - before
 
 
-def _floor(told: Reading, log: Log) -> Floor:
+def _floor(told: ToolResult, log: Log) -> Floor:
     """Of what the tool tells: its lowest percentile, and p99 or the next above."""
     ordered = sorted(told.percentiles_ms)
     middle = next((p for p in ordered if p >= 50), ordered[-1])
@@ -119,7 +121,7 @@ def _floor(told: Reading, log: Log) -> Floor:
     )
 
 
-def tool_lines(case: Case, floor: Floor, told: Reading, log: Log) -> list[Line]:
+def tool_lines(case: Case, floor: Floor, told: ToolResult, log: Log) -> list[PercentileResult]:
     """The case's percentiles that a tool tells.
 
     In a closed loop the truth is the server's log. A tool's own schedule is not known, so in an

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.value import Job, Reading, Tool, unreadable
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, unreadable
 
 _PERCENTS = "50,75,80,90,95,97,98,99,99.5"
 _TIMES = re.compile(
@@ -13,7 +13,7 @@ _TIMES = re.compile(
 )
 
 
-def command(job: Job) -> list[str]:
+def command(job: ToolJob) -> list[str]:
     """It takes a miss for a success, so nothing is loaded."""
     load = job.load
     operations = load.expected_ops if job.rate else 100_000_000
@@ -35,7 +35,7 @@ def command(job: Job) -> list[str]:
     return [*words, "-target", str(job.rate)] if job.rate else words
 
 
-def read(job: Job, output: str) -> Reading:
+def read(job: ToolJob, output: str) -> ToolResult:
     """From the intended starts where there is a rate. Raises TrialError."""
     wanted = "Intended-" if job.rate else ""
     told = {
@@ -45,7 +45,7 @@ def read(job: Job, output: str) -> Reading:
     }
     if not told:
         raise unreadable("YCSB", output)
-    return Reading(percentiles_ms=told)
+    return ToolResult(percentiles_ms=told)
 
 
 TOOL = Tool(

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.model.outcome import Finding, Steadiness, Verdict
+from cachemark.model.outcome import Finding, Stationarity, Verdict
 
 # The worst that was found decides.
 _ORDER: tuple[Verdict, ...] = ("INVALID", "OVERLOAD", "NON_STATIONARY")
 
 
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+class TrialVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict with its reasons and notes.
 
     `findings` has all of them in machine-readable form: rule, weight, figure, limit.
@@ -22,29 +22,29 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[str]
     notes: list[str]
     findings: list[Finding] = []
-    steadiness: Steadiness | None = None
+    stationarity: Stationarity | None = None
 
 
-def concluded(findings: Sequence[Finding], steadiness: Steadiness | None = None) -> Judgement:
+def conclude(findings: Sequence[Finding], stationarity: Stationarity | None = None) -> TrialVerdict:
     """The verdict that follows from findings; its reasons are the findings of the same weight."""
     reached: list[Verdict] = [
         each for each in _ORDER if any(found.weight == each for found in findings)
     ]
     verdict: Verdict = reached[0] if reached else "VALID"
-    return Judgement(
+    return TrialVerdict(
         verdict=verdict,
         reasons=[found.text for found in findings if found.weight == verdict],
         notes=[found.text for found in findings if found.weight == "note"],
         findings=list(findings),
-        steadiness=steadiness,
+        stationarity=stationarity,
     )
 
 
-def invalid(rule: str, text: str) -> Finding:
+def invalid_finding(rule: str, text: str) -> Finding:
     """A finding that makes the trial INVALID."""
     return Finding(rule=rule, weight="INVALID", text=text)
 
 
-def note(rule: str, text: str) -> Finding:
+def note_finding(rule: str, text: str) -> Finding:
     """A finding that is only noted."""
     return Finding(rule=rule, weight="note", text=text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked at.
 
     `fit`: the server does it as memcached does; None where it could not be looked at. `excludes`
@@ -31,7 +31,7 @@ CONSERVATION = "conservation"
 PIPELINE = "pipeline"
 
 
-def excluded(findings: list[Finding]) -> dict[str, str]:
+def excluded(findings: list[ProbeResult]) -> dict[str, str]:
     """What cannot be timed on the server, each with the reason. Pure."""
     return {
         what: f"{finding.name}: {finding.seen}"

@@ -15,7 +15,7 @@ from cachemark.model.errors import TrialError
 _CLOSED_S = 3
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class ToolJob(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool is to do: the program's path, the server's port, a folder, the load."""
 
     program: str
@@ -39,7 +39,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return f"127.0.0.1:{self.port}"
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """The response times that a tool tells, by percentile, in ms."""
 
     percentiles_ms: dict[float, float]
@@ -60,8 +60,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     schedules: tuple[str, ...] = ("closed",)
     silent: str = ""
     note: str = ""
-    command: Callable[[Job], list[str]] = lambda _job: []
-    read: Callable[[Job, str], Reading] = lambda _job, _out: Reading(percentiles_ms={})
+    command: Callable[[ToolJob], list[str]] = lambda _job: []
+    read: Callable[[ToolJob, str], ToolResult] = lambda _job, _out: ToolResult(percentiles_ms={})
 
 
 def unreadable(tool: str, output: str) -> TrialError:
