@@ -38,7 +38,9 @@ _CASES = (
     "four callers",
     "a wrong byte is a wrong value",
     "silence is a timeout and no miss",
+    "a late reply answers no other call",
     "an error reply is an error",
+    "an error reply counts as its kind",
     "a server that is killed",
 )
 _ROW = """

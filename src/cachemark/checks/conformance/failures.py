@@ -62,6 +62,24 @@ def silence_is_a_timeout_and_no_miss(
         expect(longest >= TIMEOUT_MS * 1e6 * 0.99, f"the timeout lasted {longest / 1e6:.0f} ms")
 
 
+def a_late_reply_answers_no_other_call(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """After a time-out the reply may still come: whoever keeps the connection must not take it."""
+    _skip_test_double(driver, "it gives up at the first failure")
+    with proxied(server.addresses[0]) as proxy:
+        _prepared(driver, wire, proxy.address)
+        proxy.fault, proxy.late_s = "late", 1.5 * TIMEOUT_MS / 1000
+        result = _gets(driver.play(Run(phase="measure", ops=20), 30))
+    expect_equal(
+        (result.attempts, result.misses, result.wrong_values),
+        (20, 0, 0),
+        "attempts, misses, wrong values",
+    )
+    expect(result.errors, "no operation failed")
+    expect_equal(result.hits, 20 - sum(result.errors.values()), "hits")
+
+
 def an_error_reply_is_an_error(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """A server that refuses a read has not answered it."""
     with proxied(server.addresses[0]) as proxy:
@@ -174,6 +192,7 @@ def a_unix_socket(driver: WorkerDriver, wire: str, _server: RunningServer) -> No
 CASES = (
     a_wrong_byte_is_a_wrong_value,
     silence_is_a_timeout_and_no_miss,
+    a_late_reply_answers_no_other_call,
     an_error_reply_is_an_error,
     an_error_reply_counts_as_its_kind,
     no_server_is_an_error,

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from cachemark.checks.conformance.requests import Command, Request, RequestReader
 from cachemark.model.address import parse_host_port
 
-Fault = Literal["", "corrupt", "silence", "error", "hold"]
+Fault = Literal["", "corrupt", "silence", "error", "hold", "late"]
 
 _CHUNK_BYTES = 1 << 16
 
@@ -38,7 +38,7 @@ class Proxy:
     `corrupt`: the last byte of each value of `values` is another one in what comes back. `silence`:
     a read is swallowed, and its connection with it. `error`: a read is
     answered with `error`. `hold`:
-    reads wait for `release`.
+    reads wait for `release`. `late`: the next read reaches the server `late_s` later.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -48,6 +48,7 @@ class Proxy:
         self._threads: list[threading.Thread] = []
         self.fault: Fault = ""
         self.error = OUT_OF_MEMORY
+        self.late_s = 0.0
         self.values: list[bytes] = []
         self.commands: list[Command] = []
         self.wires: set[str] = set()
@@ -116,6 +117,9 @@ class Proxy:
         if request.reads and self.fault == "error":
             client.sendall(_error_reply(request, self.error))
             return True
+        if request.reads and self.fault == "late":
+            self.fault = ""
+            self.release.wait(self.late_s)
         if request.reads and self.fault == "hold":
             self.held.set()
             self.release.wait()
