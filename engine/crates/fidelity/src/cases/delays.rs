@@ -65,8 +65,8 @@ pub fn exponential() -> CaseResult {
 /// Quantiles e^z ms, mean e^½ ms.
 pub fn lognormal() -> CaseResult {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let law = LogNormal::new(0.0, 1.0).expect("a law");
-    let delay = delays(move |_| (law.sample(&mut rng) * MS as f64) as u64);
+    let distribution = LogNormal::new(0.0, 1.0).expect("a law");
+    let delay = delays(move |_| (distribution.sample(&mut rng) * MS as f64) as u64);
     let trial = Trial::uniform(1_000.0, 1000).with_connections(32, 1).play(delay);
     let ms = MS as f64;
     CaseResult::of(trial)

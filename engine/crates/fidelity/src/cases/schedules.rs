@@ -32,7 +32,7 @@ pub fn arrivals() -> CaseResult {
     let mean = gaps.iter().sum::<f64>() / count;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
     let lagged = gaps.windows(2).map(|two| (two[0] - mean) * (two[1] - mean)).sum::<f64>();
-    let law = |gap: f64| 1.0 - (-gap / mean).exp();
+    let distribution = |gap: f64| 1.0 - (-gap / mean).exp();
     let equal = gaps_ns(&Trial::uniform(10_000.0, 10).tape());
     let uneven = equal.iter().filter(|gap| **gap != 100_000.0).count() as u64;
     let again = trial.tape();
@@ -59,7 +59,13 @@ pub fn arrivals() -> CaseResult {
             lagged / count / variance,
             at_100_000(1.0),
         ))
-        .check(check_of("sup |F_n − F|", Unit::Ratio, 0.0, max_distance(gaps, law), 0.00515))
+        .check(check_of(
+            "sup |F_n − F|",
+            Unit::Ratio,
+            0.0,
+            max_distance(gaps, distribution),
+            0.00515,
+        ))
         .check(exact("equal gaps that are not 100 µs", 0, uneven))
         .check(exact("arrivals that the same seed moves", 0, moved as u64))
 }
@@ -73,8 +79,8 @@ fn max_distance(mut sample: Vec<f64>, distribution: impl Fn(f64) -> f64) -> f64 
     sample.sort_by(f64::total_cmp);
     let count = sample.len() as f64;
     let off = |(i, x): (usize, &f64)| {
-        let of_law = distribution(*x);
-        (of_law - i as f64 / count).abs().max(((i + 1) as f64 / count - of_law).abs())
+        let expected = distribution(*x);
+        (expected - i as f64 / count).abs().max(((i + 1) as f64 / count - expected).abs())
     };
     sample.iter().enumerate().map(off).fold(0.0, f64::max)
 }
@@ -87,10 +93,10 @@ pub fn zipf() -> CaseResult {
         CaseResult::without_trial(),
         |case_result, (name, ranks)| {
             let of_tape = shares[..ranks as usize].iter().sum();
-            let of_law = mass(ranks) / mass(1_000_000);
+            let expected = mass(ranks) / mass(1_000_000);
             let quantity = format!("share of the hottest {name}");
             // The sample is sorted by frequency, which favours keys that came often by chance.
-            case_result.check(check_of(&quantity, Unit::Ratio, of_law, of_tape, 2.0 * DKW))
+            case_result.check(check_of(&quantity, Unit::Ratio, expected, of_tape, 2.0 * DKW))
         },
     )
 }

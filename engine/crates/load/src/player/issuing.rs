@@ -121,9 +121,9 @@ impl<'tape, W: Wire> Player<'tape, W> {
             return self.send_on_connection(first + server, pending);
         }
         let is_replica = routing.is_replicated(&pending.op);
-        let number = self.recorder.split(pending, count as u16);
-        for (place, (server, op)) in routing.parts(&pending.op).enumerate() {
-            let part = pending.part(op, number, is_replica && place > 0);
+        let split_id = self.recorder.split(pending, count as u16);
+        for (index, (server, op)) in routing.parts(&pending.op).enumerate() {
+            let part = pending.part(op, split_id, is_replica && index > 0);
             self.send_on_connection(first + server, part);
         }
     }

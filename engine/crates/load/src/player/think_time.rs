@@ -19,11 +19,11 @@ impl ThinkQueue {
     /// An empty queue with storage for `depth` operations per channel, so that nothing is allocated
     /// later.
     pub(crate) fn new(channels: usize, depth: usize) -> ThinkQueue {
-        let most = channels * depth;
+        let capacity = channels * depth;
         ThinkQueue {
-            due: BinaryHeap::with_capacity(most),
-            ops: vec![None; most],
-            free: (0..most).collect(),
+            due: BinaryHeap::with_capacity(capacity),
+            ops: vec![None; capacity],
+            free: (0..capacity).collect(),
             waiting_by_channel: vec![0; channels],
         }
     }
@@ -40,9 +40,9 @@ impl ThinkQueue {
 
     /// A caller thinks until `due_ns`. The channel must have room.
     pub(crate) fn start(&mut self, channel: usize, op: Op, due_ns: u64) {
-        let place = self.free.pop().expect("a channel with room has a free slot");
-        self.ops[place] = Some((channel, op));
-        self.due.push(Reverse((due_ns, place)));
+        let slot = self.free.pop().expect("a channel with room has a free slot");
+        self.ops[slot] = Some((channel, op));
+        self.due.push(Reverse((due_ns, slot)));
         self.waiting_by_channel[channel] += 1;
     }
 
@@ -54,13 +54,13 @@ impl ThinkQueue {
 
     /// An operation whose think time is over: its channel, the operation, and its intended start.
     pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<(usize, Op, u64)> {
-        let Reverse((due_ns, place)) = *self.due.peek()?;
+        let Reverse((due_ns, slot)) = *self.due.peek()?;
         if due_ns > now_ns {
             return None;
         }
         self.due.pop();
-        self.free.push(place);
-        let (channel, op) = self.ops[place].take().expect("what is due has an operation");
+        self.free.push(slot);
+        let (channel, op) = self.ops[slot].take().expect("what is due has an operation");
         self.waiting_by_channel[channel] -= 1;
         Some((channel, op, due_ns))
     }

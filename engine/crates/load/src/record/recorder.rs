@@ -30,9 +30,9 @@ impl Recorder {
     pub fn split(&mut self, whole: Pending, parts: u16) -> u32 {
         let split_operation = SplitOperation { whole, left: parts };
         match self.free.pop() {
-            Some(number) => {
-                self.splits[number as usize] = split_operation;
-                number
+            Some(split_id) => {
+                self.splits[split_id as usize] = split_operation;
+                split_id
             }
             None => {
                 self.splits.push(split_operation);
@@ -50,8 +50,8 @@ impl Recorder {
         pending.sent_ns = now_ns;
         match pending.split_id {
             None => record_start(pending, now_ns, &mut self.metrics),
-            Some(number) => {
-                let whole = &mut self.splits[number as usize].whole;
+            Some(split_id) => {
+                let whole = &mut self.splits[split_id as usize].whole;
                 if whole.sent_ns == 0 {
                     whole.sent_ns = now_ns;
                     record_start(whole, now_ns, &mut self.metrics);
@@ -69,7 +69,7 @@ impl Recorder {
                 record_end(pending, now_ns, view, &mut self.metrics);
                 true
             }
-            Some(number) => self.part_ended(number, pending, now_ns, view),
+            Some(split_id) => self.part_ended(split_id, pending, now_ns, view),
         }
     }
 
@@ -85,8 +85,14 @@ impl Recorder {
         self.answered(&pending, now_ns, view)
     }
 
-    fn part_ended(&mut self, number: u32, part: &Pending, now_ns: u64, view: TapeView<'_>) -> bool {
-        let split_operation = &mut self.splits[number as usize];
+    fn part_ended(
+        &mut self,
+        split_id: u32,
+        part: &Pending,
+        now_ns: u64,
+        view: TapeView<'_>,
+    ) -> bool {
+        let split_operation = &mut self.splits[split_id as usize];
         let whole = &mut split_operation.whole;
         whole.failure = whole.failure.or(part.failure);
         whole.wrong |= part.wrong;
@@ -101,7 +107,7 @@ impl Recorder {
             return false;
         }
         record_end(whole, now_ns, view, &mut self.metrics);
-        self.free.push(number);
+        self.free.push(split_id);
         true
     }
 }

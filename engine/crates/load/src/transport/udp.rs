@@ -21,20 +21,20 @@ const MAX_DATAGRAM_BYTES: usize = 1 << 16;
 
 /// The datagrams of one reply. The memory is reused for the next one.
 #[derive(Default)]
-struct Reply {
+struct ReplyAssembly {
     id: u16,
     parts: Vec<Option<usize>>,
     bytes: Vec<Vec<u8>>,
     missing: usize,
-    over: bool,
+    is_complete: bool,
 }
 
-impl Reply {
+impl ReplyAssembly {
     /// Wait for the reply to request `id`.
     fn expect(&mut self, id: u16) {
         self.id = id;
         self.parts.clear();
-        self.over = false;
+        self.is_complete = false;
     }
 
     /// Add a datagram. True if it was the last missing one; then `whole` holds the complete reply.
@@ -44,8 +44,8 @@ impl Reply {
             return false;
         };
         let number = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-        let (id, place, total) = (number(0), usize::from(number(2)), usize::from(number(4)));
-        if self.over || id != self.id || place >= total {
+        let (id, index, total) = (number(0), usize::from(number(2)), usize::from(number(4)));
+        if self.is_complete || id != self.id || index >= total {
             return false;
         }
         if self.parts.is_empty() {
@@ -55,26 +55,26 @@ impl Reply {
                 self.bytes.resize(total, Vec::new());
             }
         }
-        if self.parts.len() != total || self.parts[place].is_some() {
+        if self.parts.len() != total || self.parts[index].is_some() {
             return false;
         }
-        self.parts[place] = Some(data.len());
-        self.bytes[place].clear();
-        self.bytes[place].extend_from_slice(data);
+        self.parts[index] = Some(data.len());
+        self.bytes[index].clear();
+        self.bytes[index].extend_from_slice(data);
         self.missing -= 1;
-        self.over = self.missing == 0;
-        if self.over {
+        self.is_complete = self.missing == 0;
+        if self.is_complete {
             whole.clear();
             self.bytes[..total].iter().for_each(|part| whole.extend_from_slice(part));
         }
-        self.over
+        self.is_complete
     }
 }
 
 /// A UDP socket with one request in flight.
 pub struct UdpStream {
     socket: UdpSocket,
-    reply: Reply,
+    reply: ReplyAssembly,
     /// A complete reply, and how much of it has been read.
     whole: Vec<u8>,
     read: usize,
@@ -86,7 +86,7 @@ impl UdpStream {
         let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let socket = UdpSocket::bind(any)?;
         socket.connect(address)?;
-        let (reply, datagram) = (Reply::default(), vec![0; MAX_DATAGRAM_BYTES]);
+        let (reply, datagram) = (ReplyAssembly::default(), vec![0; MAX_DATAGRAM_BYTES]);
         Ok(UdpStream { socket, reply, whole: Vec::new(), read: 0, datagram })
     }
 }
@@ -165,23 +165,23 @@ impl AsFd for UdpStream {
 mod tests {
     use super::*;
 
-    fn datagram(id: u8, place: u8, total: u8, data: &[u8]) -> Vec<u8> {
-        [&[0, id, 0, place, 0, total, 0, 0], data].concat()
+    fn datagram(id: u8, index: u8, total: u8, data: &[u8]) -> Vec<u8> {
+        [&[0, id, 0, index, 0, total, 0, 0], data].concat()
     }
 
     #[test]
     fn a_reply_is_assembled_from_datagrams_in_any_order() {
-        let (mut reply, mut whole) = (Reply::default(), Vec::new());
+        let (mut reply, mut whole) = (ReplyAssembly::default(), Vec::new());
         for id in [7, 8] {
             reply.expect(u16::from(id));
-            for (of, place, total, data) in [
+            for (of, index, total, data) in [
                 (id, 2, 3, &b"c"[..]),
                 (id, 2, 3, b"again"),
                 (id - 1, 0, 1, b"of another"),
                 (id, 1, 2, b"of other parts"),
                 (id, 0, 3, b"a"),
             ] {
-                assert!(!reply.take(&datagram(of, place, total, data), &mut whole));
+                assert!(!reply.take(&datagram(of, index, total, data), &mut whole));
             }
             assert!(reply.take(&datagram(id, 1, 3, b"b"), &mut whole));
             assert_eq!(whole, b"abc");
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn other_datagrams_are_dropped() {
-        let (mut reply, mut whole) = (Reply::default(), Vec::new());
+        let (mut reply, mut whole) = (ReplyAssembly::default(), Vec::new());
         reply.expect(1);
         for bytes in
             [&b""[..], b"short", &datagram(1, 1, 1, b"beyond"), &datagram(1, 0, 0, b"none")]
