@@ -1,5 +1,5 @@
-//! The native client against a server that says anything: the window ends, and every operation that
-//! was begun is counted once, as done or as failed.
+//! The native client against a server that sends any bytes: the window ends, and every operation that
+//! was attempted is counted once, as successful or as failed.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ const MS: u64 = 1_000_000;
 const START_NS: u64 = 1000 * MS;
 const WINDOW_NS: u64 = 200 * MS;
 const TIMEOUT_NS: u64 = 50 * MS;
-const PIECE_NS: u64 = 1000;
+const PIECE_GAP_NS: u64 = 1000;
 
 fn tape() -> &'static Tape {
     static TAPE: OnceLock<Tape> = OnceLock::new();
@@ -50,82 +50,82 @@ fn tape() -> &'static Tape {
 }
 
 #[derive(Clone)]
-struct Instant(Rc<Cell<u64>>);
+struct SimulatedClock(Rc<Cell<u64>>);
 
-impl Clock for Instant {
+impl Clock for SimulatedClock {
     fn now_ns(&self) -> u64 {
         self.0.get()
     }
 }
 
 #[derive(Default)]
-struct Line {
-    /// The client has it open: what comes to one that is closed is lost.
+struct SimulatedConnection {
+    /// The client has opened it. Input of a closed connection is lost.
     open: bool,
     arrived: VecDeque<u8>,
     /// The server has closed it.
     ended: bool,
     session: Session,
-    asked: Vec<u8>,
+    unparsed: Vec<u8>,
 }
 
-/// Who answers: nobody but the pieces, or a server that does it rightly.
-struct World<'a> {
-    clock: Instant,
-    lines: Vec<Line>,
-    coming: VecDeque<Piece<'a>>,
+/// The replies are pieces of any bytes, or come from a real server.
+struct SimulatedNetwork<'a> {
+    clock: SimulatedClock,
+    connections: Vec<SimulatedConnection>,
+    pieces_to_come: VecDeque<Piece<'a>>,
     opening: Vec<usize>,
     ready: Vec<Ready>,
     server: Option<State>,
-    /// What that server said.
-    said: Said,
+    /// The replies of that server.
+    replies: Replies,
 }
 
-impl World<'_> {
-    /// The next piece comes; an empty one is the end of its connection.
+impl SimulatedNetwork<'_> {
+    /// Deliver the next piece. An empty one ends its connection.
     fn deliver(&mut self) -> bool {
-        let Some((number, piece)) = self.coming.pop_front() else { return false };
-        let line = &mut self.lines[number % CONNECTIONS];
-        if line.open {
-            line.ended |= piece.is_empty();
-            line.arrived.extend(piece);
+        let Some((number, piece)) = self.pieces_to_come.pop_front() else { return false };
+        let connection = &mut self.connections[number % CONNECTIONS];
+        if connection.open {
+            connection.ended |= piece.is_empty();
+            connection.arrived.extend(piece);
         }
         true
     }
 
-    fn look(&mut self) {
+    fn find_ready(&mut self) {
         let opened = self.opening.drain(..).map(|c| Ready { connection: c, writable: true });
         self.ready = opened.collect();
-        for (c, line) in self.lines.iter().enumerate() {
-            if line.ended || !line.arrived.is_empty() {
+        for (c, connection) in self.connections.iter().enumerate() {
+            if connection.ended || !connection.arrived.is_empty() {
                 self.ready.push(Ready { connection: c, writable: false });
             }
         }
     }
 }
 
-impl Network for World<'_> {
+impl Network for SimulatedNetwork<'_> {
     fn connections(&self) -> usize {
-        self.lines.len()
+        self.connections.len()
     }
 
     fn write(&mut self, c: usize, bytes: &[u8]) -> io::Result<usize> {
-        let line = &mut self.lines[c];
+        let connection = &mut self.connections[c];
         if let Some(server) = &self.server {
-            line.asked.extend_from_slice(bytes);
-            let (said, _) = hear(&mut line.session, &mut line.asked, server);
-            line.arrived.extend(&said);
-            self.said.push((c, said));
+            connection.unparsed.extend_from_slice(bytes);
+            let (replies, _) = hear(&mut connection.session, &mut connection.unparsed, server);
+            connection.arrived.extend(&replies);
+            self.replies.push((c, replies));
         }
         Ok(bytes.len())
     }
 
     fn read(&mut self, c: usize, into: &mut [u8]) -> io::Result<usize> {
-        let line = &mut self.lines[c];
-        if line.arrived.is_empty() && !line.ended {
+        let connection = &mut self.connections[c];
+        if connection.arrived.is_empty() && !connection.ended {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        io::Read::read(&mut line.arrived, into)
+        io::Read::read(&mut connection.arrived, into)
     }
 
     fn watch_writable(&mut self, _: usize, _: bool) -> io::Result<()> {
@@ -133,7 +133,7 @@ impl Network for World<'_> {
     }
 
     fn close(&mut self, c: usize) {
-        self.lines[c] = Line::default();
+        self.connections[c] = SimulatedConnection::default();
     }
 
     fn start_connect(&mut self, c: usize) -> io::Result<()> {
@@ -142,17 +142,17 @@ impl Network for World<'_> {
     }
 
     fn finish_connect(&mut self, c: usize) -> io::Result<()> {
-        self.lines[c].open = true;
+        self.connections[c].open = true;
         Ok(())
     }
 
-    fn wait(&mut self, nap: WaitLimit) -> io::Result<usize> {
-        self.look();
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<usize> {
+        self.find_ready();
         if self.ready.is_empty() {
-            let nap_ns = nap.due_in_ns.into_iter().fold(nap.max_ns, u64::min);
-            let passed_ns = if self.deliver() { PIECE_NS } else { nap_ns.max(1) };
+            let limit_ns = limit.due_in_ns.into_iter().fold(limit.max_ns, u64::min);
+            let passed_ns = if self.deliver() { PIECE_GAP_NS } else { limit_ns.max(1) };
             self.clock.0.set(self.clock.now_ns() + passed_ns);
-            self.look();
+            self.find_ready();
         }
         Ok(self.ready.len())
     }
@@ -162,26 +162,29 @@ impl Network for World<'_> {
     }
 }
 
-/// What a server said, and on which connection.
-type Said = Vec<(usize, Vec<u8>)>;
+/// The replies of a server, each with its connection.
+type Replies = Vec<(usize, Vec<u8>)>;
 
-fn play<W: Wire>(coming: Vec<Piece<'_>>, server: Option<State>) -> Said {
-    let clock = Instant(Rc::new(Cell::new(START_NS)));
-    let world = World {
+fn play<W: Wire>(pieces_to_come: Vec<Piece<'_>>, server: Option<State>) -> Replies {
+    let clock = SimulatedClock(Rc::new(Cell::new(START_NS)));
+    let network = SimulatedNetwork {
         clock: clock.clone(),
-        lines: (0..CONNECTIONS).map(|_| Line { open: true, ..Line::default() }).collect(),
-        coming: coming.into(),
+        connections: (0..CONNECTIONS)
+            .map(|_| SimulatedConnection { open: true, ..SimulatedConnection::default() })
+            .collect(),
+        pieces_to_come: pieces_to_come.into(),
         opening: Vec::new(),
         ready: Vec::new(),
         server,
-        said: Vec::new(),
+        replies: Vec::new(),
     };
     let tape = tape();
-    let share = WorkSlice::Lane { lane: Lane::new(0, 1, tape.op_count(), tape.group()), ops: OPS };
+    let work_slice =
+        WorkSlice::Lane { lane: Lane::new(0, 1, tape.op_count(), tape.group()), ops: OPS };
     let end_ns = START_NS + WINDOW_NS;
     let window = Window { start_ns: START_NS, end_ns, timeout_ns: TIMEOUT_NS, section_ns: None };
-    let player: Player<'_, W> = Player::new(tape, share, window, CONNECTIONS, DEPTH);
-    let mut connections = ThreadConnections::new(world);
+    let player: Player<'_, W> = Player::new(tape, work_slice, window, CONNECTIONS, DEPTH);
+    let mut connections = ThreadConnections::new(network);
     let drain_end_ns = end_ns + 2 * TIMEOUT_NS;
     let shared = SharedState::default();
     let played =
@@ -196,10 +199,10 @@ fn play<W: Wire>(coming: Vec<Piece<'_>>, server: Option<State>) -> Said {
         keys += kind.keys;
     }
     assert!(attempts <= OPS && hits <= keys, "{attempts} {hits} {keys}");
-    connections.into_network().said
+    connections.into_network().replies
 }
 
-/// Play the window against a server that says these pieces; the first byte tells the protocol.
+/// Play a window against a server that sends these bytes in pieces. The first byte selects the protocol.
 pub fn counts_everything_once(bytes: &[u8]) {
     let Some((wire, rest)) = bytes.split_first() else { return };
     match wire % 3 {
@@ -209,18 +212,19 @@ pub fn counts_everything_once(bytes: &[u8]) {
     };
 }
 
-/// What a server that does everything right says, as such bytes.
+/// The replies of a real server, in the form that `counts_everything_once` reads.
 pub fn right_answers() -> Vec<Vec<u8>> {
-    let players: [fn() -> Said; 3] = [
+    let players: [fn() -> Replies; 3] = [
         || play::<Text>(Vec::new(), Some(session::empty())),
         || play::<Meta>(Vec::new(), Some(session::empty())),
         || play::<Binary>(Vec::new(), Some(session::empty())),
     ];
     let answers = (0_u8..).zip(players).map(|(wire, play)| {
-        let said = play();
-        let said = said.iter().flat_map(|(c, said)| said.chunks(255).map(move |part| (*c, part)));
+        let replies = play();
+        let replies =
+            replies.iter().flat_map(|(c, replies)| replies.chunks(255).map(move |part| (*c, part)));
         let mut out = vec![wire];
-        out.extend(bytes(&said.collect::<Vec<_>>()));
+        out.extend(bytes(&replies.collect::<Vec<_>>()));
         out
     });
     answers.collect()
