@@ -1,17 +1,17 @@
-//! What a client may read in place of the reply that it expects, in any protocol.
+//! Error replies and invalid replies, of all protocols.
 
-/// Whose fault an error reply says it is.
+/// Whether an error reply blames the client or the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     Client,
     Server,
 }
 
-/// Bytes that are no reply: the stream cannot be read any further.
+/// Bytes that are no valid reply. The rest of the stream cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Violation;
 
-/// Whose fault a line says it is; `None` if it is no error.
+/// The kind of an error line; `None` if the line is no error.
 pub(crate) fn error_line(line: &[u8]) -> Option<ErrorKind> {
     match line {
         b"ERROR" => Some(ErrorKind::Client),

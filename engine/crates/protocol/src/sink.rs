@@ -1,16 +1,16 @@
-//! Where requests are written to. A value is told apart from the bytes around it, so that a writer
-//! that can send it from where it lies need not copy it.
+//! Where a client's requests are written. Values are passed separately, so that an implementation can send them
+//! without a copy.
 
-/// What a request is appended to; values live as long as `'v`.
+/// The target of encoded requests. Values live as long as `'v`.
 pub trait Sink<'v> {
-    /// Where everything but values goes.
+    /// The buffer for everything but values.
     fn bytes(&mut self) -> &mut Vec<u8>;
 
-    /// Append a value behind what was appended so far.
+    /// Append a value behind the bytes so far.
     fn value(&mut self, value: &'v [u8]);
 }
 
-/// A buffer copies everything.
+/// A plain buffer copies the values.
 impl<'v> Sink<'v> for Vec<u8> {
     #[inline]
     fn bytes(&mut self) -> &mut Vec<u8> {

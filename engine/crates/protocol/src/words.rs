@@ -1,6 +1,6 @@
-//! What a line of the text protocols is made of: words, and the numbers that some of them are.
+//! Words and numbers of a line of the text protocols.
 
-/// The words of a line: runs of anything but spaces.
+/// The words of a line, which are separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<'a>(&'a [u8]);
 
@@ -9,7 +9,7 @@ impl<'a> Words<'a> {
         Words(line)
     }
 
-    /// What is left of the line.
+    /// The rest of the line.
     pub fn rest(self) -> &'a [u8] {
         self.0
     }
@@ -20,7 +20,7 @@ impl<'a> Iterator for Words<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        // Flags are mostly one letter behind one space.
+        // Most meta flags are one letter behind one space.
         if let [b' ', letter, ref rest @ ..] = *self.0
             && letter != b' '
             && rest.first().is_none_or(|byte| *byte == b' ')
@@ -43,26 +43,26 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Where the first space is, or the end.
+/// The position of the first space, or the length.
 #[inline]
 fn word_bytes(bytes: &[u8]) -> usize {
     first(bytes, |chunk| below(chunk ^ u64::from_le_bytes([b' '; 8]), 1)).unwrap_or(bytes.len())
 }
 
-/// Where the first space or control character is.
+/// The position of the first space or control character.
 #[inline]
 pub fn first_blank(bytes: &[u8]) -> Option<usize> {
     first(bytes, |chunk| below(chunk, b' ' + 1))
 }
 
-/// Where the first control character is.
+/// The position of the first control character.
 #[inline]
 pub fn first_control(bytes: &[u8]) -> Option<usize> {
     first(bytes, |chunk| below(chunk, b' '))
 }
 
-/// The first byte of its kind. Eight at a time: words are too short for a search that has to be
-/// called and to look which instructions there are.
+/// The position of the first byte that `find` finds, eight bytes at a time. For short words this is faster than
+/// a library call that selects instructions at run time.
 #[inline]
 fn first(bytes: &[u8], find: impl Fn(u64) -> u64) -> Option<usize> {
     let find = |chunk: [u8; 8]| {
@@ -78,21 +78,21 @@ fn first(bytes: &[u8], find: impl Fn(u64) -> u64) -> Option<usize> {
     if let Some(last) = bytes.last_chunk::<8>() {
         return find(*last).map(|at| bytes.len() - 8 + at);
     }
-    // What is filled up is no blank and no space.
+    // The padding is no space and no control character.
     let mut chunk = [b'x'; 8];
     chunk[..rest.len()].copy_from_slice(rest);
     find(chunk)
 }
 
-/// The top bit of the first byte that is below a number of at most 128, and of no byte before it (A.
-/// Mycroft, 1987).
+/// Set the top bit of the first byte that is below a number of at most 128; later bits are undefined (A. Mycroft,
+/// 1987).
 #[inline]
 fn below(chunk: u64, number: u8) -> u64 {
     chunk.wrapping_sub(u64::from_le_bytes([number; 8])) & !chunk & u64::from_le_bytes([0x80; 8])
 }
 
-/// A decimal number that fits 64 bits, as C reads it (strtoull(3)): it may have a plus, and a minus
-/// where what it makes of the number, modulo 2^64, is below 2^63.
+/// A decimal number of 64 bits, as C's strtoull(3) parses it. It may have a plus; it may have a minus if the
+/// negated number, modulo 2^64, is below 2^63.
 #[inline]
 pub fn unsigned(word: &[u8]) -> Option<u64> {
     match word {
@@ -104,7 +104,7 @@ pub fn unsigned(word: &[u8]) -> Option<u64> {
     }
 }
 
-/// The same of a number that may be negative (strtoll(3)).
+/// The same for a number that may be negative (strtoll(3)).
 #[inline]
 pub fn signed(word: &[u8]) -> Option<i64> {
     match word {
@@ -115,7 +115,7 @@ pub fn signed(word: &[u8]) -> Option<i64> {
     }
 }
 
-/// A decimal number that fits 64 bits.
+/// A decimal number of 64 bits, without a sign.
 pub(crate) fn decimal(field: Option<&[u8]>) -> Option<u64> {
     let field = field.filter(|field| !field.is_empty() && field.len() <= 20)?;
     field.iter().try_fold(0_u64, |sum, byte| {
@@ -124,7 +124,7 @@ pub(crate) fn decimal(field: Option<&[u8]>) -> Option<u64> {
     })
 }
 
-/// No number of so few digits is too large for 64 bits.
+/// A number with so few digits always fits 64 bits.
 const DIGITS_SAFE: usize = 19;
 
 #[inline]
@@ -169,7 +169,7 @@ mod tests {
         }
 
         #[test]
-        fn numbers_are_read_as_the_library_reads_them(text in "[+-]?[0-9]{1,24}|[0-9/:+-]{1,6}") {
+        fn numbers_are_parsed_as_the_standard_library_parses_them(text in "[+-]?[0-9]{1,24}|[0-9/:+-]{1,6}") {
             let word = text.as_bytes();
             prop_assert_eq!(signed(word), text.parse().ok());
             if !text.starts_with('-') {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minus_is_read_as_c_reads_it() {
+    fn a_minus_is_parsed_as_c_parses_it() {
         let numbers = [("-0", Some(0)), ("-1", None), ("-9223372036854775808", None)];
         let wrapped = [("-18446744073709551615", Some(1)), ("-18446744073709551616", None)];
         for (text, number) in numbers.into_iter().chain(wrapped) {

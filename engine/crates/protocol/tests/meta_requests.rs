@@ -13,7 +13,7 @@ fn options(line: &str) -> Result<MetaOptions<'_>, MetaError> {
 }
 
 #[test]
-fn each_flag_is_noted() {
+fn each_flag_is_parsed() {
     let read = options("ms k 2 b q I x T30 F9 C7 E8 MA N5 O123 k c\r\n").expect("flags");
     assert!(read.letters.iter().eq(*b"bqIxTFCEMNOkc"));
     let expected = MetaOptions {
@@ -34,11 +34,11 @@ fn each_flag_is_noted() {
     assert_eq!(read, expected);
     let read = options("ma k v D5 J13 M- R-1 u h\r\n").expect("flags");
     assert_eq!((read.delta, read.initial, read.mode), (Some(5), 13, MetaMode::Decrement));
-    assert!(read.value && read.no_update && read.before && read.recache == Some(-1));
+    assert!(read.value && read.no_update && read.access_info && read.recache == Some(-1));
 }
 
 #[test]
-fn each_fault_is_told() {
+fn each_error_is_reported() {
     for (line, fault) in [
         ("mg k !\r\n", MetaError::NoLetter),
         ("mg k v v\r\n", MetaError::Duplicate),
@@ -59,7 +59,7 @@ fn each_fault_is_told() {
 
 proptest! {
     #[test]
-    fn any_flags_are_read_without_panic(
+    fn any_flags_are_parsed_without_panic(
         verb in "m[gsdae]",
         flags in proptest::collection::vec("[!-~]{1,12}", 0..25),
     ) {

@@ -68,7 +68,7 @@ fn text(bytes: &[u8], prefix: &[u8]) -> Option<(usize, RequestKind)> {
 }
 
 fn binary(bytes: &[u8], prefix: &[u8]) -> Option<(usize, RequestKind)> {
-    let Some(header) = Header::read(bytes) else {
+    let Some(header) = Header::parse(bytes) else {
         // Not the binary protocol: the session will close the connection.
         return (bytes.len() >= HEADER_BYTES).then_some((bytes.len(), RequestKind::Other));
     };

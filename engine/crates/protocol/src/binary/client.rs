@@ -1,5 +1,5 @@
-//! memcached's binary protocol on a client's side: requests as they are written, replies as they
-//! are read. (memcached's wiki, BinaryProtocolRevamped.)
+//! The client's side of the binary protocol: encodes requests and parses replies. (memcached's wiki,
+//! BinaryProtocolRevamped.)
 
 use crate::binary::request::{
     HEADER_BYTES, REPLY_MAGIC, REQUEST_MAGIC, big_endian_u32, big_endian_u64,
@@ -7,7 +7,7 @@ use crate::binary::request::{
 use crate::reply_errors::{ErrorKind, Violation};
 use crate::sink::Sink;
 
-/// What a command is, by number.
+/// The numbers of the commands.
 pub mod opcode {
     pub const GET: u8 = 0x00;
     pub const SET: u8 = 0x01;
@@ -19,7 +19,7 @@ pub mod opcode {
     pub const FLUSH: u8 = 0x08;
     pub const NOOP: u8 = 0x0a;
     pub const VERSION: u8 = 0x0b;
-    /// A get whose miss is not answered, and whose hit names its key.
+    /// A get whose miss has no reply, and whose hit has the key.
     pub const GET_KEY_QUIET: u8 = 0x0d;
     pub const APPEND: u8 = 0x0e;
     pub const PREPEND: u8 = 0x0f;
@@ -27,7 +27,7 @@ pub mod opcode {
     pub const GET_AND_TOUCH: u8 = 0x1d;
     pub const SASL_AUTH: u8 = 0x21;
 
-    /// The opcode that does the same and is answered only when it cannot; of a write that has one.
+    /// The quiet opcode of a write, which has a reply only if it fails.
     pub const fn quiet(opcode: u8) -> u8 {
         match opcode {
             APPEND | PREPEND => opcode + 0x0b,
@@ -35,22 +35,22 @@ pub mod opcode {
         }
     }
 
-    /// Whether it is a write whose success is not answered.
+    /// Whether it is a write whose success has no reply.
     pub const fn is_quiet_write(opcode: u8) -> bool {
         matches!(opcode, 0x11..=0x16 | 0x18..=0x1a)
     }
 }
 
-/// A counter that is not there is not made.
+/// The exptime with which `incr` and `decr` do not create a counter.
 const NEVER_CREATE: [u8; 4] = [0xff; 4];
 
-/// What every request begins with.
+/// The variable part of a request's header.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub opcode: u8,
-    /// Comes back as it was sent.
+    /// The reply returns it unchanged.
     pub opaque: u32,
-    /// What a store demands of the item; 0 demands nothing.
+    /// The cas number that the item must have; 0 is any.
     pub cas: u64,
 }
 
@@ -77,7 +77,7 @@ fn request<'v>(out: &mut impl Sink<'v>, head: &Head, extras: &[u8], key: &[u8], 
     out.value(value);
 }
 
-/// A command that has a key and nothing else: a get, a delete.
+/// A command with a key only: get, delete.
 pub fn plain(out: &mut Vec<u8>, head: &Head, key: &[u8]) {
     request(out, head, &[], key, &[]);
 }
@@ -87,7 +87,7 @@ pub fn bare(out: &mut Vec<u8>, head: &Head) {
     request(out, head, &[], &[], &[]);
 }
 
-/// Set, add, replace; flags are always 0, so that every client stores the same bytes.
+/// Set, add, replace. Flags are always 0, so that every client stores the same bytes.
 pub fn store<'v>(
     out: &mut impl Sink<'v>,
     head: &Head,
@@ -100,12 +100,12 @@ pub fn store<'v>(
     request(out, head, &extras, key, value);
 }
 
-/// Append, prepend: what is there keeps its flags and expiry time.
+/// Append, prepend: the item keeps its flags and its expiry.
 pub fn extend<'v>(out: &mut impl Sink<'v>, head: &Head, key: &[u8], value: &'v [u8]) {
     request(out, head, &[], key, value);
 }
 
-/// Increment, decrement; a counter that is not there stays away.
+/// Increment, decrement. A missing counter is not created.
 pub fn count(out: &mut Vec<u8>, head: &Head, key: &[u8], amount: u32) {
     let mut extras = [0; 20];
     extras[..8].copy_from_slice(&u64::from(amount).to_be_bytes());
@@ -118,13 +118,13 @@ pub fn touch(out: &mut Vec<u8>, head: &Head, key: &[u8], exptime_s: u32) {
     request(out, head, &exptime_s.to_be_bytes(), key, &[]);
 }
 
-/// SASL PLAIN: who one is, and the password. (RFC 4616: authorize, authenticate, password.)
+/// A login by SASL PLAIN with user and password. (RFC 4616: authorization, authentication, password.)
 pub fn sasl_plain(out: &mut Vec<u8>, user: &[u8], password: &[u8]) {
     let message = [&[0], user, &[0], password].concat();
     request(out, &Head::new(opcode::SASL_AUTH, 0), &[], b"PLAIN", &message);
 }
 
-/// What a server says of a command.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
@@ -141,7 +141,7 @@ impl Answer {
             0x0001 => Answer::NotFound,
             0x0002 => Answer::Exists,
             0x0005 => Answer::NotStored,
-            // Too large, out of memory, not supported, internal error, busy, come again.
+            // Too large, out of memory, not supported, internal error, busy, temporary failure.
             0x0003 | 0x0082..=0x0086 => Answer::Error(ErrorKind::Server),
             _ => Answer::Error(ErrorKind::Client),
         }
@@ -161,19 +161,18 @@ pub struct Reply<'a> {
 }
 
 impl Reply<'_> {
-    /// The flags that come with a value; `None` where they do not.
+    /// The flags of a value; `None` if the reply has none.
     pub fn flags(&self) -> Option<u32> {
         (self.extras.len() == 4).then(|| big_endian_u32(self.extras))
     }
 
-    /// What a counter is now; `None` where the value is no number.
+    /// The new number of a counter; `None` if the value is no number.
     pub fn number(&self) -> Option<u64> {
         (self.value.len() == 8).then(|| big_endian_u64(self.value))
     }
 }
 
-/// Read the first reply of `bytes`: the reply and its length in bytes, or `None` if it is not
-/// whole yet.
+/// Parse the first reply of `bytes`: the reply and its length in bytes, or `None` if it is not complete.
 #[inline]
 pub fn parse(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
     if bytes.first().is_some_and(|magic| *magic != REPLY_MAGIC) {
@@ -210,7 +209,7 @@ mod tests {
     fn read(write: impl FnOnce(&mut Vec<u8>)) -> (Header, Vec<u8>) {
         let mut out = Vec::new();
         write(&mut out);
-        let header = Header::read(&out).expect("a header");
+        let header = Header::parse(&out).expect("a header");
         assert_eq!(header.check(), Ok(()));
         assert!(header.body(&out).is_some(), "whole");
         (header, out)
@@ -250,17 +249,17 @@ mod tests {
         for (opcode, verb) in known {
             let mut out = Vec::new();
             bare(&mut out, &Head::new(opcode, 1));
-            let header = Header::read(&out).expect("a header");
+            let header = Header::parse(&out).expect("a header");
             assert_eq!(header.verb(), Some(verb));
-            assert!(!header.quiet());
+            assert!(!header.is_quiet());
         }
         for opcode in [1, 2, 3, 4, 5, 6, opcode::FLUSH, opcode::APPEND, opcode::PREPEND] {
             let mut out = Vec::new();
             bare(&mut out, &Head::new(opcode::quiet(opcode), 1));
-            let header = Header::read(&out).expect("a header");
+            let header = Header::parse(&out).expect("a header");
             bare(&mut out, &Head::new(opcode, 1));
-            let loud = Header::read(&out[HEADER_BYTES..]).expect("a header");
-            assert!(header.quiet() && opcode::is_quiet_write(header.opcode));
+            let loud = Header::parse(&out[HEADER_BYTES..]).expect("a header");
+            assert!(header.is_quiet() && opcode::is_quiet_write(header.opcode));
             assert_eq!(header.verb(), loud.verb());
         }
     }

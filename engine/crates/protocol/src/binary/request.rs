@@ -1,15 +1,15 @@
-//! memcached's binary protocol as a server reads and answers it: a header of 24 bytes, then
-//! extras, key and value. (memcached's wiki, BinaryProtocolRevamped; what the server really does
-//! where that is silent.)
+//! The server's side of the binary protocol: parses requests and encodes replies. Each is a header of 24 bytes,
+//! then extras, key and value. (memcached's wiki, BinaryProtocolRevamped; where that says nothing, the
+//! behaviour of memcached.)
 
 pub const HEADER_BYTES: usize = 24;
-/// The first byte of every request; on a fresh connection it tells binary from text.
+/// The first byte of every request. On a new connection it selects the binary protocol.
 pub const REQUEST_MAGIC: u8 = 0x80;
 pub(crate) const REPLY_MAGIC: u8 = 0x81;
 
 use crate::limits::KEY_BYTES_MAX;
 
-/// What an opcode asks for, whether quietly, and whether the key comes back.
+/// The command of an opcode, whether or not it is quiet or returns the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Get,
@@ -59,8 +59,8 @@ impl Verb {
         })
     }
 
-    /// Extras, key and value: how many bytes of the first, and whether there may be the others.
-    fn shape(self) -> Shape {
+    /// Which lengths of the extras are valid, and whether there must or may be a key and a value.
+    fn layout(self) -> BodyLayout {
         let (extras, key, value) = match self {
             Verb::Get | Verb::Delete => (&[0][..], Part::Needed, Part::Refused),
             Verb::Set | Verb::Add | Verb::Replace => (&[8][..], Part::Needed, Part::Allowed),
@@ -73,21 +73,21 @@ impl Verb {
             Verb::SaslMechanisms => (&[0][..], Part::Refused, Part::Refused),
             Verb::SaslAuthenticate | Verb::SaslStep => (&[0][..], Part::Needed, Part::Allowed),
         };
-        Shape { extras, key, value }
+        BodyLayout { extras, key, value }
     }
 
     /// Whether it stores a value that the request carries.
     pub fn stores(self) -> bool {
-        self.shape().value == Part::Allowed && !self.authenticates()
+        self.layout().value == Part::Allowed && !self.authenticates()
     }
 
-    /// Whether it tells who the client is.
+    /// Whether it belongs to a login.
     pub fn authenticates(self) -> bool {
         matches!(self, Verb::SaslMechanisms | Verb::SaslAuthenticate | Verb::SaslStep)
     }
 }
 
-struct Shape {
+struct BodyLayout {
     extras: &'static [u8],
     key: Part,
     value: Part,
@@ -101,7 +101,7 @@ enum Part {
 }
 
 impl Part {
-    fn suits(self, length: usize) -> bool {
+    fn allows(self, length: usize) -> bool {
         match self {
             Part::Needed => length > 0,
             Part::Allowed => true,
@@ -126,7 +126,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// What the body of an error says.
+    /// The message in the body of an error.
     pub fn text(self) -> &'static [u8] {
         match self {
             Status::Ok => b"",
@@ -150,21 +150,21 @@ pub struct Header {
     key_length: u16,
     extras_length: u8,
     body_length: u32,
-    /// Comes back as it was sent.
+    /// The reply returns it unchanged.
     pub opaque: u32,
     pub cas: u64,
 }
 
-/// How a header is wrong; the connection ends with either.
+/// Why a header is invalid. In both cases the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
     /// The parts are longer than the body.
     Lengths,
-    /// Not what this opcode carries.
+    /// The opcode does not have these parts.
     Arguments,
 }
 
-/// Extras, key and value, sliced from the bytes that were read.
+/// Extras, key and value, as slices of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body<'a> {
     pub extras: &'a [u8],
@@ -173,9 +173,9 @@ pub struct Body<'a> {
 }
 
 impl Header {
-    /// The header at the front of `bytes`; `None` when it is not whole or has another magic.
+    /// Parse the header at the front of `bytes`. `None` if it is not complete or has another magic byte.
     #[inline]
-    pub fn read(bytes: &[u8]) -> Option<Header> {
+    pub fn parse(bytes: &[u8]) -> Option<Header> {
         let header = bytes.first_chunk::<HEADER_BYTES>()?;
         (header[0] == REQUEST_MAGIC).then(|| Header {
             opcode: header[1],
@@ -192,12 +192,12 @@ impl Header {
         Verb::of(self.opcode)
     }
 
-    /// Success (of a get: a miss) is not answered.
-    pub fn quiet(&self) -> bool {
+    /// Whether success (of a get: a miss) has no reply.
+    pub fn is_quiet(&self) -> bool {
         matches!(self.opcode, 0x09 | 0x0d | 0x11..=0x1a | 0x1e | 0x24)
     }
 
-    /// The reply names the key.
+    /// Whether the reply has the key.
     pub fn echoes_key(&self) -> bool {
         matches!(self.opcode, 0x0c | 0x0d | 0x23 | 0x24)
     }
@@ -209,30 +209,30 @@ impl Header {
             return Err(HeaderError::Lengths);
         };
         let Some(verb) = self.verb() else { return Ok(()) };
-        let shape = verb.shape();
-        let suits = shape.extras.contains(&self.extras_length)
+        let layout = verb.layout();
+        let is_valid = layout.extras.contains(&self.extras_length)
             && key <= KEY_BYTES_MAX
-            && shape.key.suits(key)
-            && shape.value.suits(value);
-        if suits { Ok(()) } else { Err(HeaderError::Arguments) }
+            && layout.key.allows(key)
+            && layout.value.allows(value);
+        if is_valid { Ok(()) } else { Err(HeaderError::Arguments) }
     }
 
     pub fn body_bytes(&self) -> usize {
         self.body_length as usize
     }
 
-    /// Key and value together, in bytes; of a header that was checked.
+    /// The bytes of key and value. The header must have been checked.
     pub fn item_bytes(&self) -> u64 {
         u64::from(self.body_length) - u64::from(self.extras_length)
     }
 
-    /// The key as far as it is there: a large value need not be waited for to know it.
+    /// The key, if it has arrived; the value need not have.
     pub fn key<'a>(&self, body: &'a [u8]) -> Option<&'a [u8]> {
         let begin = usize::from(self.extras_length);
         body.get(begin..begin + usize::from(self.key_length))
     }
 
-    /// The body behind the header, of a header that was checked; `None` when it is not whole.
+    /// The body behind the header; `None` if it is not complete. The header must have been checked.
     pub fn body<'a>(&self, bytes: &'a [u8]) -> Option<Body<'a>> {
         let body = bytes.get(HEADER_BYTES..HEADER_BYTES + self.body_bytes())?;
         let (extras, rest) = body.split_at(usize::from(self.extras_length));
@@ -243,7 +243,7 @@ impl Header {
 
 /// # Panics
 ///
-/// When these are not four bytes.
+/// If there are not four bytes.
 #[inline]
 pub fn big_endian_u32(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes.try_into().expect("four bytes"))
@@ -251,13 +251,13 @@ pub fn big_endian_u32(bytes: &[u8]) -> u32 {
 
 /// # Panics
 ///
-/// When these are not eight bytes.
+/// If there are not eight bytes.
 #[inline]
 pub fn big_endian_u64(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes.try_into().expect("eight bytes"))
 }
 
-/// A reply; its opcode and opaque number are the request's.
+/// A reply. It has the opcode and the opaque number of the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply<'a> {
     pub status: Status,
@@ -268,7 +268,7 @@ pub struct Reply<'a> {
 }
 
 impl Reply<'_> {
-    /// Nothing but a status; errors say what they are.
+    /// A reply with a status only. An error has its message as the value.
     pub fn plain(status: Status) -> Reply<'static> {
         Reply { status, extras: b"", key: b"", value: status.text(), cas: 0 }
     }
@@ -310,20 +310,20 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_as_it_is_laid_out() {
+    fn a_request_is_parsed() {
         let mut bytes = vec![0x80, 0x01, 0, 1, 8, 0, 0, 0, 0, 0, 0, 14, 0, 0, 0, 7];
         bytes.extend_from_slice(&9_u64.to_be_bytes());
         bytes.extend_from_slice(&[0, 0, 0, 5, 0, 0, 0, 60, b'k', b'h', b'e', b'l', b'l', b'o']);
-        let read = Header::read(&bytes).expect("a header");
+        let read = Header::parse(&bytes).expect("a header");
         assert_eq!(read, header(0x01, 1, 8, 14));
-        assert_eq!((read.verb(), read.quiet(), read.check()), (Some(Verb::Set), false, Ok(())));
+        assert_eq!((read.verb(), read.is_quiet(), read.check()), (Some(Verb::Set), false, Ok(())));
         let body = read.body(&bytes).expect("a body");
         assert_eq!((body.key, body.value), (&b"k"[..], &b"hello"[..]));
         assert_eq!(read.body(&bytes[..bytes.len() - 1]), None);
     }
 
     #[test]
-    fn each_opcode_has_a_shape() {
+    fn each_opcode_has_a_body_layout() {
         assert_eq!(header(0x00, 3, 0, 2).check(), Err(HeaderError::Lengths));
         for (opcode, key, extras, body) in [
             (0x00, 0, 0, 0),
@@ -334,17 +334,17 @@ mod tests {
         ] {
             assert_eq!(header(opcode, key, extras, body).check(), Err(HeaderError::Arguments));
         }
-        assert_eq!(header(0x60, 1, 1, 9).check(), Ok(()), "no known opcode, no known shape");
+        assert_eq!(header(0x60, 1, 1, 9).check(), Ok(()), "an unknown opcode has no layout");
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn any_bytes_are_parsed_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let mut bytes = bytes;
             if let Some(first) = bytes.first_mut() {
                 *first = REQUEST_MAGIC;
             }
-            if let Some(header) = Header::read(&bytes)
+            if let Some(header) = Header::parse(&bytes)
                 && header.check().is_ok()
             {
                 let _ = header.body(&bytes);

@@ -1,5 +1,5 @@
-//! memcached's meta commands on a client's side: requests as they are written, replies as they are
-//! read. (memcached's doc/protocol.txt, "Meta Commands".)
+//! The client's side of the meta commands: encodes requests and parses replies. (memcached's doc/protocol.txt,
+//! "Meta Commands".)
 
 use memchr::memchr;
 
@@ -7,25 +7,25 @@ use crate::reply_errors::{ErrorKind, Violation, error_line};
 use crate::sink::Sink;
 use crate::words::decimal;
 
-/// The longest reply line: a value's, with a key of 250 bytes and its marks, or an error text.
+/// The longest reply line: of a value with a key of 250 bytes and its flags, or an error message.
 const LINE_BYTES_MAX: usize = 2048;
-/// What a quiet command carries, so that a reply to it is known for one.
+/// The opaque token of a quiet command, by which a reply to it is recognized.
 const QUIET: &[u8] = b" q Oq";
 
-/// What is asked for of an item besides its value. A command without a reply asks for nothing.
+/// What an `mg` requests. A command without a reply requests nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Get {
-    /// The value; without it one learns only whether the item is there.
+    /// The value. Without it the reply only says whether the item exists.
     pub value: bool,
     pub cas: bool,
     /// A new expiry time.
     pub touch_s: Option<u32>,
-    /// A miss is not answered: one of several keys, ended by a `mn`.
+    /// A miss has no reply: the key is one of several, followed by an `mn`.
     pub batch: bool,
     pub quiet: bool,
 }
 
-/// `mg key marks`. A value comes with its key and its flags.
+/// `mg key flags`. The reply with a value has the key and the client flags too.
 pub fn get(out: &mut Vec<u8>, key: &[u8], get: &Get) {
     command(out, b"mg ", key);
     if let Some(exptime_s) = get.touch_s {
@@ -46,7 +46,7 @@ pub fn get(out: &mut Vec<u8>, key: &[u8], get: &Get) {
     end(out, get.quiet);
 }
 
-/// How `ms` stores.
+/// The mode of `ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Set,
@@ -54,11 +54,11 @@ pub enum Mode {
     Replace,
     Append,
     Prepend,
-    /// Only if the item is still the one with this number.
+    /// Store only if the item has this cas number.
     Cas(u64),
 }
 
-/// `ms key length marks` and the data; flags are 0, so that every client stores the same bytes.
+/// `ms key length flags` and the data. Client flags are 0, so that every client stores the same bytes.
 pub fn store<'v>(
     out: &mut impl Sink<'v>,
     mode: Mode,
@@ -87,7 +87,7 @@ pub fn store<'v>(
     out.bytes().extend_from_slice(b"\r\n");
 }
 
-/// `ma key` with the amount, and the number it comes to as the answer.
+/// `ma key` with the amount. The reply has the new number.
 pub fn count(out: &mut Vec<u8>, key: &[u8], amount: u32, up: bool, quiet: bool) {
     command(out, b"ma ", key);
     if !up {
@@ -106,7 +106,7 @@ pub fn delete(out: &mut Vec<u8>, key: &[u8], quiet: bool) {
     end(out, quiet);
 }
 
-/// `mn`: answered behind everything that was asked before it.
+/// `mn`, whose reply follows the replies to all earlier commands.
 pub fn noop(out: &mut Vec<u8>) {
     out.extend_from_slice(b"mn\r\n");
 }
@@ -132,14 +132,14 @@ fn end(out: &mut Vec<u8>, quiet: bool) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What a reply says.
+/// The kind of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// `VA length` and so many bytes.
+    /// `VA length` and the value.
     Value(&'a [u8]),
-    /// `HD`: it is done, or there; `OK` of a flush.
+    /// `HD`: done, or the item exists; `OK` for a flush.
     Done,
-    /// `EN` of a read, `NF` of anything else.
+    /// `EN` for a read, `NF` for another command.
     NotFound,
     NotStored,
     Exists,
@@ -149,19 +149,19 @@ pub enum Answer<'a> {
     Error(ErrorKind),
 }
 
-/// One reply and the marks that were asked for.
+/// A reply, with the flags that were requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
     pub answer: Answer<'a>,
     pub key: Option<&'a [u8]>,
     pub flags: Option<u32>,
     pub cas: Option<u64>,
-    /// It answers a quiet command, which could not be done, or was done and says so all the same.
+    /// The reply is to a quiet command that failed, or that was done and answered nevertheless.
     pub quiet: bool,
 }
 
-/// Read the first reply of `bytes`: the reply and its length in bytes, or `None` if it is not
-/// whole yet. A value's data is never scanned, only its length skipped.
+/// Parse the first reply of `bytes`: the reply and its length in bytes, or `None` if it is not complete. The
+/// data of a value is not scanned.
 #[inline]
 pub fn parse(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
     let window = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
@@ -192,7 +192,7 @@ fn bare(answer: Answer<'_>) -> Reply<'_> {
     Reply { answer, key: None, flags: None, cas: None, quiet: false }
 }
 
-/// ` length marks`, then the data and its line end.
+/// Parse ` length flags`, then the data and its line end.
 fn value<'a>(
     rest: &'a [u8],
     data: &'a [u8],
@@ -202,7 +202,7 @@ fn value<'a>(
     let (length, marks) = rest.split_at(memchr(b' ', rest).unwrap_or(rest.len()));
     let length = decimal(Some(length)).and_then(|n| u32::try_from(n).ok()).ok_or(Violation)?;
     let length = length as usize;
-    // Marks are looked at before the data has come: garbage is not waited for.
+    // Flags are checked before the data has arrived, so that invalid bytes are refused at once.
     let mut reply = marked(Answer::Value(&[]), marks)?;
     let Some(data) = data.get(..length + 2) else { return Ok(None) };
     let (data, tail) = data.split_at(length);
@@ -219,7 +219,7 @@ fn marked<'a>(answer: Answer<'a>, mut marks: &'a [u8]) -> Result<Reply<'a>, Viol
         let end = memchr(b' ', rest).unwrap_or(rest.len());
         let (mark, next) = rest.split_at(end);
         marks = next;
-        // A space at the end of a line that has no marks is memcached's own.
+        // memcached writes a space at the end of a line without flags.
         let Some((letter, token)) = mark.split_first() else { continue };
         match letter {
             b'k' => reply.key = Some(token),

@@ -1,6 +1,5 @@
-//! Requests of the meta protocol as a server reads them: a verb of two letters, a key, flags of one
-//! letter each, some with a token behind it. (memcached's doc/protocol.txt, "Meta Commands"; what
-//! 1.6.45 really does where that is silent.)
+//! Parses the meta commands for a server: a verb of two letters, a key, and flags of one letter each, some with
+//! a token. (memcached's doc/protocol.txt, "Meta Commands"; where that says nothing, the behaviour of 1.6.45.)
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::limits::KEY_BYTES_MAX;
 use crate::words::{Words, signed, unsigned};
 
-/// A line of more words than this is refused.
+/// A line with more words is refused.
 const WORDS_MAX: usize = 20;
 const OPAQUE_BYTES_MAX: usize = 32;
 
@@ -26,18 +25,18 @@ pub enum MetaVerb {
     Debug,
 }
 
-/// A line whose flags are not read yet.
+/// A command whose flags are not parsed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaRequest<'a> {
     pub verb: MetaVerb,
-    /// As it was sent: perhaps in base64.
+    /// The key as it was sent, which may be base64.
     pub key: &'a [u8],
-    /// Of the data behind a `ms`; 0 for the others.
+    /// The length of the data behind an `ms`; 0 for other commands.
     pub length: u64,
     pub(crate) flags: Words<'a>,
 }
 
-/// What is wrong with the flags.
+/// Why flags are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaError {
     TooMany,
@@ -55,7 +54,7 @@ pub enum MetaError {
 }
 
 impl MetaError {
-    /// The reply line; `md` and `ma` have one for all that is wrong with a single flag.
+    /// The reply line. `md` and `ma` have the same one for all errors of a single flag.
     pub fn reply(self, verb: MetaVerb) -> &'static [u8] {
         let coarse = matches!(verb, MetaVerb::Delete | MetaVerb::Arithmetic);
         match self {
@@ -77,10 +76,10 @@ impl MetaError {
     }
 }
 
-/// What a flag makes of a store or of arithmetic: its letter behind the `M`.
+/// The mode of a store or of arithmetic: the letter behind the flag `M`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetaMode {
-    /// A set; an increment.
+    /// Set, or increment.
     #[default]
     Plain,
     Add,
@@ -90,12 +89,12 @@ pub enum MetaMode {
     Decrement,
 }
 
-/// What the flags ask for. Times are exptimes as the classic commands have them.
+/// What the flags request. Times are exptimes, as in classic commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetaOptions<'a> {
-    /// All letters in their order, which is that of the reply.
+    /// All letters in their order, which is also the order of the reply.
     pub letters: Letters,
-    /// `O` with its token, as it comes back.
+    /// `O` with its token, as the reply returns it.
     pub opaque: &'a [u8],
     /// `b`
     pub base64: bool,
@@ -103,10 +102,10 @@ pub struct MetaOptions<'a> {
     pub value: bool,
     /// `q`
     pub quiet: bool,
-    /// `u`: reading is no use of the item.
+    /// `u`: the read is not recorded as a use of the item.
     pub no_update: bool,
-    /// `h` or `l`: what was before this use is told.
-    pub before: bool,
+    /// `h` or `l`: the reply has the state before this use.
+    pub access_info: bool,
     /// `I`
     pub invalidate: bool,
     /// `x`
@@ -117,21 +116,21 @@ pub struct MetaOptions<'a> {
     pub recache: Option<i64>,
     /// `T`
     pub exptime: Option<i64>,
-    /// `C`: the unique number that the item must have.
+    /// `C`: the cas number that the item must have.
     pub expected_cas: Option<u64>,
-    /// `E`: the one that it gets.
+    /// `E`: the cas number that the item gets.
     pub new_cas: Option<u64>,
     /// `F`
     pub client_flags: u32,
     /// `M`
     pub mode: MetaMode,
-    /// `D`, 1 if it is not there.
+    /// `D`; 1 if it is not given.
     pub delta: Option<u64>,
     /// `J`
     pub initial: u64,
 }
 
-/// Letters of flags, in the order they were sent.
+/// The letters of flags, in the order in which they were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Letters {
     letters: [u8; WORDS_MAX],
@@ -151,10 +150,10 @@ impl Letters {
     }
 }
 
-/// The letters that mean something; of those that come back in a reply nothing else is noted.
+/// The letters that are valid. Those that only affect the reply are not parsed any further.
 const KNOWN: u64 = bits(b"bvquhlIxNRTCEFMDJOPLkstcf");
 
-/// A set of letters, a bit for each.
+/// A set of letters, with a bit for each.
 const fn bits(letters: &[u8]) -> u64 {
     let (mut bits, mut n) = (0, 0);
     while n < letters.len() {
@@ -170,17 +169,17 @@ const fn bit(letter: u8) -> u64 {
 }
 
 impl<'a> MetaRequest<'a> {
-    /// The flags as they were sent, blanks too.
+    /// The flags as they were sent, with blanks.
     #[inline]
     pub fn flags(&self) -> &'a [u8] {
         self.flags.rest()
     }
 
-    /// Read the flags.
+    /// Parse the flags.
     pub fn options(&self) -> Result<MetaOptions<'a>, MetaError> {
         let mut options = MetaOptions::default();
         let mut seen = 0_u64;
-        // The verb, the key and perhaps the length stand before the flags.
+        // The verb, the key and for `ms` the length precede the flags.
         let before = if self.verb == MetaVerb::Set { 3 } else { 2 };
         for (index, flag) in self.flags.enumerate() {
             if index + before >= WORDS_MAX {
@@ -195,13 +194,13 @@ impl<'a> MetaRequest<'a> {
             }
             seen |= bit(letter);
             options.letters.push(letter);
-            self.note(letter, flag, &mut options)?;
+            self.apply(letter, flag, &mut options)?;
         }
         Ok(options)
     }
 
     #[inline]
-    fn note(
+    fn apply(
         &self,
         letter: u8,
         flag: &'a [u8],
@@ -213,7 +212,7 @@ impl<'a> MetaRequest<'a> {
             b'q' => options.quiet = true,
             b'b' => options.base64 = true,
             b'u' => options.no_update = true,
-            b'h' | b'l' => options.before = true,
+            b'h' | b'l' => options.access_info = true,
             b'I' => options.invalidate = true,
             b'x' => options.remove_value = true,
             b'N' => options.vivify = Some(time(token)?),
@@ -233,7 +232,7 @@ impl<'a> MetaRequest<'a> {
         Ok(())
     }
 
-    /// Only the first letter of a mode is looked at.
+    /// Parse a mode. Only its first letter counts.
     fn mode(&self, token: &[u8]) -> Result<MetaMode, MetaError> {
         Ok(match (self.verb, token.first()) {
             (MetaVerb::Set, None | Some(b'S')) => MetaMode::Plain,
@@ -254,7 +253,7 @@ fn time(token: &[u8]) -> Result<i64, MetaError> {
     signed(token).ok_or(MetaError::BadToken)
 }
 
-/// A key in base64, decoded into `buffer`.
+/// Decode a base64 key into `buffer`.
 pub fn decode_key<'b>(
     key: &[u8],
     buffer: &'b mut [u8; KEY_BYTES_MAX],

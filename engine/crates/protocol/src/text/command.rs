@@ -21,7 +21,7 @@ pub struct Store<'a> {
     pub flags: u32,
     pub exptime: i64,
     pub length: u64,
-    /// The unique number that `cas` expects; 0 for the others.
+    /// The cas number that `cas` expects; 0 for the other commands.
     pub cas: u64,
     pub noreply: bool,
 }
@@ -65,11 +65,11 @@ pub enum Command<'a> {
         mebibytes: u64,
         noreply: bool,
     },
-    /// The topic is all that follows: some have words of their own.
+    /// The topic is the rest of the line, because some topics have arguments.
     Stats {
         topic: &'a [u8],
     },
-    /// Tell of all items: `lru_crawler metadump`.
+    /// List all items: `lru_crawler metadump`.
     Dump,
     Quit,
     Meta(MetaRequest<'a>),

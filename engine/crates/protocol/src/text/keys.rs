@@ -3,10 +3,10 @@
 use crate::limits::KEY_BYTES_MAX;
 use crate::words::Words;
 
-/// At least one, each of 1 to 250 bytes.
+/// One or more keys, each of 1 to 250 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys<'a> {
-    /// Most gets have one key: it is not looked for twice.
+    /// The next key is parsed already: most gets have only one.
     next: Option<&'a [u8]>,
     rest: Words<'a>,
 }
@@ -17,9 +17,9 @@ impl<'a> Keys<'a> {
         Keys { next: Some(key), rest: Words::of(b"") }
     }
 
-    /// `None` where there is none, or one is too long.
+    /// Parse the keys. `None` if there is none, or if one is too long.
     #[inline]
-    pub(crate) fn read(mut words: Words<'a>) -> Option<Keys<'a>> {
+    pub(crate) fn parse(mut words: Words<'a>) -> Option<Keys<'a>> {
         let fits = |key: &&[u8]| key.len() <= KEY_BYTES_MAX;
         let next = Some(words.next().filter(fits)?);
         let rest = words;
@@ -28,13 +28,13 @@ impl<'a> Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The next one, which stays.
+    /// The next key, which is not consumed.
     #[inline]
     pub fn peek(&self) -> Option<&'a [u8]> {
         self.next
     }
 
-    /// The next one, if no other follows.
+    /// The next key, if it is the last.
     #[inline]
     pub fn only(&self) -> Option<&'a [u8]> {
         self.next.filter(|_| self.rest.rest().is_empty())

@@ -1,34 +1,34 @@
-//! What memcached 1.6 says to lines that are no command.
+//! The error replies of memcached 1.6 to lines that are no valid command.
 
-/// What is wrong with a line.
+/// Why a line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// No such command.
     Unknown,
-    /// Too few words, a bad key, a bad number. So many bytes of data follow and are to be dropped.
+    /// Too few words, a wrong key or a wrong number. `swallow` bytes of data follow and are dropped.
     BadFormat {
         swallow: u64,
     },
-    /// A key that is too long.
+    /// The key is too long.
     BadKey,
     BadExptime,
     BadDelta,
-    /// More words than `delete` has.
+    /// `delete` has too many words.
     DeleteWords,
-    /// No class of items.
+    /// There is no such class of items.
     BadClass,
-    /// Clients do not end this server.
+    /// Clients cannot shut the server down.
     Shutdown,
-    /// Not even the refusal is told. So many bytes of data follow and are to be dropped.
+    /// There is no reply. `swallow` bytes of data follow and are dropped.
     Silent {
         swallow: u64,
     },
 }
 
 impl Refusal {
-    /// What is told of it: a classic command whose last word is `noreply` hides what is wrong with its
-    /// words, once there are enough of them.
-    pub fn told_to(self, line: &[u8]) -> Refusal {
+    /// The refusal of this line: a classic command with `noreply` as its last word gets no error reply, if it
+    /// has enough words.
+    pub fn unless_noreply(self, line: &[u8]) -> Refusal {
         let classic = !line.starts_with(b"m") && !line.starts_with(b"g");
         if !classic || !line.trim_ascii_end().ends_with(b" noreply") {
             return self;
@@ -42,7 +42,7 @@ impl Refusal {
         }
     }
 
-    /// Bytes of data behind the line, to be dropped.
+    /// How many bytes of data follow the line and are dropped.
     pub fn swallow(self) -> u64 {
         match self {
             Refusal::BadFormat { swallow } | Refusal::Silent { swallow } => swallow,

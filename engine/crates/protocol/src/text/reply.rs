@@ -5,7 +5,7 @@ use memchr::{memchr, memchr2};
 use crate::reply_errors::{ErrorKind, Violation, error_line};
 use crate::words::decimal;
 
-/// The longest reply line: a VALUE line with a key of 250 bytes, or an error text.
+/// The longest reply line: a VALUE line with a key of 250 bytes, or an error message.
 const LINE_BYTES_MAX: usize = 2048;
 
 /// One line of a reply; a VALUE comes with its data.
@@ -17,7 +17,7 @@ pub enum Reply<'a> {
         data: &'a [u8],
         cas: Option<u64>,
     },
-    /// What a counter is now.
+    /// The new number of a counter.
     Number(u64),
     End,
     Stored,
@@ -26,18 +26,18 @@ pub enum Reply<'a> {
     NotFound,
     Deleted,
     Touched,
-    /// Of a flush.
+    /// The reply to a flush.
     Ok,
     Version,
     /// `ERROR`, `CLIENT_ERROR …`, `SERVER_ERROR …`.
     Error(ErrorKind),
 }
 
-/// Read the first reply of `bytes`: the reply and its length in bytes, or `None` if it is not
-/// whole yet. A value's data is never scanned, only its length skipped.
+/// Parse the first reply of `bytes`: the reply and its length in bytes, or `None` if it is not complete. The
+/// data of a value is not scanned.
 #[inline]
 pub fn parse(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
-    // Reads come first: they are most of what is measured.
+    // Replies to reads come first, because they are the most frequent.
     if bytes.starts_with(b"VALUE ") {
         return value(bytes);
     }
@@ -82,7 +82,7 @@ fn value(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
     let Some(key_bytes) = memchr2(b' ', b'\n', window) else {
         return if bytes.len() < LINE_BYTES_MAX { Ok(None) } else { Err(Violation) };
     };
-    // A key has no line end in it, whether or not there is a space behind it.
+    // A key contains no line end.
     if window[key_bytes] == b'\n' {
         return Err(Violation);
     }
@@ -115,7 +115,7 @@ fn value(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, Violation> {
     Ok(Some((Reply::Value { key, flags, data, cas }, whole)))
 }
 
-/// The digits at the front; `None` when it cannot be seen yet where they end.
+/// The number at the front; `None` if its end has not arrived yet.
 #[inline]
 fn number(rest: &mut &[u8]) -> Result<Option<u64>, Violation> {
     let (mut sum, mut digits) = (0_u64, 0);

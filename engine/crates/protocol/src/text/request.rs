@@ -1,7 +1,7 @@
-//! Requests as a server reads them: one command line at a time, with memcached 1.6's verdicts.
+//! Parses requests for a server, one command line at a time, and refuses what memcached 1.6 refuses.
 //!
-//! The data block of a storage command is not part of the line; the caller takes `length` bytes
-//! and a line end after it.
+//! The data of a storage command is not part of the line. The caller takes `length` bytes and a line end
+//! behind it.
 
 use memchr::memchr;
 
@@ -13,32 +13,33 @@ use crate::text::keys::Keys;
 use crate::text::refusal::Refusal;
 use crate::words::{Words, signed, unsigned};
 
-/// A line without an end that is longer than this closes the connection, unless it is a get.
+/// If the end of a line has not arrived after this many bytes, the connection is closed, unless the command is a
+/// get.
 const LINE_BYTES_MAX: usize = 2048;
-/// With its end; a shorter one is not even looked up.
+/// The shortest line, with its end. A shorter line is refused.
 const LINE_BYTES_MIN: usize = 4;
-/// A get may name many keys on one line, within reason.
+/// The same for a get, which may have many keys on one line.
 const GET_LINE_BYTES_MAX: usize = 1 << 20;
-/// Lengths are 32-bit numbers with room for the line end.
+/// The longest value: lengths are 32-bit numbers, with room for the line end.
 const LENGTH_MAX: u64 = i32::MAX as u64 - 2;
 
 const MALFORMED: Refusal = Refusal::BadFormat { swallow: 0 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
-    /// The line is not whole.
+    /// The line is not complete.
     Incomplete,
     /// A command, and the length of its line with the line end.
     Command(Command<'a>, usize),
     Refused(Refusal, usize),
-    /// Too long to be a command: close the connection.
+    /// The line is too long for a command: close the connection.
     TooLong,
 }
 
-/// Read the first line of `bytes`.
+/// Parse the first line of `bytes`.
 #[inline]
 pub fn parse(bytes: &[u8]) -> Parsed<'_> {
-    match fast_path::read(bytes) {
+    match fast_path::parse(bytes) {
         Some((command, length)) => Parsed::Command(command, length),
         None => parse_any(bytes),
     }
@@ -56,7 +57,7 @@ fn parse_any(bytes: &[u8]) -> Parsed<'_> {
     let line = bytes[..newline].strip_suffix(b"\r").unwrap_or(&bytes[..newline]);
     match command(line) {
         Ok(command) => Parsed::Command(command, newline + 1),
-        Err(refusal) => Parsed::Refused(refusal.told_to(line), newline + 1),
+        Err(refusal) => Parsed::Refused(refusal.unless_noreply(line), newline + 1),
     }
 }
 
@@ -102,12 +103,12 @@ fn command(line: &[u8]) -> Result<Command<'_>, Refusal> {
 
 #[inline]
 fn get(words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
-    Ok(Command::Get { keys: Keys::read(words).ok_or(MALFORMED)?, cas })
+    Ok(Command::Get { keys: Keys::parse(words).ok_or(MALFORMED)?, cas })
 }
 
 fn get_and_touch(mut words: Words<'_>, cas: bool) -> Result<Command<'_>, Refusal> {
     let exptime = words.next().ok_or(MALFORMED)?;
-    let keys = Keys::read(words).ok_or(MALFORMED)?;
+    let keys = Keys::parse(words).ok_or(MALFORMED)?;
     let exptime = signed(exptime).ok_or(Refusal::BadExptime)?;
     Ok(Command::GetAndTouch { keys, exptime, cas })
 }
@@ -119,7 +120,7 @@ fn store(verb: StoreVerb, mut words: Words<'_>) -> Result<Command<'_>, Refusal> 
         return Err(MALFORMED);
     };
     let length = unsigned(length).filter(|length| *length <= LENGTH_MAX).ok_or(MALFORMED)?;
-    // From here on it is known how much data follows, so it can be dropped with the line.
+    // From here on the length of the data is known, so that it can be swallowed with the line.
     let refused = Refusal::BadFormat { swallow: length + 2 };
     let cas = match verb {
         StoreVerb::Cas => word().and_then(unsigned).ok_or(refused)?,
@@ -160,7 +161,7 @@ fn meta_set(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
 
 fn delete(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let key = key(&mut words)?;
-    // A time was once allowed here: one word is skipped.
+    // Early versions allowed a time here: one word is skipped.
     let mut next = words.next();
     if next.is_some_and(|word| word != b"noreply") {
         next = words.next();
@@ -208,7 +209,7 @@ fn memory_limit(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     Ok(Command::MemoryLimit { mebibytes, noreply: is_noreply(words) })
 }
 
-/// All items are of class 1.
+/// `lru_crawler metadump`. All items are of class 1.
 fn dump(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let (verb, of, more) = (words.next(), words.next(), words.next());
     let (Some(b"metadump"), Some(of), None) = (verb, of, more) else {
@@ -235,7 +236,7 @@ fn key<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
     if key.len() > KEY_BYTES_MAX { Err(Refusal::BadKey) } else { Ok(key) }
 }
 
-/// The last word counts, whatever stands before it.
+/// Whether the last word is `noreply`, whatever precedes it.
 fn is_noreply(words: Words<'_>) -> bool {
     words.last() == Some(b"noreply")
 }
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_lines_are_not_waited_for() {
+    fn a_line_that_is_too_long_is_refused() {
         assert_eq!(parse(&[b'x'; 1000]), Parsed::Incomplete);
         assert_eq!(parse(&[b'x'; 3000]), Parsed::TooLong);
         let mut long_get = b"get ".to_vec();
@@ -285,18 +286,18 @@ mod tests {
     proptest! {
         #[test]
         fn the_fast_path_reads_as_the_general_one_does(line in "(get|mg) {1,2}[!-~]{1,251}( [a-zA-Z0-9]{0,9}){0,3}[\r\n\t]{1,2}") {
-            if let Some((command, length)) = fast_path::read(line.as_bytes()) {
+            if let Some((command, length)) = fast_path::parse(line.as_bytes()) {
                 prop_assert_eq!(Parsed::Command(command, length), parse_any(line.as_bytes()));
             }
         }
 
         #[test]
-        fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_are_parsed_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = parse(&bytes);
         }
 
         #[test]
-        fn a_line_is_whole_or_not_there(line in "(get|set|cas|incr|touch|zz)( [a-z0-9]{1,9}){0,6}") {
+        fn a_line_is_complete_or_incomplete(line in "(get|set|cas|incr|touch|zz)( [a-z0-9]{1,9}){0,6}") {
             let bytes = format!("{line}\r\n").into_bytes();
             for cut in 0..bytes.len() {
                 prop_assert_eq!(parse(&bytes[..cut]), Parsed::Incomplete);

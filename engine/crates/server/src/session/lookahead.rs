@@ -126,7 +126,7 @@ impl<'a> Request<'a> for BinaryHead<'a> {
 
     #[inline]
     fn parse(bytes: &'a [u8]) -> BinaryHead<'a> {
-        let header = Header::read(bytes);
+        let header = Header::parse(bytes);
         let key = header.and_then(|header| header.key(&bytes[HEADER_BYTES..]));
         BinaryHead { header, key }
     }

@@ -52,7 +52,7 @@ impl BinaryCommand<'_, '_> {
 
     /// Success without data: no reply if the opcode is quiet.
     pub fn done(&mut self, cas: u64) {
-        if !self.header.quiet() {
+        if !self.header.is_quiet() {
             self.answer(b"", b"", b"", cas);
         }
     }
@@ -86,7 +86,7 @@ impl BinaryCommand<'_, '_> {
             Some(exptime) => store.get_and_touch(body.key, exptime, context.now_s, answer),
             None => store.get_by_lookup(&store.lookup(body.key, *lookup), context.now_s, answer),
         };
-        if hit.is_none() && !header.quiet() {
+        if hit.is_none() && !header.is_quiet() {
             let mut miss = Reply::plain(Status::NotFound);
             if header.echoes_key() {
                 (miss.key, miss.value) = (key, b"");
@@ -164,7 +164,7 @@ impl BinaryCommand<'_, '_> {
     }
 
     fn reply_number(&mut self, number: u64, cas: u64) {
-        if !self.header.quiet() {
+        if !self.header.is_quiet() {
             self.answer(b"", b"", &number.to_be_bytes(), cas);
         }
     }

@@ -17,8 +17,8 @@ impl<'a> MetaCommand<'a, '_> {
 
     /// Whether the command changes nothing on an item that is not stale.
     fn only_reads(&self) -> bool {
-        let MetaOptions { vivify, recache, exptime, no_update, before, .. } = *self.options;
-        !no_update && !before && vivify.is_none() && recache.is_none() && exptime.is_none()
+        let MetaOptions { vivify, recache, exptime, no_update, access_info, .. } = *self.options;
+        !no_update && !access_info && vivify.is_none() && recache.is_none() && exptime.is_none()
     }
 
     /// The common `mg`, which takes no lock. False if it turns out that the command changes the item.

@@ -1,4 +1,4 @@
-//! A client's three readers of replies, on replies that are near to right, cut at every place.
+//! The three reply parsers of a client, with nearly valid replies that are split at every byte.
 
 use cachemark_properties::client::{Binary, Meta, Text, whole_or_not_there};
 use proptest::collection::vec;
@@ -9,7 +9,7 @@ const TEXT: &str = "(VALUE [a-z\n]{0,3} [0-9]{0,11} [0-9]{0,2}( [0-9]{1,21})?\r\
 const META: &str = "(VA [0-9]{0,2}|HD|EN|NS|MN|VERSION 1|CLIENT_ERROR x)?( [a-zO!][a-z0-9]{0,5}){0,4} ?\
                     (\r\n|\n)?([a-c]{1,3}\r\n)?";
 
-/// Pieces that look so, and some of any bytes.
+/// Replies of this form, and some random bytes.
 fn replies(near: &'static str) -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => near.prop_map(String::into_bytes),
@@ -18,13 +18,13 @@ fn replies(near: &'static str) -> impl Strategy<Value = Vec<u8>> {
     vec(piece, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// Packets, some of them longer or shorter than they say.
+/// Packets, some with a wrong length in the header.
 fn packets() -> impl Strategy<Value = Vec<u8>> {
     let parts = (0_u8..4, 0_u8..6, 0_u8..20, prop_oneof![9 => Just(0_u8), 1 => any::<u8>()]);
     let packet = (any::<u8>(), parts).prop_map(|(opcode, (key, extras, value, wrong))| {
         let body = key + extras + value;
-        let told = body.wrapping_add(wrong);
-        let mut out = vec![0x81, opcode, 0, key, extras, 0, 0, 0, 0, 0, 0, told];
+        let length = body.wrapping_add(wrong);
+        let mut out = vec![0x81, opcode, 0, key, extras, 0, 0, 0, 0, 0, 0, length];
         out.resize(24 + usize::from(body), opcode);
         out
     });
@@ -33,23 +33,23 @@ fn packets() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn text_is_whole_or_not_there(bytes in replies(TEXT)) {
+    fn text_replies_are_complete_or_incomplete(bytes in replies(TEXT)) {
         whole_or_not_there::<Text>(&bytes);
     }
 
     #[test]
-    fn meta_is_whole_or_not_there(bytes in replies(META)) {
+    fn meta_replies_are_complete_or_incomplete(bytes in replies(META)) {
         whole_or_not_there::<Meta>(&bytes);
     }
 
     #[test]
-    fn binary_is_whole_or_not_there(packets in packets(), bytes in vec(any::<u8>(), 0..30)) {
+    fn binary_replies_are_complete_or_incomplete(packets in packets(), bytes in vec(any::<u8>(), 0..30)) {
         whole_or_not_there::<Binary>(&[packets, bytes].concat());
     }
 }
 
 #[test]
-fn lines_without_an_end_are_not_waited_for_in_one_place_only() {
+fn long_lines_are_refused_wherever_they_are_split() {
     for length in 2040..2060 {
         for head in ["VALUE ", "VALUE k ", "VA 1 ", "SERVER_ERROR ", "7"] {
             for end in [&b"\r\n7\r\n"[..], b""] {
