@@ -1,5 +1,5 @@
-//! Writes the seeds of every fuzz target: `seeds FOLDER` makes FOLDER/TARGET/seed-N and prints the
-//! targets' names.
+//! Writes the seeds of every fuzz target: `seeds FOLDER` writes FOLDER/TARGET/seed-N and prints the names of the
+//! targets.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The cases of conformance/server as bytes: what is sent, and what comes back.
+//! The cases of conformance/server as bytes: requests and expected replies.
 
 use std::path::Path;
 
@@ -115,7 +115,7 @@ pub fn binary() -> Vec<BinaryCase> {
 }
 
 impl BinaryCase {
-    /// What is sent.
+    /// The bytes to send.
     pub fn request(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for (index, sent) in self.send.iter().enumerate() {
@@ -127,7 +127,7 @@ impl BinaryCase {
         out
     }
 
-    /// The replies; the opaque number of each is that of the next request of its kind.
+    /// The expected replies. The opaque number of each is that of the next request with its opcode.
     pub fn expected(&self, version: &str) -> Vec<u8> {
         let mut out = Vec::new();
         let mut next = 0;
@@ -158,14 +158,14 @@ fn hex(text: &str) -> Vec<u8> {
     digits.map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex")).collect()
 }
 
-/// A packet of extras, key and value; `place` is the status of a reply and the vbucket of a request.
-pub fn packet(magic: u8, op: u8, place: u16, opaque: u32, cas: u64, parts: [&[u8]; 3]) -> Vec<u8> {
+/// A packet of extras, key and value. `status` is the status of a reply and the vbucket of a request.
+pub fn packet(magic: u8, op: u8, status: u16, opaque: u32, cas: u64, parts: [&[u8]; 3]) -> Vec<u8> {
     let [extras, key, value] = parts;
     let body = extras.len() + key.len() + value.len();
     let mut out = vec![magic, op];
     out.extend_from_slice(&(key.len() as u16).to_be_bytes());
     out.extend_from_slice(&[extras.len() as u8, 0]);
-    out.extend_from_slice(&place.to_be_bytes());
+    out.extend_from_slice(&status.to_be_bytes());
     out.extend_from_slice(&(body as u32).to_be_bytes());
     out.extend_from_slice(&opaque.to_be_bytes());
     out.extend_from_slice(&cas.to_be_bytes());

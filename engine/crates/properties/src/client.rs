@@ -1,5 +1,5 @@
-//! Replies as a client reads them: a reply is whole or not there, wherever the bytes are cut, and
-//! what is no reply does not become one when more comes.
+//! The reply parsers of a client: a reply is complete or incomplete, wherever the bytes are split, and invalid
+//! bytes do not become valid when more bytes arrive.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use cachemark_protocol::{binary, meta, text};
 
 type Parsed<R> = Result<Option<(R, usize)>, Violation>;
 
-/// A protocol whose replies a client reads.
+/// A protocol with a reply parser.
 pub trait Codec {
     type Reply<'a>: PartialEq + Debug;
 
@@ -43,25 +43,25 @@ impl Codec for Binary {
     }
 }
 
-/// Read one reply after the other, each of them cut at every place.
-pub fn whole_or_not_there<C: Codec>(bytes: &[u8]) {
+/// Parse one reply after the other, each of them split at every byte.
+pub fn complete_or_incomplete<C: Codec>(bytes: &[u8]) {
     let mut rest = bytes;
     loop {
         let parsed = C::parse(rest);
         let Ok(Some((_, length))) = parsed else {
-            return never_there::<C>(rest, parsed.is_err());
+            return never_complete::<C>(rest, parsed.is_err());
         };
         assert!((1..=rest.len()).contains(&length), "{length} of {} bytes", rest.len());
         for cut in 0..length {
             assert_eq!(C::parse(&rest[..cut]), Ok(None), "{}", rest[..cut].escape_ascii());
         }
-        assert_eq!(C::parse(&rest[..length]), parsed, "what follows is of no matter");
+        assert_eq!(C::parse(&rest[..length]), parsed, "the bytes behind a reply do not matter");
         rest = &rest[length..];
     }
 }
 
-/// There is no whole reply in these bytes, and none in less of them; what is refused stays so.
-fn never_there<C: Codec>(rest: &[u8], refused: bool) {
+/// No prefix of these bytes is a complete reply, and a refused prefix stays refused.
+fn never_complete<C: Codec>(rest: &[u8], refused: bool) {
     let mut before = false;
     for cut in 0..=rest.len() {
         let now = match C::parse(&rest[..cut]) {
@@ -69,7 +69,7 @@ fn never_there<C: Codec>(rest: &[u8], refused: bool) {
             Err(Violation) => true,
             Ok(Some(reply)) => panic!("{reply:?} of {}", rest[..cut].escape_ascii()),
         };
-        assert!(now || !before, "no reply, and then perhaps: {}", rest[..cut].escape_ascii());
+        assert!(now || !before, "refused, and then incomplete: {}", rest[..cut].escape_ascii());
         before = now;
     }
     assert_eq!(before, refused);

@@ -1,72 +1,76 @@
-//! Several connections of one server: what each is told depends on the order in which their requests
-//! are whole, and not on how their bytes come.
+//! Several connections of one server: the replies depend on the order in which requests become complete, and
+//! not on how their bytes are split.
 
 use cachemark_server::{Session, State};
 
-use crate::session::{self, comparable, hear};
+use crate::session::{self, comparable, feed_all};
 
 const CONNECTIONS: usize = 4;
 
-/// What a connection is fed, by its number.
+/// Bytes for the connection with this number.
 pub type Piece<'a> = (usize, &'a [u8]);
 
 #[derive(Default)]
 struct Connection {
     session: Session,
-    held: Vec<u8>,
-    said: Vec<u8>,
+    unread: Vec<u8>,
+    replies: Vec<u8>,
     ended: bool,
-    /// Whether it speaks the binary protocol, as its first byte says; it may be told nothing for long.
+    /// Whether the first byte selected the binary protocol; `None` before it.
     binary: Option<bool>,
 }
 
-/// The server's side of all connections.
-struct Side {
+/// A server and the state of its connections.
+struct ServerSide {
     state: State,
     connections: [Connection; CONNECTIONS],
 }
 
-impl Side {
-    fn new() -> Side {
-        Side { state: session::filled(), connections: Default::default() }
+impl ServerSide {
+    fn new() -> ServerSide {
+        ServerSide { state: session::with_items(), connections: Default::default() }
     }
 
-    /// Feed a connection, and tell what it took.
+    /// Feed a connection and return the bytes that it consumed.
     fn feed(&mut self, number: usize, piece: &[u8]) -> Vec<u8> {
         let connection = &mut self.connections[number];
         if connection.ended {
             return Vec::new();
         }
-        connection.held.extend_from_slice(piece);
-        let before = connection.held.clone();
+        connection.unread.extend_from_slice(piece);
+        let before = connection.unread.clone();
         let first = before.first().map(|byte| *byte == 0x80);
         connection.binary = connection.binary.or(first);
-        let (said, ended) = hear(&mut connection.session, &mut connection.held, &self.state);
-        connection.said.extend(said);
+        let (replies, ended) =
+            feed_all(&mut connection.session, &mut connection.unread, &self.state);
+        connection.replies.extend(replies);
         connection.ended = ended;
-        before[..before.len() - connection.held.len()].to_vec()
+        before[..before.len() - connection.unread.len()].to_vec()
     }
 
-    fn heard(&self) -> impl Iterator<Item = String> {
+    /// What each connection replied.
+    fn replies(&self) -> impl Iterator<Item = String> {
         self.connections.iter().map(|connection| {
-            comparable(&connection.said, connection.binary == Some(true)).escape_ascii().to_string()
+            comparable(&connection.replies, connection.binary == Some(true))
+                .escape_ascii()
+                .to_string()
         })
     }
 }
 
-/// Feed pieces to connections; then feed others exactly what was taken, in the order in which it
-/// was. They must be told the same.
-pub fn only_whole_requests_count(pieces: &[Piece<'_>]) {
-    let (mut first, mut second) = (Side::new(), Side::new());
+/// Feed pieces to the connections of one server, and exactly the consumed bytes to those of another, in the same
+/// order. The replies must be equal.
+pub fn only_complete_requests_count(pieces: &[Piece<'_>]) {
+    let (mut first, mut second) = (ServerSide::new(), ServerSide::new());
     for (number, piece) in pieces {
         let taken = first.feed(*number, piece);
         let again = second.feed(*number, &taken);
         assert_eq!(taken.escape_ascii().to_string(), again.escape_ascii().to_string());
     }
-    assert!(first.heard().eq(second.heard()));
+    assert!(first.replies().eq(second.replies()));
 }
 
-/// Bytes as pieces: a connection's number, a length, and so many bytes.
+/// Decode pieces: a connection's number, a length, and the bytes.
 pub fn pieces(bytes: &[u8]) -> Vec<Piece<'_>> {
     let (mut pieces, mut rest) = (Vec::new(), bytes);
     while let [number, length, after @ ..] = rest {
@@ -77,7 +81,7 @@ pub fn pieces(bytes: &[u8]) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The bytes of such pieces, each at most 255 long.
+/// Encode pieces, each of at most 255 bytes.
 pub fn bytes(pieces: &[Piece<'_>]) -> Vec<u8> {
     let piece =
         |(number, piece): &Piece<'_>| [&[*number as u8, piece.len() as u8], *piece].concat();

@@ -1,5 +1,4 @@
-//! Datagrams of requests: either nothing is answered, or the frames put together are what a
-//! session says.
+//! UDP requests: there is no reply, or its frames put together are the reply of a session.
 
 use cachemark_server::answer_datagram;
 
@@ -8,9 +7,9 @@ use crate::session::{self, NOW_S};
 const FRAME_BYTES: usize = 8;
 const DATAGRAM_BYTES_MAX: usize = 1400;
 
-/// Answer a datagram and put the reply together again.
-pub fn framed(datagram: &[u8]) {
-    let Some(frames) = answer_datagram(datagram, &session::filled(), NOW_S) else {
+/// Answer a datagram and compare the joined frames with a session's reply.
+pub fn framed_like_a_session(datagram: &[u8]) {
+    let Some(frames) = answer_datagram(datagram, &session::with_items(), NOW_S) else {
         return;
     };
     let frames: Vec<Vec<u8>> = frames.collect();
@@ -18,13 +17,13 @@ pub fn framed(datagram: &[u8]) {
     let mut joined = Vec::new();
     for (number, part) in frames.iter().enumerate() {
         assert!((FRAME_BYTES + 1..=DATAGRAM_BYTES_MAX).contains(&part.len()));
-        assert_eq!(part[..2], frame[..2], "whose reply it is");
+        assert_eq!(part[..2], frame[..2], "the request id");
         assert_eq!(usize::from(u16::from_be_bytes([part[2], part[3]])), number);
         assert_eq!(usize::from(u16::from_be_bytes([part[4], part[5]])), frames.len());
         assert_eq!(part[6..FRAME_BYTES], [0, 0]);
         joined.extend_from_slice(&part[FRAME_BYTES..]);
     }
-    let expected = session::replies(&session::filled(), request, || usize::MAX);
+    let expected = session::replies(&session::with_items(), request, || usize::MAX);
     let binary = request[0] == 0x80;
     let comparable = |said| session::comparable(said, binary).escape_ascii().to_string();
     assert_eq!(comparable(&joined), comparable(&expected));

@@ -1,13 +1,11 @@
-//! What must hold of every parser and of the store, whatever the input: one function for each
-//! property. Tests call them with inputs that are drawn near to what is right, fuzz targets with
-//! inputs that a search for new paths finds, and the replay test with the seeds of that search and
-//! with what it has ever found.
+//! Properties that must hold for every parser and for the store, whatever the input: one function for each.
+//! Tests call them with random inputs that are nearly valid, fuzz targets with the inputs that the fuzzer
+//! generates, and the replay test with the fuzzer's seeds and with the inputs that once failed.
 
 pub mod cases;
 pub mod client;
 pub mod connections;
 pub mod datagrams;
-pub mod draws;
 #[cfg(feature = "options")]
 pub mod options;
 pub mod player;
@@ -15,6 +13,7 @@ pub mod scripts;
 pub mod seeds;
 pub mod session;
 pub mod store;
+pub mod store_actions;
 pub mod tapes;
 pub mod targets;
 pub mod traces;

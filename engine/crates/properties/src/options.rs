@@ -1,18 +1,18 @@
-//! The command line of `drive`: refused in words, or a workload of which there is a tape.
+//! The command line of `drive`: refused with a message, or a workload with a valid tape.
 
 use cachemark_engine::drive::Arguments;
 use cachemark_tape::{Order, Schedule, Tape, Workload, generate};
 
 use crate::tapes::read_all;
 
-/// What is larger is not made here.
-const OPS_MOST: f64 = 2000.0;
-const KEYS_MOST: u32 = 500;
-const RUN_MOST: u32 = 50;
-const BYTES_MOST: u32 = 1 << 20;
+/// Larger tapes are not generated here.
+const OPS_MAX: f64 = 2000.0;
+const KEYS_MAX: u32 = 500;
+const RUN_MAX: u32 = 50;
+const BYTES_MAX: u32 = 1 << 20;
 
-/// Read words, one on each line, and make the tape they ask for.
-pub fn refused_or_made(text: &str) {
+/// Parse words, one on each line, and generate the tape.
+pub fn refused_or_a_tape(text: &str) {
     let words: Vec<&str> = ["--server", "127.0.0.1:1"].into_iter().chain(text.lines()).collect();
     let plan = match Arguments::parse_words(&words) {
         Ok(arguments) => arguments.plan(),
@@ -43,9 +43,9 @@ fn is_small(workload: &Workload, schedule: &Schedule) -> bool {
         Order::Sequence { steps, .. } => steps.len(),
         _ => 0,
     };
-    ops <= OPS_MOST
+    ops <= OPS_MAX
         && steps <= 100
-        && workload.keys <= KEYS_MOST
-        && workload.max_run() <= RUN_MOST
-        && workload.max_size() <= BYTES_MOST
+        && workload.keys <= KEYS_MAX
+        && workload.max_run() <= RUN_MAX
+        && workload.max_size() <= BYTES_MAX
 }

@@ -17,7 +17,7 @@ use cachemark_tape::{
 };
 
 use crate::connections::{Piece, bytes, pieces};
-use crate::session::{self, hear};
+use crate::session::{self, feed_all};
 
 const CONNECTIONS: usize = 2;
 const DEPTH: usize = 3;
@@ -63,7 +63,7 @@ struct SimulatedConnection {
     /// The client has opened it. Input of a closed connection is lost.
     open: bool,
     arrived: VecDeque<u8>,
-    /// The server has closed it.
+    /// The server has closed the connection.
     ended: bool,
     session: Session,
     unparsed: Vec<u8>,
@@ -113,7 +113,7 @@ impl Network for SimulatedNetwork<'_> {
         let connection = &mut self.connections[c];
         if let Some(server) = &self.server {
             connection.unparsed.extend_from_slice(bytes);
-            let (replies, _) = hear(&mut connection.session, &mut connection.unparsed, server);
+            let (replies, _) = feed_all(&mut connection.session, &mut connection.unparsed, server);
             connection.arrived.extend(&replies);
             self.replies.push((c, replies));
         }
@@ -203,7 +203,7 @@ fn play<W: Wire>(pieces_to_come: Vec<Piece<'_>>, server: Option<State>) -> Repli
 }
 
 /// Play a window against a server that sends these bytes in pieces. The first byte selects the protocol.
-pub fn counts_everything_once(bytes: &[u8]) {
+pub fn counts_every_operation_once(bytes: &[u8]) {
     let Some((wire, rest)) = bytes.split_first() else { return };
     match wire % 3 {
         0 => play::<Text>(pieces(rest), None),
@@ -212,8 +212,8 @@ pub fn counts_everything_once(bytes: &[u8]) {
     };
 }
 
-/// The replies of a real server, in the form that `counts_everything_once` reads.
-pub fn right_answers() -> Vec<Vec<u8>> {
+/// The replies of a real server, in the form that `counts_every_operation_once` reads.
+pub fn valid_replies() -> Vec<Vec<u8>> {
     let players: [fn() -> Replies; 3] = [
         || play::<Text>(Vec::new(), Some(session::empty())),
         || play::<Meta>(Vec::new(), Some(session::empty())),

@@ -1,12 +1,12 @@
-//! Scripts of the fidelity server: refused, or played without going back in time; and its reading of
-//! requests, which must be a session's.
+//! The fidelity server: its scripts are refused, or played without going back in time; and it splits requests
+//! like a session.
 
 use cachemark_scripted::{PlannedReply, ReplyPlanner, Script, next_request};
 use cachemark_server::Session;
 
 use crate::session;
 
-/// Read a script, and play it.
+/// Parse a script and play it.
 pub fn refused_or_played(text: &str) {
     match Script::parse(text) {
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -37,18 +37,18 @@ fn play(planner: &mut ReplyPlanner) {
     }
 }
 
-/// Where a request ends by the fidelity server's reckoning, a session ends it too.
-pub fn framed_as_a_session_does(bytes: &[u8]) {
+/// A request ends at the same byte for the fidelity server and for a session.
+pub fn splits_requests_like_a_session(bytes: &[u8]) {
     let (state, mut server, mut rest) = (session::empty(), Session::default(), bytes);
     let mut protocol = None;
     while let Some((length, _)) = next_request(rest, b"", &mut protocol) {
         assert!((1..=rest.len()).contains(&length));
-        let mut held = rest[..length].to_vec();
-        let (_, closed) = session::hear(&mut server, &mut held, &state);
+        let mut unread = rest[..length].to_vec();
+        let (_, closed) = session::feed_all(&mut server, &mut unread, &state);
         if closed {
             return;
         }
-        assert!(held.is_empty(), "left of {}: {}", rest[..length].escape_ascii(), held.len());
+        assert!(unread.is_empty(), "left of {}: {}", rest[..length].escape_ascii(), unread.len());
         rest = &rest[length..];
     }
 }

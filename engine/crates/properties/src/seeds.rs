@@ -1,11 +1,11 @@
-//! What a search for new paths begins with: the cases that servers are held against, and for what is
-//! no protocol an example of each form.
+//! The seeds of the fuzz targets: the cases of conformance/server, and for inputs of other kinds an example of
+//! each form.
 
 use std::io::Write;
 
 use crate::cases::{self, expand};
 
-/// Longer inputs than this slow a search down more than they help it.
+/// Longer inputs slow the fuzzer down more than they help.
 pub const BYTES_MAX: usize = 4096;
 
 type Seeds = Vec<Vec<u8>>;
@@ -47,7 +47,7 @@ pub fn binary_replies() -> Seeds {
     short(cases::binary().iter().map(|case| case.expected("1.6.45")))
 }
 
-/// Of those who tell who they are, and of those who do not.
+/// Logins that succeed and that fail.
 pub fn logins() -> Seeds {
     let sasl = |mechanism: &[u8], message: &[u8]| {
         let login = cases::packet(0x80, 0x21, 0, 1, 0, [b"", mechanism, message]);
@@ -65,7 +65,7 @@ pub fn datagrams() -> Seeds {
     all.iter().map(frame).collect()
 }
 
-/// Two cases after the other, in pieces that alternate.
+/// Pairs of cases, each in pieces that alternate.
 pub fn connections() -> Seeds {
     let all = [text_requests(), binary_requests(), meta_requests()].concat();
     let both = |pair: &[Vec<u8>]| {
@@ -80,8 +80,8 @@ pub fn connections() -> Seeds {
     short(all.chunks(2).map(both))
 }
 
-/// Calls of the store: bytes that count up, in different steps.
-pub fn draws() -> Seeds {
+/// Calls of the store: counting bytes, with different steps.
+pub fn store_actions() -> Seeds {
     let steps = [1_u32, 7, 37, 101, 151, 211];
     let seed = |step: u32| (0..600).map(|n: u32| (n * step + n * n / 7) as u8).collect();
     steps.into_iter().map(seed).collect()
@@ -134,7 +134,7 @@ pub fn scripts() -> Seeds {
     SCRIPTS.iter().map(|script| script.as_bytes().to_vec()).collect()
 }
 
-/// Each option as it may be typed; one line is a command line.
+/// Each option in each form. One line is a command line.
 const OPTIONS: &str = "\
 --keys 100 --ops 200 --zipf 0.99 --size 100..1000 --mix get=9,set=1
 --keys 100 --ops 200 --distribution hotspot:0.2:0.8 --size gpareto:0:214.476:0.348238 --key-length 16..40
@@ -156,7 +156,7 @@ const OPTIONS: &str = "\
 --schedule replay:10 --trace nowhere.csv --trace-format twitter
 --search p99<1ms --keys 10 --wire meta --hashing ketama";
 
-/// A word on each line; where a word has a space in it, OPTIONS has a `|`.
+/// One word on each line. A `|` in OPTIONS stands for a space inside a word.
 pub fn options() -> Seeds {
     let words = |line: &str| line.replace(' ', "\n").replace('|', " ").into_bytes();
     OPTIONS.lines().map(words).collect()

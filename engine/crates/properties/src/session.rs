@@ -1,5 +1,5 @@
-//! A session of the server: however requests are broken and wherever they are cut, it answers alike,
-//! in whole replies, and keeps little in memory.
+//! A session of the server: its replies do not depend on how the input is split, they are complete, and it keeps
+//! little in memory.
 
 use std::sync::atomic::Ordering;
 
@@ -10,11 +10,11 @@ use cachemark_storage::Mode;
 
 pub const NOW_S: u32 = 1_700_000_000;
 
-/// Low, so that short inputs meet it.
+/// Low, so that short inputs exceed it.
 const ITEM_BYTES_MAX: u64 = 1024;
 /// What a session may leave unread between two pieces: a command line or a login, and an item.
-const HELD_BYTES_MAX: usize = 4096;
-/// A session pauses at 256 KiB; what is longer was one reply.
+const UNREAD_BYTES_MAX: usize = 4096;
+/// A session pauses at 256 KiB of output; the rest is the last reply.
 const OUTPUT_BYTES_MAX: usize = 256 * 1024 + 8 * 1024;
 
 fn settings() -> Settings {
@@ -32,8 +32,8 @@ pub fn empty() -> State {
     State::new(settings(), "1.2.3")
 }
 
-/// A server with a number, a value that is stale and one that expires.
-pub fn filled() -> State {
+/// A server with a number, a stale value, and a value that expires.
+pub fn with_items() -> State {
     let state = empty();
     let store = |key: &[u8], flags, exptime, value: &[u8]| {
         state.store.store(Mode::Set, key, flags, exptime, value, NOW_S).expect("room");
@@ -42,23 +42,23 @@ pub fn filled() -> State {
     store(b"t", 7, 30, b"soon gone");
     store(b"a", 9, 0, b"stale");
     let invalidated = b"md a I T60\r\nmg n\r\n";
-    hear(&mut Session::default(), &mut invalidated.to_vec(), &state);
+    feed_all(&mut Session::default(), &mut invalidated.to_vec(), &state);
     state
 }
 
-/// A server for nobody but ann.
-pub fn guarded() -> State {
+/// A server whose only user is ann.
+pub fn with_login() -> State {
     empty().with_accounts(Accounts::parse("ann:s3c").expect("accounts"))
 }
 
-/// Feed what is held until the session needs more; what it said, and whether it ended. What it
-/// took is gone from `held`.
-pub fn hear(session: &mut Session, held: &mut Vec<u8>, state: &State) -> (Vec<u8>, bool) {
+/// Feed the unread bytes until the session needs more: its replies, and whether it closed the connection. The
+/// consumed bytes are removed.
+pub fn feed_all(session: &mut Session, unread: &mut Vec<u8>, state: &State) -> (Vec<u8>, bool) {
     let (mut said, mut out) = (Vec::new(), Vec::new());
     loop {
-        let fed = session.feed(held, state, NOW_S, &mut out);
+        let fed = session.feed(unread, state, NOW_S, &mut out);
         assert!(out.len() <= OUTPUT_BYTES_MAX, "{} bytes in one go", out.len());
-        held.drain(..fed.consumed);
+        unread.drain(..fed.consumed);
         said.append(&mut out);
         if fed.close || !fed.paused {
             return (said, fed.close);
@@ -66,35 +66,35 @@ pub fn hear(session: &mut Session, held: &mut Vec<u8>, state: &State) -> (Vec<u8
     }
 }
 
-/// All that a fresh session says to an input in pieces of such sizes.
+/// All replies of a new session to an input in pieces of these sizes.
 pub fn replies(state: &State, input: &[u8], mut sizes: impl FnMut() -> usize) -> Vec<u8> {
-    let (mut session, mut said, mut held) = (Session::default(), Vec::new(), Vec::new());
+    let (mut session, mut said, mut unread) = (Session::default(), Vec::new(), Vec::new());
     let mut rest = input;
     while !rest.is_empty() {
         let (piece, later) = rest.split_at(sizes().min(rest.len()));
         rest = later;
-        held.extend_from_slice(piece);
-        let (more, closed) = hear(&mut session, &mut held, state);
+        unread.extend_from_slice(piece);
+        let (more, closed) = feed_all(&mut session, &mut unread, state);
         said.extend(more);
         if closed {
             break;
         }
-        let bounded = held.len() <= HELD_BYTES_MAX || held.starts_with(b"get");
-        assert!(bounded || piece.len() == input.len(), "{} bytes are kept", held.len());
+        let bounded = unread.len() <= UNREAD_BYTES_MAX || unread.starts_with(b"get");
+        assert!(bounded || piece.len() == input.len(), "{} bytes are unread", unread.len());
     }
     said
 }
 
-/// A text line whose end has not come after so many bytes ends the connection; one that comes whole
-/// is read all the same, as memcached does it.
+/// If the end of a text line has not arrived after so many bytes, the connection is closed. A longer line that
+/// arrives at once is parsed, as memcached does.
 const LINE_BYTES_MAX: usize = 2048;
 
 fn has_long_line(input: &[u8]) -> bool {
     input.split(|byte| *byte == b'\n').any(|line| line.len() >= LINE_BYTES_MAX)
 }
 
-/// The replies do not depend on where the input is cut, and they are whole.
-pub fn alike_however_cut(fresh: fn() -> State, input: &[u8], cuts: &[usize]) {
+/// The replies do not depend on how the input is split, and they are complete.
+pub fn answers_do_not_depend_on_splits(fresh: fn() -> State, input: &[u8], cuts: &[usize]) {
     let whole = replies(&fresh(), input, || usize::MAX);
     let binary = input.first() == Some(&REQUEST_MAGIC);
     let expected = comparable(&whole, binary);
@@ -110,9 +110,9 @@ pub fn alike_however_cut(fresh: fn() -> State, input: &[u8], cuts: &[usize]) {
     );
 }
 
-/// One who has not logged in stores nothing and sees nothing.
-pub fn strangers_get_nothing(input: &[u8]) {
-    let state = guarded();
+/// A client that has not logged in can neither store nor read anything.
+pub fn clients_without_login_get_nothing(input: &[u8]) {
+    let state = with_login();
     state.store.store(Mode::Set, b"k", 0, 0, b"secret", NOW_S).expect("room");
     let before = state.store.usage(NOW_S);
     let said = replies(&state, input, || usize::MAX);
@@ -122,8 +122,8 @@ pub fn strangers_get_nothing(input: &[u8]) {
     }
 }
 
-/// The replies without what `stats` tells, which is the time and the process's own. Panics where
-/// they are not whole replies of the protocol.
+/// The replies without those to `stats`, which depend on the time and the process. Panics if they are not
+/// complete replies of the protocol.
 pub(crate) fn comparable(said: &[u8], binary: bool) -> Vec<u8> {
     let (mut kept, mut rest) = (Vec::new(), said);
     while !rest.is_empty() {
@@ -144,8 +144,8 @@ fn packet(said: &[u8]) -> (usize, bool) {
     (length, reply.opcode == STAT)
 }
 
-/// What the lines of replies begin with that a client of ours does not ask for.
-const OTHERS: [&[u8]; 13] = [
+/// How reply lines begin that our clients never request.
+const OTHER_REPLIES: [&[u8]; 13] = [
     b"OK",
     b"RESET",
     b"STAT",
@@ -158,7 +158,7 @@ const OTHERS: [&[u8]; 13] = [
     b"BADCLASS",
     b"MEMLIMIT_TOO_SMALL",
     b"MEMLIMIT_ADJUST_FAILED",
-    // memcached's own way to refuse a shutdown.
+    // The reply to a refused shutdown.
     b"SERVER_ERROR:",
 ];
 
@@ -167,9 +167,9 @@ fn line(said: &[u8]) -> (usize, bool) {
     let word = said[..end].split(|byte| b" \r\n".contains(byte)).next().unwrap_or_default();
     let whole = match word {
         b"STAT" => return (end, true),
-        // Keys in a dump are as they are, line ends and all.
+        // Keys in a dump may contain line ends.
         b"ITEM" => return (said.len(), false),
-        _ if OTHERS.contains(&word) || word.starts_with(b"key=") => Some(end),
+        _ if OTHER_REPLIES.contains(&word) || word.starts_with(b"key=") => Some(end),
         b"VA" | b"HD" | b"EN" | b"NF" | b"NS" | b"EX" => {
             meta::client::parse(said).expect("a meta reply").map(|(_, length)| length)
         }

@@ -1,4 +1,4 @@
-//! The store against models that are too simple to be wrong, with a clock of their own.
+//! The store, compared with simple models, with simulated time.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
 
 use crate::session::NOW_S;
 
-/// One call, on one of 256 keys.
+/// A call on one of 256 keys.
 #[derive(Clone, Debug)]
 pub struct Action {
     pub key: u8,
@@ -16,8 +16,8 @@ pub struct Action {
 #[derive(Clone, Debug)]
 pub enum Verb {
     Store(Mode, u32, i64, Vec<u8>),
-    /// A compare-and-swap, with the number that the item has or with another.
-    Swap(bool, Vec<u8>),
+    /// A compare-and-swap, with the item's cas number or with another.
+    CompareAndSwap(bool, Vec<u8>),
     Get,
     GetAndTouch(i64),
     Delete,
@@ -28,20 +28,20 @@ pub enum Verb {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Held {
+struct ModelItem {
     value: Vec<u8>,
     flags: u32,
-    /// The instant of the end; `None` is never.
-    ends: Option<i64>,
+    /// When the item expires; `None` is never.
+    expires: Option<i64>,
 }
 
 #[derive(Default)]
 struct Model {
-    held: HashMap<u8, Held>,
+    items: HashMap<u8, ModelItem>,
     flush_at: Option<i64>,
 }
 
-fn end(exptime: i64, now_s: u32) -> Option<i64> {
+fn expiry(exptime: i64, now_s: u32) -> Option<i64> {
     match exptime {
         0 => None,
         ..0 => Some(i64::MIN),
@@ -50,7 +50,7 @@ fn end(exptime: i64, now_s: u32) -> Option<i64> {
     }
 }
 
-/// As C's strtoull reads it; Rust takes a plus too.
+/// As C's strtoull parses it; Rust accepts a plus too.
 fn number(value: &[u8]) -> Option<u64> {
     let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
     let begin = value.iter().position(|byte| !blank(byte))?;
@@ -59,61 +59,61 @@ fn number(value: &[u8]) -> Option<u64> {
 }
 
 impl Model {
-    fn settle(&mut self, now_s: u32) {
+    fn expire(&mut self, now_s: u32) {
         if self.flush_at.is_some_and(|at| at <= i64::from(now_s)) {
-            self.held.clear();
+            self.items.clear();
             self.flush_at = None;
         }
-        self.held.retain(|_, held| held.ends.is_none_or(|end| end > i64::from(now_s)));
+        self.items.retain(|_, item| item.expires.is_none_or(|at| at > i64::from(now_s)));
     }
 
-    fn store(&mut self, key: u8, mode: Mode, fresh: Held) -> Outcome {
-        let there = self.held.get(&key).cloned();
-        let stored = match (mode, there) {
-            (Mode::Set, _) | (Mode::Add, None) | (Mode::Replace, Some(_)) => fresh,
+    fn store(&mut self, key: u8, mode: Mode, new: ModelItem) -> Outcome {
+        let present = self.items.get(&key).cloned();
+        let stored = match (mode, present) {
+            (Mode::Set, _) | (Mode::Add, None) | (Mode::Replace, Some(_)) => new,
             (Mode::Append, Some(old)) => {
-                Held { value: [&old.value[..], &fresh.value].concat(), ..old }
+                ModelItem { value: [&old.value[..], &new.value].concat(), ..old }
             }
             (Mode::Prepend, Some(old)) => {
-                Held { value: [&fresh.value[..], &old.value].concat(), ..old }
+                ModelItem { value: [&new.value[..], &old.value].concat(), ..old }
             }
             _ => return Outcome::NotStored,
         };
-        self.held.insert(key, stored);
+        self.items.insert(key, stored);
         Outcome::Stored
     }
 
     fn arithmetic(&mut self, key: u8, delta: u64, up: bool) -> Arithmetic {
-        let Some(held) = self.held.get_mut(&key) else { return Arithmetic::NotFound };
-        let Some(before) = number(&held.value) else { return Arithmetic::NonNumeric };
+        let Some(item) = self.items.get_mut(&key) else { return Arithmetic::NotFound };
+        let Some(before) = number(&item.value) else { return Arithmetic::NonNumeric };
         let after = if up { before.wrapping_add(delta) } else { before.saturating_sub(delta) };
-        held.value = format!("{after:<width$}", width = held.value.len()).into_bytes();
+        item.value = format!("{after:<width$}", width = item.value.len()).into_bytes();
         Arithmetic::Number(after)
     }
 }
 
-/// A store and what it must hold.
+/// A store, and the model that it must match.
 struct Pair {
     store: Store,
     model: Model,
     now_s: u32,
-    /// The store is small: what has room for it may leave.
-    forgets: bool,
+    /// The store is small and may evict.
+    evicts: bool,
 }
 
-/// A store that has room for everything does what a map does.
-pub fn agrees_with_a_map(actions: Vec<Action>) {
+/// A store with enough room does what a map does.
+pub fn matches_a_map(actions: Vec<Action>) {
     play(1 << 20, false, actions);
 }
 
-/// A small store may forget, and then it has forgotten whole; what it finds is what a map has.
-pub fn forgets_or_agrees_with_a_map(actions: Vec<Action>) {
+/// A small store may evict items; those that it finds are as in a map.
+pub fn evicts_or_matches_a_map(actions: Vec<Action>) {
     play(64 << 10, true, actions);
 }
 
-fn play(limit_bytes: usize, forgets: bool, actions: Vec<Action>) {
+fn play(limit_bytes: usize, evicts: bool, actions: Vec<Action>) {
     let store = Store::new(limit_bytes);
-    let mut pair = Pair { store, model: Model::default(), now_s: NOW_S, forgets };
+    let mut pair = Pair { store, model: Model::default(), now_s: NOW_S, evicts };
     for action in actions {
         pair.apply(action);
         let usage = pair.store.usage(pair.now_s);
@@ -127,53 +127,53 @@ impl Pair {
     }
 
     fn expected(&self, key: u8) -> Option<(Vec<u8>, u32)> {
-        self.model.held.get(&key).map(|held| (held.value.clone(), held.flags))
+        self.model.items.get(&key).map(|item| (item.value.clone(), item.flags))
     }
 
     fn touch(&mut self, key: u8, exptime: i64) {
-        if let Some(held) = self.model.held.get_mut(&key) {
-            held.ends = end(exptime, self.now_s);
+        if let Some(item) = self.model.items.get_mut(&key) {
+            item.expires = expiry(exptime, self.now_s);
         }
     }
 
-    /// What the store has evicted is gone from the model too; without evictions nothing may be.
-    fn forget(&mut self, key: u8) {
-        if self.forgets
+    /// Remove an evicted item from the model. Without evictions no item may be missing.
+    fn forget_evicted(&mut self, key: u8) {
+        if self.evicts
             && self.store.usage(self.now_s).counters.evictions > 0
             && self.read(key, None).is_none()
         {
-            self.model.held.remove(&key);
+            self.model.items.remove(&key);
         }
     }
 
     fn apply(&mut self, action: Action) {
-        self.model.settle(self.now_s);
+        self.model.expire(self.now_s);
         let (key, now_s) = (action.key, self.now_s);
-        self.forget(key);
+        self.forget_evicted(key);
         match action.verb {
             Verb::Store(mode, flags, exptime, value) => {
                 let outcome = self.store.store(mode, &[key], flags, exptime, &value, now_s);
-                let fresh = Held { value, flags, ends: end(exptime, now_s) };
-                self.settle(key, outcome, |model| model.store(key, mode, fresh));
+                let new = ModelItem { value, flags, expires: expiry(exptime, now_s) };
+                self.compare(key, outcome, |model| model.store(key, mode, new));
             }
-            Verb::Swap(right, value) => self.swap(key, right, value),
+            Verb::CompareAndSwap(right, value) => self.swap(key, right, value),
             Verb::Get => assert_eq!(self.read(key, None), self.expected(key)),
             Verb::GetAndTouch(exptime) => {
                 assert_eq!(self.read(key, Some(exptime)), self.expected(key));
                 self.touch(key, exptime);
             }
             Verb::Delete => {
-                let deleted = self.model.held.remove(&key).is_some();
+                let deleted = self.model.items.remove(&key).is_some();
                 assert_eq!(self.store.delete(&[key], now_s), deleted);
             }
             Verb::Arithmetic(delta, up) => {
                 let result = self.store.arithmetic(&[key], delta, up, now_s);
-                let made = (result != Arithmetic::NoRoom).then_some(result);
-                self.settle(key, made, |model| model.arithmetic(key, delta, up));
+                let written = (result != Arithmetic::NoRoom).then_some(result);
+                self.compare(key, written, |model| model.arithmetic(key, delta, up));
             }
             Verb::Touch(exptime) => {
-                let there = self.model.held.contains_key(&key);
-                assert_eq!(self.store.touch(&[key], exptime, now_s), there);
+                let present = self.model.items.contains_key(&key);
+                assert_eq!(self.store.touch(&[key], exptime, now_s), present);
                 self.touch(key, exptime);
             }
             Verb::Flush(delay) => {
@@ -184,20 +184,20 @@ impl Pair {
         }
     }
 
-    /// What a write came to is what it comes to in the model. `None`: there was no room for it,
+    /// What a write came to is what it comes to in the model. `None`: present was no room for it,
     /// which only a small store may say; the item is then as it was, or gone.
-    fn settle<R: PartialEq + std::fmt::Debug>(
+    fn compare<R: PartialEq + std::fmt::Debug>(
         &mut self,
         key: u8,
-        made: Option<R>,
+        result: Option<R>,
         expected: impl FnOnce(&mut Model) -> R,
     ) {
-        match made {
-            Some(made) => assert_eq!(made, expected(&mut self.model)),
+        match result {
+            Some(result) => assert_eq!(result, expected(&mut self.model)),
             None => {
-                assert!(self.forgets, "no room");
+                assert!(self.evicts, "no room");
                 if self.read(key, None).is_none() {
-                    self.model.held.remove(&key);
+                    self.model.items.remove(&key);
                 }
             }
         }
@@ -210,25 +210,25 @@ impl Pair {
             (Some(_), true) => Outcome::Stored,
             (Some(_), false) => Outcome::Exists,
         };
-        assert_eq!(cas.is_some(), self.model.held.contains_key(&key));
+        assert_eq!(cas.is_some(), self.model.items.contains_key(&key));
         let offered = cas.unwrap_or(7) + u64::from(!right);
         let mode = Mode::Cas(offered);
         let outcome = self.store.store(mode, &[key], 3, 0, &value, self.now_s);
-        self.settle(key, outcome, |model| {
+        self.compare(key, outcome, |model| {
             if expected == Outcome::Stored {
-                model.held.insert(key, Held { value, flags: 3, ends: None });
+                model.items.insert(key, ModelItem { value, flags: 3, expires: None });
             }
             expected
         });
     }
 }
 
-/// What is done with one key: it is read, and then set to a value of such a length, deleted or left
-/// alone, by a number from 0 to 9.
+/// A key, a length and a number from 0 to 9: the key is read, and then, depending on the number, set to a value
+/// of that length, deleted or left alone.
 pub type Use = (u16, usize, u8);
 
-/// Whatever is stored and read: the counts are right, and no more is held than may be.
-pub fn accounts_for_everything(uses: Vec<Use>) {
+/// The counters are correct, and the memory limit holds.
+pub fn counters_add_up(uses: Vec<Use>) {
     const LIMIT: u64 = 200_000;
     let store = Store::new(LIMIT as usize);
     let mut last: HashMap<u16, usize> = HashMap::new();
@@ -253,7 +253,7 @@ pub fn accounts_for_everything(uses: Vec<Use>) {
         }
         let usage = store.usage(NOW_S);
         let left = replaced + deleted + usage.counters.evictions;
-        // What leaves to make room for its own successor is both replaced and evicted.
+        // An item that is evicted to make room for its own successor counts as replaced and as evicted.
         assert!(usage.items + left >= stored && usage.items + left <= stored + replaced);
         assert_eq!(usage.counters.total_items, stored);
         assert!(usage.bytes + usage.table_bytes <= LIMIT);

@@ -1,4 +1,4 @@
-//! No file can fool the tape's reader: what is damaged is refused, or every accessor stays in bounds.
+//! The tape reader: a damaged tape is refused, or all accessors stay in bounds.
 
 use cachemark_tape::{
     Arrivals, IntegerDistribution, IntegerRange, KeyDistribution, KeyShape, Schedule, Tape,
@@ -15,7 +15,7 @@ pub fn put(bytes: &mut [u8], at: usize, number: usize) {
     bytes[at..at + 8].copy_from_slice(&(number as u64).to_le_bytes());
 }
 
-/// A tape with every section, whose pool is cut to 64 bytes so that damage hits what matters.
+/// A tape with all sections, whose pool is cut to 64 bytes so that most damage hits other sections.
 pub fn small(timed: bool) -> Vec<u8> {
     let workload = Workload {
         keys: 12,
@@ -47,7 +47,7 @@ pub fn small(timed: bool) -> Vec<u8> {
     bytes
 }
 
-/// Use everything that a tape offers; an index that is out of bounds would panic.
+/// Call all accessors of a tape. An index out of bounds would panic.
 pub fn read_all(tape: &Tape) {
     assert!(tape.prefill_count() <= tape.key_count());
     for k in 0..tape.key_count() {
@@ -69,7 +69,7 @@ pub fn read_all(tape: &Tape) {
     }
 }
 
-/// Open what may be a tape.
+/// Open bytes that may be a tape.
 pub fn refused_or_harmless(bytes: &[u8]) {
     match Tape::from_bytes(bytes.to_vec()) {
         Ok(tape) => read_all(&tape),

@@ -1,4 +1,4 @@
-//! Traces in whatever state: refused with the line that is wrong, or a tape.
+//! The trace parsers: a trace is refused with the number of the wrong line, or has a tape.
 
 use std::io::{Cursor, Write};
 
@@ -6,31 +6,31 @@ use cachemark_tape::{Recording, ReplaySchedule, Schedule, Tape, Think};
 use cachemark_trace::{Format, import, import_file};
 
 const FORMATS: [Format; 4] = [Format::Twitter, Format::Kvcache, Format::Memcached, Format::Csv];
-/// Lines can stand for a million operations each.
-const OPS_MOST: u64 = 2000;
+/// A line may stand for a million operations.
+const OPS_MAX: u64 = 2000;
 
 pub const CLOSED: ReplaySchedule =
     ReplaySchedule::Schedule(Schedule::Closed { ops: u64::MAX, think: Think::None });
 
-/// Read lines as each format, and as what they look like.
+/// Parse lines in each format, and in the detected one.
 pub fn refused_or_playable(bytes: &[u8]) {
     for format in FORMATS.map(Some).into_iter().chain([None]) {
-        match import(&mut Cursor::new(bytes), format, OPS_MOST) {
+        match import(&mut Cursor::new(bytes), format, OPS_MAX) {
             Err(refused) => sound(&refused),
             Ok(imported) => playable(&imported.recording),
         }
     }
 }
 
-/// The same from a file, which may be packed.
-pub fn unpacked_or_refused(bytes: &[u8]) {
+/// The same from a file, which may be compressed.
+pub fn decompressed_or_refused(bytes: &[u8]) {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(bytes).expect("a file that can be written");
-    match import_file(file.path(), None, OPS_MOST) {
+    match import_file(file.path(), None, OPS_MAX) {
         Err(refused) => {
             let place = format!("{}: ", file.path().display());
-            let told = refused.strip_prefix(&place).expect("the file is named");
-            assert!(!told.is_empty() && !told.contains('\n'), "{told}");
+            let reason = refused.strip_prefix(&place).expect("the file is named");
+            assert!(!reason.is_empty() && !reason.contains('\n'), "{reason}");
         }
         Ok(imported) => playable(&imported.recording),
     }
@@ -41,7 +41,7 @@ fn sound(refused: &str) {
     assert!(!refused.contains('\n'), "one sentence: {refused:?}");
 }
 
-/// Either it can be played, or the reason is told.
+/// The trace has a tape, or there is a reason.
 pub fn playable(recording: &Recording) {
     for replay in [CLOSED, ReplaySchedule::Recorded { speed: 3.0 }] {
         match recording.tape(replay, 0.5, 0.0, 1) {

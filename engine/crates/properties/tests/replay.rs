@@ -1,5 +1,4 @@
-//! Every property holds of the seeds of its fuzz target and of what the targets have ever found, which
-//! is kept in fuzz/regressions.
+//! Every property holds for the seeds of its fuzz target, and for the inputs in fuzz/regressions that once failed.
 
 use std::path::Path;
 
@@ -10,7 +9,7 @@ fn fuzz(part: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn seeds_hold() {
+fn properties_hold_for_the_seeds() {
     for target in TARGETS {
         let seeds = (target.seeds)();
         assert!(!seeds.is_empty(), "{}", target.name);
@@ -19,7 +18,7 @@ fn seeds_hold() {
 }
 
 #[test]
-fn what_was_found_once_holds() {
+fn properties_hold_for_earlier_findings() {
     for target in TARGETS {
         let Ok(found) = std::fs::read_dir(fuzz("regressions").join(target.name)) else { continue };
         for entry in found {

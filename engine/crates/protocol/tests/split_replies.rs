@@ -1,6 +1,6 @@
 //! The three reply parsers of a client, with nearly valid replies that are split at every byte.
 
-use cachemark_properties::client::{Binary, Meta, Text, whole_or_not_there};
+use cachemark_properties::client::{Binary, Meta, Text, complete_or_incomplete};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -34,17 +34,17 @@ fn packets() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn text_replies_are_complete_or_incomplete(bytes in replies(TEXT)) {
-        whole_or_not_there::<Text>(&bytes);
+        complete_or_incomplete::<Text>(&bytes);
     }
 
     #[test]
     fn meta_replies_are_complete_or_incomplete(bytes in replies(META)) {
-        whole_or_not_there::<Meta>(&bytes);
+        complete_or_incomplete::<Meta>(&bytes);
     }
 
     #[test]
     fn binary_replies_are_complete_or_incomplete(packets in packets(), bytes in vec(any::<u8>(), 0..30)) {
-        whole_or_not_there::<Binary>(&[packets, bytes].concat());
+        complete_or_incomplete::<Binary>(&[packets, bytes].concat());
     }
 }
 
@@ -56,8 +56,8 @@ fn long_lines_are_refused_wherever_they_are_split() {
                 let mut bytes = head.as_bytes().to_vec();
                 bytes.resize(length, b'7');
                 bytes.extend_from_slice(end);
-                whole_or_not_there::<Text>(&bytes);
-                whole_or_not_there::<Meta>(&bytes);
+                complete_or_incomplete::<Text>(&bytes);
+                complete_or_incomplete::<Meta>(&bytes);
             }
         }
     }

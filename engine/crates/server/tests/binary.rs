@@ -1,5 +1,5 @@
-//! The binary cases of conformance/server against the embedded server in both I/O modes and
-//! against the real memcached, which is the judge.
+//! The binary cases of conformance/server, played to the embedded server in all I/O modes and to the real
+//! memcached, which is the reference.
 
 mod targets;
 
@@ -7,7 +7,7 @@ use cachemark_properties::cases::{BinaryCase, binary, packet};
 use cachemark_server::IoMode;
 use targets::{Target, embedded, guarded, memcached};
 
-/// A unique number that is not 0 becomes 1.
+/// Replace every cas number other than 0 by 1.
 fn without_cas(reply: &[u8]) -> Vec<u8> {
     let mut out = reply.to_vec();
     let mut at = 0;
@@ -55,7 +55,7 @@ fn memcached_agrees_with_the_cases() {
     }
 }
 
-/// What stands in `stats` differs between servers; its shape does not.
+/// The rows of `stats` differ between servers, but not their form.
 #[test]
 fn stats_are_packets_that_end_with_an_empty_one() {
     let (_server, target) = embedded(IoMode::Events);
@@ -66,8 +66,8 @@ fn stats_are_packets_that_end_with_an_empty_one() {
     assert!(reply.ends_with(&packet(0x81, 0x10, 0, 9, 0, [b"", b"", b""])), "{text}");
 }
 
-/// SASL PLAIN, by the replies of memcached with SASL: a login that fails leaves the connection open, a
-/// request of somebody unknown ends it.
+/// SASL PLAIN, with the replies of a memcached that has SASL: a failed login leaves the connection open, a
+/// request without login closes it.
 #[test]
 fn a_guarded_server_asks_for_a_login() {
     const REFUSED: &[u8] = b"Auth failure.";
@@ -91,7 +91,7 @@ fn a_guarded_server_asks_for_a_login() {
             vec![said(0x21, b"Authenticated"), said(0x20, b"PLAIN"), said(0x0a, b"")],
             false,
         ),
-        // Who fails is nobody again.
+        // A failed login ends the earlier one.
         (
             vec![login(b"\0ann\0s3c"), login(b"\0ann\0bad"), asked(0x0a)],
             vec![said(0x21, b"Authenticated"), refused(0x21), refused(0x0a)],

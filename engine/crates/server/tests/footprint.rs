@@ -1,5 +1,5 @@
-//! What the server takes of its process: threads and memory. Both are counted for the process as a
-//! whole, so that nothing else may run in it: one test file, one test at a time.
+//! Threads and memory of the server. Both are counted for the whole process, so that nothing else may run in it:
+//! these tests have a file of their own and run one at a time.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use cachemark_server::IoMode;
 use common::{ask, connect, serve};
 
-/// Held by each test from its first line to its last.
+/// Each test holds this lock while it runs.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -34,7 +34,7 @@ fn the_modes_are_really_different() {
         }
         threads() as i64 - before as i64
     };
-    // Not exactly 40 and 0: threads of the former test may still be ending.
+    // Not exactly 40 and 0: threads of the previous test may still be ending.
     assert!(grown(IoMode::Blocking) >= 30);
     for io in IoMode::available().filter(|io| *io != IoMode::Blocking) {
         assert!(grown(io) < 30, "{io:?}");
@@ -52,7 +52,7 @@ fn one_that_does_not_read_hurts_nobody() {
         set.extend_from_slice(&value);
         set.extend_from_slice(b"\r\n");
         assert_eq!(ask(&mut deaf, &set, 8), b"STORED\r\n");
-        // 200 MB of replies are asked for and never read.
+        // Request 200 MB of replies and never read them.
         deaf.set_write_timeout(Some(Duration::from_millis(500))).expect("a socket");
         for _ in 0..2000 {
             if deaf.write_all(b"get k\r\n").is_err() {

@@ -6,8 +6,8 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cachemark_properties::connections::{Piece, only_whole_requests_count};
-use cachemark_properties::datagrams::framed;
+use cachemark_properties::connections::{Piece, only_complete_requests_count};
+use cachemark_properties::datagrams::framed_like_a_session;
 use cachemark_properties::session;
 use cachemark_server::{Endpoint, IoMode, Settings, State, start};
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ const TEXT: &[&[u8]] = &[
     b"verbosity noreply\r\n",
 ];
 
-/// Packets, some with lengths or opcodes that are wrong.
+/// Packets, some with wrong lengths or opcodes.
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let sizes = (0_u16..4, prop_oneof![Just(0_u8), Just(4), Just(8), Just(20)], 0_u32..12);
     let wrong = prop_oneof![9 => Just(0_u32), 1 => 1_u32..2_000_000];
@@ -86,14 +86,14 @@ proptest! {
     fn a_sessions_answers_do_not_depend_on_where_its_input_is_cut(
         input in random_bytes(),
         cuts in proptest::collection::vec(1_usize..40, 1..20),
-        fresh in proptest::sample::select(vec![session::filled as fn() -> State, session::guarded]),
+        fresh in proptest::sample::select(vec![session::with_items as fn() -> State, session::with_login]),
     ) {
-        session::alike_however_cut(fresh, &input, &cuts);
+        session::answers_do_not_depend_on_splits(fresh, &input, &cuts);
     }
 
     #[test]
     fn a_client_without_login_gets_nothing(input in random_bytes()) {
-        session::strangers_get_nothing(&input);
+        session::clients_without_login_get_nothing(&input);
     }
 
     #[test]
@@ -102,7 +102,7 @@ proptest! {
         input in random_bytes(),
     ) {
         let frame = [&id.to_be_bytes()[..], &[0, 0, 0, 1, 0, 0]].concat();
-        framed(&[&frame[..], &input].concat());
+        framed_like_a_session(&[&frame[..], &input].concat());
     }
 
     #[test]
@@ -116,10 +116,10 @@ proptest! {
             let size = sizes.next().expect("an endless cycle");
             pieces.extend(input.chunks(*size).enumerate().map(|(at, piece)| (at, *number, piece)));
         }
-        // The first pieces of all inputs, then the second ones.
+        // The first pieces of all inputs, then the second pieces, and so on.
         pieces.sort_by_key(|(at, _, _)| *at);
         let pieces: Vec<Piece> = pieces.into_iter().map(|(_, number, piece)| (number, piece)).collect();
-        only_whole_requests_count(&pieces);
+        only_complete_requests_count(&pieces);
     }
 }
 
@@ -138,7 +138,7 @@ fn a_server_survives_random_bytes_and_serves_other_connections() {
         for _ in 0..runner.config().cases {
             let input = random_bytes().new_tree(&mut runner).expect("some bytes").current();
             let mut stream = connect();
-            // The server may have seen enough of it before the end.
+            // The server may close the connection before it has read everything.
             let _ = stream.write_all(&input);
             let _ = stream.shutdown(Shutdown::Write);
             let _ = stream.read_to_end(&mut Vec::new());

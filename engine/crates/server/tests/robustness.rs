@@ -1,4 +1,4 @@
-//! The server under load, under abuse, and at its end.
+//! The server under load, with misbehaving clients, and when it is stopped.
 
 mod common;
 
@@ -125,7 +125,7 @@ fn a_set_that_finds_no_room_leaves_nothing_stale() {
 fn those_that_say_nothing_or_little_hurt_nobody() {
     for io in IoMode::available() {
         let (server, state) = serve(io);
-        // Half of a command, of a value, of a packet; nothing at all; an end of the sender's side.
+        // Half a command, half a value, half a packet, nothing, a half-closed connection.
         let begun: [&[u8]; 4] = [b"get a", b"set a 0 0 100\r\nhalf", b"\x80\x00\x00\x05", b""];
         let mut silent: Vec<TcpStream> = (0..40).map(|_| connect(&server)).collect();
         for (stream, begun) in silent.iter_mut().zip(begun.iter().cycle()) {
@@ -136,7 +136,7 @@ fn those_that_say_nothing_or_little_hurt_nobody() {
         });
         let mut other = connect(&server);
         assert_eq!(ask(&mut other, b"mn\r\n", 4), b"MN\r\n");
-        // One byte at a time is slow and no fault.
+        // One byte at a time is slow, but valid.
         for byte in b"set k 0 0 3\r\nabc\r\nget k\r" {
             other.write_all(&[*byte]).expect("a server that reads");
         }

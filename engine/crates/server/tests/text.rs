@@ -1,5 +1,5 @@
-//! The text and meta cases of conformance/server against the embedded server in both I/O modes and against
-//! the real memcached, which is the judge.
+//! The text and meta cases of conformance/server, played to the embedded server in all I/O modes and to the real
+//! memcached, which is the reference.
 
 mod targets;
 
@@ -13,7 +13,7 @@ fn cases() -> Vec<TextCase> {
     ["text.toml", "meta.toml"].map(text).into_iter().flatten().collect()
 }
 
-/// What is wrong with the reply to a case.
+/// How the reply to a case differs from the expected one.
 fn wrong(target: &Target, case: &TextCase, piece: usize) -> Option<String> {
     target.exchange(b"flush_all\r\n", usize::MAX, false);
     let reply = match &case.reply_1_6_18 {
@@ -34,7 +34,7 @@ fn wrong(target: &Target, case: &TextCase, piece: usize) -> Option<String> {
     })
 }
 
-/// Unique numbers are of no meaning here, and a second may pass between two commands.
+/// Ignore cas numbers, and allow that a second passes between two commands.
 fn settled(reply: &[u8]) -> Vec<u8> {
     reply.split_inclusive(|byte| *byte == b'\n').flat_map(settled_line).collect()
 }
@@ -75,7 +75,7 @@ fn the_embedded_server_answers_as_memcached() {
         let (_server, target) = embedded(io);
         for case in cases() {
             faults.extend(wrong(&target, &case, usize::MAX));
-            // Cut at many places; large requests in larger pieces, to stay quick.
+            // Split at many places; large requests in larger pieces, to save time.
             let piece =
                 if case.request.len() < 500 && !case.request.contains('{') { 1 } else { 4001 };
             faults.extend(wrong(&target, &case, piece));
@@ -115,10 +115,10 @@ fn guarded_memcached_agrees_with_the_cases() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// memcached takes no command before a dump on the same connection, so that these are no cases of the tables.
+/// memcached accepts no command before a dump on the same connection, so that these are no cases of the tables.
 #[test]
 fn a_dump_tells_of_each_item_as_memcached_does() {
-    // What is left out: when it was last used, its unique number, and what slabs make of it.
+    // Not compared: the time of the last use, the cas number and the slab's size.
     let told = |target: &Target| {
         target.exchange(b"flush_all\r\n", usize::MAX, false);
         let sets = b"set a%b\xc3 0 0 1\r\nx\r\nset c 7 2000000000 1\r\nx\r\nget c\r\n";
@@ -140,7 +140,7 @@ fn a_dump_tells_of_each_item_as_memcached_does() {
         lines
     };
     let expected = ["", "key=a%25b%C3 exp=-1 fetch=no", "key=c exp=2000000000 fetch=yes"];
-    // Its maintainer calls for the crawler too, which is busy then.
+    // memcached's LRU maintainer uses the crawler too, which is then busy.
     let (_memcached, judge) = memcached_with(&["-o", "no_lru_maintainer"]);
     assert_eq!(told(&judge), expected);
     for io in IoMode::available() {
@@ -149,7 +149,7 @@ fn a_dump_tells_of_each_item_as_memcached_does() {
     }
 }
 
-/// Each command counts as what memcached counts it for.
+/// Each command increments the counters that memcached increments.
 #[test]
 fn commands_are_counted_as_memcached_counts_them() {
     const COUNTED: [&str; 20] = [

@@ -1,4 +1,4 @@
-//! libmemcached's `memccapable`, which plays a server through 27 tests of each protocol.
+//! libmemcached's `memccapable`, which runs 27 tests of each protocol against a server.
 
 mod targets;
 
@@ -14,7 +14,7 @@ fn capable(protocol: &str) {
         let (host, port) = target.address.split_once(':').expect("host:port");
         let run = Command::new("memccapable").args(["-h", host, "-p", port, protocol]).output();
         let run = run.expect(MEMCCAPABLE);
-        // What passes is told on stdout, what fails on stderr.
+        // It reports tests that pass on stdout, and those that fail on stderr.
         let told =
             [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         assert!(run.status.success(), "{io:?}: {}", told.concat());

@@ -1,8 +1,8 @@
-//! The store against models that are too simple to be wrong, with a clock of their own.
+//! The store, compared with simple models, with simulated time.
 
 use cachemark_properties::session::NOW_S;
 use cachemark_properties::store::{
-    Action, Verb, accounts_for_everything, agrees_with_a_map, forgets_or_agrees_with_a_map,
+    Action, Verb, counters_add_up, evicts_or_matches_a_map, matches_a_map,
 };
 use cachemark_storage::Mode;
 use proptest::prelude::*;
@@ -12,21 +12,21 @@ fn exptime() -> impl Strategy<Value = i64> {
         4 => Just(0_i64),
         1 => Just(-1),
         3 => 1..4_i64,
-        // An instant: already past, or seconds ahead of the beginning.
+        // An instant: in the past, or some seconds after the start.
         2 => (-3..6_i64).prop_map(|ahead| i64::from(NOW_S) + ahead),
     ]
 }
 
-fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
+fn bytes(bytes_max: usize) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        (any::<u8>(), 0..most).prop_map(|(byte, length)| vec![byte; length]),
+        (any::<u8>(), 0..bytes_max).prop_map(|(byte, length)| vec![byte; length]),
         "[0-9]{1,4}".prop_map(String::into_bytes),
         Just(u64::MAX.to_string().into_bytes()),
         " {0,2}[0-9]{1,3} {0,2}".prop_map(String::into_bytes),
     ]
 }
 
-fn action(keys: u8, most: usize) -> impl Strategy<Value = Action> {
+fn action(keys: u8, bytes_max: usize) -> impl Strategy<Value = Action> {
     let mode = proptest::sample::select(vec![
         Mode::Set,
         Mode::Add,
@@ -35,9 +35,9 @@ fn action(keys: u8, most: usize) -> impl Strategy<Value = Action> {
         Mode::Prepend,
     ]);
     let verb = prop_oneof![
-        6 => (mode, any::<u32>(), exptime(), bytes(most))
+        6 => (mode, any::<u32>(), exptime(), bytes(bytes_max))
             .prop_map(|(mode, flags, exptime, value)| Verb::Store(mode, flags, exptime, value)),
-        2 => (any::<bool>(), bytes(most)).prop_map(|(right, value)| Verb::Swap(right, value)),
+        2 => (any::<bool>(), bytes(bytes_max)).prop_map(|(right, value)| Verb::CompareAndSwap(right, value)),
         5 => Just(Verb::Get),
         1 => exptime().prop_map(Verb::GetAndTouch),
         2 => Just(Verb::Delete),
@@ -51,22 +51,22 @@ fn action(keys: u8, most: usize) -> impl Strategy<Value = Action> {
 
 proptest! {
     #[test]
-    fn the_store_agrees_with_a_map(actions in proptest::collection::vec(action(6, 40), 0..200)) {
-        agrees_with_a_map(actions);
+    fn the_store_matches_a_map(actions in proptest::collection::vec(action(6, 40), 0..200)) {
+        matches_a_map(actions);
     }
 
     #[test]
-    fn a_small_store_forgets_or_agrees(
+    fn a_small_store_evicts_or_matches_a_map(
         actions in proptest::collection::vec(action(60, 5000), 0..200),
     ) {
-        forgets_or_agrees_with_a_map(actions);
+        evicts_or_matches_a_map(actions);
     }
 
-    /// Whatever is stored and read: the counts are right, and no more is held than may be.
+    /// The counters are correct, and the memory limit holds.
     #[test]
-    fn what_is_held_is_what_was_stored_less_what_left(
+    fn items_are_those_stored_minus_those_removed(
         uses in proptest::collection::vec((0..400_u16, 0..3000_usize, 0..10_u8), 1..2000),
     ) {
-        accounts_for_everything(uses);
+        counters_add_up(uses);
     }
 }

@@ -1,5 +1,5 @@
-//! A store in shared memory: processes see each other's items, and a writer that is killed in the
-//! middle of anything leaves a store that works.
+//! A store in shared memory: processes see each other's items, and the store works after a writer was killed at any
+//! moment.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use cachemark_storage::{Mode, Outcome, Store};
 
 const NOW: u32 = 1_700_000_000;
 const KEYS: u32 = 3000;
-/// The environment's name for the store that a child writes to.
+/// The environment variable with the path of the store that a child process writes to.
 const STORE: &str = "CACHEMARK_TEST_STORE";
 
 fn value(key: u32, round: u32) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn is_whole(key: u32, bytes: &[u8]) -> bool {
     round.is_some_and(|round| bytes == value(key, round))
 }
 
-/// What the children do; nothing when it is run as a test.
+/// The code of the child processes. As a test it does nothing.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(STORE) else { return };
@@ -70,7 +70,7 @@ impl Drop for Writer {
 }
 
 #[test]
-fn a_killed_writer_leaves_it_usable() {
+fn the_store_works_after_a_writer_was_killed() {
     let folder = tempfile::tempdir_in("/dev/shm").expect("shared memory");
     let path = folder.path().join("store");
     let store = Store::create(&path, 4 << 20, None).expect("a store");
@@ -78,20 +78,20 @@ fn a_killed_writer_leaves_it_usable() {
         let stored = || store.usage(NOW).items;
         let before = (store.segments_begun(), Instant::now());
         let writers = [Writer::start(&path), Writer::start(&path)];
-        // In the middle of their work, each time somewhere else.
+        // Kill them during their work, each time at another moment.
         while store.segments_begun() < before.0 + 200 + u64::from(round) * 7 {
             assert!(before.1.elapsed() < Duration::from_secs(60), "the writers do not write");
             (0..KEYS).for_each(|key| check(&store, key));
         }
         drop(writers);
-        let mut living = 0;
+        let mut live = 0;
         for key in 0..KEYS {
             check(&store, key);
-            living += u64::from(store.value_length(&key.to_be_bytes(), NOW).is_some());
+            live += u64::from(store.value_length(&key.to_be_bytes(), NOW).is_some());
         }
         let large = |n: &u32| store.value_length(format!("large-{n}").as_bytes(), NOW).is_some();
-        living += (0..20).filter(large).count() as u64;
-        assert_eq!(stored(), living, "round {round}: all that is counted can be read");
+        live += (0..20).filter(large).count() as u64;
+        assert_eq!(stored(), live, "round {round}: all that is counted can be read");
         let outcome = store.store(Mode::Set, b"mine", 0, 0, &[7; 500], NOW);
         assert_eq!(outcome, Some(Outcome::Stored));
         assert_eq!(store.get(b"mine", None, NOW, |item| item.value.to_vec()), Some(vec![7; 500]));
@@ -99,7 +99,7 @@ fn a_killed_writer_leaves_it_usable() {
     }
 }
 
-/// Both ways of reading agree with what any writer ever wrote.
+/// Both kinds of reads return a value that a writer wrote.
 fn check(store: &Store, key: u32) {
     let name = key.to_be_bytes();
     store.get(&name, None, NOW, |item| assert!(is_whole(key, item.value), "key {key}"));

@@ -1,4 +1,4 @@
-//! memcached's rules: expiry, flushes, what leaves when memory is full.
+//! memcached's rules: expiry, flushes, eviction.
 
 use cachemark_storage::{Mode, Outcome, Store};
 
@@ -32,7 +32,7 @@ fn items_expire_at_their_second() {
 }
 
 #[test]
-fn the_expired_make_room_before_any_living_item_leaves() {
+fn expired_items_are_removed_before_live_items_are_evicted() {
     let store = Store::new(4 << 20);
     for n in 0..3400 {
         set(&store, &name(n), if n % 4 == 0 { 0 } else { 5 }, &[0; 1000], NOW);
@@ -48,7 +48,7 @@ fn the_expired_make_room_before_any_living_item_leaves() {
 }
 
 #[test]
-fn what_is_read_stays() {
+fn items_that_are_read_are_kept() {
     let store = Store::new(1 << 20);
     for n in 0..5000 {
         set(&store, &name(n), 0, &[0; 1000], NOW);
@@ -63,7 +63,7 @@ fn what_is_read_stays() {
 }
 
 #[test]
-fn a_scan_passes_those_in_use_by() {
+fn a_scan_does_not_evict_items_in_use() {
     let store = Store::new(4 << 20);
     let used = || (0..2000).filter(|n| value(&store, &name(*n), NOW).is_some()).count();
     (0..2000).for_each(|n| set(&store, &name(n), 0, &[0; 1000], NOW));
@@ -75,7 +75,7 @@ fn a_scan_passes_those_in_use_by() {
 }
 
 #[test]
-fn overwritten_items_take_no_ones_place() {
+fn overwritten_items_do_not_evict_others() {
     let store = Store::new(4 << 20);
     (0..2500).for_each(|n| set(&store, &name(n), 0, &[0; 1000], NOW));
     for round in 0..20 {
@@ -87,7 +87,7 @@ fn overwritten_items_take_no_ones_place() {
 }
 
 #[test]
-fn large_items_find_room_among_small_ones() {
+fn large_items_fit_among_small_ones() {
     let store = Store::new(8 << 20);
     (0..20_000).for_each(|n| set(&store, &name(n), 0, &[1; 600], NOW));
     for n in 0..30 {
@@ -100,7 +100,7 @@ fn large_items_find_room_among_small_ones() {
 }
 
 #[test]
-fn a_flush_waits_for_its_time() {
+fn a_delayed_flush_happens_when_it_is_due() {
     let store = Store::new(1 << 20);
     set(&store, b"old", 0, b"x", NOW);
     store.flush(2, NOW);
@@ -132,7 +132,7 @@ fn a_table_that_grows_loses_nothing() {
 }
 
 #[test]
-fn unique_numbers_outlive_a_move_and_are_never_given_twice() {
+fn cas_numbers_survive_a_move_and_are_never_reused() {
     let store = Store::new(1 << 20);
     let cas = |key: &[u8]| store.get(key, None, NOW, |item| item.cas);
     set(&store, b"kept", 0, &[0; 500], NOW);

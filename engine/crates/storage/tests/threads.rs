@@ -1,5 +1,4 @@
-//! Threads that read and write the same few items while others leave: nobody ever sees bytes that
-//! are not the item's own.
+//! Threads that read and write the same few items while others are evicted: no reader sees bytes of another item.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,10 +7,10 @@ use cachemark_storage::{Mode, Store};
 
 const NOW: u32 = 1_700_000_000;
 const KEYS: u32 = 400;
-// A writer may have to wait for a reader whose CPU was taken: milliseconds on two cores.
+// A writer may have to wait for a preempted reader: milliseconds on two cores.
 const ROUNDS: u32 = 500;
 
-/// A value that says whose it is: its key and its length, all along.
+/// A value that consists of its key and its length, repeated.
 fn value(key: u32, length: usize) -> Vec<u8> {
     let mut value = vec![key as u8; length];
     value[..4].copy_from_slice(&key.to_le_bytes());

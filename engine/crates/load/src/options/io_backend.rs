@@ -33,7 +33,7 @@ impl IoBackend {
 
     /// Why this machine does not support the backend; `None` if it does.
     pub fn unsupported_reason(self) -> Option<String> {
-        if self == IoBackend::Uring { cachemark_uring::refusal() } else { None }
+        if self == IoBackend::Uring { cachemark_uring::unavailable_reason() } else { None }
     }
 }
 

@@ -23,7 +23,7 @@ impl IoMode {
 
     /// Why this mode does not work on this machine; `None` if it does.
     pub fn unavailable_reason(self) -> Option<String> {
-        if self == IoMode::Uring { cachemark_uring::refusal() } else { None }
+        if self == IoMode::Uring { cachemark_uring::unavailable_reason() } else { None }
     }
 
     pub fn name(self) -> &'static str {

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cachemark_uring::{COMPLETIONS, GROUP, Provided};
+use cachemark_uring::{BUFFER_GROUP, COMPLETIONS, ProvidedBuffers};
 use io_uring::types::Fd;
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
@@ -34,7 +34,7 @@ mod kind {
 /// Serve until the inbox orders to stop.
 pub fn run(inbox: &Arc<Inbox>, state: &Arc<State>) -> io::Result<()> {
     let ring = cachemark_uring::ring()?;
-    let provided = Provided::register(&ring.submitter())?;
+    let provided = ProvidedBuffers::register(&ring.submitter())?;
     let mut event_loop = UringLoop {
         ring,
         provided,
@@ -129,7 +129,7 @@ impl Connection {
 struct UringLoop<'a> {
     // Dropped before the buffers, which the kernel uses.
     ring: IoUring,
-    provided: Provided,
+    provided: ProvidedBuffers,
     state: &'a State,
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
@@ -241,10 +241,10 @@ impl UringLoop<'_> {
         let Some(connection) = &mut self.connections[number] else { return Ok(()) };
         if let Some(buffer) = cqueue::buffer_select(flags) {
             if result > 0 {
-                let bytes = self.provided.filled(buffer, result as usize);
+                let bytes = self.provided.received(buffer, result as usize);
                 connection.receive(bytes, self.state);
             }
-            self.provided.give(buffer);
+            self.provided.release(buffer);
         }
         connection.receiving &= cqueue::more(flags);
         // After these errors the receive is only submitted again.
@@ -321,7 +321,7 @@ impl UringLoop<'_> {
         let may_receive = !connection.is_full() && !connection.closing && !connection.ended;
         if may_receive && !connection.receiving {
             connection.receiving = true;
-            let entry = opcode::RecvMulti::new(socket, GROUP).build();
+            let entry = opcode::RecvMulti::new(socket, BUFFER_GROUP).build();
             return self.submit(entry, number, kind::RECEIVE);
         }
         if connection.is_full() && connection.receiving && !connection.cancelling {

@@ -1,4 +1,4 @@
-//! A server in this process, and who asks it.
+//! A server in this process, and a client of it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

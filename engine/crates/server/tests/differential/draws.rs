@@ -1,4 +1,5 @@
-//! Requests at random, near to what clients send: few keys, so that they meet, and all flags.
+//! Random requests, similar to those of clients: with few keys, so that requests affect each other, and with all
+//! flags.
 
 use std::fmt;
 
@@ -8,13 +9,13 @@ use proptest::sample::{select, subsequence};
 
 pub const KEYS: usize = 5;
 
-/// What is known only when it is sent.
+/// A part of a request that is known only when it is sent.
 #[derive(Clone)]
 pub enum Part {
     Bytes(Vec<u8>),
     Key(usize),
     Base64(usize),
-    /// A unique number that was told of this key.
+    /// A cas number that a reply had for this key.
     Unique(usize),
 }
 
@@ -28,12 +29,12 @@ pub struct Packet {
     pub unique_of: Option<usize>,
 }
 
-/// A request: words of a line and perhaps its data, or a packet.
+/// A request: the words of a line, possibly with data, or a packet.
 #[derive(Clone)]
 pub struct Ask {
     pub parts: Vec<Part>,
     pub packet: Option<Packet>,
-    /// The one key that it is about.
+    /// Its key.
     pub key: Option<usize>,
 }
 
@@ -61,7 +62,7 @@ fn word(text: &str) -> Part {
     Part::Bytes(text.as_bytes().to_vec())
 }
 
-/// The same line of words that have nothing to fill in.
+/// A line of fixed words.
 fn plain(text: &str) -> Ask {
     line(vec![word(text), word("\r\n")], None)
 }
@@ -70,14 +71,14 @@ fn key() -> impl Strategy<Value = usize> {
     0..KEYS
 }
 
-/// Numbers, text, nothing, and what is long; never the fence.
+/// A number, text, nothing, or a long value; never the fence.
 fn value() -> BoxedStrategy<Vec<u8>> {
     const NUMBERS: [&str; 11] =
         ["0", "9", "10", "99", "007", " 5", "5 ", "+1", "18446744073709551615", "1x", ""];
     prop_oneof![
         4 => select(&NUMBERS[..]).prop_map(|text| text.as_bytes().to_vec()),
         2 => any::<u64>().prop_map(|number| number.to_string().into_bytes()),
-        // Of nothing but blanks memcached makes a number of what stands in memory behind them.
+        // If a value consists of blanks, memcached parses the memory behind it as a number.
         3 => vec(select(&b"ab \r\n\0"[..]), 0..40)
             .prop_filter("blanks", |value| value.iter().any(|byte| !byte.is_ascii_whitespace())),
         1 => (0_usize..9000).prop_map(|length| vec![b'l'; length]),
@@ -85,8 +86,8 @@ fn value() -> BoxedStrategy<Vec<u8>> {
     .boxed()
 }
 
-/// Never and far away, so that no second that passes matters; and what is over at once. None is an
-/// instant that lies ahead: memcached's clock ticks at other moments.
+/// No expiry, a distant one, or one that has passed, so that a second more does not matter. No instant in the
+/// near future, because memcached's clock ticks at other moments.
 fn exptime() -> impl Strategy<Value = i64> {
     select(&[0_i64, 0, 0, 1000, 100_000, 2_592_000, -1, 2_592_001, -100][..])
 }
@@ -114,7 +115,7 @@ pub fn text(is_1_6_18: bool) -> BoxedStrategy<Ask> {
     let cas = (key(), key(), exptime(), value(), noreply()).prop_map(
         |(key, other, exptime, value, noreply)| {
             let middle = format!(" 3 {exptime} {} ", value.len());
-            // Mostly its own number.
+            // Mostly the item's own number.
             let of = if other == 0 { other } else { key };
             let data = [noreply.as_bytes(), b"\r\n", &value[..], b"\r\n"].concat();
             let number = Part::Unique(of);
@@ -167,11 +168,11 @@ fn one(verb: &str, key: usize, rest: &str) -> Ask {
     line(vec![word(&format!("{verb} ")), Part::Key(key), rest], Some(key))
 }
 
-/// What a flag is drawn as.
+/// How the token of a flag is drawn.
 #[derive(Clone, Debug)]
 enum Flag {
     Told(String),
-    /// A unique number that the key has had.
+    /// A cas number that the key had.
     Compared,
 }
 
@@ -179,7 +180,7 @@ fn flag(letter: char) -> BoxedStrategy<Flag> {
     let times = || exptime().prop_map(|exptime| exptime.to_string());
     let numbers = || select(&["0", "1", "5", "18446744073709551615"][..]).prop_map(str::to_owned);
     let token: BoxedStrategy<String> = match letter {
-        // Far from the exptimes: a second may pass. What is over is all one to memcached.
+        // Far from the exptimes, because a second may pass. All expired items are alike.
         'R' => select(&["0", "500", "50000", "1000000"][..]).prop_map(str::to_owned).boxed(),
         'N' | 'T' => times().boxed(),
         'F' => flags().prop_map(|flags| flags.to_string()).boxed(),
@@ -192,22 +193,22 @@ fn flag(letter: char) -> BoxedStrategy<Flag> {
             return prop_oneof![3 => Just(Flag::Compared), 1 => Just(Flag::Told("C0".to_owned()))]
                 .boxed();
         }
-        // Above all that are given, since one that was given may be given again.
+        // Above all assigned numbers, because such a number may be assigned again.
         'E' => (1_u64 << 40..1 << 50).prop_map(|number| number.to_string()).boxed(),
         _ => Just(String::new()).boxed(),
     };
     token.prop_map(move |token| Flag::Told(format!("{letter}{token}"))).boxed()
 }
 
-/// Some of these flags in any order, each once.
+/// Some of these flags, in any order, each at most once.
 fn some_flags(letters: Vec<char>) -> BoxedStrategy<Vec<Flag>> {
     let most = letters.len().min(8);
     let some = subsequence(letters, 0..=most).prop_shuffle();
     some.prop_flat_map(|letters| letters.into_iter().map(flag).collect::<Vec<_>>()).boxed()
 }
 
-/// The verbs, their flags as 1.6.18 knows them, and those that came later. A number that gets longer
-/// loses the `T` there.
+/// The verbs, their flags in 1.6.18, and the flags of later versions. In 1.6.18 a number that becomes longer loses
+/// the effect of `T`.
 const VERBS: [(&str, &str, &str); 4] = [
     ("mg", "svfcthlkqOuNRT", "E"),
     ("ms", "FTckOqICM", "sNE"),
@@ -229,7 +230,7 @@ pub fn meta(is_1_6_18: bool) -> BoxedStrategy<Ask> {
 }
 
 fn meta_ask(verb: &str, key: usize, base64: bool, flags: Vec<Flag>, value: Vec<u8>) -> Ask {
-    // In base64 the longest is too long.
+    // The longest key is too long in base64.
     let base64 = base64 && key < KEYS - 1;
     let named = if base64 { Part::Base64(key) } else { Part::Key(key) };
     let mut parts = vec![word(&format!("{verb} ")), named];
@@ -250,14 +251,14 @@ fn meta_ask(verb: &str, key: usize, base64: bool, flags: Vec<Flag>, value: Vec<u
     line(parts, Some(key))
 }
 
-/// Opcodes, quiet ones too, and how long their extras are: flags and exptime; two numbers and an
-/// exptime; an exptime.
+/// Opcodes, with quiet ones, and the lengths of their extras: flags and exptime; two numbers and an exptime; an
+/// exptime.
 const STORES: [u8; 6] = [0x01, 0x02, 0x03, 0x11, 0x12, 0x13];
 const JOINS: [u8; 4] = [0x0e, 0x0f, 0x19, 0x1a];
 const NUMBERS: [u8; 4] = [0x05, 0x06, 0x15, 0x16];
 const TOUCHES: [u8; 5] = [0x1c, 0x1d, 0x1e, 0x23, 0x24];
 const READS: [u8; 6] = [0x00, 0x09, 0x0c, 0x0d, 0x04, 0x14];
-/// Without a key: noop, and some that are not known.
+/// Opcodes without a key: noop, and unknown ones.
 const OTHERS: [u8; 4] = [0x0a, 0x20, 0x30, 0x7f];
 
 pub fn binary(_: bool) -> BoxedStrategy<Ask> {

@@ -1,5 +1,5 @@
-//! Sessions that are drawn at random, played to the embedded server and to the real memcached: both must
-//! say the same, request by request. `PROPTEST_CASES=5000` draws more of them.
+//! Random sequences of requests, played to the embedded server and to the real memcached: the replies to each
+//! request must be equal. `PROPTEST_CASES=5000` plays more sequences.
 
 mod draws;
 #[path = "../targets/mod.rs"]
@@ -19,26 +19,26 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use targets::{Target, embedded, memcached_with};
 
-/// Behind each request, so that the end of its replies is known however many they are.
+/// Sent behind each request: its reply marks the end of the replies to the request.
 const TEXT_FENCE: (&[u8], &[u8]) = (b"mn\r\n", b"MN\r\n");
 const NOOP: u8 = 0x0a;
 const FENCE_OPAQUE: u32 = 0xfefe_fefe;
 
-/// One server's side of a session.
+/// The connection to one of the two servers.
 struct Side {
     stream: TcpStream,
-    /// In front of all names, so that sessions do not meet.
+    /// The prefix of all keys, so that sequences do not affect each other.
     prefix: String,
-    /// The unique numbers in the order they were first told: servers count in different steps.
+    /// The cas numbers in the order of their first appearance: servers count in different steps.
     numbers: Vec<u64>,
-    /// The one that was last told of a key.
+    /// The last cas number of each key.
     last: HashMap<usize, u64>,
     binary: bool,
 }
 
 impl Side {
     fn new(target: &Target, session: u64, binary: bool) -> Side {
-        // No dash in what is stored: memcached looks for one from a large number on into what lies behind.
+        // No dash in stored values: after a large number memcached searches for one beyond the value.
         let prefix = format!("s{session}.");
         let stream = target.connect();
         Side { stream, prefix, numbers: Vec::new(), last: HashMap::new(), binary }
@@ -46,7 +46,7 @@ impl Side {
 
     fn name(&self, key: usize) -> Vec<u8> {
         let mut name = format!("{}{key}", self.prefix).into_bytes();
-        // The longest that there may be.
+        // The longest valid key.
         name.resize(if key == KEYS - 1 { 250 } else { name.len() }, b'k');
         name
     }
@@ -70,12 +70,12 @@ impl Side {
         out
     }
 
-    /// One that the item has, or had; another where none is known.
+    /// A cas number that the item has or had, or another if none is known.
     fn unique(&self, key: usize) -> u64 {
         self.last.get(&key).copied().unwrap_or(u64::MAX - 7)
     }
 
-    /// Ask, and what is said up to the fence, in a form in which two servers can be compared.
+    /// Send a request and return the replies up to the fence, in a form in which the servers can be compared.
     fn exchange(&mut self, ask: &Ask) -> String {
         let mut request = self.bytes(ask);
         let fence = match self.binary {
@@ -103,7 +103,7 @@ impl Side {
         shown(&told)
     }
 
-    /// The place of a unique number among those that were told.
+    /// The position of a cas number in the order of appearance.
     fn place(&mut self, number: u64, key: Option<usize>) -> u64 {
         if let Some(key) = key {
             self.last.insert(key, number);
@@ -136,7 +136,7 @@ impl Side {
         lines.flat_map(|line| self.settled_line(line, ask)).collect()
     }
 
-    /// Times are rounded, since a second may pass between the servers; unique numbers are places.
+    /// Round times, because a second may pass between the servers, and replace cas numbers by their positions.
     fn settled_line(&mut self, line: &[u8], ask: &Ask) -> Vec<u8> {
         let text = String::from_utf8_lossy(line).into_owned();
         let words: Vec<&str> = text.split(' ').collect();
@@ -147,7 +147,7 @@ impl Side {
                 let place = format!("cas {}\r\n", self.place(number, key));
                 words[..4].iter().map(|word| (*word).to_owned()).chain([place]).collect()
             }
-            // Of an item that it makes or appends to itself memcached forgets that its key came in base64.
+            // If memcached creates an item or appends to it, it forgets that the key was in base64.
             "HD" | "VA" => {
                 let text = text.replace(" b\r\n", "\r\n").replace(" b ", " ");
                 text.split(' ').map(|word| self.settled_flag(word, ask)).collect()
@@ -168,7 +168,7 @@ impl Side {
             return format!("c{}{end}", self.place(number, ask.key));
         }
         match (number('t'), number('l')) {
-            // memcached's own number of what is over has wrapped.
+            // memcached's number for an expired item has wrapped.
             (Some(left), _) if left > u64::from(u32::MAX / 2) => format!("t0{end}"),
             (Some(left), _) => format!("t{}{end}", left.div_ceil(100) * 100),
             (_, Some(ago)) => format!("l{}{end}", ago / 100),
@@ -193,7 +193,7 @@ impl Side {
         match (number("exp="), number("la=")) {
             (Some(since), _) if since < -1 => format!("exp={}", (since - 99) / 100 * 100),
             (_, Some(ago)) => format!("la={}", ago / 100),
-            // The class is a slab's, and so is what an item takes in it.
+            // The class and the size are those of a slab.
             _ if word.starts_with("fetch=") => word.to_owned(),
             _ if word.starts_with("cls=") || word.starts_with("size=") => "…".to_owned(),
             _ => self.settled_name(word),
@@ -206,9 +206,9 @@ fn shown(bytes: &[u8]) -> String {
     format!("{} of {} bytes", bytes[..end].escape_ascii(), bytes.len())
 }
 
-/// Play sessions of such requests to both servers.
+/// Play sequences of these requests to both servers.
 fn both_say_the_same(asks: impl Fn(bool) -> BoxedStrategy<Ask>, binary: bool) {
-    // Its maintainer holds items for a moment, and a number that is counted then is not padded.
+    // memcached's LRU maintainer holds items for a moment; `incr` then does not pad the number.
     let (_memcached, judge) = memcached_with(&["-o", "no_lru_maintainer,no_lru_crawler"]);
     let (_server, ours) = embedded(IoMode::Events);
     let sessions = Cell::new(0);
@@ -227,23 +227,23 @@ fn both_say_the_same(asks: impl Fn(bool) -> BoxedStrategy<Ask>, binary: bool) {
     ran.unwrap_or_else(|error| panic!("ours is on the left\n{error}"));
 }
 
-/// As many as keep the tests quick, or as many as are asked for.
+/// The number of sequences: small by default, or PROPTEST_CASES.
 fn cases() -> u32 {
     let asked = std::env::var("PROPTEST_CASES").ok();
     asked.and_then(|cases| cases.parse().ok()).unwrap_or(128)
 }
 
 #[test]
-fn text_sessions_go_as_with_memcached() {
+fn text_replies_are_those_of_memcached() {
     both_say_the_same(text, false);
 }
 
 #[test]
-fn meta_sessions_go_as_with_memcached() {
+fn meta_replies_are_those_of_memcached() {
     both_say_the_same(meta, false);
 }
 
 #[test]
-fn binary_sessions_go_as_with_memcached() {
+fn binary_replies_are_those_of_memcached() {
     both_say_the_same(binary, true);
 }

@@ -1,5 +1,5 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
-//! What the tables of cases are played against: the embedded server and the real memcached.
+//! The servers for the tables of cases: the embedded server and the real memcached.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use cachemark_server::{Accounts, Endpoint, IoMode, Server, Settings, State, start};
 
-/// Tools look for memcached's own number.
+/// Tools check the version of memcached.
 pub const VERSION: &str = "1.6.45-test";
-/// Users and passwords of those servers that ask.
+/// Users and passwords of the servers that require a login.
 const ACCOUNTS: &str = "ann:s3c\nbob:pw\n";
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -31,14 +31,14 @@ impl Target {
         stream
     }
 
-    /// Send in pieces of at most so many bytes; everything that comes back until the server ends
-    /// the connection, or has nothing more to say to one that we have ended.
+    /// Send the request in pieces of at most this length, and return all replies until the connection ends. Our
+    /// side is closed after the request.
     pub fn exchange(&self, request: &[u8], piece: usize, closed: bool) -> Vec<u8> {
         let mut stream = self.connect();
         let mut reader = stream.try_clone().expect("a socket");
         let reading = thread::spawn(move || {
             let mut reply = Vec::new();
-            // A reset is an end too.
+            // A reset ends the connection too.
             let _ = reader.read_to_end(&mut reply);
             reply
         });
@@ -69,7 +69,7 @@ pub fn embedded(io: IoMode) -> (Server, Target) {
     serving(State::new(settings(io), VERSION))
 }
 
-/// The same for nobody but the users of `ACCOUNTS`.
+/// The same with a login for the users of `ACCOUNTS`.
 pub fn guarded(io: IoMode) -> (Server, Target) {
     let accounts = Accounts::parse(ACCOUNTS).expect("accounts");
     serving(State::new(settings(io), VERSION).with_accounts(accounts))
@@ -86,18 +86,18 @@ pub struct Memcached(Child);
 
 impl Drop for Memcached {
     fn drop(&mut self) {
-        // It may have died by itself; it must be reaped either way.
+        // It may have ended already; it must be reaped in any case.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A memcached that listens, on a port of the system's choice.
+/// A memcached process on a free port.
 pub fn memcached() -> (Memcached, Target) {
     memcached_with(&[])
 }
 
-/// The same for nobody but the users of `ACCOUNTS`.
+/// The same with a login for the users of `ACCOUNTS`.
 pub fn guarded_memcached() -> (Memcached, Target) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("accounts");
@@ -134,7 +134,7 @@ fn memcached_target(ports: &Path) -> Target {
         Target { address: format!("127.0.0.1:{port}"), version: String::new(), is_1_6_18: false };
     let reply = target.exchange(b"version\r\n", usize::MAX, false);
     let version = String::from_utf8(reply).expect("text");
-    // One that asks who we are does not tell; the cases for it name no version.
+    // A server with login does not tell its version; its cases do not depend on it.
     target.version = version.trim().trim_start_matches("VERSION ").to_owned();
     let minor: u32 = target.version.rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or(0);
     target.is_1_6_18 = minor < 40;

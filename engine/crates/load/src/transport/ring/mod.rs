@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-use cachemark_uring::{COMPLETIONS, GROUP, Provided};
+use cachemark_uring::{BUFFER_GROUP, COMPLETIONS, ProvidedBuffers};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
@@ -39,7 +39,7 @@ mod kind {
 struct RingState {
     // Declared first, so that it is dropped before the buffers that the kernel uses.
     ring: IoUring,
-    provided: Provided,
+    provided: ProvidedBuffers,
     /// Requests whose last completion has not arrived.
     outstanding: usize,
 }
@@ -210,7 +210,7 @@ impl Ring {
             let rest = &connection.sending[connection.sent..];
             let send = opcode::Send::new(socket, rest.as_ptr(), rest.len() as u32);
             if !listens {
-                let entry = opcode::RecvMulti::new(socket, GROUP).build();
+                let entry = opcode::RecvMulti::new(socket, BUFFER_GROUP).build();
                 self.submit(entry, self.data(c, kind::RECEIVE))?;
             }
             if sends {
@@ -257,7 +257,7 @@ impl Ring {
         if of == kind::CANCEL || self.connections[c].generation != generation {
             self.closed_sends.remove(&data);
             if let Some(buffer) = cqueue::buffer_select(flags) {
-                state.provided.give(buffer);
+                state.provided.release(buffer);
             }
             return;
         }
@@ -281,7 +281,7 @@ impl Ring {
                     end: result as usize,
                 });
             } else {
-                state.provided.give(buffer);
+                state.provided.release(buffer);
             }
         }
         // After these errors the receive request only has to be repeated.

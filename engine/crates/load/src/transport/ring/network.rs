@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, AsRawFd};
 
-use cachemark_uring::{Provided, ring};
+use cachemark_uring::{ProvidedBuffers, ring};
 use io_uring::opcode;
 use io_uring::types::Fd;
 
@@ -20,7 +20,7 @@ impl Network for Ring {
 
     fn attach_thread(&mut self) -> io::Result<()> {
         let ring = ring()?;
-        let provided = Provided::register(&ring.submitter())?;
+        let provided = ProvidedBuffers::register(&ring.submitter())?;
         self.state = Some(RingState { ring, provided, outstanding: 0 });
         for c in 0..self.connections.len() {
             if self.connections[c].background.is_some() || self.connections[c].opening {
@@ -92,7 +92,7 @@ impl Network for Ring {
         let connection = &mut self.connections[c];
         let mut filled = 0;
         while let Some(arrival) = connection.arrived.front_mut() {
-            let bytes = &state.provided.filled(arrival.buffer, arrival.end)[arrival.begin..];
+            let bytes = &state.provided.received(arrival.buffer, arrival.end)[arrival.begin..];
             let taken = bytes.len().min(into.len() - filled);
             into[filled..filled + taken].copy_from_slice(&bytes[..taken]);
             filled += taken;
@@ -100,7 +100,7 @@ impl Network for Ring {
             if arrival.begin < arrival.end {
                 break;
             }
-            state.provided.give(arrival.buffer);
+            state.provided.release(arrival.buffer);
             connection.arrived.pop_front();
         }
         match connection.ended {
@@ -127,7 +127,7 @@ impl Network for Ring {
             self.closed_sends.insert(sending, std::mem::take(&mut connection.sending));
         }
         if let Some(state) = &mut self.state {
-            connection.arrived.drain(..).for_each(|arrival| state.provided.give(arrival.buffer));
+            connection.arrived.drain(..).for_each(|arrival| state.provided.release(arrival.buffer));
         }
         connection.reset();
     }

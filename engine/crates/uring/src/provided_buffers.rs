@@ -1,0 +1,77 @@
+//! Buffers that the kernel fills: it takes one for each receive and returns its number.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::io;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::Submitter;
+use io_uring::types::BufRingEntry;
+
+/// The only buffer group of a ring.
+pub const BUFFER_GROUP: u16 = 0;
+const COUNT: u16 = 256;
+const BUFFER_BYTES: usize = 8 * 1024;
+const PAGE_BYTES: usize = 4096;
+
+/// Buffers, and the ring in which the kernel finds the free ones.
+pub struct ProvidedBuffers {
+    entries: *mut BufRingEntry,
+    buffers: Vec<u8>,
+    tail: u16,
+}
+
+// SAFETY: the entries are memory of its own, which only its methods and the kernel access.
+unsafe impl Send for ProvidedBuffers {}
+
+impl ProvidedBuffers {
+    fn layout() -> Layout {
+        let bytes = usize::from(COUNT) * size_of::<BufRingEntry>();
+        Layout::from_size_align(bytes, PAGE_BYTES).expect("a small ring")
+    }
+
+    /// Register buffers with a ring. They must live as long as the ring.
+    pub fn register(to: &Submitter<'_>) -> io::Result<ProvidedBuffers> {
+        // SAFETY: the layout is not empty.
+        let entries = unsafe { alloc_zeroed(Self::layout()) }.cast::<BufRingEntry>();
+        if entries.is_null() {
+            handle_alloc_error(Self::layout());
+        }
+        let buffers = vec![0; usize::from(COUNT) * BUFFER_BYTES];
+        let mut provided = ProvidedBuffers { entries, buffers, tail: 0 };
+        // SAFETY: there are COUNT entries, aligned to a page, and they outlive the ring: the owner of both drops
+        // the ring first.
+        unsafe { to.register_buf_ring_with_flags(entries as u64, COUNT, BUFFER_GROUP, 0)? };
+        (0..COUNT).for_each(|number| provided.release(number));
+        Ok(provided)
+    }
+
+    /// The bytes that the kernel wrote to a buffer.
+    pub fn received(&self, number: u16, bytes: usize) -> &[u8] {
+        let begin = usize::from(number) * BUFFER_BYTES;
+        &self.buffers[begin..begin + bytes]
+    }
+
+    /// Return a buffer to the kernel.
+    pub fn release(&mut self, number: u16) {
+        let begin = usize::from(number) * BUFFER_BYTES;
+        let index = usize::from(self.tail % COUNT);
+        // SAFETY: `index` is below COUNT, and the kernel does not read the entry before the tail has passed it.
+        // The tail is a field of the first entry that is unused otherwise.
+        unsafe {
+            let entry = &mut *self.entries.add(index);
+            entry.set_addr(self.buffers.as_mut_ptr().add(begin) as u64);
+            entry.set_len(BUFFER_BYTES as u32);
+            entry.set_bid(number);
+            self.tail = self.tail.wrapping_add(1);
+            let tail = BufRingEntry::tail(self.entries).cast::<AtomicU16>();
+            (*tail).store(self.tail, Ordering::Release);
+        }
+    }
+}
+
+impl Drop for ProvidedBuffers {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and the ring that used it does not exist any more.
+        unsafe { dealloc(self.entries.cast(), Self::layout()) };
+    }
+}
