@@ -22,6 +22,7 @@ from cachemark.checks.conformance import WorkerDriver, checks, find
 from cachemark.endpoints.clients import ClientSpec, registry, workers_folder
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
+from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.protocol import Failure, Ready, Run
 from tests.conftest import ROOT
 from tests.workers import worker_driver
@@ -152,6 +153,17 @@ def test_it_conforms(language: Language, tmp_path: Path) -> None:
                 assert finding.state in ("passed", "not applicable"), finding
 
 
+def test_a_mistake_fails_conformance_with_its_traceback(language: Language, tmp_path: Path) -> None:
+    if not language.mistakes:
+        pytest.skip("there are no exceptions in this language: the process ends")
+    name = "get, half there"
+    with WorkerDriver(spec(language, "toycall"), tmp_path) as driver:
+        (result,) = find(driver, name, checks()[name])
+    assert result.state == "failed"
+    assert "internal" in result.text
+    assert "toycall" in result.text.partition("\n")[2].lower(), result.text
+
+
 @pytest.mark.parametrize("mistake", ["call", "verification"])
 def test_a_mistake_of_its_own_is_an_internal_error(
     mistake: str, language: Language, tmp_path: Path
@@ -179,13 +191,65 @@ def test_a_mistake_of_its_own_is_an_internal_error(
         assert isinstance(worker_driver.ask(worker, setup), Ready)
 
 
+# A first line of a client file: what its own mistake says, and which library it lacks.
+_BROKEN = {
+    "node": "import { nothing } from '../verify.mjs';",
+    "perl": "undefined_function();",
+    "php": "undefined_function();",
+    "python": "from verify import nothing",
+    "ruby": "undefined_name",
+}
+_LACKING = {
+    "node": "import nothing from 'no-such-library';",
+    "python": "import no_such_library",
+    "ruby": "require 'no-such-library'",
+}
+
+
+def with_first_line(language: Language, name: str, line: str) -> ClientSpec:
+    """The toy client under another name, with a line before its first import."""
+    folder = workers_folder() / language.name
+    add(folder, language, name)
+    path = folder / next(iter(language.files)).replace("NAME", name)
+    text = path.read_text(encoding="utf-8")
+    first = re.search(
+        r"^(import|from __future__.*\n|require|use v5.36.*\n|declare.*\n)", text, re.M
+    )
+    assert first is not None
+    at = first.end() if first[0].endswith("\n") else first.start()
+    path.write_text(f"{text[:at]}{line}\n{text[at:]}", encoding="utf-8")
+    return spec(language, name)
+
+
+def test_a_broken_import_shows_its_own_error(language: Language) -> None:
+    """It is not taken for a library that is not installed."""
+    if language.name not in _BROKEN:
+        pytest.skip("the compiler shows it")
+    client = with_first_line(language, "toybroken", _BROKEN[language.name]).client
+    with pytest.raises(TrialError) as caught, worker_driver.started(client):
+        pass
+    assert "internal" in str(caught.value)
+    assert re.search("nothing|undefined", str(caught.value)), caught.value
+
+
+def test_a_missing_library_is_unsupported(language: Language) -> None:
+    if language.name not in _LACKING:
+        pytest.skip("the set-up needs the library, or the client file names it otherwise")
+    client = with_first_line(language, "toylacking", _LACKING[language.name]).client
+    with (
+        pytest.raises(UnsupportedError, match=r"no.such.library"),
+        worker_driver.started(client),
+    ):
+        pass
+
+
 def test_it_is_gone_when_file_and_row_are(language: Language) -> None:
     """The last test: whoever takes a client out has nothing else to change."""
     toy = spec(language, "toy").client
     folder = workers_folder() / language.name
     shutil.copy(ROOT / "workers" / language.name / "worker.toml", folder)
     for place in language.files:
-        for name in ("toy", "toycall", "toyverification"):
+        for name in ("toy", "toycall", "toyverification", "toybroken", "toylacking"):
             path = folder / place.replace("NAME", name).replace("Name", name.capitalize())
             path.unlink(missing_ok=True)
             if path.parent.name == name:

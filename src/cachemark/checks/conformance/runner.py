@@ -99,9 +99,16 @@ def _find(driver: WorkerDriver, wire: str, name: str, check: CaseFunction) -> Co
     except UnsupportedError:
         raise
     except (CaseFailedError, TrialError) as error:
+        text = _with_traceback(driver, str(error))
         driver.replace()
-        return ConformanceResult(case=name, wire=wire, state="failed", text=str(error))
+        return ConformanceResult(case=name, wire=wire, state="failed", text=text)
     return ConformanceResult(case=name, wire=wire, state="passed")
+
+
+def _with_traceback(driver: WorkerDriver, text: str) -> str:
+    """A failure, and what the worker wrote of it, if it is a mistake in the worker's own code."""
+    log = driver.worker.log_tail().strip() if "internal" in text else ""
+    return f"{text}\n{log}" if log else text
 
 
 def _plays_in_process(check: CaseFunction) -> bool:
