@@ -9,9 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates whose folders still import each other in circles. This list may only become shorter.
-const FOLDERS_STILL_CIRCULAR: [&str; 2] = ["server", "storage"];
-
 #[test]
 fn no_crate_has_a_circle_of_imports() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates' folder");
@@ -23,9 +20,7 @@ fn no_crate_has_a_circle_of_imports() {
         let sources = sources(&path.join("src"));
         seen += sources.len();
         let mut circles = circles(&sources);
-        if !FOLDERS_STILL_CIRCULAR.contains(&name.as_str()) {
-            circles.extend(circles_of_folders(&sources));
-        }
+        circles.extend(circles_of_folders(&sources));
         found.extend(circles.into_iter().map(|circle| format!("{name}: {circle}")));
     }
     assert!(seen > 100, "only {seen} files were found");

@@ -22,6 +22,7 @@
 
 mod commands;
 mod connection;
+mod requests;
 mod session;
 mod state;
 mod transports;

@@ -25,15 +25,15 @@
 //! links for its LRU list. A segment wastes a few bytes at its end, and the order of eviction is the order
 //! of segments, with two bits in the table for each item. The price: an overwritten item leaves dead bytes
 //! behind. Segments with many dead bytes are compacted before a live item is evicted
-//! (`eviction/evict.rs`). An item larger than half a segment has segments of its own.
+//! (`region/evict.rs`). An item larger than half a segment has segments of its own.
 //!
-//! **A table with one word for each item** (`table/slot.rs`): 16 bits of the hash, the item's offset, and
+//! **A table with one word for each item** (`items/slot.rs`): 16 bits of the hash, the item's offset, and
 //! its uses. A bucket is a cache line. Each key has two buckets and goes to the emptier one
-//! (`table/buckets.rs`), so that nine tenths of the slots are used, and a miss reads two cache lines and no
+//! (`region/buckets.rs`), so that nine tenths of the slots are used, and a miss reads two cache lines and no
 //! item. The table grows one bucket at a time. With a fixed hash power it does not grow, and buckets get
 //! overflow buckets.
 //!
-//! **Eviction** is S3-FIFO on segments (`eviction/evict.rs`): an item that is not read soon after it was
+//! **Eviction** is S3-FIFO on segments (`region/evict.rs`): an item that is not read soon after it was
 //! stored is evicted early, so that a scan does not replace the items that are in use.
 //!
 //! **Memory limit.** Table, metadata and segments together stay below the limit: when the table grows, a
@@ -45,37 +45,29 @@
 //! writer pays for the fences of both sides (`reclamation/asymmetric_fence.rs`). So a reader gets the
 //! item's own bytes, without a copy. A reader of shared memory cannot be waited for, because its process
 //! may die: it copies the item and checks afterwards that nothing was overwritten meanwhile
-//! (`sharing/optimistic_read.rs`). Three kinds of reads lock the item's region: a read that also sets an
+//! (`region/optimistic_read.rs`). Three kinds of reads lock the item's region: a read that also sets an
 //! exptime, one that finds an expired item and removes it, and the first after a flush is due.
 //!
 //! **Writers** lock one of up to four regions, each of which is a store of its own. Between processes the
-//! lock survives the death of its holder (`sharing/robust_mutex.rs`, `sharing/recovery.rs`).
+//! lock survives the death of its holder (`region/robust_mutex.rs`, `region/recovery.rs`).
 //!
 //! `unsafe` is used where bytes of segments are read and written, and for the mutex of the system.
 //! Everything else that threads share is an atomic.
 
 mod counters;
-mod entry;
-mod eviction;
 mod items;
-mod iteration;
-mod lookup;
 mod memory;
-mod outcome;
-mod preconditions;
 mod reclamation;
 mod region;
-mod sharing;
 mod store;
 mod table;
-mod writer;
 
 pub use counters::Counters;
-pub use entry::{Content, Entry};
 pub use items::item::Item;
 pub use items::marks::Marks;
-pub use lookup::Lookup;
 pub use memory::layout::LIMIT_BYTES_MIN;
-pub use outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
-pub use sharing::optimistic_read::SharedValue;
+pub use region::lookup::Lookup;
+pub use region::optimistic_read::SharedValue;
+pub use store::entry::{Content, Entry};
+pub use store::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
 pub use store::{Store, Usage};

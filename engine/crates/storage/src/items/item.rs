@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::items::marks::Marks;
-use crate::table::slot::Slot;
+use crate::items::slot::Slot;
 
 const LENGTH_BITS: u32 = 20;
 const LENGTH_MASK: u32 = (1 << LENGTH_BITS) - 1;

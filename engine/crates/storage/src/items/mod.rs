@@ -1,5 +1,6 @@
-//! The bytes of an item.
+//! The bytes of an item, and the slot that leads to it.
 
 pub mod item;
 pub mod marks;
 pub mod number;
+pub mod slot;

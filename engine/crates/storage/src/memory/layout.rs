@@ -8,8 +8,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::memory::mapping::PAGE_BYTES;
-use crate::table::slot::ADDRESSABLE_BYTES;
 
+/// A slot has this many bits for an item's offset from the first segment, in words of four bytes, plus one.
+pub const LOCATION_BITS: u32 = 38;
+/// The highest offset that fits a slot.
+const ADDRESSABLE_BYTES: u64 = ((1 << LOCATION_BITS) - 3) * 4;
 /// The smallest store.
 pub const LIMIT_BYTES_MIN: usize = 64 << 10;
 /// A store has a second region only if each region has this much memory.

@@ -1,6 +1,4 @@
-//! The hash table.
+//! Parts of the hash table: the hash of keys, and the search for tags in buckets.
 
-mod buckets;
 pub mod hash;
-pub mod slot;
 pub mod tags;

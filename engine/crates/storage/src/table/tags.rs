@@ -3,9 +3,9 @@
 
 use std::sync::atomic::AtomicU64;
 
+use crate::items::slot::TAG_SHIFT;
 use crate::memory::atomics::SHARED;
 use crate::memory::layout::BUCKET_SLOTS;
-use crate::table::slot::TAG_SHIFT;
 
 /// The words of a bucket: its slots, then the index of its overflow bucket.
 pub type Bucket = [AtomicU64; BUCKET_SLOTS + 1];

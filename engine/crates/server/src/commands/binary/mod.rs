@@ -9,8 +9,8 @@ use cachemark_storage::Mode;
 
 use crate::commands::binary::command::BinaryCommand;
 use crate::commands::context::RequestContext;
-use crate::session::connection_state::{ConnectionState, Consumed};
-use crate::session::lookahead::{BinaryHead, ParsedRequest};
+use crate::requests::connection_state::{ConnectionState, Consumed};
+use crate::requests::lookahead::{BinaryHead, ParsedRequest};
 
 /// The longest login: mechanism and message together.
 const LOGIN_BYTES_MAX: usize = 2048;

@@ -19,7 +19,7 @@ use cachemark_storage::Lookup;
 use crate::commands::context::RequestContext;
 use crate::commands::meta::command::MetaCommand;
 use crate::commands::meta::flag_cache::FlagCache;
-use crate::session::connection_state::{ConnectionState, Consumed};
+use crate::requests::connection_state::{ConnectionState, Consumed};
 
 /// Parse the flags of a command without data and carry it out.
 #[inline]

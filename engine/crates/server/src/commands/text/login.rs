@@ -5,7 +5,7 @@ use cachemark_protocol::text::command::{Command, StoreVerb};
 use cachemark_protocol::text::request::{Parsed, parse};
 
 use crate::commands::context::RequestContext;
-use crate::session::connection_state::{ConnectionState, Consumed};
+use crate::requests::connection_state::{ConnectionState, Consumed};
 
 /// Longer data is no user and password.
 const TOKEN_BYTES_MAX: u64 = 2048;

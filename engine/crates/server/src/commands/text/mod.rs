@@ -16,8 +16,8 @@ use crate::commands::meta;
 use crate::commands::meta::flag_cache::FlagCache;
 use crate::commands::text::get::Get;
 use crate::commands::text::reply::reply;
-use crate::session::connection_state::{ConnectionState, Consumed};
-use crate::session::lookahead::ParsedRequest;
+use crate::requests::connection_state::{ConnectionState, Consumed};
+use crate::requests::lookahead::ParsedRequest;
 use crate::state::stats;
 
 /// Carry out the request at the front of `rest` and append its reply. `None` if the request is not complete.

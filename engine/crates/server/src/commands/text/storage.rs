@@ -7,7 +7,7 @@ use cachemark_storage::{Mode, Outcome};
 
 use crate::commands::context::RequestContext;
 use crate::commands::text::reply::reply;
-use crate::session::connection_state::{ConnectionState, Consumed};
+use crate::requests::connection_state::{ConnectionState, Consumed};
 
 /// Carry out a storage command whose line has this length and whose data follows it. `None` if the data is
 /// not complete. An item that is too large is refused before its data arrives.

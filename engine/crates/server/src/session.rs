@@ -1,15 +1,12 @@
 //! One connection's protocols: bytes in, bytes out. No I/O.
 
-pub mod connection_state;
-pub mod lookahead;
-
 use cachemark_protocol::binary::request::REQUEST_MAGIC;
 
 use crate::commands::context::RequestContext;
 use crate::commands::meta::flag_cache::FlagCache;
 use crate::commands::{binary, text};
-use crate::session::connection_state::{ConnectionState, Consumed, Dialect};
-use crate::session::lookahead::{Lookahead, ParsedRequest, Request};
+use crate::requests::connection_state::{ConnectionState, Consumed, Dialect};
+use crate::requests::lookahead::{Lookahead, ParsedRequest, Request};
 use crate::state::server_state::State;
 
 /// A session pauses once it has appended so many bytes. The caller writes them and feeds it again.

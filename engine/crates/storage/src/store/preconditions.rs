@@ -1,7 +1,7 @@
 //! When a storage command does not store.
 
-use crate::entry::Entry;
-use crate::outcome::{Mode, Outcome};
+use crate::store::entry::Entry;
+use crate::store::outcome::{Mode, Outcome};
 
 /// The outcome if this mode does not store over the present item; `None` if it does.
 pub fn check(mode: Mode, expected_cas: u64, entry: &mut Entry<'_>) -> Option<Outcome> {

@@ -1,9 +1,8 @@
 //! A slot of the hash table: one word with an item's tag, offset, marks and uses.
 
 use crate::items::marks::Marks;
+use crate::memory::layout::LOCATION_BITS;
 
-/// The item's offset from the first segment in words of four bytes, plus one.
-const LOCATION_BITS: u32 = 38;
 const LOCATION_MASK: u64 = (1 << LOCATION_BITS) - 1;
 const USES_SHIFT: u32 = LOCATION_BITS;
 const USES_MASK: u64 = 3 << USES_SHIFT;
@@ -14,8 +13,6 @@ const BINARY_KEY: u64 = 1 << 43;
 pub const TAG_SHIFT: u32 = 48;
 /// Uses are counted up to this.
 pub const USES_MAX: u64 = 3;
-/// The highest offset that fits a slot.
-pub const ADDRESSABLE_BYTES: u64 = (LOCATION_MASK - 2) * 4;
 
 /// The word of a slot. An empty slot is 0. A ghost has only the tag of an item that was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use crate::counters::Counters;
 use crate::items::item::Item;
 use crate::items::marks::Marks;
 use crate::items::number;
-use crate::outcome::Arithmetic;
-use crate::writer::{NewItem, Writer};
+use crate::region::writer::{NewItem, Writer};
+use crate::store::outcome::Arithmetic;
 
 /// The entry of a key, whether there is an item or not.
 pub struct Entry<'a> {

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::AtomicU32;
 
-use crate::eviction::segment_state::{Queue, SegmentCounts, state};
 use crate::memory::atomics::{LOCKED, SHARED, add};
 use crate::memory::layout::{BUCKET_BYTES, NONE};
 use crate::memory::mapping::PAGE_BYTES;
-use crate::writer::Writer;
+use crate::region::segment_state::{Queue, SegmentCounts, state};
+use crate::region::writer::Writer;
 
 impl Writer<'_> {
     fn open_segment_of(&self, queue: Queue) -> &AtomicU32 {

@@ -12,12 +12,12 @@
 //! So the items of a scan pass through the small queue only. Before an item must be evicted, memory is
 //! taken from expired items and from segments that hold many dead bytes.
 
-use crate::eviction::segment_state::{Queue, SegmentCounts, state};
 use crate::items::item::RawItem;
+use crate::items::slot::Slot;
 use crate::memory::atomics::{LOCKED, SHARED, add, subtract, subtract_u32};
 use crate::memory::layout::NONE;
-use crate::table::slot::Slot;
-use crate::writer::Writer;
+use crate::region::segment_state::{Queue, SegmentCounts, state};
+use crate::region::writer::Writer;
 
 /// The small queue has one in so many segments.
 const SMALL_QUEUE_SHARE: usize = 10;

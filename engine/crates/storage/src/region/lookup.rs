@@ -5,8 +5,8 @@
 //! (`Lookup::prefetch_item`). Memory then arrives while other requests are carried out.
 
 use crate::items::item::RawItem;
+use crate::items::slot::{Slot, tag};
 use crate::region::Region;
-use crate::table::slot::{Slot, tag};
 
 /// A key, its hash, and where its item was seen.
 #[derive(Clone, Copy)]

@@ -2,11 +2,11 @@
 //!
 //! The table is correct, because a slot is one word and is written last. All counts are made again from it.
 
-use crate::eviction::segment_state::{Queue, state};
+use crate::items::slot::{Slot, tag};
 use crate::memory::atomics::{LOCKED, SHARED};
+use crate::region::segment_state::{Queue, state};
+use crate::region::writer::Writer;
 use crate::table::hash;
-use crate::table::slot::{Slot, tag};
-use crate::writer::Writer;
 
 impl Writer<'_> {
     /// Make the region consistent again. Only the item that the dead writer was storing may be lost.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::items::item::Item;
 use crate::memory::atomics::LOCKED;
 use crate::region::Region;
+use crate::region::writer::Writer;
 use crate::store::Store;
-use crate::writer::Writer;
 
 /// A part is this many buckets of one region: at most about two thousand items. Its region is locked for as
 /// long as that takes.

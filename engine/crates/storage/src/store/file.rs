@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::memory::atomics::{LOCKED, SHARED};
 use crate::memory::layout::{Geometry, StoreHead};
 use crate::memory::mapping::Memory;
-use crate::sharing::optimistic_read::{OptimisticRead, SharedValue};
+use crate::region::optimistic_read::{OptimisticRead, SharedValue};
 use crate::store::Store;
 use crate::table::hash;
 

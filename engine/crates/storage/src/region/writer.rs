@@ -2,16 +2,16 @@
 
 use std::sync::MutexGuard;
 
-use crate::eviction::segment_state::{Queue, state};
 use crate::items::item::{Item, ItemParts, RawItem};
 use crate::items::marks::Marks;
+use crate::items::slot::{Slot, USES_MAX};
 use crate::memory::atomics::{LOCKED, SHARED, add, subtract};
 use crate::memory::layout::NONE;
 use crate::reclamation::grace_periods::GracePeriods;
+use crate::region::robust_mutex::RobustGuard;
+use crate::region::segment_state::{Queue, state};
 use crate::region::{Local, Region};
-use crate::sharing::robust_mutex::RobustGuard;
 use crate::table::hash;
-use crate::table::slot::{Slot, USES_MAX};
 
 /// A region that only this writer changes while it lives.
 pub struct Writer<'a> {

@@ -1,24 +1,33 @@
 //! The store: its regions, and what each command does to an item.
 
+pub mod entry;
+mod file;
+#[cfg(test)]
+mod growth_test;
+mod iteration;
+pub mod outcome;
+mod preconditions;
+#[cfg(test)]
+mod reclaim_test;
+
 use std::io;
 use std::sync::Arc;
 
 use crate::counters::Counters;
-use crate::entry::{Content, Entry};
 use crate::items::item::Item;
 use crate::items::marks::Marks;
-use crate::lookup::{Found, Lookup};
 use crate::memory::atomics::LOCKED;
 use crate::memory::layout::{Geometry, NONE};
 use crate::memory::mapping::Memory;
-use crate::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
-use crate::preconditions;
 use crate::reclamation::grace_periods::GracePeriods;
 use crate::region::Region;
-use crate::sharing::optimistic_read::CopiedItem;
-use crate::sharing::robust_mutex;
+use crate::region::lookup::{Found, Lookup};
+use crate::region::optimistic_read::CopiedItem;
+use crate::region::robust_mutex;
+use crate::region::writer::Writer;
+use crate::store::entry::{Content, Entry};
+use crate::store::outcome::{Arithmetic, Deletion, Mode, Outcome, expires_s};
 use crate::table::hash;
-use crate::writer::Writer;
 
 /// What the store contains and has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use crate::items::item::{Item, RawItem};
-use crate::lookup::Lookup;
+use crate::items::slot::Slot;
 use crate::memory::atomics::{LOCKED, SHARED};
 use crate::region::Region;
-use crate::table::slot::Slot;
+use crate::region::lookup::Lookup;
 
 /// A value in shared memory. Its bytes may change while they are read; then the result is discarded.
 pub struct SharedValue {

@@ -1,15 +1,26 @@
 //! A region as its readers see it: where everything is, and how an item is found without a lock.
 
+mod buckets;
+mod evict;
+pub mod lookup;
+pub mod optimistic_read;
+mod reclaim_batch;
+mod recovery;
+pub mod robust_mutex;
+mod segment_state;
+mod segments;
+pub mod writer;
+
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use crate::counters::Counters;
-use crate::eviction::reclaim_batch::ReclaimBatch;
 use crate::items::item::RawItem;
+use crate::items::slot::{Slot, tag};
 use crate::memory::atomics::{LOCKED, SHARED};
 use crate::memory::layout::{BUCKET_SLOTS, Layout, RegionHead, SegmentMeta, StoreHead};
 use crate::memory::mapping::Memory;
-use crate::table::slot::{Slot, tag};
+use crate::region::reclaim_batch::ReclaimBatch;
 use crate::table::tags::{Bucket, TagMatches};
 
 /// How many cache lines of an item are prefetched: header, key and a small value.
