@@ -1,5 +1,5 @@
-//! Which cache keeps what is asked for: the same reads, each miss followed by a set, on the store and
-//! on memcached with the same memory.
+//! The table of hit ratios: the same reads, each miss followed by a set, on the store and on memcached with the same
+//! memory.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use rand_distr::{Distribution, Zipf};
 use super::peer::Peer;
 
 const NOW_S: u32 = 1;
-/// The keys that are drawn from have so many times the memory's bytes.
+/// All items together are this many times as large as the memory.
 const KEYS_OF_MEMORY: u64 = 4;
 const VALUE_BYTES_MEAN: u64 = 550;
-/// Reads on their way to memcached at once.
+/// Reads to memcached that are in flight at the same time.
 const BATCH: usize = 50;
 
-/// A pattern of reads: the exponent of Zipf's law, and how many in a hundred are part of a scan over
-/// keys that are read once.
+/// A pattern of reads: the exponent of Zipf's law, and the percentage of reads that belong to a scan over keys
+/// that are read once.
 struct Pattern {
     name: &'static str,
     exponent: f64,
@@ -63,11 +63,11 @@ fn tape(pattern: &Pattern, cache_bytes: u64, reads: u64) -> Vec<u32> {
 }
 
 fn key(n: u32) -> String {
-    // Ranks are spread, so that no cache profits from their order.
+    // Shuffle the ranks, so that no cache profits from their order.
     format!("key:{:010}", n.wrapping_mul(2_654_435_761))
 }
 
-/// From 100 to 1000 bytes, the same for a key each time.
+/// The length of a key's value: 100 to 1000 bytes, always the same.
 fn value_bytes(n: u32) -> usize {
     100 + (n.wrapping_mul(40_503) >> 7) as usize % 901
 }
@@ -103,7 +103,7 @@ fn on_memcached(tape: &[u32], cache_bytes: u64, program: &Path) -> Result<u64, S
             if peer.take_get()?.is_some() {
                 hits += 1;
             } else if missed.contains(n) {
-                // One by one, it would have been stored by now.
+                // Without pipelining, the key would have been stored by now.
                 hits += 1;
             } else {
                 missed.push(*n);

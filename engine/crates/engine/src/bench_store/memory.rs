@@ -1,5 +1,5 @@
-//! How many of the bytes that the process takes are the user's: a store is filled to its limit and
-//! over it, then asked what it holds.
+//! The table of bytes: a store is filled beyond its limit; then the memory of the process is compared with the
+//! bytes of keys and values.
 
 use cachemark_storage::{Mode, Store};
 use comfy_table::Table;
@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 const NOW_S: u32 = 1;
 const KEY_BYTES: usize = 10;
-/// So much is written, of the limit: more than fits.
+/// How much is written, relative to the limit: more than fits.
 const WRITTEN: f64 = 1.2;
 
 pub fn table(limit_bytes: usize) -> Result<Table, String> {
@@ -39,7 +39,7 @@ fn row(limit_bytes: usize, least: usize, most: usize) -> Result<Vec<String>, Str
         let value = &value[..usize::from(*length)];
         store.store(Mode::Set, key.as_bytes(), 0, 0, value, NOW_S);
     }
-    // The list of lengths is the bench's own; all else is counted, the program as well.
+    // The list of lengths belongs to the benchmark. Everything else is counted, also the program.
     let list = (lengths.len() * size_of::<u16>()) as u64;
     let rss = rss_bytes()? - list;
     let usage = store.usage(NOW_S);
@@ -65,7 +65,7 @@ fn row(limit_bytes: usize, least: usize, most: usize) -> Result<Vec<String>, Str
     ])
 }
 
-/// The lengths of values that are more than the limit together.
+/// The lengths of values that together exceed the limit.
 fn lengths(limit_bytes: usize, least: usize, most: usize) -> Vec<u16> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mean = KEY_BYTES + least.midpoint(most);
@@ -73,7 +73,7 @@ fn lengths(limit_bytes: usize, least: usize, most: usize) -> Vec<u16> {
     (0..count).map(|_| rng.random_range(least..=most) as u16).collect()
 }
 
-/// What this process has of the machine's memory.
+/// The resident memory of this process.
 fn rss_bytes() -> Result<u64, String> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

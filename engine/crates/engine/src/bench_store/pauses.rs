@@ -1,7 +1,6 @@
-//! How long a store takes at most: each is timed while the table grows and while old items leave,
-//! beside the same with a table that is large enough from the beginning. What both have in
-//! common is the machine's: new pages, other programs. CPU time is the thread's own, which other programs
-//! do not lengthen.
+//! The table of pauses: each store is timed while the table grows and while items are evicted, and again with a
+//! table that is large enough from the beginning. Pauses that both have come from the machine: new memory
+//! pages, other programs. The CPU time is that of the thread, which other programs do not affect.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -13,11 +12,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 const NOW_S: u32 = 1;
 const VALUE: [u8; 100] = [b'v'; 100];
-/// What an item of these takes with its key and its place in the table, nearly.
+/// About how many bytes one of these items needs, with its key and its slot.
 const ITEM_BYTES: usize = 132;
 const KEY_DIGITS: usize = 10;
 
-/// How long single stores take: fixed table, growing, evicting.
+/// The times of single stores: with a fixed table, with a growing one, with eviction.
 pub fn table(limit_bytes: usize) -> Result<Table, String> {
     let mut table = Table::new();
     table.set_header([
@@ -35,21 +34,21 @@ pub fn table(limit_bytes: usize) -> Result<Table, String> {
     let power = (fits * 3 / 2).next_power_of_two().ilog2();
     for (name, hash_power) in [("grows", None), ("fixed", Some(power))] {
         let store = Store::with_hash_power(limit_bytes, hash_power)?;
-        for (phase, round) in [("into free memory", 0), ("others leave", 1)] {
+        for (phase, round) in [("into free memory", 0), ("with eviction", 1)] {
             let (times, cpu) = times(&store, round * fits..(round + 1) * fits);
             let mut row = vec![phase.to_owned(), name.to_owned(), fits.to_string()];
-            let told = |times: &Histogram<u64>, percentile| {
+            let format = |times: &Histogram<u64>, percentile| {
                 format!("{:.2} µs", times.value_at_percentile(percentile) as f64 / 1e3)
             };
-            row.extend([50.0, 99.0, 99.9, 100.0].map(|percentile| told(&times, percentile)));
-            row.extend([99.9, 100.0].map(|percentile| told(&cpu, percentile)));
+            row.extend([50.0, 99.0, 99.9, 100.0].map(|percentile| format(&times, percentile)));
+            row.extend([99.9, 100.0].map(|percentile| format(&cpu, percentile)));
             table.add_row(row);
         }
     }
     Ok(table)
 }
 
-/// The times of stores of new keys, and what they took of the CPU, in nanoseconds.
+/// The times of stores of new keys, and their CPU times, in ns.
 fn times(store: &Store, keys: Range<usize>) -> (Histogram<u64>, Histogram<u64>) {
     let histogram = || Histogram::new(3).expect("a valid precision");
     let (mut times, mut cpu) = (histogram(), histogram());

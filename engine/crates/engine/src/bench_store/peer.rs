@@ -1,4 +1,4 @@
-//! memcached beside the store: started for the bench, spoken to in plain text.
+//! A memcached process for comparison, and a text protocol connection to it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// A memcached of our own, on its CPU if one is given; it ends with this value.
+/// A memcached process, pinned to a CPU if one is given. Dropping this value ends it.
 pub struct Peer {
     process: Child,
     stream: BufReader<TcpStream>,
@@ -56,7 +56,7 @@ impl Peer {
         Ok(Peer { process, stream, line: Vec::new(), value: Vec::new() })
     }
 
-    /// Write requests as they are.
+    /// Send requests unchanged.
     pub fn send(&mut self, requests: &[u8]) -> Result<(), String> {
         self.stream.get_mut().write_all(requests).map_err(|error| format!("memcached: {error}"))
     }
@@ -70,7 +70,7 @@ impl Peer {
         }
     }
 
-    /// Take the reply to a get of one key: the length of its value, or none.
+    /// Read the reply to a get of one key: the length of its value, or `None`.
     pub fn take_get(&mut self) -> Result<Option<usize>, String> {
         self.read_line()?;
         if self.line == b"END\r\n" {

@@ -1,5 +1,5 @@
-//! The time of a read of 1 KiB by reference: in the process, from another process, and over the
-//! network at depth 1.
+//! The table of times of a read of 1 KiB, without a copy: in the process, from another process, and over the network
+//! at depth 1.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::options::cpus::usable;
 const NOW_S: u32 = 1;
 const KEYS: u64 = 10_000;
 const KEY_BYTES: usize = 100;
-/// Those that differ.
+/// How many different keys there are.
 const KEY_DIGITS: usize = KEYS.ilog10() as usize;
 const VALUE_BYTES: usize = 1024;
 const MEMORY_BYTES: usize = 64 << 20;
@@ -58,14 +58,14 @@ pub fn table(rounds: u64, memcached: &Path) -> Result<Table, String> {
     let mut table = Table::new();
     table.set_header(["what", "median", "least", "most"]);
     let names = [
-        "in the process, 1 thread: ns CPU a get",
-        "in the process, 2 threads: times the gets of 1",
-        "shared memory, in place, another process: ns CPU a get",
-        "memcached over loopback, depth 1, a CPU each: ns a get",
-        "that over the same in the process, wall clock",
-        "a HashMap of boxes that nobody may change, 1 thread: ns CPU a get",
-        "the store over that",
-        "drawing a key, which is in all of these: ns CPU",
+        "in the process, 1 thread: CPU ns per get",
+        "in the process, 2 threads: gets relative to 1 thread",
+        "shared memory, another process, no copy: CPU ns per get",
+        "memcached over loopback, depth 1, a CPU each: ns per get",
+        "memcached relative to the store in the process, wall clock",
+        "an immutable HashMap of boxes, 1 thread: CPU ns per get",
+        "the store relative to the HashMap",
+        "drawing a key, which is part of all these times: CPU ns",
     ];
     for (name, mut figures) in names.into_iter().zip(rows) {
         figures.sort_by(f64::total_cmp);
@@ -76,7 +76,7 @@ pub fn table(rounds: u64, memcached: &Path) -> Result<Table, String> {
     Ok(table)
 }
 
-/// What the other process does: print the time of a read.
+/// The code of the other process: print the time of a read.
 pub fn peek(path: &Path) -> Result<(), String> {
     let store = Store::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut draws = Draws::new(11);
@@ -110,8 +110,8 @@ fn fill(store: &Store) {
     }
 }
 
-/// Keys by chance, fast (xorshift, G. Marsaglia 2003). Each is made where the last one was, as a
-/// program has just made the key that it asks for: to fetch it from a list would take as long as a read.
+/// Random keys (xorshift, G. Marsaglia 2003). Each is written over the last one, so that it is in the cache as
+/// the key of a real program would be. Loading keys from a list would take as long as a read.
 struct Draws {
     state: u64,
     key: Vec<u8>,
@@ -146,7 +146,7 @@ fn read_by_reference(store: &Store, seed: u64) -> Read {
     read_of(seed, |key| store.get(key, None, NOW_S, ends))
 }
 
-/// The time that a way of reading takes on random keys.
+/// The time of a kind of read, with random keys.
 fn read_of(seed: u64, get: impl Fn(&[u8]) -> Option<(u8, u8)>) -> Read {
     let mut draws = Draws::new(seed * 77 + 1);
     let mut read = |count: u64| {
@@ -161,8 +161,8 @@ fn read_of(seed: u64, get: impl Fn(&[u8]) -> Option<(u8, u8)>) -> Read {
     Read { cpu_ns: each(cpu_ns() - before), wall_ns: each(began.elapsed().as_nanos() as u64) }
 }
 
-/// Gets per CPU second of each thread, all threads together: what they do with a CPU each, which a
-/// busy machine does not always have.
+/// Gets per CPU second of each thread, summed over all threads: what they would do with a CPU each, which a busy
+/// machine may not have.
 fn read_on(store: &Store, threads: u64) -> f64 {
     let barrier = Barrier::new(threads as usize);
     thread::scope(|scope| {
@@ -195,7 +195,7 @@ fn fill_peer(peer: &mut Peer) -> Result<(), String> {
     Ok(())
 }
 
-/// The wall-clock time of a get over the network, this thread on a CPU of its own.
+/// The wall-clock time of a get over the network, with this thread on a CPU of its own.
 fn round_trip_ns(peer: &mut Peer, cpu: usize) -> Result<f64, String> {
     let before = sched_getaffinity(None).map_err(|error| error.to_string())?;
     pin_to_cpu(cpu).map_err(|error| error.to_string())?;
@@ -212,7 +212,7 @@ fn round_trip_ns(peer: &mut Peer, cpu: usize) -> Result<f64, String> {
     Ok(each)
 }
 
-/// The CPUs that this process may use; two, so that client and server have one each.
+/// Two CPUs that this process may use, one for the client and one for the server.
 fn cpus() -> Result<Vec<usize>, String> {
     let cpus = usable().map_err(|error| error.to_string())?;
     if cpus.len() < 2 {
@@ -221,7 +221,7 @@ fn cpus() -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// CPU time of this thread.
+/// The CPU time of this thread.
 fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
