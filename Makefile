@@ -40,8 +40,17 @@ fuzz: ## Search for inputs that break a parser or the store: SECONDS=60 for each
 	@PATH="$$PWD/.tools/cargo/bin:$$PATH" engine/fuzz/run $(SECONDS) $(TARGETS)
 
 test: debian setup ## Set up (Debian packages and every language too), then run every test
-	@$(RUN) cachemark setup --install
+	@$(MAKE) --no-print-directory -j2 languages rust-tests-built
 	@$(MAKE) --no-print-directory test-rust test-python
+
+# Setting the languages up is downloading for the most part, so the engine's tests compile beside it.
+.PHONY: languages rust-tests-built
+languages: setup
+	@$(RUN) cachemark setup --install
+
+rust-tests-built:
+	@echo "setup: the engine's tests"
+	@cd engine && cargo test --quiet --locked --no-run
 
 test-rust: ## The engine's tests
 	cd engine && cargo test --quiet --locked
@@ -73,6 +82,7 @@ docs: setup ## Print PROTOCOL.md and the JSON Schema from the code
 setup: $(UV) ## Python environment and engine, built again where their sources changed
 	@command -v cargo >/dev/null || { \
 	  echo "setup: no Rust toolchain: install rustup's stable, or apt-get install cargo-web"; exit 1; }
+	@$(PYTHON) tools/build_engine.py
 	@echo "setup: Python packages and the engine into .venv"
 	@$(UV) sync --locked --quiet
 

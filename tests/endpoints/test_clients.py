@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.endpoints.clients import parse_client, registry
-from cachemark.endpoints.worker_setup import build, worker_folders
+from cachemark.endpoints.worker_setup import build_all, worker_folders
 from cachemark.model.errors import UsageError
 
 GOOD = """
@@ -47,5 +47,6 @@ def test_a_client_of_a_broken_file_names_the_file(folder: Path) -> None:
 
 
 def test_set_up_goes_on_past_a_broken_file(folder: Path) -> None:
-    states = {shop.name: build(shop).state for shop in worker_folders(folder, ())}
+    results = build_all(worker_folders(folder, ()))
+    states = {result.folder.name: result.state for result in results}
     assert states == {"good": "ready", "typo": "failed"}

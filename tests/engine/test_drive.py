@@ -112,7 +112,7 @@ def test_a_value_of_another_run_is_explained(server: str) -> None:
     [
         (("--search", "p99"), "write p99<1ms"),
         (("--max-errors", "many"), "--max-errors"),
-        (("--io", "uring", "--tls", "unverified"), "io_uring does not support TLS: use epoll or auto"),
+        (("--io", "uring", "--tls", "unverified"), "io_uring does not support TLS: use epoll"),
         (("--tls", "unverified"), "does not speak TLS"),
         (("--trace", "nowhere.csv"), "nowhere.csv"),
         (("--schedule", "replay"), "name the trace with --trace"),

@@ -11,7 +11,7 @@ from cachemark.endpoints.clients import workers_folder
 from cachemark.endpoints.worker_setup import (
     SetupResult,
     WorkerFolder,
-    build,
+    build_all,
     install_packages,
     worker_folders,
 )
@@ -33,20 +33,40 @@ def setup(
     The exit status is 1 if a build failed, or if a named language is missing.
     """
     console = plain_console(soft_wrap=True)
-    states = []
-    for shop in worker_folders(workers_folder(), languages):
-        built = build(shop)
-        if built.state == "missing" and install and shop.packages:
-            console.print(f"setup: installing {' '.join(shop.packages)}")
-            install_packages(shop.packages)
-            built = build(shop)
-        states.append(built.state)
-        _tell(console, shop, built)
+    folders = worker_folders(workers_folder(), languages)
+    results = _build(console, folders, install=install)
+    if install and (packages := _packages(results)):
+        console.print(f"setup: installing {' '.join(packages)}")
+        install_packages(packages)
+        again = [result.folder for result in results if result.state == "missing"]
+        ready = [result for result in results if result.state != "missing"]
+        results = [*ready, *_build(console, again, install=False)]
+    states = {result.state for result in results}
     return 1 if "failed" in states or (languages and "missing" in states) else 0
 
 
-def _tell(console: Console, shop: WorkerFolder, built: SetupResult) -> None:
-    console.print(f"[{_COLOURS[built.state]}]{built.state:8}[/] {built.name:10} ", end="")
-    console.print(built.text, markup=False)
-    if built.state == "missing" and shop.packages:
-        console.print(f"{'':19} `cachemark setup --install {shop.name}` installs Debian's packages")
+def _build(console: Console, folders: list[WorkerFolder], *, install: bool) -> list[SetupResult]:
+    """Build, and show each result; one whose packages are installed next is not shown yet."""
+    results: list[SetupResult] = []
+    for result in build_all(folders):
+        results.append(result)
+        if not (install and result.state == "missing" and result.folder.packages):
+            _show(console, result)
+    return results
+
+
+def _packages(results: list[SetupResult]) -> list[str]:
+    """The Debian packages of all folders whose toolchain is missing, each once."""
+    missing = [result.folder for result in results if result.state == "missing"]
+    return list(dict.fromkeys(package for folder in missing for package in folder.packages))
+
+
+def _show(console: Console, result: SetupResult) -> None:
+    folder, state = result.folder, result.state
+    console.print(
+        f"[{_COLOURS[state]}]{state:8}[/] {folder.name:10} {result.elapsed_s:4.0f} s  ", end=""
+    )
+    console.print(result.text, markup=False)
+    if state == "missing" and folder.packages:
+        remedy = f"`cachemark setup --install {folder.name}` installs Debian's packages"
+        console.print(f"{'':27} {remedy}")
