@@ -40,7 +40,7 @@ def test_only_one_server_of_our_own_is_filled() -> None:
     with running(parse_spec("embedded:memory=16m")) as server:
         found = fill(parse_spec(f"remote:{server.addresses[0]}"), 100)
         assert server.stats()["cmd_set"] == "0"
-    assert "only one server that is started for it" in found.reason
+    assert "only a single server that cachemark starts" in found.reason
     assert found.footprint is None
     assert fill(parse_spec("cluster:2:embedded"), 100).footprint is None
 
@@ -57,7 +57,7 @@ def test_a_server_that_does_not_count_is_full_when_the_oldest_are_gone() -> None
 @pytest.mark.parametrize(
     ("way", "value_bytes", "reason"),
     [
-        ("", 20_000, "it took 1 MiB and had thrown nothing away yet"),
+        ("", 20_000, "it took 1 MiB without an eviction"),
         ("no_set", 1000, "nothing can be stored: answered ERROR"),
     ],
 )

@@ -152,7 +152,7 @@ def test_threads_of_a_server_elsewhere_cannot_be_seen() -> None:
 
 def test_a_recording_relay_keeps_what_each_connection_sent_first() -> None:
     with running(parse_spec("embedded:memory=16m")) as server:
-        with recording_relay(server.addresses[0], kept_bytes=9) as relay:
+        with recording_relay(server.addresses[0], max_bytes=9) as relay:
             assert ask(relay.address, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
             assert ask(relay.address, b"get k\r\n", b"END\r\n").startswith(b"VALUE k")
             assert relay.streams() == [b"set k 0 0", b"get k\r\n"]

@@ -1,8 +1,8 @@
-"""Can the parts be trusted? Servers, workers, the machine and the times are each tested here.
+"""Checks of the parts of a measurement: servers, workers, the machine, and the reported times.
 
-probe        does a server do what memcached does?
-conformance  does a worker count right?
-fidelity     are a worker's times true?
-doctor       is this machine fit to measure on?
-item_memory  what does an item cost in a server's memory?
+probe        does a server behave like memcached?
+conformance  does a worker send and count correctly?
+fidelity     are a worker's reported times true?
+doctor       is this machine suitable for measurements?
+item_memory  how much memory does an item need in a server?
 """

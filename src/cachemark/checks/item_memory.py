@@ -1,6 +1,6 @@
-"""What an item costs in memory: a server is filled until it evicts, once for each size of value.
+"""How much memory an item needs: fills a server until it evicts, once for each value size.
 
-Nothing is timed, so the bytes come from here and not from a worker; they are the same everywhere.
+Nothing is timed, so this module sends the stores itself, without a worker.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.footprint import Footprint
 
 KEY_BYTES = 20
-# Between two looks at the server, of its limit: what the fill may be beyond the first eviction.
+# The server is checked after each such fraction of its limit: the error of the fill.
 _STEP = 0.002
 _BATCH_BYTES = 1 << 18
-# A server that holds more than its limit does not keep it; one without a limit is given this much.
+# A server must be full at 1.5 × its limit; without a limit, at this size.
 _MOST = 1.5
 _MOST_BYTES = 1 << 30
 _POOL_BYTES = 1 << 20
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
-    """A server, filled with items of one size; `ended` says what ended it.
+    """A server filled with items of one size. `ended` says what ended the fill.
 
     `reason` is why there are no figures; otherwise it is empty.
     """
@@ -46,18 +46,18 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fill(spec: ServerSpec, value_bytes: int) -> Fill:
-    """Fill a server of its own. Never raises for what the server does: that is its reason."""
+    """Start a server and fill it. A failure is not raised, but stored in `Fill.reason`."""
     try:
         with running(spec) as server:
             if len(server.addresses) != 1 or server.facts.kind == "remote":
-                raise UnsupportedError("only one server that is started for it can be filled")
+                raise UnsupportedError("only a single server that cachemark starts can be filled")
             return filled(server, spec.text, value_bytes)
     except TrialError as error:
         return Fill(server=spec.text, value_bytes=value_bytes, reason=error.text)
 
 
 def filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
-    """Fill a server that runs and is empty. Raises TrialError."""
+    """Fill a running, empty server. Raises TrialError."""
     try:
         return _filled(server, name, value_bytes)
     except AnswerError as error:
@@ -73,7 +73,7 @@ def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
     filler = _Filler(probed, value_bytes, batch(probed, value_bytes))
     ended = filler.run(server, limit)
     stats, full = server.stats(), server.use()
-    # Not curr_items: some servers count their items now and then only.
+    # Not curr_items: some servers update it only now and then.
     items = filler.stored - (stats.number("evictions") or filler.gone)
     return Fill(
         server=name,
@@ -92,7 +92,7 @@ def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
 
 
 class _Filler:
-    """Stores item after item, no key twice."""
+    """Stores items, each with a new key."""
 
     def __init__(self, probed: ProbedServer, value_bytes: int, batch: int) -> None:
         self.stored = self.gone = 0
@@ -102,28 +102,31 @@ class _Filler:
         self._pool = random.Random(value_bytes).randbytes(_POOL_BYTES + value_bytes)
 
     def run(self, server: RunningServer, limit: int | None) -> str:
-        """Until the server is full; returns how that showed. Raises AnswerError, TrialError."""
+        """Store items until the server is full; returns the sign of that.
+
+        Raises AnswerError, TrialError.
+        """
         each = KEY_BYTES + self._value_bytes
         most = _MOST * limit if limit else _MOST_BYTES
         step = max(1, int(_STEP * (limit or _MOST_BYTES) / each))
         with RawConnection(self._subject.address) as connection:
             self._store(connection, 1)
-            looks = 0
+            checked = 0
             while self.stored * each < most:
                 if refused := self._store(connection, step):
                     return f"a store was answered {refused}"
                 if server.stats().number("evictions"):
                     return "it evicted"
-                # Each is looked at once: a read would keep it from being the oldest.
-                if not self._holds(connection, looks):
-                    oldest = range(min(looks + 2 * step, self.stored))
+                # Each item is read only once: a read makes it the newest in an LRU list.
+                if not self._holds(connection, checked):
+                    oldest = range(min(checked + 2 * step, self.stored))
                     self.gone = sum(not self._holds(connection, number) for number in oldest)
                     return "the oldest items were gone"
-                looks += 1
-        raise TrialError(f"it took {most / 2**20:,.0f} MiB and had thrown nothing away yet")
+                checked += 1
+        raise TrialError(f"it took {most / 2**20:,.0f} MiB without an eviction")
 
     def _store(self, connection: RawConnection, count: int) -> str:
-        """Store so many; what a store was refused with ends it."""
+        """Store `count` items; stops at an error reply and returns it."""
         end = self.stored + count
         while self.stored < end:
             batch = range(self.stored, min(self.stored + self._batch, end))
@@ -151,11 +154,11 @@ def _key(number: int) -> bytes:
 
 
 def batch(probed: ProbedServer, value_bytes: int) -> int:
-    """How many stores at once: one where the server stalls behind several."""
+    """The number of pipelined stores: 1 if the server stalls on pipelined requests."""
     stalls = split_segments(probed).fit is False
     return 1 if stalls else max(1, _BATCH_BYTES // (KEY_BYTES + value_bytes))
 
 
 def fills(specs: Sequence[ServerSpec], sizes: Sequence[int]) -> list[Fill]:
-    """Every server with every size, each time a new one."""
+    """Fill a new server for every combination of server and size."""
     return [fill(spec, size) for spec in specs for size in sizes]

@@ -175,11 +175,11 @@ def _mismatches(
     if any(op.attempts for kind, op in measure.operations.items() if kind in _UNKNOWN_RESULT):
         return
     for name, verbs in COUNTERS.items():
-        told = after.delta(before, name)
+        increase = after.delta(before, name)
         least, most = _expected(measure, workload, verbs)
-        if told is not None and not least <= told <= most:
-            text = f"the server's {name} rose by {told}, the client counted {least}"
-            yield name, told > most, text
+        if increase is not None and not least <= increase <= most:
+            text = f"the server's {name} rose by {increase}, the client counted {least}"
+            yield name, increase > most, text
 
 
 def _expected(measure: Done, workload: Workload, verbs: dict[str, Figure]) -> tuple[int, int]:

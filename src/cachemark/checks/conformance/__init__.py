@@ -1,16 +1,16 @@
-"""Does a worker count right? The cases that every worker has to pass, run against any client.
+"""Does a worker send and count correctly? The cases that every worker must pass.
 
-runner.py         the cases by name, and what they found
-worker_driver.py  a worker under test: started once, driven step by step
-operations.py     cases that are data: a tape, and what client and server must have counted
-failures.py       servers that fail, and stops
-traffic.py        the commands that a client sends
-open_loop.py      schedules
+runner.py         all cases by name, and their results
+worker_driver.py  the worker under test: started once, driven step by step
+operations.py     cases that are data: a tape, and the counts of client and server
+failures.py       cases with failing servers, and stops
+traffic.py        cases for the commands that a client sends
+open_loop.py      cases for schedules
 capabilities.py   what a worker claims, it plays; what it does not claim, it refuses
-timelines.py      the slices and sections of a window
-proxy.py          stands between a client and memcached
-requests.py       cuts what a client sends into requests
-tape_values.py    what a tape asks for, read independently of any worker
+timelines.py      cases for the timeline and the sections of a window
+proxy.py          a proxy between client and memcached
+requests.py       splits the bytes that a client sends into requests
+tape_values.py    the commands on a tape, read independently of any worker
 """
 
 from cachemark.checks.conformance.runner import CaseFunction, ConformanceResult, checks, find

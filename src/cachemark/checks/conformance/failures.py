@@ -1,4 +1,4 @@
-"""Checks of a worker in trouble: what goes wrong is counted as what it is, and nothing hangs."""
+"""Cases with failing servers and stops: each failure is counted as its kind, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TEST_DOUBLE = "reference"
 
 
 def a_wrong_byte_is_a_wrong_value(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """A reply that differs from what was stored is neither a hit nor a miss."""
+    """A reply whose value differs from the stored one is a wrong value, not a hit or a miss."""
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address)
         proxy.values = tape_values(driver.folder / "tape")
@@ -47,7 +47,7 @@ def a_wrong_byte_is_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
 def silence_is_a_timeout_and_no_miss(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """A server that does not answer is waited for as long as was asked, and counted as that."""
+    """If the server does not answer, the operation ends after `timeout_ms` as a timeout error."""
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address)
         proxy.fault = "silence"
@@ -81,7 +81,7 @@ def a_late_reply_answers_no_other_call(
 
 
 def an_error_reply_is_an_error(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """A server that refuses a read has not answered it."""
+    """An error reply to a read counts as an error, not as a miss."""
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address)
         proxy.fault = "error"
@@ -108,8 +108,8 @@ def an_error_reply_counts_as_its_kind(
 
 
 def no_server_is_an_error(driver: WorkerDriver, wire: str, _server: RunningServer) -> None:
-    """A server that is not there is known at prepare, by its address."""
-    with socket.socket() as taken:  # a port that nobody listens on
+    """If there is no server, `prepare` is answered with a connect error that names the address."""
+    with socket.socket() as taken:  # bound, but not listening
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         answer = driver.ask(_request(driver, wire, address))
@@ -121,10 +121,10 @@ def no_server_is_an_error(driver: WorkerDriver, wire: str, _server: RunningServe
 
 
 def a_server_that_is_killed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """What was done before counts, what failed afterwards is an error, no miss."""
+    """Operations before the kill count; those after it are errors, not misses."""
     _prepared(driver, wire, server.addresses[0])
     before = int(server.stats()["cmd_get"])  # some libraries try a get when they connect
-    # Long enough that the kill comes before its end on a busy machine too.
+    # Long enough that the kill comes before the end, even on a busy machine.
     driver.worker.send(Run(phase="measure", duration_ms=2000))
     _until_it_plays(server, before)
     expect(server.pid is not None, "the server is not ours")
@@ -178,7 +178,7 @@ def the_end_of_stdin_ends_the_process(
 
 
 def a_unix_socket(driver: WorkerDriver, wire: str, _server: RunningServer) -> None:
-    """A path is as good as a port, for those that say so; the others refuse it."""
+    """A client with the capability `unix` plays over a Unix socket; the others refuse it."""
     if not driver.can("unix"):
         answer = driver.ask(_request(driver, wire, "unix:/nowhere"))
         expect(not isinstance(answer, Ready), "a Unix socket that it does not say that it can")
@@ -214,7 +214,7 @@ def _request(driver: WorkerDriver, wire: str, address: str) -> Prepare:
 
 
 def _prepared(driver: WorkerDriver, wire: str, address: str) -> None:
-    """Prepare and prefill, both without fail."""
+    """Prepare and prefill; both must succeed."""
     driver.prepare(_request(driver, wire, address))
     stored = driver.play(Run(phase="prefill")).operations["set"].ok
     expect_equal(stored, _KEYS, "keys stored")

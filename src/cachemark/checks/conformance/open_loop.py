@@ -1,4 +1,4 @@
-"""Checks of open loops: what was due is sent, late or not; nothing is lost."""
+"""Cases for open loops: every operation that was due is sent, or counted as unsent."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cachemark.model.protocol import Done, Prepare, Ready, Run, Stop, Unsupporte
 
 _KEYS = 20
 _UNIFORM = ("--keys", str(_KEYS), "--size", "30", "--mix", "get=1", "--schedule", "uniform")
-# The length of the stall that is measured.
+# How long the proxy holds the replies back.
 _STALL_S = 0.3
 
 
 def every_due_operation_is_done(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """A second pass of the schedule follows the first; each operation has its lag."""
+    """The schedule repeats after its end; each operation has a send lag."""
     _prepared(driver, wire, server.addresses[0], "--rate", "200", "--duration", "500ms")
     before = int(server.stats()["cmd_get"])
     done = driver.play(Run(phase="measure", duration_ms=750))
@@ -44,7 +44,7 @@ def every_due_operation_is_done(driver: WorkerDriver, wire: str, server: Running
 
 
 def a_stall_is_in_the_response_time(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Whatever came due while the server stalled has waited since then."""
+    """Operations that came due during a stall have a response time since their intended start."""
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address, "--rate", "100", "--duration", "500ms")
         proxy.fault = "hold"
@@ -57,7 +57,7 @@ def a_stall_is_in_the_response_time(driver: WorkerDriver, wire: str, server: Run
         return
     result = done.operations["get"]
     expect_equal((result.ok, done.max_in_flight), (50, 1), "ok and max_in_flight")
-    # Some 30 came due while one connection waited: they were bound, and waited 150 ms on average.
+    # About 30 came due while the only connection waited, and they waited 150 ms on average.
     expect(done.bound >= 25, f"bound {done.bound}")
     response, service = _decoded(result.response, "response"), _decoded(result.service, "service")
     apart = service.percentile(90) < 100e6 < response.percentile(75)
@@ -66,7 +66,7 @@ def a_stall_is_in_the_response_time(driver: WorkerDriver, wire: str, server: Run
 
 
 def what_a_stop_cuts_off_is_unsent(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """What was due and never sent is counted, with the time that it waited."""
+    """Operations that were due but never sent are counted, with the time that they waited."""
     if driver.spec.client.id == "native":
         raise NotApplicableError("it sends what is due, late or not, before it ends")
     with proxied(server.addresses[0]) as proxy:

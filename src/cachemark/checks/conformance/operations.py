@@ -1,4 +1,4 @@
-"""The cases that are data: a tape, how it is played, what client and server must have counted."""
+"""The cases that are data: a tape, how to play it, and the counts of client and server."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cachemark.model import histogram
 from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run, Unsupported
 
 _FIGURES = ("ok", "hits", "misses", "not_stored", "wrong_values", "keys")
-# A test double need not tell its times and what it used.
+# A test double need not report times and CPU use.
 _TEST_DOUBLE = "reference"
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A case of conformance/worker: see operations.toml for its fields."""
+    """A case of conformance/worker; operations.toml explains the fields."""
 
     name: str
     tape: list[str]
@@ -41,7 +41,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.tape[self.tape.index(name) + 1] if name in self.tape else default
 
     def kinds(self) -> set[str]:
-        """The kinds of operation on its tape."""
+        """The kinds of operation on the tape."""
         steps = self.argument("--sequence", "").split() or self.argument("--mix", "").split(",")
         return {step.partition("=")[0].partition("@")[0] for step in steps}
 
@@ -74,7 +74,7 @@ def check_case(case: Case, driver: WorkerDriver, wire: str, server: RunningServe
 
 
 def _prepare(case: Case, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Prepare, or see that what is not among the worker's capabilities is refused."""
+    """Prepare. The worker must refuse what is not among its capabilities."""
     ready = driver.ready
     if case.needs and not driver.can(case.needs):
         raise NotApplicableError(f"it has no {case.needs}")
@@ -104,7 +104,7 @@ def _prepare(case: Case, driver: WorkerDriver, wire: str, server: RunningServer)
 
 
 def _on_another_wire(driver: WorkerDriver, request: Prepare) -> bool:
-    """A kind may be there on one of the wires alone."""
+    """Whether the worker accepts the request on another wire: a kind may exist on one wire only."""
     others = [
         msgspec.structs.replace(request, wire=wire) for wire in driver.wires if wire != request.wire
     ]

@@ -1,6 +1,6 @@
-"""Stands between a client and a memcached: notes what is sent, and answers reads wrongly if told.
+"""A proxy between a client and memcached that records requests and can inject faults into reads.
 
-It works for every protocol, since the server behind it is the real one.
+It works with every protocol, because the server behind it is memcached.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ BAD_REQUEST = ErrorReply(b"CLIENT_ERROR bad command line format", 0x04, b"Invali
 
 
 class Proxy:
-    """A proxy that listens. `fault` says what befalls reads from now on.
+    """A listening proxy. `fault` says what happens to reads from now on.
 
-    `corrupt`: the last byte of each value of `values` is another one in what comes back. `silence`:
-    a read is swallowed, and its connection with it. `error`: a read is
-    answered with `error`. `hold`:
+    `corrupt`: in replies, the last byte of each of `values` is changed. `silence`: a read is
+    dropped, and its connection hangs. `error`: the reply to a read is the error `error`. `hold`:
     reads wait for `release`. `late`: the next read reaches the server `late_s` later.
     """
 
@@ -57,7 +56,7 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        """Where it listens, as a worker is told."""
+        """The address that it listens on, for a worker."""
         host, port = self._listener.getsockname()[:2]
         return f"{host}:{port}"
 
@@ -81,7 +80,7 @@ class Proxy:
             self._begin(lambda c=client, s=server: self._replies(c, s))
 
     def close(self) -> None:
-        """End every connection and thread."""
+        """Close every connection and end every thread."""
         self.release.set()
         for each in [self._listener, *self._sockets]:
             with contextlib.suppress(OSError):
@@ -109,7 +108,7 @@ class Proxy:
             server.shutdown(socket.SHUT_WR)
 
     def _pass(self, request: Request, client: socket.socket, server: socket.socket) -> bool:
-        """Do with a request what is to be done; false if the connection is to hang."""
+        """Pass a request on, or apply the fault; False if the connection is to hang."""
         self.wires.add(request.wire)
         self.commands += request.commands
         if request.reads and self.fault == "silence":
@@ -159,7 +158,7 @@ def _error_reply(request: Request, error: ErrorReply) -> bytes:
 
 @contextlib.contextmanager
 def proxied(upstream: str) -> Generator[Proxy]:
-    """A proxy before a server, gone at the end of the context."""
+    """Run a proxy in front of a server; the end of the context closes it."""
     proxy = Proxy(upstream)
     thread = threading.Thread(target=proxy.run, daemon=True)
     thread.start()

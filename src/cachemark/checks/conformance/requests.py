@@ -1,6 +1,6 @@
-"""What a client sends, cut into requests: text, meta and binary, whichever the first byte tells.
+"""Splits the bytes that a client sends into requests: text, meta or binary, by the first byte.
 
-The commands in a request are told in one form for all three, one for each key that is named.
+The commands of a request have one form for all three protocols; there is one command per key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 _BINARY = 0x80
 _HEADER = struct.Struct(">BBHBBHIIQ")
-# By opcode: what it does, and whether it asks for no reply.
+# By opcode: the verb, and whether it is quiet (no reply).
 _OPCODES = {
     0x00: ("get", False), 0x09: ("get", True), 0x0C: ("get", False), 0x0D: ("get", True),
     0x01: ("set", False), 0x11: ("set", True), 0x02: ("add", False), 0x12: ("add", True),
@@ -28,14 +28,14 @@ _EXTENDS = frozenset({"append", "prepend"})
 STORES = frozenset({"set", "add", "replace", "cas"}) | _EXTENDS
 _TEXT_STORES = frozenset(verb.encode() for verb in STORES)
 _META_MODES = {"S": "set", "E": "add", "R": "replace", "A": "append", "P": "prepend"}
-# A line of requests holds at most 1000 keys of 250 bytes, and then some.
+# Longer than a line with 1000 keys of 250 bytes.
 _LONGEST_LINE_BYTES = 1 << 20
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """What is asked for of one key. `gets` is a `get`: some libraries send no other.
+    """One command on one key. `gets` counts as `get`: some libraries only send `gets`.
 
-    `quiet` is told of what is asked for singly; a batch of the binary protocol is quiet anyway.
+    `quiet` is not meaningful in batches: those of the binary protocol are always quiet.
     """
 
     verb: str
@@ -48,7 +48,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: its bytes and its commands; `opcode` and `opaque` are the binary one's."""
+    """One request: its bytes and its commands; `opcode` and `opaque` are for binary requests."""
 
     raw: bytes
     wire: Literal["text", "binary", "meta"]
@@ -63,17 +63,17 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotARequest(Exception):  # noqa: N818
-    """Bytes that no memcached client should send."""
+    """The bytes are not a valid request."""
 
 
 class RequestReader:
-    """Cuts a stream of bytes into requests."""
+    """Splits a stream of bytes into requests."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Request]:
-        """The requests that are whole now. Raises NotARequest."""
+        """Add bytes; yields the requests that are complete now. Raises NotARequest."""
         self._bytes += data
         while (request := _first(self._bytes)) is not None:
             del self._bytes[: len(request.raw)]
@@ -106,7 +106,7 @@ def _binary(data: bytearray) -> Request | None:
 
 
 def _extras(verb: str, extras: bytes) -> Command:
-    """What the extra bytes of a binary request say, without a key yet."""
+    """The command in the extras of a binary request, still without its key."""
     if verb in STORES - _EXTENDS:
         flags, exptime_s = struct.unpack(">II", extras)
         return Command(verb=verb, key=b"", flags=flags, exptime_s=exptime_s)
@@ -139,7 +139,7 @@ def _text(data: bytearray) -> Request | None:
 
 
 def _data_length(verb: bytes, words: list[bytes]) -> int | None:
-    """Bytes of the data block that follows the line, without its line end."""
+    """The length of the data block after the line, without its line end; None if there is none."""
     if verb in _TEXT_STORES:
         return int(words[4])
     return int(words[2]) if verb == b"ms" else None

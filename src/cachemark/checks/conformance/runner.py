@@ -1,4 +1,4 @@
-"""Runs the cases on a client: each on an empty memcached, through each protocol that it speaks."""
+"""Runs the cases on a client: each on an empty memcached, over each protocol of the client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SERVER = "memcached:threads=1,memory=64"
 
 
 class ConformanceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one case on one protocol; `known` is a failure that the list explains."""
+    """The result of one case over one protocol. `known`: a failure in known_failures.toml."""
 
     case: str
     wire: str
@@ -44,7 +44,7 @@ class ConformanceResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A library's own bug: the case that it fails, and why; on all its protocols, or on one."""
+    """A known bug of a library: the case that fails, and why; over all protocols or one `wire`."""
 
     client: str
     case: str
@@ -53,12 +53,12 @@ class KnownFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def folder() -> Path:
-    """Where the cases are: CACHEMARK_CONFORMANCE, the checkout, or the installed package's data."""
+    """The folder `conformance`: $CACHEMARK_CONFORMANCE, in the checkout, or in the package."""
     return shipped_folder("conformance", "CACHEMARK_CONFORMANCE")
 
 
 def checks() -> dict[str, CaseFunction]:
-    """Every case by name: those that are data, and those that need a fault or a schedule."""
+    """Every case by name: those that are data, and those that are functions."""
     made: dict[str, CaseFunction] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
@@ -69,7 +69,7 @@ def checks() -> dict[str, CaseFunction]:
 
 
 def known_failures() -> list[KnownFailure]:
-    """The failures that are explained."""
+    """The entries of known_failures.toml."""
     text = (folder() / "known_failures.toml").read_text(encoding="utf-8")
     return [msgspec.convert(each, KnownFailure) for each in tomllib.loads(text).get("failure", [])]
 
@@ -81,7 +81,7 @@ def _data_case(
 
 
 def find(driver: WorkerDriver, name: str, check: CaseFunction) -> Iterator[ConformanceResult]:
-    """Run one case on each protocol of a client. Raises UnsupportedError if it cannot start."""
+    """Run one case over each protocol of a client. Raises UnsupportedError if it cannot start."""
     for wire in driver.wires:
         yield _mark_known(driver.spec.client.id, _find(driver, wire, name, check))
 
@@ -116,7 +116,7 @@ def _plays_in_process(check: CaseFunction) -> bool:
 
 
 def _mark_known(client: str, finding: ConformanceResult) -> ConformanceResult:
-    """A failure that the list names is a known one; one that it names and that passes is wrong."""
+    """Mark a listed failure as known. A listed case that passes is a failure: update the list."""
     listed = [
         known
         for known in known_failures()
@@ -129,6 +129,6 @@ def _mark_known(client: str, finding: ConformanceResult) -> ConformanceResult:
     if finding.state == "failed":
         return msgspec.structs.replace(finding, state="known", text=listed[0].reason)
     if finding.state == "passed":
-        text = "known_failures.toml lists it, but it passes: take it out"
+        text = "known_failures.toml lists it, but it passes: remove the entry"
         return msgspec.structs.replace(finding, state="failed", text=text)
     return finding

@@ -1,4 +1,4 @@
-"""What a tape asks for, read from its bytes independently of any worker (docs/tape.md)."""
+"""The commands on a tape, read independently of any worker (docs/tape.md)."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def _open(path: Path) -> _Tape:
 
 
 def tape_values(path: Path) -> list[bytes]:
-    """The value of each key at its own length."""
+    """The value of each key."""
     tape = _open(path)
     return [tape.value(k, tape.length(k)) for k in range(tape.header.key_count)]
 
 
 def tape_commands(path: Path) -> list[list[Command]]:
-    """What a tape asks for, prefill and records; the commands of one record in any order."""
+    """The commands of prefill and records; those of one record may come in any order."""
     tape = _open(path)
     ops, ops_at, exptime_s = tape.header.op_count, tape.header.ops_at, tape.header.exptime_s
     stored = range(tape.header.prefill_count)

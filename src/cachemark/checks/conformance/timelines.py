@@ -1,4 +1,4 @@
-"""Checks of what a worker tells of a window's course: slices and sections, whatever the loop."""
+"""Cases for the timeline and the sections of a window."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cachemark.model.protocol import Course, Done, Operation, Prepare, Ready, Ru
 _TAPE = ("--keys", "20", "--size", "30", "--mix", "get=3,set=1")
 _DURATION_MS = 300
 _CALLERS = 2
-# A machine that is busy enough leaves a window empty; the next is twice as long.
+# On a busy machine a window may be empty; then the next is twice as long.
 _TRIES = 5
 
 
 def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Slices and sections have each operation of a window once, and its response time."""
+    """Slices and sections count each operation of a window once, with its response time."""
     _skip_without_timeline(driver)
     threads = _CALLERS if driver.can("threads") else 1
     request = Prepare(
@@ -41,7 +41,7 @@ def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: Runnin
     driver.play(Run(phase="prefill"))
     # The next window must have nothing of this one.
     driver.play(Run(phase="warmup", duration_ms=_DURATION_MS // 2))
-    told: list[dict[str, int]] = []
+    errors: list[dict[str, int]] = []
     for longer in range(_TRIES):
         done = driver.play(Run(phase="measure", duration_ms=_DURATION_MS << longer))
         if any(operation.ok for operation in done.operations.values()):
@@ -49,14 +49,14 @@ def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: Runnin
             check_sums(done)
             _check_slice_times(done, threads)
             return
-        told += [operation.errors for operation in done.operations.values()]
-    raise CaseFailedError(f"nothing was done in any window: {told}")
+        errors += [operation.errors for operation in done.operations.values()]
+    raise CaseFailedError(f"nothing was done in any window: {errors}")
 
 
 def a_number_of_operations_has_no_parts(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """What ends by a number of operations has no length to be cut; a course may be told."""
+    """A window that ends after `ops` has no sections, because its length is not known before."""
     _skip_without_timeline(driver)
     tape = str(driver.tape(*_TAPE))
     request = Prepare(
@@ -77,7 +77,7 @@ CASES = (the_parts_of_a_window_add_up, a_number_of_operations_has_no_parts)
 
 
 def check_sums(done: Done) -> None:
-    """Hold course and sections against the operations. Raises CaseFailedError."""
+    """Compare timeline and sections with the operations. Raises CaseFailedError."""
     kinds = list(done.operations.values())
     blobs = [kind.response for kind in kinds if kind.response]
     whole = histogram.merge([histogram.decode(blob) for blob in blobs])
@@ -89,10 +89,11 @@ def check_sums(done: Done) -> None:
 
 
 def check_end_times(done: Done, gap_ns: int) -> None:
-    """In an open loop of equal gaps an operation ended at its due instant and response time.
+    """Check when operations ended, in an open loop with uniform gaps of `gap_ns`.
 
-    So the sum of the ends is known exactly, and that of the slices' middles lies as near as half a
-    slice for each operation; the first may be due at once or after a gap. Raises CaseFailedError.
+    An operation ends at its intended start plus its response time, so the mean end is known. The
+    timeline's mean end (from the middles of its slices) may differ by half a slice. The first
+    operation may be due at once or after one gap. Raises CaseFailedError.
     """
     course, ok = done.course, sum(operation.ok for operation in done.operations.values())
     if course is None or not ok:
@@ -100,13 +101,15 @@ def check_end_times(done: Done, gap_ns: int) -> None:
     due_ns = gap_ns * (ok - 1) / 2
     ends_ns = due_ns + sum(course.response_ns) / ok
     middles = sum((at + 0.5) * count for at, count in enumerate(course.ok))
-    told_ns = course.slice_ns * middles / ok
-    near = -course.slice_ns <= told_ns - ends_ns <= course.slice_ns + gap_ns
-    expect(near, f"operations ended at {ends_ns:,.0f} ns on average, in the course {told_ns:,.0f}")
+    timeline_ns = course.slice_ns * middles / ok
+    near = -course.slice_ns <= timeline_ns - ends_ns <= course.slice_ns + gap_ns
+    expect(
+        near, f"operations ended at {ends_ns:,.0f} ns on average, in the course {timeline_ns:,.0f}"
+    )
 
 
 def _check_slice_times(done: Done, callers: int) -> None:
-    """In a closed loop a caller spends no more time in a slice than it has, but for one call."""
+    """In a closed loop, a slice has response times of at most its length plus a call per caller."""
     course = done.course
     if course is None:
         return
@@ -122,7 +125,7 @@ def _course_adds_up(course: Course, kinds: list[Operation], whole: Histogram) ->
     expect_equal(sum(course.ok), ok, "the sum of the course's ok")
     expect_equal(len(course.response_ns), len(course.ok), "the length of the course's response_ns")
     if whole.count != ok:
-        return  # timeouts and what was never sent have times too, but are no operations
+        return  # the histogram also has timeouts and unsent operations
     mean_ns = sum(course.response_ns) / ok
     # A histogram's bucket is at most a thousandth wide.
     near = abs(mean_ns - whole.mean()) <= 0.002 * whole.mean() + 1

@@ -1,7 +1,7 @@
-"""Checks of what goes over the wire: the same tape is the same commands, whatever sends them.
+"""Cases for the commands that a client sends: every client must send the commands of the tape.
 
-A proxy notes what is sent between the client and the server; the tape, read independently of any
-worker, says what ought to be.
+A proxy between client and server records the commands. They are compared with the tape, which is
+read independently of any worker.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _BATCHES = frozenset({"mget", "mset"})
 
 
 def the_bytes_on_the_wire(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Raw values, flags 0, the tape's expiry time, in the protocol that was asked for."""
+    """Stores have raw values, flags 0 and the tape's expiry time, in the requested protocol."""
     tape = driver.tape(*_SIZES, "--mix", "set=1", "--ops", str(_OPS))
     with proxied(server.addresses[0]) as proxy:
         driver.prepare(_request(driver, wire, proxy.address, tape))
-        _play(driver)
+        _play_tape(driver)
         _check_protocol(proxy, wire)
         check_commands(proxy.commands, tape, "set", common=_common(driver))
 
 
 def every_command_on_the_wire(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Each kind names the tape's keys, amounts and expiry times, one after the other."""
+    """Each kind sends the tape's keys, amounts and expiry times, in order."""
     played = [kind for kind in driver.ready.capabilities if _played(driver, wire, server, kind)]
     expect(played, "no kind could be played")
 
@@ -59,7 +59,7 @@ CASES = (the_bytes_on_the_wire, every_command_on_the_wire)
 
 
 def _played(driver: WorkerDriver, wire: str, server: RunningServer, kind: str) -> bool:
-    """Play a tape of one kind. False if it is none, or not of this protocol."""
+    """Play a tape of one kind. False if it is not a kind, or not supported on this wire."""
     verb = kind.removesuffix("_noreply")
     if verb not in _VERBS:
         return False
@@ -70,26 +70,26 @@ def _played(driver: WorkerDriver, wire: str, server: RunningServer, kind: str) -
         if isinstance(answer, Unsupported):
             return False
         expect(isinstance(answer, Ready), f"{kind}: prepare was answered by {answer}")
-        _play(driver)
+        _play_tape(driver)
         check_commands(proxy.commands, tape, verb, common=_common(driver))
     return True
 
 
 def check_commands(commands: list[Command], tape: Path, verb: str, *, common: bool) -> None:
-    """Hold what was sent against the tape: in its order, and within one of its records in any.
+    """Compare the commands sent with the tape: records in order, commands of a record in any order.
 
     Raises CaseFailedError.
     """
     groups = tape_commands(tape)
-    # Some libraries try a connection with a key of their own.
+    # Some libraries test a connection with a key of their own.
     keys = {command.key for group in groups for command in group}
-    sent = [_plain(each, verb, common) for each in commands if each.key in keys]
+    sent = [_comparable(each, verb, common) for each in commands if each.key in keys]
     expect_equal(len(sent), sum(map(len, groups)), f"{verb}: commands that were sent")
     at = 0
     for group in groups:
-        wanted = sorted(_plain(each, verb, common) for each in group)
-        told = sorted(sent[at : at + len(group)])
-        for got, expected in zip(told, wanted, strict=True):
+        wanted = sorted(_comparable(each, verb, common) for each in group)
+        actual = sorted(sent[at : at + len(group)])
+        for got, expected in zip(actual, wanted, strict=True):
             expect(got == expected, f"{verb}: sent {_short(got)}, the tape has {_short(expected)}")
         at += len(group)
 
@@ -98,17 +98,17 @@ def _common(driver: WorkerDriver) -> bool:
     return driver.spec.options.get("profile") != "defaults"
 
 
-def _plain(command: Command, verb: str, common: bool) -> Command:
-    """What has to be as on the tape: not how a library batches, nor its own marks on values."""
+def _comparable(command: Command, verb: str, common: bool) -> Command:
+    """The parts of a command that must equal the tape: without batching and the library's flags."""
     quiet = command.quiet and command.verb in _WRITES and verb not in _BATCHES
     command = msgspec.structs.replace(command, quiet=quiet)
     return command if common else msgspec.structs.replace(command, flags=0, value=b"")
 
 
 def _short(command: Command) -> str:
-    """A command without its value."""
-    told = msgspec.structs.asdict(command) | {"value": f"{len(command.value)} bytes"}
-    return " ".join(f"{name}={value}" for name, value in told.items())
+    """A command as text, with the value's length instead of the value."""
+    fields = msgspec.structs.asdict(command) | {"value": f"{len(command.value)} bytes"}
+    return " ".join(f"{name}={value}" for name, value in fields.items())
 
 
 def _request(driver: WorkerDriver, wire: str, address: str, tape: Path) -> Prepare:
@@ -121,10 +121,10 @@ def _request(driver: WorkerDriver, wire: str, address: str, tape: Path) -> Prepa
     )
 
 
-def _play(driver: WorkerDriver) -> None:
+def _play_tape(driver: WorkerDriver) -> None:
     driver.play(Run(phase="prefill"))
     done = driver.play(Run(phase="measure", ops=_OPS))
-    expect_equal(sum(told.ok for told in done.operations.values()), _OPS, "ok of all")
+    expect_equal(sum(operation.ok for operation in done.operations.values()), _OPS, "ok of all")
 
 
 def _check_protocol(proxy: Proxy, wire: str) -> None:

@@ -17,27 +17,27 @@ ANSWER_S = 60.0
 
 
 class CaseFailedError(Exception):
-    """A worker did not behave; the text says how."""
+    """A case failed; the text says why."""
 
 
 class NotApplicableError(Exception):
-    """A check is not for this worker; the text says why."""
+    """A case does not apply to this worker; the text says why."""
 
 
 def expect(holds: object, what: str) -> None:
-    """Raise CaseFailedError unless something holds."""
+    """Raise CaseFailedError unless a condition holds."""
     if not holds:
         raise CaseFailedError(what)
 
 
-def expect_equal(told: object, expected: object, what: str) -> None:
-    """Raise CaseFailedError unless two things are equal."""
-    if told != expected:
-        raise CaseFailedError(f"{what}: {told}, expected {expected}")
+def expect_equal(actual: object, expected: object, what: str) -> None:
+    """Raise CaseFailedError unless two values are equal."""
+    if actual != expected:
+        raise CaseFailedError(f"{what}: {actual}, expected {expected}")
 
 
 class WorkerDriver:
-    """One client's worker. Use as a context manager: it is always stopped and reaped."""
+    """One client's worker. Use as a context manager: it stops and reaps the worker."""
 
     def __init__(self, spec: ClientSpec, folder: Path) -> None:
         self.spec = spec
@@ -53,7 +53,7 @@ class WorkerDriver:
 
     @property
     def worker(self) -> Worker:
-        """The worker; a new one where there is none. Raises TrialError, UnsupportedError."""
+        """The worker, started on first use. Raises TrialError, UnsupportedError."""
         if self._worker is None:
             client = self.spec.client
             self._worker = Worker(client.command, name=client.id)
@@ -61,37 +61,37 @@ class WorkerDriver:
 
     @property
     def ready(self) -> Ready:
-        """Who it says it is. Raises TrialError, UnsupportedError."""
+        """Its answer to `hello`. Raises TrialError, UnsupportedError."""
         if self._ready is None:
             self._ready = self.worker.hello(ANSWER_S)
         return self._ready
 
     @property
     def wires(self) -> list[str]:
-        """The protocols that it speaks, its own choice first."""
+        """The wire protocols of the client, its default first."""
         return supported_wires(self.ready)
 
     def can(self, capability: str) -> bool:
-        """Whether it says that it can do something."""
+        """Whether the client has a capability."""
         return capability in self.ready.capabilities
 
     def replace(self) -> None:
-        """End the worker; the next use starts another one."""
+        """Stop the worker; the next use starts a new one."""
         if self._worker is not None:
             self._worker.__exit__()
         self._worker = self._ready = None
 
     def ask(self, request: Message) -> Answer:
-        """The answer to a request other than a run's. Raises TrialError."""
+        """Send a request other than `run`, and wait for its answer. Raises TrialError."""
         worker = self.worker
         worker.send(request)
         answer = worker.receive(ANSWER_S)
         if answer is None:
-            raise CaseFailedError(f"nothing came within {ANSWER_S:g} s")
+            raise CaseFailedError(f"no answer within {ANSWER_S:g} s")
         return answer
 
     def prepare(self, request: Prepare) -> None:
-        """Prepare without fail. Raises CaseFailedError."""
+        """Send `prepare`, which must succeed. Raises CaseFailedError."""
         if not self._ready:
             _ = self.ready
         answer = self.ask(request)
@@ -99,7 +99,7 @@ class WorkerDriver:
             raise CaseFailedError(f"prepare was answered by {answer}")
 
     def finish(self, timeout_s: float = ANSWER_S) -> Answer:
-        """The last answer of a run that is going on: what comes after its progress."""
+        """Wait for the answer that ends the current run, after its `progress` messages."""
         until = time.monotonic() + timeout_s
         while (left := until - time.monotonic()) > 0:
             answer = self.worker.receive(left)
@@ -117,7 +117,7 @@ class WorkerDriver:
         return done
 
     def tape(self, *arguments: str) -> Path:
-        """A tape of the engine."""
+        """Write a tape with the engine; returns its path. Raises UsageError."""
         path = self.folder / "tape"
         command = [process.binary_path(), "tape", "write", "--out", str(path), *arguments]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -127,7 +127,7 @@ class WorkerDriver:
 
 
 def exits(driver: WorkerDriver, within_s: float) -> bool:
-    """Whether the worker's process ends by itself in time."""
+    """Whether the worker's process exits by itself within `within_s` seconds."""
     until = time.monotonic() + within_s
     try:
         while (left := until - time.monotonic()) > 0:

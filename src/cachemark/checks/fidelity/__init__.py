@@ -1,7 +1,7 @@
-"""Is what a client's worker says true? Held against a scripted server over real sockets.
+"""Are the times that a worker reports true? Compared with a scripted server over real sockets.
 
-`cachemark-engine fidelity` asks the same of the native client in virtual time, exactly; here are
-sockets, the kernel, and every worker in every language. See METHODOLOGY.md.
+`cachemark-engine fidelity` does the same exactly, for the native client in virtual time. This is
+for workers in every language, with real sockets and the kernel. See METHODOLOGY.md.
 """
 
 from cachemark.checks.fidelity.attempts import findings, retry_until_judged

@@ -1,4 +1,4 @@
-"""All cases on one client or tool, each tried again where the host was too noisy to judge."""
+"""Runs the cases on one client, and repeats a case if the host was too noisy to judge it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cachemark.model.errors import TrialError, UnsupportedError
 
 
 def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[FidelityResult]:
-    """What comes of each case on a client, as it comes."""
+    """Run each case on a client; yields each result as soon as it is known."""
     with (
         tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
         ClientUnderTest(spec, Path(folder)) as client,
@@ -40,10 +40,10 @@ def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[Fidel
 
 
 def retry_until_judged(attempt: Callable[[], FidelityResult], tries: int) -> FidelityResult:
-    """The first finding that stands, or the last one.
+    """Repeat a case until its result is final, at most `tries` times.
 
-    A case that is not judged is tried again. So is one with a percentile that is off: a bug is off
-    each time, a hiccup between the server's stamps and the client's is not. A wrong count stands.
+    A case is repeated if it was not judged, or if only a percentile was wrong: a bug gives a wrong
+    percentile each time, a short delay on the host does not. A wrong count is final.
     """
     finding = attempt()
     for _ in range(tries - 1):
@@ -54,7 +54,7 @@ def retry_until_judged(attempt: Callable[[], FidelityResult], tries: int) -> Fid
 
 
 def mark_known(client: str, finding: FidelityResult, known: list[KnownFailure]) -> FidelityResult:
-    """A failure that the list names is a known one; one that it names and that passes is wrong."""
+    """Mark a listed failure as known. A listed case that passes is a failure: update the list."""
     listed = [one for one in known if one.case == finding.case and fnmatch(client, one.client)]
     if listed and finding.state == "failed":
         return replace(finding, state="known", why=f"{finding.why}: {listed[0].reason}")

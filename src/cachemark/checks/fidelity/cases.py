@@ -1,4 +1,4 @@
-"""The cases, read from cases.toml: a script, a load, the answer that is known beforehand."""
+"""The cases, read from cases.toml: a server script, a load, and the known true times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGE_BYTES = 100_000
 
 
 class CaseLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How hard the server is asked, and for what: reads that hit.
+    """The load of a case: reads that hit.
 
     A closed loop ends after `ops`; an open one has `rate` arrivals per second for `duration_ms`.
     """
@@ -32,17 +32,17 @@ class CaseLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def closed(self) -> bool:
-        """Whether each operation waits for the one before."""
+        """Whether this is a closed loop."""
         return self.schedule == "closed"
 
     @property
     def expected_ops(self) -> int:
-        """Operations in the window."""
+        """The number of operations in the window."""
         return self.ops if self.closed else round((self.rate or 0) * self.duration_ms / 1e3)
 
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes wrong, in operations: reads that are never answered, values that are wrong."""
+    """The injected faults, in operations: reads without a reply, and wrong values."""
 
     lost: int = 0
     wrong: int = 0
@@ -63,7 +63,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def floor_of(load: CaseLoad) -> Case:
-    """What a client takes where the server takes nothing, with values of the same size."""
+    """The case for the floor: the server replies at once, with values of the same size."""
     ops = _FLOOR_OPS if load.value_bytes < _LARGE_BYTES else _FLOOR_OPS_LARGE
     return Case(
         name="floor",
@@ -74,9 +74,9 @@ def floor_of(load: CaseLoad) -> Case:
 
 
 class KnownFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A library's own fault: the case that it fails, and why; `client` is an id or a pattern.
+    """A known bug of a library: the case that fails, and why. `client` is an id or a pattern.
 
-    `sometimes`: it depends on a race, so that the case may pass.
+    `sometimes`: the failure depends on a race, so the case may also pass.
     """
 
     client: str
@@ -96,7 +96,7 @@ def cases() -> dict[str, Case]:
 
 
 def known_failures() -> list[KnownFailure]:
-    """The failures that are explained."""
+    """The known failures in cases.toml."""
     return _file().known
 
 

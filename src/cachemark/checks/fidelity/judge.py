@@ -1,8 +1,9 @@
-"""Whether a client told the truth. Pure.
+"""Decides whether the times that a client reports are true. Pure.
 
-Three things are held against each other, percentile by percentile: the analytic answer, what the
-server's own log says was injected, and what the client measured. Injected far from the answer: the
-host is too noisy, and the case is not judged. Measured far from injected: the client is wrong.
+Three times are compared for each percentile: the analytic answer, the time that the server's log
+says was injected, and the time that the client measured. If the injected time is far from the
+answer, the host is too noisy and the case is not judged. If the measured time is far from the
+injected one, the client is wrong.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ _NS_IN_MS = 1e6
 _LEAST_TOLERANCE_NS = 20_000
 _FLOORS = 3
 _SHARE = 0.003
-# A histogram prints at most this much above a value; some languages' clocks count in µs.
+# A histogram reports at most this much above a value. The clocks of some languages count in µs.
 _BUCKET = 1 / 1024
 _CLOCK_NS = 1_000
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client and the loopback take where the server answers at once, in ns.
+    """The times of client and loopback if the server replies at once, in ns.
 
-    `p50_ns` is what they add to what the server's log has, `p99_ns` what the client measures.
+    `p50_ns` is what they add to the time in the server's log, `p99_ns` what the client measures.
     """
 
     p50_ns: int
@@ -38,11 +39,12 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PercentileResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One percentile: the answer, what was injected, what the client says, all in ns.
+    """One percentile: the answer, the injected time, and the client's time, in ns.
 
-    The client must lie between `injected` and `injected + most_ns`, but for a bucket below it; and
-    within `slack_ns` of either where what was injected is only known as the answer. Where it is
-    above, `noise_ns` is the least that its operations together must have been held up.
+    The client's time must be between `injected_ns` (less a histogram bucket) and `injected_ns +
+    most_ns`. `slack_ns` widens both limits if the injected time is only known as the answer. If
+    the client's time is above, `noise_ns` is the least total delay of its operations that would
+    explain it.
     """
 
     percent: float
@@ -60,13 +62,13 @@ class PercentileResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Whether the client's figure is the truth within its tolerance."""
+        """Whether the client's time is true within the tolerance."""
         below = self.injected_ns * _BUCKET + _CLOCK_NS + self.slack_ns
         return -below <= self.error_ns <= self.most_ns + self.slack_ns
 
 
 class CountResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A count that must be exact: what the server did, and what the client says."""
+    """A count that must be exact: the server's, and the client's."""
 
     name: str
     injected: int
@@ -74,9 +76,9 @@ class CountResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one case on one client; `why` explains anything but `passed`.
+    """The result of one case on one client. `why` explains any state but `passed`.
 
-    `known` is a failure that the list of the cases explains.
+    State `known`: a failure that cases.toml lists.
     """
 
     client: str
@@ -90,20 +92,20 @@ class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_noise(self) -> bool:
-        """Whether it failed by its times alone."""
+        """Whether only times are wrong, not counts."""
         exact = all(one.injected == one.measured for one in self.counts)
         return self.state == "failed" and bool(self.lines) and exact
 
 
 def tolerance_ns(floor: Floor, answer_ns: float) -> int:
-    """How far beyond the floor a client may be: max(20 µs, 3 · the floor's p99, 0.3 %)."""
+    """The tolerance of a client's time: max(20 µs, 3 · the floor's p99, 0.3 % of the answer)."""
     return round(max(_LEAST_TOLERANCE_NS, _FLOORS * floor.p99_ns, _SHARE * answer_ns))
 
 
 def lines(
     case: Case, floor: Floor, injected: NsArray, measured: Histogram
 ) -> list[PercentileResult]:
-    """Each percentile of the answer, with what was injected and measured."""
+    """Compare each percentile of the answer with the injected and the measured time."""
     return [
         line(percent, answer_ms, floor, injected, measured.percentile(percent))
         for percent, answer_ms in case.answer_ms.items()
@@ -113,7 +115,7 @@ def lines(
 def line(
     percent: float, answer_ms: float, floor: Floor, injected: NsArray, measured_ns: int
 ) -> PercentileResult:
-    """One percentile, by the times that were injected, sorted."""
+    """Compare one percentile; `injected` is sorted."""
     most_ns = floor.p50_ns + tolerance_ns(floor, answer_ms * _NS_IN_MS)
     return PercentileResult(
         percent=percent,
@@ -126,25 +128,25 @@ def line(
 
 
 def _noise_ns(injected: NsArray, percent: float, limit_ns: int) -> int:
-    """The least delay, over all operations, that moves a percentile above a limit.
+    """The least total delay of operations that moves a percentile above a limit.
 
-    From its rank on all must be above; those that were injected below it have the rest to go.
+    All operations from the percentile's rank on must be above the limit.
     """
     moved = injected[rank(len(injected), percent) - 1 :]
     return int(np.maximum(limit_ns - moved, 0).sum())
 
 
-def counts(log: Log, told: Operation) -> list[CountResult]:
-    """What the server did with each read, and what the client says became of it."""
+def counts(log: Log, reported: Operation) -> list[CountResult]:
+    """Compare the server's counts of reads with those that the client reports."""
     answered, wrong = log.count("answered"), log.count("wrong")
-    # What came and was never answered; a client may besides fail without having asked.
+    # Reads that were received but not answered. A client may also fail before it sends a read.
     lost = len(log.fate) - answered - wrong
-    unasked = max(0, told.attempts - len(log.fate))
+    unasked = max(0, reported.attempts - len(log.fate))
     return [
-        CountResult(name="reads", injected=len(log.fate) + unasked, measured=told.attempts),
-        CountResult(name="answered", injected=answered, measured=told.ok),
-        CountResult(name="wrong values", injected=wrong, measured=told.wrong_values),
-        CountResult(name="lost", injected=lost + unasked, measured=sum(told.errors.values())),
+        CountResult(name="reads", injected=len(log.fate) + unasked, measured=reported.attempts),
+        CountResult(name="answered", injected=answered, measured=reported.ok),
+        CountResult(name="wrong values", injected=wrong, measured=reported.wrong_values),
+        CountResult(name="lost", injected=lost + unasked, measured=sum(reported.errors.values())),
     ]
 
 
@@ -155,7 +157,7 @@ def judged(
     run_delay_ns: int,
     late_ns: int = 0,
 ) -> tuple[State, str]:
-    """The state of a case, and why. Counts do not depend on the host, so they come first.
+    """The state of a case, and the reason. Counts come first: they do not depend on the host.
 
     `run_delay_ns` is how long the client's processes were runnable without a CPU. `late_ns` is how
     much earlier than assumed an open loop's window may have started. A percentile that is too high
@@ -172,21 +174,21 @@ def judged(
     if off and all(0 < line.error_ns <= line.most_ns + late_ns for line in off):
         late = milliseconds(late_ns)
         return "not judged", f"the earliest read came {late} ms after the window was asked for"
-    told = (
+    reasons = (
         f"{percentile_name(line.percent)} is off by {milliseconds(line.error_ns)} ms"
         for line in off
     )
-    return ("failed" if off else "passed"), "; ".join(told)
+    return ("failed" if off else "passed"), "; ".join(reasons)
 
 
 def miscounted(counted: list[CountResult]) -> str:
-    """The counts that are wrong, or the empty string."""
+    """The wrong counts as text; empty if all are right."""
     wrong = [count for count in counted if count.injected != count.measured]
     return "; ".join(f"{c.name}: {c.measured:,}, really {c.injected:,}" for c in wrong)
 
 
 def _unfaulted(case: Case, counted: list[CountResult]) -> str:
-    """Why the faults of a case are not those that it is about, or the empty string."""
+    """Why too few faults were injected; empty if enough were."""
     real = {count.name: count.injected for count in counted}
     if real.get("wrong values", 0) < case.faults.wrong or real.get("lost", 0) < case.faults.lost:
         return f"the server had fewer faults to inject than the case is about: {real}"
@@ -194,7 +196,7 @@ def _unfaulted(case: Case, counted: list[CountResult]) -> str:
 
 
 def _noise(case: Case, found: list[PercentileResult]) -> str:
-    """Why the host is too noisy to judge, or the empty string."""
+    """Why the host is too noisy to judge; empty if it is not."""
     for line in found:
         tolerance = line.most_ns
         if tolerance > case.tell_apart_ms * _NS_IN_MS:
@@ -215,5 +217,5 @@ def percentile_name(percent: float) -> str:
 
 
 def milliseconds(ns: float) -> str:
-    """Such as `0.031`; µs are as fine as a loopback repeats."""
+    """A time such as `0.031`, in ms with µs resolution."""
     return f"{ns / _NS_IN_MS:.3f}"

@@ -1,4 +1,4 @@
-"""What the scripted server logged of each read, and the truth that it amounts to."""
+"""The scripted server's log of each read, and the true times that follow from it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ANSWERED = ("answered", "wrong")
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry per read in the order of their arrival; instants in ns of CLOCK_MONOTONIC.
+    """One entry per read, in order of arrival. Times are in ns of CLOCK_MONOTONIC.
 
-    `beyond` reads found no room in the log, `accepted` connections were accepted.
+    `beyond` is the number of reads that did not fit in the log, `accepted` that of connections.
     """
 
     received_ns: list[int]
@@ -31,12 +31,12 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int = 0
 
     def count(self, *fates: str) -> int:
-        """Reads that had one of these fates."""
+        """The number of reads with one of these fates."""
         return sum(self.fate.count(fate) for fate in fates)
 
 
 def read_log(path: Path) -> Log:
-    """Read what the server wrote at its end. Raises TrialError."""
+    """Read the log file that the server wrote. Raises TrialError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Log)
     except (OSError, *DECODE_ERRORS) as error:
@@ -44,13 +44,13 @@ def read_log(path: Path) -> Log:
 
 
 def services_ns(log: Log) -> NsArray:
-    """From the server's receipt to its last byte, of each answered read, sorted."""
+    """The time from receipt to the last byte sent, of each answered read, sorted."""
     answered = _answered(log)
     return np.sort(_array(log.sent_ns)[answered] - _array(log.received_ns)[answered])
 
 
 def lateness_ns(log: Log) -> NsArray:
-    """How long after the script's instant the last byte went out, sorted: the host's doing."""
+    """How much later than scripted the last byte was sent, sorted. The host causes this."""
     answered = _answered(log)
     return np.sort(_array(log.sent_ns)[answered] - _array(log.due_ns)[answered])
 
@@ -58,36 +58,36 @@ def lateness_ns(log: Log) -> NsArray:
 def responses_ns(log: Log, intended_ns: NsArray) -> NsArray:
     """From the intended start of each read to its last byte, sorted.
 
-    `intended_ns` is the tape's schedule, from the window's start. That instant is not told, and
-    taken from the read that came earliest against its schedule, so each time is short by that
-    read's way to the server. One connection receives in the order of the schedule, and each read
-    must have been answered.
+    `intended_ns` is the tape's schedule, relative to the window's start. The server does not know
+    that start. It is estimated from the read that arrived earliest relative to its schedule, so
+    each time is short by the network delay of that read. There must be one connection, which
+    receives in the order of the schedule, and every read must have been answered.
     """
     return np.sort(_array(log.sent_ns) - intended_ns - _earliest_ns(log, intended_ns))
 
 
 def start_late_ns(log: Log, intended_ns: NsArray, asked_ns: int) -> int:
-    """How far the start that is taken for the window's lies behind the request for the window.
+    """The estimated start of the window − the time `asked_ns` of its request, in ns.
 
-    `asked_ns` is on the log's clock. The window began between the two.
+    The real start was between the two. `asked_ns` is on the log's clock.
     """
     return max(0, _earliest_ns(log, intended_ns) - asked_ns)
 
 
 def _earliest_ns(log: Log, intended_ns: NsArray) -> int:
-    """The window's start by the read that came earliest against its schedule."""
+    """The estimated start of the window, from the earliest read relative to its schedule."""
     return int(np.min(_array(log.received_ns) - intended_ns))
 
 
 def intended_ns(tape: Path) -> NsArray:
-    """The intended starts on a tape."""
+    """The intended starts on a tape, in ns since the window's start."""
     header = read_header(tape)
     times = np.fromfile(tape, "<u8", header.op_count, offset=header.times_at)
     return times.astype(np.int64)
 
 
 def percentile(times: NsArray, percent: float) -> int:
-    """The time at that rank of sorted times."""
+    """A percentile of sorted times."""
     return int(times[rank(len(times), percent) - 1])
 
 

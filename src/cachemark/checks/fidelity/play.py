@@ -1,4 +1,4 @@
-"""One case on one client, over real sockets."""
+"""Plays one case with one client, over real sockets."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ WIRES = ("text", "binary", "meta")
 _READY_S = 60.0
 _SILENCE_S = 60.0
 _WARMUP_OPS = 50
-# Some libraries have reads of their own, which are not the script's.
+# The script applies to these keys only: some libraries send reads of their own.
 _KEYS = "fidelity:"
 _FLOOR_WARMUP_OPS = 500
 
 
 class PlayedCase(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client told of its window, what the server logged, and the tape that was played.
+    """The client's results of a window, the server's log, and the tape.
 
-    `run_delay_ns`: how long the client's processes were ready in the window, and had no CPU;
-    `asked_ns`: when it was asked to begin the window, on the log's clock.
+    `run_delay_ns` is how long the client's processes were runnable without a CPU in the window,
+    `asked_ns` when the request for the window was sent, on the log's clock.
     """
 
-    told: Operation
+    reported: Operation
     unsent: int
     log: Log
     tape: Path
@@ -58,7 +58,7 @@ class PlayedCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientUnderTest:
-    """A client on the bench: its workers are started once, and again after one has failed."""
+    """A client under test. Its workers are started once, and again after a failure."""
 
     def __init__(self, spec: ClientSpec, folder: Path) -> None:
         self.spec = spec
@@ -75,19 +75,19 @@ class ClientUnderTest:
         self.replace()
 
     def replace(self) -> None:
-        """End the workers; the next use starts others."""
+        """Stop the workers; the next use starts new ones."""
         for fleet in self._fleets.values():
             fleet.__exit__()
         self._fleets.clear()
 
     def wire(self) -> str:
-        """The first protocol that it speaks and the server too; "" where there is none."""
+        """The first wire protocol that client and server share; empty if there is none."""
         self._fleet(1)
         spoken = supported_wires(self._ready) if self._ready else []
         return next((wire for wire in spoken if wire in WIRES), "")
 
     def can(self, capability: str) -> bool:
-        """Whether it says that it can do something."""
+        """Whether the client has a capability."""
         self._fleet(1)
         return self._ready is not None and capability in self._ready.capabilities
 
@@ -121,7 +121,7 @@ class ClientUnderTest:
             done = fleet.run(_window(case), watch)
             waited = run_delay_ns(pids) - before
             return PlayedCase(
-                told=_reads(done),
+                reported=_reads(done),
                 unsent=done.unsent,
                 log=server.end(),
                 tape=tape,
@@ -139,9 +139,9 @@ class ClientUnderTest:
 
 
 def measure_floor(client: ClientUnderTest, case: Case, wire: str) -> Floor:
-    """What the client adds where the server answers at once. Raises TrialError."""
+    """Measure the client's times if the server replies at once. Raises TrialError."""
     played = client.play(floor_of(case.load), wire)
-    measured = _histogram(played.told.response)
+    measured = _histogram(played.reported.response)
     return Floor(
         p50_ns=max(0, measured.percentile(50) - percentile(services_ns(played.log), 50)),
         p99_ns=measured.percentile(99),
@@ -149,7 +149,7 @@ def measure_floor(client: ClientUnderTest, case: Case, wire: str) -> Floor:
 
 
 def find(client: ClientUnderTest, case: Case, wire: str) -> FidelityResult:
-    """Play a case and judge it, by the floor of the same minute where it is about times."""
+    """Play a case and judge it. If the case is about times, measure the floor first."""
     name = client.spec.text
     if not case.load.closed and not client.can("open_loop"):
         why = "it plays no open loop"
@@ -169,23 +169,23 @@ def find(client: ClientUnderTest, case: Case, wire: str) -> FidelityResult:
 
 
 def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResult:
-    counted = judge.counts(played.log, played.told)
+    counted = judge.counts(played.log, played.reported)
     lines: list[PercentileResult] = []
     late_ns = 0
     due = None if case.load.closed else intended_ns(played.tape)
     if due is not None:
-        told = played.told.attempts + played.unsent
-        counted.append(CountResult(name="due", injected=len(due), measured=told))
+        due_count = played.reported.attempts + played.unsent
+        counted.append(CountResult(name="due", injected=len(due), measured=due_count))
     if floor:
         truth = _truth(played.log, due)
         if truth is None:
-            why = "what was due was not answered in full"
+            why = "not every due operation was answered"
             state = "failed" if judge.miscounted(counted) else "not judged"
             why = judge.miscounted(counted) or why
             return FidelityResult(client="", case=case.name, state=state, why=why, counts=counted)
         if due is not None:
             late_ns = start_late_ns(played.log, due, played.asked_ns)
-        lines = judge.lines(case, floor, truth, _histogram(played.told.response))
+        lines = judge.lines(case, floor, truth, _histogram(played.reported.response))
     state, why = judge.judged(case, lines, counted, played.run_delay_ns, late_ns)
     return FidelityResult(
         client="", case=case.name, state=state, why=why, lines=lines, counts=counted
@@ -193,7 +193,7 @@ def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResu
 
 
 def _truth(log: Log, due: NsArray | None) -> NsArray | None:
-    """What was injected; None where not every operation was answered, so that there is none."""
+    """The injected times; None if not every operation was answered."""
     if log.count("answered") < len(log.fate) or not log.fate:
         return None
     if due is None:
@@ -221,11 +221,11 @@ def _histogram(blob: str | None) -> Histogram:
 
 
 def _ignore_progress(_ops: int) -> None:
-    """Progress of a window of seconds is nobody's business."""
+    """Ignored: a window lasts only seconds."""
 
 
 def write_tape(case: Case, path: Path) -> Path:
-    """The tape of a case: reads of keys that are all there. Raises UsageError."""
+    """Write the tape of a case: reads of stored keys. Raises UsageError."""
     load = case.load
     words = [
         "--keys",

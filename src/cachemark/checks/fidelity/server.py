@@ -1,4 +1,4 @@
-"""The scripted server as a process: started on a script, ended for its log."""
+"""Runs the scripted server, and returns its log at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = "scripted server"
 
 
 class ScriptedServer:
-    """A running one."""
+    """A running scripted server."""
 
     def __init__(self, address: str, child: process.Child, control: Control, log: Path) -> None:
         self.address = address
@@ -29,11 +29,11 @@ class ScriptedServer:
         self._log = log
 
     def restart_script(self) -> None:
-        """Begin the script and its log anew. Raises TrialError."""
+        """Restart the script, and clear the log. Raises TrialError."""
         self._control.reset_stats()
 
     def end(self) -> Log:
-        """Stop it; what it has logged since the script began. Raises TrialError."""
+        """Stop the server, and return the log since the script's start. Raises TrialError."""
         self._control.close()
         if self._child.popen.stdin is not None:
             self._child.popen.stdin.close()
@@ -46,7 +46,10 @@ class ScriptedServer:
 
 @contextmanager
 def scripted(script: str, folder: Path, cpus: str) -> Generator[ScriptedServer]:
-    """Run it on a port that the system picks, its files in `folder`. Raises TrialError."""
+    """Run the server on a port that the system picks, with its files in `folder`.
+
+    Raises TrialError.
+    """
     path, log = folder / "script.toml", folder / "log.json"
     path.write_text(script, encoding="utf-8")
     log.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Is a server fit to be timed? Raw bytes, before anything is measured."""
+"""Does a server behave like memcached? Checks with raw requests, before anything is measured."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ __all__ = ["EVERYTHING", "EVICTIONS", "ProbeResult", "excluded", "probe", "probe
 _MAX_FILL = 0.5
 
 
-def probe(server: RunningServer, without: Collection[str] = ()) -> list[ProbeResult]:
-    """Look at a server that runs; it holds nothing of the probe's afterwards.
+def probe(server: RunningServer, skip: Collection[str] = ()) -> list[ProbeResult]:
+    """Check a running server. Afterwards it holds no keys of the probe.
 
-    `without`: wires and ways of use that nobody is going to time, so that they need no look. Never
-    raises for what the server does; of several servers each is looked at where they run already,
-    else the first stands for all.
+    `skip`: wires and ways of use that will not be timed, so they are not checked. Of several remote
+    servers each is checked; of several that cachemark started, the first stands for all. A failure
+    of the server is not raised, but becomes a result.
     """
     addresses = server.addresses if server.facts.kind == "remote" else server.addresses[:1]
     if len(addresses) == 1:
-        return _one(server, addresses[0], without)
+        return _one(server, addresses[0], skip)
     return [
         msgspec.structs.replace(finding, name=f"{finding.name} at {address}")
         for address in addresses
-        for finding in _one(server, address, without)
+        for finding in _one(server, address, skip)
     ]
 
 
-def _one(server: RunningServer, address: str, without: Collection[str]) -> list[ProbeResult]:
+def _one(server: RunningServer, address: str, skip: Collection[str]) -> list[ProbeResult]:
     stored, probed = check_storing(address)
     if EVERYTHING in stored.excludes:
         return [stored]
     findings = [stored, *(dialogue.run(probed) for dialogue in dialogues())]
-    findings += [check(probed) for what, check in SERVER_CHECKS if what not in without]
+    findings += [check(probed) for what, check in SERVER_CHECKS if what not in skip]
     return [*findings, counters(probed, server)]
 
 
@@ -48,27 +48,27 @@ def probe_new_server(
     spec: ServerSpec,
     *,
     cpus: str = "",
-    without: Collection[str] = (),
+    skip: Collection[str] = (),
     held_bytes: int | None = None,
 ) -> list[ProbeResult]:
-    """Start a server of its own and look at it, then at a small one for what it evicts.
+    """Start a server and check it, then start a small one and check what it evicts.
 
-    What it evicts does not matter where `held_bytes`, the most that will be stored, leave it half
-    empty. Raises TrialError, UnsupportedError when it cannot be started.
+    Eviction is not checked if `held_bytes`, the most that will be stored, fills less than half of
+    the server. Raises TrialError, UnsupportedError if the server cannot be started.
     """
     with running(spec, cpus=cpus) as server:
         if not server.addresses:
             return []
-        roomy = held_bytes is not None and held_bytes < _MAX_FILL * _limit_bytes(server)
-        findings = probe(server, without)
-    if roomy or any(EVERYTHING in finding.excludes for finding in findings):
+        never_full = held_bytes is not None and held_bytes < _MAX_FILL * _limit_bytes(server)
+        findings = probe(server, skip)
+    if never_full or any(EVERYTHING in finding.excludes for finding in findings):
         return findings
     spaced = any(finding.quirk == "trailing_space" for finding in findings)
     return [*findings, _eviction(spec, cpus, b" " if spaced else b"")]
 
 
 def _limit_bytes(server: RunningServer) -> int:
-    """What the server may hold; 0 where it does not tell."""
+    """The server's memory limit; 0 if it reports none."""
     return server.stats().number("limit_maxbytes") or 0
 
 

@@ -1,4 +1,4 @@
-"""Checks that are more than a dialogue: segments, binary, sizes, counters."""
+"""Checks that are not simple dialogues: TCP segments, binary protocol, value sizes, counters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cachemark.endpoints.servers import RunningServer
 from cachemark.model.errors import TrialError
 from cachemark.model.server_stats import ServerStats
 
-# Long enough for a server to have read the first segment before the second is sent.
+# Long enough for the server to read the first segment before the second is sent.
 _APART_S = 0.05
 _VALUE_SIZES = (100_000, 1_000_000, 1 << 20, 4 << 20)
 _VALUE_SIZE_WANTED = 1_000_000
@@ -26,7 +26,7 @@ _NOT_FOUND = 1
 
 
 def check_storing(address: str) -> tuple[ProbeResult, ProbedServer]:
-    """Whether anything can be stored; with a space before the line end where it must be so."""
+    """Check `set`; if it fails, also with a space before the line end."""
     refused = ""
     for space in (b"", b" "):
         probed = ProbedServer(address, space)
@@ -59,7 +59,7 @@ def _stored(refused: str) -> ProbeResult:
 
 
 def split_segments(probed: ProbedServer) -> ProbeResult:
-    """A set's line and data in two segments, and another command right behind the data."""
+    """Check a set whose line and data are in two segments, with another command after the data."""
     name = "set in two segments with a command behind"
     with probed.keys(["a"]) as keys:
         key = keys["a"]
@@ -85,7 +85,7 @@ def split_segments(probed: ProbedServer) -> ProbeResult:
 
 
 def _released(connection: RawConnection) -> str:
-    """What more bytes bring out of a server that has stalled."""
+    """Whether a stalled server answers after it has received more bytes, as text."""
     try:
         connection.ask(b"version\r\n", rb".*VERSION [^\r]*\r\n")
     except AnswerError:
@@ -94,7 +94,7 @@ def _released(connection: RawConnection) -> str:
 
 
 def many_keys(probed: ProbedServer) -> ProbeResult:
-    """A get of a hundred keys."""
+    """Check a get of a hundred keys."""
     name = f"get of {_MANY_KEYS} keys"
     names = [str(number) for number in range(_MANY_KEYS)]
     with probed.keys(names) as keys:
@@ -117,7 +117,7 @@ def many_keys(probed: ProbedServer) -> ProbeResult:
 
 
 def value_sizes(probed: ProbedServer) -> ProbeResult:
-    """How large a value may be."""
+    """Check how large a value may be."""
     most, why = 0, ""
     for size in _VALUE_SIZES:
         with probed.keys(["a"]) as keys:
@@ -138,7 +138,7 @@ def value_sizes(probed: ProbedServer) -> ProbeResult:
 
 
 def binary(probed: ProbedServer) -> ProbeResult:
-    """The binary protocol: version, set, get, and a get that misses."""
+    """Check the binary protocol: version, set, get, and a get that misses."""
     with probed.keys(["a", "x"]) as keys:
         try:
             with RawConnection(probed.address) as connection:
@@ -176,7 +176,7 @@ class _Packet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _binary(connection: RawConnection, packet: _Packet, status: int = 0) -> bytes:
-    """The body of the answer. Raises AnswerError, which names the request."""
+    """Send a request; returns the body of the reply. Raises AnswerError with the verb."""
     try:
         return _exchanged(connection, packet, status)
     except AnswerError as error:
@@ -185,17 +185,17 @@ def _binary(connection: RawConnection, packet: _Packet, status: int = 0) -> byte
 
 def _exchanged(connection: RawConnection, packet: _Packet, status: int) -> bytes:
     connection.send(packet.encoded())
-    head = connection.take(24)
+    head = connection.receive(24)
     if head[0] != 0x81 or head[1] != packet.opcode:
         raise AnswerError(f"answered {printable(head)}")
-    body = connection.take(int.from_bytes(head[8:12], "big"))
-    told = int.from_bytes(head[6:8], "big")
-    if told != status:
-        raise AnswerError(f"answered with status {told}: {printable(body)}")
+    body = connection.receive(int.from_bytes(head[8:12], "big"))
+    received_status = int.from_bytes(head[6:8], "big")
+    if received_status != status:
+        raise AnswerError(f"answered with status {received_status}: {printable(body)}")
     return body
 
 
-# What the check of counters does, and by how much each counter of `stats` then must rise.
+# By how much each counter of `stats` must rise in the check of the counters.
 _RISE = {
     "cmd_set": 3,
     "cmd_get": 3,
@@ -207,7 +207,7 @@ _RISE = {
 
 
 def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
-    """Whether the server's own counts can be held against a client's."""
+    """Check the server's counters, which verify the counts of clients."""
     name = "counters"
     try:
         before = server.stats()
@@ -233,7 +233,7 @@ def counters(probed: ProbedServer, server: RunningServer) -> ProbeResult:
 
 
 def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
-    """What `stats` made of three sets, two hits, a miss, a delete and one of nothing. Pure."""
+    """Judge the counters after 3 sets, 2 hits, a miss, a delete, and a delete of nothing. Pure."""
     rises = {name: after.delta(before, name) for name in _RISE}
     wrong = [
         f"{name} rose by {rise} for {_RISE[name]}"
@@ -256,7 +256,7 @@ def _read(connection: RawConnection, key: bytes) -> None:
     connection.expect(rb"VALUE %s 0 5( \d+)?\r\nhello\r\nEND\r\n" % key)
 
 
-# Each with what it excludes on a server that fails it.
+# Each check, with what its failure excludes.
 SERVER_CHECKS: tuple[tuple[str, Callable[[ProbedServer], ProbeResult]], ...] = (
     (PIPELINE, split_segments),
     ("mget", many_keys),

@@ -1,4 +1,4 @@
-"""The table dialogues.toml: what is said to a server, and what it must answer."""
+"""Runs the dialogues of dialogues.toml: requests, and the replies that they must get."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _HELD = {"a": b"hello", "b": b"hello", "n": b"10"}
 
 
 class ProbedServer:
-    """The server that is probed: where it is, and what is known of its ways so far."""
+    """The server that is probed: its address, and whether it needs a space before line ends."""
 
     def __init__(self, address: str, space: bytes = b"") -> None:
         self.address = address
         self.space = space
-        # Keys of ours only: a server that runs already may hold others.
+        # A server that already runs may hold keys of others.
         self._token = secrets.token_hex(6).encode()
         self._used = 0
 
@@ -37,7 +37,7 @@ class ProbedServer:
 
     @contextmanager
     def keys(self, names: list[str], long: tuple[str, ...] = ()) -> Generator[dict[str, bytes]]:
-        """Keys by name, deleted afterwards; those in `long` have 250 bytes."""
+        """Keys by name; those in `long` have 250 bytes. The end of the context deletes them."""
         keys = {name: self.key(name) for name in names}
         keys |= {name: self.key(name).ljust(250, b"k") for name in long}
         try:
@@ -46,7 +46,7 @@ class ProbedServer:
             self._forget(list(keys.values()))
 
     def _forget(self, keys: list[bytes]) -> None:
-        """Delete what may have been stored; a server that refuses even that keeps it."""
+        """Delete keys, as far as the server allows it."""
         for key in keys:
             try:
                 with RawConnection(self.address) as connection:
@@ -58,7 +58,7 @@ class ProbedServer:
 
 
 class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A check; what each field means stands at the table's head."""
+    """A check. The head of dialogues.toml explains the fields."""
 
     name: str
     steps: list[tuple[str, str]]
@@ -67,7 +67,7 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     quirk: str = ""
 
     def run(self, probed: ProbedServer) -> ProbeResult:
-        """Hold it with a server."""
+        """Run the dialogue with a server."""
         try:
             self._talk(probed)
         except AnswerError as error:

@@ -1,4 +1,4 @@
-"""Which items a full server throws away, on a small server of the probe's own."""
+"""Checks which items a full server evicts, on a small server that the probe starts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cachemark.model.errors import TrialError
 _VALUE_BYTES = 10_000
 _BATCH = 20
 _SAMPLE = 50
-# A larger server would take long to fill, and say no more.
+# A larger server would take too long to fill.
 _LIMIT_BYTES_MOST = 64 << 20
 _NAME = "eviction"
 
 
 def eviction(server: RunningServer, space: bytes) -> ProbeResult:
-    """Write twice what fits, then look which of the oldest and newest items are left."""
+    """Write twice as much as fits, then check which of the oldest and newest items are left."""
     try:
         limit = server.stats().number("limit_maxbytes")
     except TrialError:
@@ -65,7 +65,7 @@ def _holds(connection: RawConnection, key: bytes) -> bool:
 
 
 def judge(sample: int, oldest: int, newest: int, *, read: bool) -> ProbeResult:
-    """What it means that so many of the oldest and newest items are left. Pure.
+    """Judge the numbers of items that are left. Pure.
 
     `read`: the very oldest item, which was read all along, is left too.
     """
@@ -89,7 +89,7 @@ def judge(sample: int, oldest: int, newest: int, *, read: bool) -> ProbeResult:
 
 
 def eviction_unknown(why: str) -> ProbeResult:
-    """The finding where it could not be looked at."""
+    """The result if eviction could not be checked."""
     return ProbeResult(
         name=_NAME, fit=None, seen=why, means=("its behaviour when it is full is unknown")
     )

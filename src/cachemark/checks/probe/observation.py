@@ -1,4 +1,4 @@
-"""What a proof needs to see: the first bytes of each connection, a server's threads at work."""
+"""Observes clients and servers: the first bytes of each connection, the server's threads."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CHUNK_BYTES = 1 << 16
 
 
 class RecordingRelay:
-    """Where clients connect instead, and what each of them sent first."""
+    """A relay that clients connect to. It records the first bytes that each connection sends."""
 
-    def __init__(self, listener: socket.socket, upstream: str, kept_bytes: int) -> None:
+    def __init__(self, listener: socket.socket, upstream: str, max_bytes: int) -> None:
         self.address = f"127.0.0.1:{listener.getsockname()[1]}"
         self._listener = listener
         self._upstream = upstream
-        self._kept_bytes = kept_bytes
+        self._max_bytes = max_bytes
         self._streams: list[bytearray] = []
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
@@ -32,7 +32,7 @@ class RecordingRelay:
         return [bytes(stream) for stream in self._streams]
 
     def serve(self) -> None:
-        """Take connections until the listener is shut."""
+        """Accept connections until the listener is shut down."""
         while True:
             try:
                 near = self._listener.accept()[0]
@@ -46,24 +46,26 @@ class RecordingRelay:
             near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             far.settimeout(None)
             self._sockets += [near, far]
-            kept = bytearray()
-            self._streams.append(kept)
-            for source, sink, record in ((near, far, kept), (far, near, None)):
+            recorded = bytearray()
+            self._streams.append(recorded)
+            for source, sink, record in ((near, far, recorded), (far, near, None)):
                 thread = threading.Thread(target=self._relay, args=(source, sink, record))
                 self._threads.append(thread)
                 thread.start()
 
-    def _relay(self, source: socket.socket, sink: socket.socket, kept: bytearray | None) -> None:
+    def _relay(
+        self, source: socket.socket, sink: socket.socket, recorded: bytearray | None
+    ) -> None:
         with contextlib.suppress(OSError):
             while chunk := source.recv(_CHUNK_BYTES):
-                if kept is not None and len(kept) < self._kept_bytes:
-                    kept += chunk[: self._kept_bytes - len(kept)]
+                if recorded is not None and len(recorded) < self._max_bytes:
+                    recorded += chunk[: self._max_bytes - len(recorded)]
                 sink.sendall(chunk)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Cut every connection."""
+        """Close every connection."""
         for one in self._sockets:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
@@ -74,19 +76,19 @@ class RecordingRelay:
 
 
 @contextlib.contextmanager
-def recording_relay(upstream: str, kept_bytes: int = 4096) -> Generator[RecordingRelay]:
-    """A relay before a server that keeps the first bytes each connection sends.
+def recording_relay(upstream: str, max_bytes: int = 4096) -> Generator[RecordingRelay]:
+    """Run a relay in front of a server that records the first bytes of each connection.
 
-    Through it nothing may be timed: it is there to look once, apart from the trials.
+    For observation only: nothing may be timed through it.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        relay = RecordingRelay(listener, upstream, kept_bytes)
+        relay = RecordingRelay(listener, upstream, max_bytes)
         thread = threading.Thread(target=relay.serve)
         thread.start()
         try:
             yield relay
         finally:
-            # Closing alone would not wake a thread that waits in accept.
+            # `close` alone would not wake a thread that waits in `accept`.
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
             relay.close()

@@ -1,4 +1,4 @@
-"""A raw connection for probes: bytes out, and the answer held against what it should be."""
+"""A raw connection for probes: sends bytes, and compares the reply with a pattern."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import time
 
 from cachemark.endpoints.servers.control_connection import connect
 
-# A server that says nothing for so long will not answer.
+# A server that is silent for so long will not answer.
 TIMEOUT_S = 2.0
 _ERROR = re.compile(rb"(ERROR|CLIENT_ERROR|SERVER_ERROR)[^\r\n]*\r\n")
 _SHOWN_BYTES = 60
 
 
 class AnswerError(Exception):
-    """The answer is not what it should be; the text says what was seen."""
+    """The reply is not as expected; the text says what was received."""
 
 
 class RawConnection:
-    """A connection of its own. Use as a context manager."""
+    """A connection to a server. Use as a context manager."""
 
     def __init__(self, address: str, timeout_s: float | None = None) -> None:
         self._patience_s = timeout_s = timeout_s or TIMEOUT_S
@@ -34,14 +34,14 @@ class RawConnection:
         self._socket.close()
 
     def send(self, request: bytes) -> None:
-        """Send in one piece. Raises AnswerError."""
+        """Send a request in one piece. Raises AnswerError."""
         try:
             self._socket.sendall(request)
         except OSError as error:
             raise AnswerError(f"closed the connection ({error})") from error
 
     def expect(self, pattern: bytes) -> re.Match[bytes]:
-        """The answer, which must match all through. Raises AnswerError with what came instead.
+        """Receive the reply, which must match completely. Raises AnswerError with the real reply.
 
         An error line ends the waiting; anything else may still be a part of what is to come.
         """
@@ -59,12 +59,12 @@ class RawConnection:
         return found
 
     def ask(self, request: bytes, pattern: bytes) -> re.Match[bytes]:
-        """Send, and the answer."""
+        """Send a request and receive its reply. Raises AnswerError."""
         self.send(request)
         return self.expect(pattern)
 
-    def take(self, count: int) -> bytes:
-        """So many bytes of the answer, which has no end of its own. Raises AnswerError."""
+    def receive(self, count: int) -> bytes:
+        """Receive exactly `count` bytes. Raises AnswerError."""
         answer = bytearray()
         deadline = time.monotonic() + self._patience_s
         while len(answer) < count:
@@ -96,6 +96,6 @@ def _after(answer: bytes) -> str:
 
 
 def printable(answer: bytes) -> str:
-    """Bytes as a person reads them, cut where they are long."""
+    """Bytes as readable text, truncated if long."""
     text = answer[:_SHOWN_BYTES].decode("latin-1").encode("unicode_escape").decode("ascii")
     return text + ("…" if len(answer) > _SHOWN_BYTES else "")

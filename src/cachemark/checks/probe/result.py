@@ -1,4 +1,4 @@
-"""What a probe finds."""
+"""The results of probes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import msgspec
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at.
+    """The result of one check.
 
-    `fit`: the server does it as memcached does; None where it could not be looked at. `excludes`
-    are operation kinds, wires and ways of use that cannot be timed if it is not; `quirk` is what
-    clients must know (servers/quirks.py); `means` is both in a sentence.
+    `fit`: the server behaves like memcached; None if it could not be checked. `seen` is what was
+    observed, `means` the consequence in a sentence. `excludes` are operation kinds, wires and ways
+    of use that cannot be timed; `quirk` is a deviation that clients must know (servers/quirks.py).
     """
 
     name: str
@@ -21,13 +21,13 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     quirk: str = ""
 
 
-# Without this a server cannot be timed at all.
+# Excludes the server completely.
 EVERYTHING = "everything"
-# What nothing can be measured across on a server that throws away the wrong items.
+# Excludes workloads that fill the server: it evicts the wrong items.
 EVICTIONS = "evictions"
-# The server's counts cannot be held against a client's.
+# Excludes the comparison of the server's counts with the client's.
 CONSERVATION = "conservation"
-# Several operations under way on one connection.
+# Excludes several outstanding operations on one connection.
 PIPELINE = "pipeline"
 
 

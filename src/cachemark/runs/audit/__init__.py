@@ -69,7 +69,7 @@ class Auditor:
         try:
             found = probe_new_server(
                 spec,
-                without=unused_wires(self._experiment),
+                skip=unused_wires(self._experiment),
                 held_bytes=stored_bytes(self._experiment),
             )
         except TrialError as error:

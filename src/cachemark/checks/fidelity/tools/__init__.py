@@ -1,4 +1,4 @@
-"""Foreign tools on the same cases: one adapter a file, tried where the tool is on PATH."""
+"""Other load generators on the same cases: one adapter per file. A tool must be on PATH."""
 
 from cachemark.checks.fidelity.tools import (
     cachecannon,

@@ -1,4 +1,4 @@
-"""cachecannon: JSON lines, percentiles in µs; in an open loop those with its schedule's slip."""
+"""cachecannon: JSON lines, percentiles in µs; in an open loop since the intended start."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAME = re.compile(r"p(\d+)_us")
 
 
 def command(job: ToolJob) -> list[str]:
-    """Its settings are a file."""
+    """Write the settings file; returns the command line."""
     load = job.load
     text = _CONFIG.format(
         seconds=job.seconds,
@@ -51,12 +51,12 @@ def command(job: ToolJob) -> list[str]:
 
 
 def read(job: ToolJob, output: str) -> ToolResult:
-    """What its users would take: the perceived latency where it tells one. Raises TrialError."""
+    """The perceived latency if it is reported, else the latency of gets. Raises TrialError."""
     results = [line for line in output.splitlines() if '"type":"result"' in line]
     if not results:
         raise unreadable("cachecannon", output)
-    told = json.loads(results[-1])
-    times = (told.get("perceived_latency") if job.rate else None) or told["get"]
+    reported = json.loads(results[-1])
+    times = (reported.get("perceived_latency") if job.rate else None) or reported["get"]
     found = [(_NAME.fullmatch(name), value) for name, value in times.items()]
     percentiles = {percent(name[1]): value / 1e3 for name, value in found if name}
     return ToolResult(percentiles_ms={**percentiles, 100: times["max_us"] / 1e3})

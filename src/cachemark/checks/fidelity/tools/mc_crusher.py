@@ -1,4 +1,4 @@
-"""mc-crusher throws replies away unread, so there is nothing to hold against anything."""
+"""mc-crusher discards replies unread and reports no times, so nothing can be compared."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ TOOL = Tool(
     name="mc-crusher",
     programs=("mc-crusher",),
     home="https://github.com/memcached/mc-crusher",
-    silent="it reads no replies and tells no times",
+    silent="it reads no replies and reports no times",
 )

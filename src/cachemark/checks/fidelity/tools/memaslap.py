@@ -14,9 +14,9 @@ _PERCENTS = [p / 2 for p in range(1, 200)]
 
 
 def command(job: ToolJob) -> list[str]:
-    """One tenth of the operations are sets, which it needs to have something to get.
+    """One tenth of the operations are sets, because memaslap only gets what it has set.
 
-    Its throughput (--tps) is in thousands a second, above what a case asks for.
+    There is no open loop: --tps is in thousands per second, more than any case needs.
     """
     mix = job.folder / "memaslap.cnf"
     mix.write_text(_MIX.format(size=job.load.value_bytes), encoding="ascii")
@@ -26,7 +26,7 @@ def command(job: ToolJob) -> list[str]:
 
 
 def read(_job: ToolJob, output: str) -> ToolResult:
-    """The upper end of the bucket of each percentile. Raises TrialError."""
+    """Take the upper end of each percentile's bucket. Raises TrialError."""
     found = _GETS.search(output)
     most = found and _MAX.search(found[2])
     if not found or not most:
@@ -40,8 +40,8 @@ def read(_job: ToolJob, output: str) -> ToolResult:
     if not total:
         raise unreadable("memaslap", output)
     longest_ms = int(most[1]) / 1e3
-    told = {p: min(_upper_ms(counts, p / 100 * total), longest_ms) for p in _PERCENTS}
-    return ToolResult(percentiles_ms={**told, 100: longest_ms})
+    reported = {p: min(_upper_ms(counts, p / 100 * total), longest_ms) for p in _PERCENTS}
+    return ToolResult(percentiles_ms={**reported, 100: longest_ms})
 
 
 def _upper_ms(counts: dict[int, int], rank: float) -> float:

@@ -12,7 +12,7 @@ _FILE = "memtier.json"
 
 
 def command(job: ToolJob) -> list[str]:
-    """Its rate is per connection."""
+    """The command line. Its rate is per connection."""
     load = job.load
     words = [job.program, "--server", "127.0.0.1", "--port", str(job.port)]
     words += ["--protocol", "memcache_text", "--threads", "1", "--clients", str(load.callers)]
@@ -26,8 +26,8 @@ def command(job: ToolJob) -> list[str]:
 def read(job: ToolJob, _output: str) -> ToolResult:
     """The percentiles of its gets. Raises TrialError."""
     try:
-        told = json.loads((job.folder / _FILE).read_text(encoding="utf-8"))
-        percentiles = told["ALL STATS"]["Gets"]["Percentile Latencies"]
+        reported = json.loads((job.folder / _FILE).read_text(encoding="utf-8"))
+        percentiles = reported["ALL STATS"]["Gets"]["Percentile Latencies"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TrialError(f"memtier_benchmark: no times in its JSON file: {error!r}") from error
     return ToolResult(

@@ -1,4 +1,4 @@
-"""mutilate: a row of percentiles in µs, from buckets that are a tenth wide."""
+"""mutilate: a row of percentiles in µs, from buckets that are 10 % wide."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _COLUMN = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
 
 def command(job: ToolJob) -> list[str]:
-    """No load phase: a miss takes as long here as a hit."""
+    """The command line, without a load phase: a miss takes as long here as a hit."""
     load = job.load
     words = [job.program, "-s", job.server, "-T", "1", "-c", str(load.callers), "-d", "1"]
     words += ["-t", str(job.seconds), "-u", "0.0", "-r", str(load.keys), "--noload"]
@@ -28,8 +28,8 @@ def read(_job: ToolJob, output: str) -> ToolResult:
     values = next((row for row in rows if row[0] == "read"), None)
     if not head or not values:
         raise unreadable("mutilate", output)
-    told = zip(head[1:], values[1:], strict=False)
-    found = [(_COLUMN.fullmatch(column), value) for column, value in told]
+    reported = zip(head[1:], values[1:], strict=False)
+    found = [(_COLUMN.fullmatch(column), value) for column, value in reported]
     return ToolResult(
         percentiles_ms={float(column[1]): float(value) / 1e3 for column, value in found if column}
     )

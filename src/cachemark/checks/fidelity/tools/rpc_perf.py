@@ -1,4 +1,4 @@
-"""rpc-perf 5: percentiles of a window in its log, in µs."""
+"""rpc-perf 5: percentiles of each window in its log, in µs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _VALUE = re.compile(r"p(\d+): (\d+)")
 
 
 def command(job: ToolJob) -> list[str]:
-    """Without a rate it sends as fast as its connections answer."""
+    """Write the settings file; returns the command line. Without a rate, a closed loop."""
     load = job.load
     rate = f"[workload.ratelimit]\nstart = {job.rate}" if job.rate else ""
     text = _CONFIG.format(
@@ -53,12 +53,12 @@ def command(job: ToolJob) -> list[str]:
 
 
 def read(_job: ToolJob, output: str) -> ToolResult:
-    """The last window's. Raises TrialError."""
+    """The percentiles of the last window. Raises TrialError."""
     windows = _LINE.findall(output)
     if not windows:
         raise unreadable("rpc-perf", output)
-    told = _VALUE.findall(windows[-1])
-    return ToolResult(percentiles_ms={percent(name): int(value) / 1e3 for name, value in told})
+    reported = _VALUE.findall(windows[-1])
+    return ToolResult(percentiles_ms={percent(name): int(value) / 1e3 for name, value in reported})
 
 
 TOOL = Tool(

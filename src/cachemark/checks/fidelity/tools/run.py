@@ -1,4 +1,4 @@
-"""A foreign tool on the cases that it can play."""
+"""Runs another load generator on the cases that it can play."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Placement
 
 _GRACE_S = 30
-_LOOK_S = 0.1
-# Nothing is stored for them, so replies are misses: a case about large values is not for them.
+_POLL_INTERVAL_S = 0.1
+# Nothing is stored for tools, so replies are misses. Cases with larger values make no sense.
 _VALUE_BYTES = 100
 _NS_IN_MS = 1e6
 
 
 def tool_results(tool: Tool, wanted: list[Case], tries: int) -> Iterator[FidelityResult]:
-    """What comes of each case on a tool, as it comes."""
+    """Run each case on a tool; yields each result as soon as it is known."""
     program = next(filter(None, map(shutil.which, tool.programs)), None)
     for case in wanted:
         if why := _unfit(tool, case, program):
@@ -43,7 +43,7 @@ def tool_results(tool: Tool, wanted: list[Case], tries: int) -> Iterator[Fidelit
 
 
 def _unfit(tool: Tool, case: Case, program: str | None) -> str:
-    """Why a tool does not play a case, or the empty string."""
+    """Why a tool cannot play a case; empty if it can."""
     if program is None:
         return f"{tool.programs[0]} is not on this machine: {tool.home}"
     if tool.silent:
@@ -57,14 +57,14 @@ def _unfit(tool: Tool, case: Case, program: str | None) -> str:
 
 def _find(tool: Tool, program: str, case: Case) -> FidelityResult:
     try:
-        told, log, _ = _play(tool, program, floor_of(case.load))
-        floor = _floor(told, log)
-        told, log, waited = _play(tool, program, case)
+        reported, log, _ = _play(tool, program, floor_of(case.load))
+        floor = _floor(reported, log)
+        reported, log, waited = _play(tool, program, case)
     except TrialError as error:
         return FidelityResult(client=tool.name, case=case.name, state="failed", why=error.text)
-    lines = tool_lines(case, floor, told, log)
+    lines = tool_lines(case, floor, reported, log)
     if not lines:
-        why = "it tells none of the case's percentiles"
+        why = "it reports none of the case's percentiles"
         return FidelityResult(client=tool.name, case=case.name, state="not applicable", why=why)
     why = _noise(case, log)
     state = "not judged"
@@ -76,7 +76,7 @@ def _find(tool: Tool, program: str, case: Case) -> FidelityResult:
 
 
 def _play(tool: Tool, program: str, case: Case) -> tuple[ToolResult, Log, int]:
-    """Run a tool against a script: what it tells, the log, and how long it was kept from a CPU.
+    """Run a tool against a script. Returns its result, the server's log, and its run delay in ns.
 
     Raises TrialError.
     """
@@ -93,13 +93,13 @@ def _play(tool: Tool, program: str, case: Case) -> tuple[ToolResult, Log, int]:
 
 
 def _output(tool: Tool, job: ToolJob, cpus: str) -> tuple[str, int]:
-    """What it prints, and how long it was kept from a CPU. Raises TrialError."""
+    """The tool's output, and its run delay in ns. Raises TrialError."""
     path = job.folder / "output"
     with path.open("wb") as out, start(tool.command(job), cpus=cpus, stdout=out.fileno()) as child:
         before = waited = run_delay_ns([])
         until = time.monotonic() + job.seconds + _GRACE_S
-        # The accounts of threads go with them.
-        while not child.wait(_LOOK_S):
+        # The statistics of a thread vanish when it ends, so they are polled.
+        while not child.wait(_POLL_INTERVAL_S):
             waited = max(waited, run_delay_ns([child.pid]))
             if time.monotonic() > until:
                 raise TrialError(f"{tool.name}: did not end within {job.seconds + _GRACE_S} s")
@@ -109,29 +109,29 @@ def _output(tool: Tool, job: ToolJob, cpus: str) -> tuple[str, int]:
     return path.read_text(encoding="utf-8", errors="replace"), waited - before
 
 
-def _floor(told: ToolResult, log: Log) -> Floor:
-    """Of what the tool tells: its lowest percentile, and p99 or the next above."""
-    ordered = sorted(told.percentiles_ms)
+def _floor(reported: ToolResult, log: Log) -> Floor:
+    """The floor, from p50 and p99 or the next higher percentiles that the tool reports."""
+    ordered = sorted(reported.percentiles_ms)
     middle = next((p for p in ordered if p >= 50), ordered[-1])
     high = next((p for p in ordered if p >= 99), ordered[-1])
     injected = percentile(services_ns(log), middle)
     return Floor(
-        p50_ns=max(0, round(told.percentiles_ms[middle] * _NS_IN_MS) - injected),
-        p99_ns=round(told.percentiles_ms[high] * _NS_IN_MS),
+        p50_ns=max(0, round(reported.percentiles_ms[middle] * _NS_IN_MS) - injected),
+        p99_ns=round(reported.percentiles_ms[high] * _NS_IN_MS),
     )
 
 
-def tool_lines(case: Case, floor: Floor, told: ToolResult, log: Log) -> list[PercentileResult]:
-    """The case's percentiles that a tool tells.
+def tool_lines(case: Case, floor: Floor, reported: ToolResult, log: Log) -> list[PercentileResult]:
+    """The results for the case's percentiles that the tool reports.
 
-    In a closed loop the truth is the server's log. A tool's own schedule is not known, so in an
-    open one it is the answer.
+    In a closed loop the true times are those in the server's log. In an open loop they are the
+    answer, because the tool's schedule is not known.
     """
     lines = []
     for percent, answer_ms in case.answer_ms.items():
-        if percent not in told.percentiles_ms:
+        if percent not in reported.percentiles_ms:
             continue
-        measured_ns = round(told.percentiles_ms[percent] * _NS_IN_MS)
+        measured_ns = round(reported.percentiles_ms[percent] * _NS_IN_MS)
         line = judge.line(percent, answer_ms, floor, services_ns(log), measured_ns)
         if not case.load.closed:
             slack_ns = round(case.slack_ms * _NS_IN_MS)
@@ -141,9 +141,9 @@ def tool_lines(case: Case, floor: Floor, told: ToolResult, log: Log) -> list[Per
 
 
 def _noise(case: Case, log: Log) -> str:
-    """Why the host was too noisy: the server sent later than the script wants."""
+    """Why the host was too noisy (the server sent later than scripted); empty if it was not."""
     if not log.sent_ns:
-        return "the tool has asked for nothing"
+        return "the tool sent no requests"
     late = percentile(lateness_ns(log), max(case.answer_ms))
     if late > max(case.slack_ms, 0.1) * _NS_IN_MS:
         return f"the server sent {judge.milliseconds(late)} ms late"

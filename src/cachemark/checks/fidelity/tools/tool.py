@@ -1,4 +1,4 @@
-"""What the adapters of foreign tools have in common."""
+"""What the adapters of other load generators have in common."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import msgspec
 from cachemark.checks.fidelity.cases import CaseLoad
 from cachemark.model.errors import TrialError
 
-# Closed loops of tools that go by time, not by number.
+# The duration of closed loops: most tools take a time, not a number of operations.
 _CLOSED_S = 3
 
 
 class ToolJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool is to do: the program's path, the server's port, a folder, the load."""
+    """A job for a tool: the program's path, the server's port, a folder, the load."""
 
     program: str
     port: int
@@ -25,7 +25,7 @@ class ToolJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> int:
-        """How long it is to last, for those that count in whole seconds."""
+        """The duration in whole seconds."""
         return _CLOSED_S if self.load.closed else math.ceil(self.load.duration_ms / 1e3)
 
     @property
@@ -35,22 +35,22 @@ class ToolJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def server(self) -> str:
-        """As host:port."""
+        """The server as host:port."""
         return f"127.0.0.1:{self.port}"
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The response times that a tool tells, by percentile, in ms."""
+    """The response times that a tool reports, by percentile, in ms."""
 
     percentiles_ms: dict[float, float]
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A foreign tool: how it is asked, how its output is read.
+    """An adapter: how to run the tool, and how to read its output.
 
-    `tried` is the version whose real output the adapter was written against; empty: it follows the
-    tool's documents and source, and was never run. `schedules` are those that it has. A tool that
-    is `silent` tells no times, for the reason given.
+    `tried` is the version that the adapter was tested with; empty: the adapter follows the tool's
+    documentation and source, and was never run. `schedules` are those that the tool supports.
+    `silent` is why the tool reports no times, if so.
     """
 
     name: str
@@ -65,13 +65,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unreadable(tool: str, output: str) -> TrialError:
-    """The error that an output without times amounts to."""
+    """The error for an output without times."""
     last = next((line for line in reversed(output.splitlines()) if line.strip()), "nothing")
     return TrialError(f"{tool}: no times in its output, which ends with {last[:120]!r}")
 
 
 def percent(digits: str) -> float:
-    """The percentile that a tool names by its digits: `99`, `999` for 99.9, `100`."""
+    """The percentile in a name of digits only: `99`, `999` for 99.9, `100`."""
     return (
         float(digits) if len(digits) < 3 or digits == "100" else float(f"{digits[:2]}.{digits[2:]}")
     )

@@ -14,7 +14,7 @@ _TIMES = re.compile(
 
 
 def command(job: ToolJob) -> list[str]:
-    """It takes a miss for a success, so nothing is loaded."""
+    """The command line. YCSB counts a miss as a success, so nothing is loaded."""
     load = job.load
     operations = load.expected_ops if job.rate else 100_000_000
     settings = {
@@ -36,16 +36,16 @@ def command(job: ToolJob) -> list[str]:
 
 
 def read(job: ToolJob, output: str) -> ToolResult:
-    """From the intended starts where there is a rate. Raises TrialError."""
+    """The percentiles; in an open loop those since the intended start. Raises TrialError."""
     wanted = "Intended-" if job.rate else ""
-    told = {
+    reported = {
         100.0 if most else float(percent): float(value) / 1e3
         for intended, percent, most, value in _TIMES.findall(output)
         if intended == wanted
     }
-    if not told:
+    if not reported:
         raise unreadable("YCSB", output)
-    return ToolResult(percentiles_ms=told)
+    return ToolResult(percentiles_ms=reported)
 
 
 TOOL = Tool(
