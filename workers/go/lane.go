@@ -8,7 +8,7 @@ import (
 )
 
 // How often a lane says how far it is; the worker tells it on once a second.
-const tellNs = 100_000_000
+const reportEveryNs = 100_000_000
 
 // lane plays every group of records whose turn is its own.
 type lane struct {
@@ -29,20 +29,20 @@ type lane struct {
 	names   []string
 	open    bool
 
-	sections     [][kindCount]*Recorder // one for each part of the window, or one for all of it
-	recorders    *[kindCount]*Recorder  // of the section that is going on
-	timeline     *timeline
-	lags         *Histogram
-	sentNs       int64
-	endedNs      int64
-	bound        int64
-	unsent       int64
-	peak         int64
-	played       int64
-	faults       int64
-	nextTellNs   int64
-	told, failed atomic.Int64 // of other goroutines to read
-	alive        atomic.Int64 // when it was last seen between two calls
+	sections                   [][kindCount]*Recorder // one for each part of the window, or one for all of it
+	recorders                  *[kindCount]*Recorder  // of the section that is going on
+	timeline                   *timeline
+	lags                       *Histogram
+	sentNs                     int64
+	endedNs                    int64
+	bound                      int64
+	unsent                     int64
+	peak                       int64
+	played                     int64
+	faults                     int64
+	nextReportNs               int64
+	reportedOk, reportedFailed atomic.Int64 // of other goroutines to read
+	alive                      atomic.Int64 // when it was last seen between two calls
 }
 
 func newLane(tape *Tape, place, lanes int, session Session, timeoutNs int64) *lane {
@@ -86,9 +86,9 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 	}
 	l.sentNs, l.endedNs = window.startNs, window.startNs
 	l.bound, l.unsent, l.peak, l.played, l.faults = 0, 0, 0, 0, 0
-	l.nextTellNs = 0
-	l.told.Store(0)
-	l.failed.Store(0)
+	l.nextReportNs = 0
+	l.reportedOk.Store(0)
+	l.reportedFailed.Store(0)
 	l.alive.Store(window.startNs)
 }
 
@@ -186,7 +186,7 @@ func (l *lane) play(window *Window, active *atomic.Int64) {
 	if l.flush() {
 		l.endedNs = clock()
 	}
-	l.tell(l.endedNs)
+	l.report(l.endedNs)
 }
 
 // closedLoop makes call after call until the window ends.
@@ -247,17 +247,17 @@ func (l *lane) call(due int64, open bool) int64 {
 		l.faults++
 	}
 	l.sentNs = now
-	if now >= l.nextTellNs {
-		l.tell(now)
+	if now >= l.nextReportNs {
+		l.report(now)
 	}
 	return now
 }
 
-func (l *lane) tell(now int64) {
-	l.told.Store(l.played - l.faults)
-	l.failed.Store(l.faults)
+func (l *lane) report(now int64) {
+	l.reportedOk.Store(l.played - l.faults)
+	l.reportedFailed.Store(l.faults)
 	l.alive.Store(now)
-	l.nextTellNs = now + tellNs
+	l.nextReportNs = now + reportEveryNs
 }
 
 // noteUnsent notes what was due in the window and will not be sent: it waited at least until now.

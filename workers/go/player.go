@@ -55,8 +55,8 @@ func (p *Player) close() {
 // progress is how many operations succeeded and how many failed so far.
 func (p *Player) progress() (ops, errors int64) {
 	for _, l := range p.lanes {
-		ops += l.told.Load()
-		errors += l.failed.Load()
+		ops += l.reportedOk.Load()
+		errors += l.reportedFailed.Load()
 	}
 	return ops, errors
 }
@@ -64,7 +64,7 @@ func (p *Player) progress() (ops, errors int64) {
 // hangs tells whether a lane is in a call that will not come back.
 func (p *Player) hangs() bool {
 	for _, l := range p.lanes {
-		if clock()-l.alive.Load() > 2*int64(p.setup.Timeout)+lostNs+tellNs {
+		if clock()-l.alive.Load() > 2*int64(p.setup.Timeout)+lostNs+reportEveryNs {
 			return true
 		}
 	}

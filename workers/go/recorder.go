@@ -93,25 +93,25 @@ func (t *Recorder) responses() *Histogram {
 }
 
 func (t *Recorder) message() (*Operation, error) {
-	told := &Operation{
+	message := &Operation{
 		Attempts: t.attempts, OK: t.ok, Hits: t.hits, Misses: t.misses, NotStored: t.notStored,
 		WrongValues: t.wrong, Keys: t.keys, ValueBytes: t.valueBytes, KeyBytes: t.keyBytes,
 		BusyNs: t.busyNs, Errors: map[string]int64{},
 	}
 	for fault, count := range t.errors {
 		if count > 0 {
-			told.Errors[faultNames[fault]] = count
+			message.Errors[faultNames[fault]] = count
 		}
 	}
 	var err error
-	if told.Service, err = t.service.encode(); err != nil {
+	if message.Service, err = t.service.encode(); err != nil {
 		return nil, err
 	}
-	told.Response = told.Service // in a closed loop the two are the same samples
+	message.Response = message.Service // in a closed loop the two are the same samples
 	if t.response != nil {
-		told.Response, err = t.response.encode()
+		message.Response, err = t.response.encode()
 	}
-	return told, err
+	return message, err
 }
 
 // sum is the operations of all lanes by kind, as they are sent.
@@ -130,14 +130,14 @@ func sum(lanes []*lane, open bool) (map[string]*Operation, error) {
 			}
 		}
 	}
-	told := map[string]*Operation{}
+	messages := map[string]*Operation{}
 	for kind := range maps.Keys(whole) {
 		message, err := whole[kind].message()
 		whole[kind].free()
 		if err != nil {
 			return nil, err
 		}
-		told[kind.String()] = message
+		messages[kind.String()] = message
 	}
-	return told, nil
+	return messages, nil
 }

@@ -40,7 +40,7 @@ type Worker struct {
 	player *Player
 	out    io.Writer
 
-	telling sync.Mutex
+	sending sync.Mutex
 	running sync.Mutex // guards window
 	window  *Window
 }
@@ -82,11 +82,11 @@ func (w *Worker) serve() {
 	for request := range inbox {
 		switch request.Type {
 		case "hello":
-			w.tell(w.hello())
+			w.send(w.hello())
 		case "prepare":
-			w.tell(w.prepare(request))
+			w.send(w.prepare(request))
 		case "run":
-			w.tell(w.run(request))
+			w.send(w.run(request))
 		case "bye":
 			return
 		}
@@ -102,7 +102,7 @@ func (w *Worker) listen(inbox chan<- *Request) {
 		}
 		request, err := parse(line)
 		if err != nil || request.Type == "" {
-			w.tell(failure("protocol", fmt.Sprintf("not a request: %.120q", strings.TrimSpace(string(line)))))
+			w.send(failure("protocol", fmt.Sprintf("not a request: %.120q", strings.TrimSpace(string(line)))))
 			continue
 		}
 		if request.Type == "stop" || request.Type == "bye" {
@@ -128,13 +128,13 @@ func (w *Worker) current(window *Window, set bool) *Window {
 	return w.window
 }
 
-func (w *Worker) tell(message any) {
+func (w *Worker) send(message any) {
 	line, err := json.Marshal(message)
 	if err != nil {
 		line, _ = json.Marshal(failure("internal", err.Error()))
 	}
-	w.telling.Lock()
-	defer w.telling.Unlock()
+	w.sending.Lock()
+	defer w.sending.Unlock()
 	_, _ = w.out.Write(append(line, '\n'))
 }
 
@@ -240,7 +240,7 @@ func (w *Worker) run(request *Request) any {
 			return answer
 		case <-ticker.C:
 			ops, faults := player.progress()
-			w.tell(&Progress{Type: "progress", Ops: ops, Errors: faults})
+			w.send(&Progress{Type: "progress", Ops: ops, Errors: faults})
 			if player.hangs() {
 				w.player = nil // with its tape: a lane still has it in its hands
 				lost := failure("client", "a call of the library does not return")

@@ -134,7 +134,7 @@ class Worker:
             self._window = None
 
     def _wait_for_run(self, results, player, window):
-        heard, before = window.start_ns, None
+        last_progress_ns, before = window.start_ns, None
         while True:
             try:
                 return results.get(timeout=_PROGRESS_S)
@@ -143,8 +143,8 @@ class Worker:
                 self._send({"type": "progress", "ops": ops, "errors": errors})
             # An open loop may have nothing to do for long; a closed one has always.
             if now != before or player.waits or not player.playing:
-                heard, before = max(clock(), window.start_ns), now
-            if clock() - heard > 2 * player.setup.timeout_ns + _LOST_NS:
+                last_progress_ns, before = max(clock(), window.start_ns), now
+            if clock() - last_progress_ns > 2 * player.setup.timeout_ns + _LOST_NS:
                 return failed("client", "a call of the library does not return", definite=False)
 
 

@@ -1,4 +1,4 @@
-# The player: a process of its own, so that the worker is heard whatever a call of the library does.
+# The player: a process of its own, so that the worker can answer whatever a call of the library does.
 # It prepares, then plays phase after phase, until its parent is gone.
 package Player;
 use v5.36;

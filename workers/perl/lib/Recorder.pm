@@ -112,15 +112,15 @@ sub add ($self, $position, $took_s, $code, $timeout_s, $end_s) {
     }
 }
 
-# By kind, as it is told.
+# By kind, as it is sent.
 sub operations ($self) {
-    my %told;
+    my %message;
     while (my ($kind, $sum) = each $self->{sums}->%*) {
         my $service  = encoded($self->{service}{$kind});
         my $response = $self->{lag}->@* || $self->{unsent} ? encoded($self->{response}{$kind}) : $service;
-        $told{$kind} = {%$sum, busy_ns => int $sum->{busy_ns}, service => $service, response => $response};
+        $message{$kind} = {%$sum, busy_ns => int $sum->{busy_ns}, service => $service, response => $response};
     }
-    return \%told;
+    return \%message;
 }
 
 sub lag ($self) {

@@ -1,9 +1,9 @@
 <?php
-// The lanes of one trial, seen from the parent: started, told what to do, listened to, added up.
+// The lanes of one trial, seen from the parent: started, given requests, listened to, added up.
 //
 // A lane is a forked process, since PHP has no threads. It makes its connections after the fork;
 // memory that is shared between processes, such as APCu's, was there before it. The parent only
-// waits, so it is heard and can act whatever a call of the library does to its lane.
+// waits, so it can answer whatever a call of the library does to its lane.
 
 declare(strict_types=1);
 

@@ -60,7 +60,7 @@ public enum Verb {
         return noreply ? number + KINDS / 2 : number;
     }
 
-    /** Whether an operation of a kind is told if its keys are there. */
+    /** Whether the reply to a kind of operation says if its keys are there. */
     static boolean looksUp(int kind) {
         return kind < KINDS / 2 && of(kind).looks;
     }
