@@ -14,7 +14,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, max_keys_per_command, parse
 from cachemark.model.plan import cells, loads_differing_only_in_wire, make_plan
 from cachemark.model.suites import shortened
-from cachemark.runs.tapes import arguments
+from cachemark.runs.tapes import tape_arguments
 
 TEXT = """name = "x"
 question = "q"
@@ -104,18 +104,18 @@ def test_blocks_are_shuffled_differently() -> None:
 
 def test_a_tape_is_asked_for_in_the_engines_words() -> None:
     experiment = parse(TEXT.replace("threads = 2", 'schedule = "uniform"\nrate = 100.5'), "f.toml")
-    closed = arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
+    closed = tape_arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
     assert closed[:2] == ["--seed", "7"]
     assert closed[closed.index("--keys") + 1] == "5"
     assert closed[-2:] == ["--ops", "100000"]
-    opened = arguments(experiment.workloads[0], experiment.loads[1], experiment.timing, 7)
+    opened = tape_arguments(experiment.workloads[0], experiment.loads[1], experiment.timing, 7)
     assert opened[-6:] == ["--schedule", "uniform", "--rate", "100.5", "--duration", "1000ms"]
 
 
 def test_a_sequence_takes_the_place_of_a_mix() -> None:
     text = TEXT.replace("mix = { get = 1 }", "sequence = ['set@0', 'mget@0-5']\nkey_step = 4", 1)
     experiment = parse(text, "f.toml")
-    words = arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
+    words = tape_arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
     assert "--mix" not in words
     assert words[words.index("--sequence") + 1] == "set@0 mget@0-5"
     assert words[words.index("--key-step") + 1] == "4"

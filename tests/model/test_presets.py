@@ -12,7 +12,7 @@ import pytest
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Timing, Workload, parse
 from cachemark.model.presets import expand, load_presets
-from cachemark.runs.tapes import arguments
+from cachemark.runs.tapes import tape_arguments
 
 ENGINE = str(Path(sys.executable).parent / "cachemark-engine")
 PRESETS = load_presets(ENGINE)
@@ -34,7 +34,7 @@ name = "l"
 
 
 def written(workload: Workload, load: Load, folder: Path) -> subprocess.CompletedProcess[str]:
-    words = arguments(workload, load, Timing(measure_ms=100), 1)
+    words = tape_arguments(workload, load, Timing(measure_ms=100), 1)
     command = [ENGINE, "tape", "write", "--out", str(folder / "tape"), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -22,7 +22,7 @@ from cachemark.runs.audit import Audit, Auditor, Fitness, Level, skip_reason
 from cachemark.runs.audit.claims import claims
 from cachemark.runs.audit.fitness import comparable_stats, stored_bytes, unused_wires
 from cachemark.runs.audit.value import Restrictions
-from cachemark.runs.tapes import TapeShelf
+from cachemark.runs.tapes import TapeCache
 from tests.checks.probe.deviant import deviant
 from tests.conftest import ROOT, Cli
 
@@ -124,7 +124,7 @@ wire = "binary"
 
 def looked(tmp_path: Path, *words: str, text: str = LEVELS) -> dict[str, Level]:
     made = experiment.parse(text, "test")
-    shelf = TapeShelf(process.binary_path(), tmp_path)
+    shelf = TapeCache(process.binary_path(), tmp_path)
     heard: list[str] = []
     audit = auditor(made, *words).run(shelf, heard.append)
     assert len(heard) == len(made.servers) + len(audit.levels)
@@ -153,7 +153,7 @@ def test_what_cannot_be_played_is_unknown(tmp_path: Path) -> None:
     text = LEVELS.replace("memcached:memory=16", "memcached:binary=/nowhere/memcached")
     made = experiment.parse(text.replace(', "embedded:io=blocking,memory=16m"', ""), "test")
     look = auditor(made, "honest")
-    audit = look.run(TapeShelf(process.binary_path(), tmp_path), lambda _: None)
+    audit = look.run(TapeCache(process.binary_path(), tmp_path), lambda _: None)
     assert "/nowhere/memcached" in audit.servers[0].unseen
     assert {level.answer for level in audit.levels} == {"unknown"}
     cell = Cell(client=made.clients[0], server=made.servers[0], workload="w", load="binary")

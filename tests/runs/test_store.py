@@ -8,13 +8,13 @@ import pytest
 
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import from_line, to_line
-from cachemark.runs.store import Run, create, latest, open_run
+from cachemark.runs.store import Run, create_run, latest_run, open_run
 from tests.builders.outcomes import experiment, header, measured
 
 
 def new_run(root: Path) -> Run:
     made = experiment(["a"])
-    return create(root, made, host=header(made).host, command="test")
+    return create_run(root, made, host=header(made).host, command="test")
 
 
 def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
@@ -61,11 +61,11 @@ def test_a_run_has_one_writer(tmp_path: Path) -> None:
 def test_runs_made_at_once_have_names_of_their_own(tmp_path: Path) -> None:
     runs = [new_run(tmp_path) for _ in range(3)]
     assert len({run.id for run in runs}) == 3
-    assert latest(tmp_path).id == sorted(run.id for run in runs)[-1]
+    assert latest_run(tmp_path).id == sorted(run.id for run in runs)[-1]
 
 
 def test_no_run_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no run"):
-        latest(tmp_path)
+        latest_run(tmp_path)
     with pytest.raises(UsageError, match="no run 'x'"):
         open_run("x", tmp_path)

@@ -16,7 +16,7 @@ from cachemark.host import process
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.protocol import Operation, Prepare, Ready, Run
 from cachemark.runs import jmh
-from cachemark.runs.jmh import Measured, Settings
+from cachemark.runs.jmh import JmhMeasurement, Settings
 from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
@@ -58,16 +58,16 @@ def entry(mode: str, operation: str, **metric: Any) -> dict[str, Any]:
     }
 
 
-def measured(*entries: dict[str, Any]) -> Measured:
+def measured(*entries: dict[str, Any]) -> JmhMeasurement:
     """What came of a client, from JMH's JSON."""
-    kept, results = jmh.read(msgspec.json.encode(entries))
-    return Measured(client="java/folsom", entries=kept, results=results, absent=[])
+    kept, results = jmh.parse_results(msgspec.json.encode(entries))
+    return JmhMeasurement(client="java/folsom", entries=kept, results=results, absent=[])
 
 
 def test_a_line_has_the_modes_of_a_cell_side_by_side() -> None:
     percentiles = {"50.0": 0.5, "99.0": 1234.5, "99.9": 5000.0}
     counted = [[[[0.5, 300], [1234.5, 60]], [[5000.0, 8]]]]  # 368: enough for p99 alone
-    found = jmh.rows(
+    found = jmh.table_rows(
         measured(
             entry("thrpt", "get"),
             entry("sample", "get", scorePercentiles=percentiles, rawDataHistogram=counted),
@@ -86,10 +86,10 @@ def test_figures_in_another_unit_are_refused() -> None:
 
 
 def test_what_has_no_figure_is_told_with_its_reason() -> None:
-    why = jmh.failures(PRINTED)
+    why = jmh.failure_reasons(PRINTED)
     settings = Settings(operations=("get", "touch"))
     results = measured(entry("thrpt", "get"), entry("sample", "get")).results
-    assert jmh.absent(settings, results, why) == [
+    assert jmh.missing_benchmarks(settings, results, why) == [
         "throughput, touch of 100 B: JMH does not say why",
         "latency, touch of 100 B: cachemark.worker.Unsupported: "
         "caffeine: no touch on the wire none",
@@ -119,7 +119,7 @@ def test_a_call_that_fails_is_no_figure() -> None:
     )
     came = jmh.measure(parse_client("java/folsom", CLIENTS), settings, MEMCACHED)
     assert [one.params["valueSize"] for one in came.results] == ["100"]
-    assert came.absent == [
+    assert came.missing_benchmarks == [
         f"throughput, get of {2 << 20} B: java.lang.IllegalStateException: "
         "set: an error of kind server"
     ]
@@ -190,7 +190,7 @@ def test_jmh_and_the_worker_tell_of_the_same_rate(
         before = rates()
         came = jmh.measure(parse_client(client, CLIENTS), settings, MEMCACHED)
         own = before + rates()
-    assert came.absent == []
+    assert came.missing_benchmarks == []
     (entry,) = came.entries
     (theirs,) = entry["primaryMetric"]["rawData"]
     print(f"{client} {wire} {operation}, {threads} threads, best of {WINDOWS} s: ", end="")

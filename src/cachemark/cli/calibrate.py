@@ -21,9 +21,9 @@ from cachemark.model.experiment import Placement
 from cachemark.report.calibration import calibration_columns, calibration_row
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
-from cachemark.runs.calibrate import Calibration, Shape, append
+from cachemark.runs.calibrate import Calibration, CalibrationSettings, append_calibration
 from cachemark.runs.calibrate import calibrate as play
-from cachemark.runs.tapes import TapeShelf
+from cachemark.runs.tapes import TapeCache
 
 _Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 
@@ -51,10 +51,10 @@ def calibrate(
     at p99.9 exceeds the budget. The results are stored beside the runs, and reports show them.
     The exit status is 1 if a client could not be measured.
     """
-    asked = _network_clients(clients or (NATIVE,))
+    specs = _network_clients(clients or (NATIVE,))
     usable = host.usable_cpus()
     server_cpus, worker_cpus = host.placement(Placement(), usable, host.cores(usable))
-    shape = Shape(
+    settings = CalibrationSettings(
         threads=threads,
         connections=connections or threads,
         depth=depth,
@@ -63,40 +63,42 @@ def calibrate(
         server_cpus=server_cpus,
         worker_cpus=worker_cpus,
     )
-    found = _measure(asked, shape, runs)
+    found = _calibrate_all(specs, settings, runs)
     if json:
         sys.stdout.write(json_text(found))
     else:
         _print(found)
-    return 1 if any(one.floor is None for one in found) else 0
+    return 1 if any(calibration.floor is None for calibration in found) else 0
 
 
 def _network_clients(names: Sequence[str]) -> list[ClientSpec]:
     """The clients with these names. Raises UsageError, also for a client that uses no server."""
     known = registry(process.binary_path())
-    asked = [parse_client(text, known) for text in names]
-    inside = [spec.text for spec in asked if spec.client.in_process]
+    specs = [parse_client(text, known) for text in names]
+    inside = [spec.text for spec in specs if spec.client.in_process]
     if inside:
         raise UsageError(
             f"{inside[0]} is a cache inside the process: it uses no server", "leave it out"
         )
-    return asked
+    return specs
 
 
-def _measure(asked: Sequence[ClientSpec], shape: Shape, runs: Path) -> list[Calibration]:
+def _calibrate_all(
+    specs: Sequence[ClientSpec], settings: CalibrationSettings, runs: Path
+) -> list[Calibration]:
     """Calibrate the clients one after the other; each result is stored at once."""
     facts = host.facts()
     console = plain_console(stderr=True)
     found: list[Calibration] = []
-    for spec in asked:
+    for spec in specs:
         with TemporaryDirectory(prefix="cachemark-") as folder, console.status(spec.text) as status:
-            shelf = TapeShelf(process.binary_path(), Path(folder))
+            tapes = TapeCache(process.binary_path(), Path(folder))
             text = escape(spec.text)
-            one = play(
-                spec, shape, shelf, facts, lambda what, t=text: status.update(f"{t}: {what}")
+            calibration = play(
+                spec, settings, tapes, facts, lambda what, t=text: status.update(f"{t}: {what}")
             )
-        append(runs, one)
-        found.append(one)
+        append_calibration(runs, calibration)
+        found.append(calibration)
     return found
 
 
@@ -104,6 +106,6 @@ def _print(found: list[Calibration]) -> None:
     table = Table(box=None, pad_edge=False)
     for column in calibration_columns():
         table.add_column(column, overflow="fold")
-    for one in found:
-        table.add_row(*[escape(cell) for cell in calibration_row(one)])
+    for calibration in found:
+        table.add_row(*[escape(cell) for cell in calibration_row(calibration)])
     console().print(table)

@@ -33,33 +33,33 @@ def clients(
 
 
 def _row(client: Client) -> list[str]:
-    ready, state = _asked(client)
-    spoken = supported_wires(ready) if ready else []
+    ready, state = _query_worker(client)
+    protocols = supported_wires(ready) if ready else []
     return [
         client.id,
         ready.library if ready else "–",
         ready.library_version if ready else "–",
         client.released or "–",
-        "in process" if spoken == ["none"] else " ".join(spoken) or "–",
+        "in process" if protocols == ["none"] else " ".join(protocols) or "–",
         client.concurrency,
         state,
     ]
 
 
-def _asked(client: Client) -> tuple[Ready | None, str]:
+def _query_worker(client: Client) -> tuple[Ready | None, str]:
     """What the client's worker reports, and whether it can run."""
     if missing := client.missing():
-        return None, _cannot(missing.removeprefix(f"{client.id}: "), client.setup)
+        return None, _with_remedy(missing.removeprefix(f"{client.id}: "), client.setup)
     try:
         with Worker(client.command, name=client.id) as worker:
             ready = worker.hello(_HELLO_S)
             worker.bye()
     except UnsupportedError as error:
-        return None, _cannot(error.text.removeprefix(f"{client.id}: "), error.remedy)
+        return None, _with_remedy(error.text.removeprefix(f"{client.id}: "), error.remedy)
     except TrialError as error:
         return None, f"failed: {error.text}"
     return ready, "ready"
 
 
-def _cannot(reason: str, remedy: str) -> str:
+def _with_remedy(reason: str, remedy: str) -> str:
     return f"{reason}: {remedy}" if remedy else reason

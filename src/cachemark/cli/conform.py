@@ -39,30 +39,30 @@ def conform(
     wanted = {name: check for name, check in chosen.items() if not case or name in case}
     known = registry(process.binary_path())
     specs = [parse_client(text, known) for text in clients]
-    to = console()
-    return max(_one(to, spec, wanted, verbose=verbose) for spec in specs)
+    out = console()
+    return max(_check_client(out, spec, wanted, verbose=verbose) for spec in specs)
 
 
-def _one(
+def _check_client(
     console: Console, spec: ClientSpec, wanted: dict[str, CaseFunction], *, verbose: bool
 ) -> int:
     if missing := spec.client.missing():
         raise UsageError(missing, spec.client.setup)
-    counted: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
         WorkerDriver(spec, Path(folder)) as driver,
     ):
         for name, check in wanted.items():
             for finding in find(driver, name, check):
-                counted[finding.state] += 1
-                _show(console, finding, verbose=verbose)
-    sums = ", ".join(f"{count} {state}" for state, count in sorted(counted.items()))
+                counts[finding.state] += 1
+                _print_finding(console, finding, verbose=verbose)
+    sums = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
     console.print(f"{spec.text}: {sums}", highlight=False, soft_wrap=True)
-    return 1 if counted["failed"] else 0
+    return 1 if counts["failed"] else 0
 
 
-def _show(console: Console, finding: ConformanceResult, *, verbose: bool) -> None:
+def _print_finding(console: Console, finding: ConformanceResult, *, verbose: bool) -> None:
     if finding.state in ("failed", "known") or verbose:
         colour = _COLOURS[finding.state]
         text = f": {finding.text}" if finding.text else ""

@@ -32,7 +32,7 @@ def make_display(console: Console) -> Generator[Display]:
         yield LiveDisplay(progress)
 
 
-class Clock:
+class RemainingTime:
     """The remaining time, estimated from the trials of this session."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Clock:
         return f"{seconds // 60}:{seconds % 60:02} left"
 
 
-class Rate:
+class RateMeter:
     """Operations per second since the last reading; each phase counts from zero."""
 
     def __init__(self) -> None:
@@ -83,8 +83,8 @@ class LiveDisplay:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._clock = Clock()
-        self._rate = Rate()
+        self._clock = RemainingTime()
+        self._rate = RateMeter()
         self._task = progress.add_task("", total=None, number=0, left="", rate="", what="")
 
     def auditing(self, what: str) -> None:
@@ -116,8 +116,8 @@ class LiveDisplay:
         A short trial ends before its worker tells how it goes, so its own rate is shown meanwhile.
         """
         self._progress.update(self._task, rate=f"last {rate_of(outcome)}")
-        if trouble := trouble_of(outcome):
-            self._progress.console.print(trouble, markup=False, highlight=False, soft_wrap=True)
+        if problem := problem_of(outcome):
+            self._progress.console.print(problem, markup=False, highlight=False, soft_wrap=True)
 
 
 class PlainDisplay:
@@ -125,7 +125,7 @@ class PlainDisplay:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._clock = Clock()
+        self._clock = RemainingTime()
 
     def auditing(self, what: str) -> None:
         """A step of the audit: not shown, since the report has the result."""
@@ -142,7 +142,7 @@ class PlainDisplay:
         """A trial has ended."""
         left = self._clock.left()
         head = f"trial {self._clock.number} of {self._clock.total}"
-        line = trouble_of(outcome) or f"{name_of(outcome.trial)}: {rate_of(outcome)}"
+        line = problem_of(outcome) or f"{name_of(outcome.trial)}: {rate_of(outcome)}"
         text = f"{head}: {line}" + (f" ({left})" if left else "")
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -161,7 +161,7 @@ def rate_of(outcome: Outcome) -> str:
     return f"{ok / outcome.measure.elapsed_ns * 1e9:,.0f} ops/s"
 
 
-def trouble_of(outcome: Outcome) -> str:
+def problem_of(outcome: Outcome) -> str:
     """What went wrong in a trial; empty if nothing did."""
     name = name_of(outcome.trial)
     if outcome.state != "measured":

@@ -47,7 +47,7 @@ def _print(checks: list[Check], *, limits: bool) -> None:
         row = [check.name, f"[{style}]{check.status}[/]", escape(check.value)]
         row += [escape(check.limits)] if limits else []
         table.add_row(*row, escape(check.remedy))
-    say = console().print
-    say(table)
+    print_line = console().print
+    print_line(table)
     counts = {word: sum(c.status == word for c in checks) for word in ("fail", "warn")}
-    say(f"{counts['fail']} failed, {counts['warn']} warnings")
+    print_line(f"{counts['fail']} failed, {counts['warn']} warnings")

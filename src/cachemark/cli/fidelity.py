@@ -71,43 +71,43 @@ def fidelity(
     wanted = _wanted(case, quick=quick)
     if tries < 1:
         raise UsageError(f"--tries {tries}", "at least 1")
-    to = console(stderr=json)
+    out = console(stderr=json)
     tools = _tools(tool)
     found: list[FidelityResult] = []
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     specs = list(_specs(clients))
-    with _awake(to) if awake else nullcontext():
-        for finding in _found(specs, tools, wanted, tries):
+    with _awake(out) if awake else nullcontext():
+        for finding in _all_findings(specs, tools, wanted, tries):
             found.append(finding)
             # Why a client plays none of the cases is told once.
-            if finding.state != "not applicable" or (finding.client, finding.why) not in told:
-                _progress(to, finding)
-            told.add((finding.client, finding.why))
+            if finding.state != "not applicable" or (finding.client, finding.why) not in reported:
+                _progress(out, finding)
+            reported.add((finding.client, finding.why))
     if json:
         sys.stdout.write(json_text(found))
     else:
-        to.print(_table(wanted, found))
-    _provenance(to, tools)
+        out.print(_table(wanted, found))
+    _print_tool_notes(out, tools)
     ours = Counter(one.state for one in found if one.client not in TOOLS)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(ours.items()))
-    to.print(sums, soft_wrap=True)
+    out.print(sums, soft_wrap=True)
     return 1 if ours["failed"] else 0
 
 
 @contextmanager
-def _awake(to: Console) -> Generator[None]:
+def _awake(out: Console) -> Generator[None]:
     """Keep the CPUs awake. If the kernel refuses, print a message and continue."""
     with ExitStack() as stack:
         try:
             stack.enter_context(host.awake(host.usable_cpus()))
         except UsageError as error:
-            to.print(f"{escape(error.text)}; times may be late", soft_wrap=True)
+            out.print(f"{escape(error.text)}; times may be late", soft_wrap=True)
         else:
-            to.print("idle CPUs are kept awake (use --no-awake to let them sleep)", soft_wrap=True)
+            out.print("idle CPUs are kept awake (use --no-awake to let them sleep)", soft_wrap=True)
         yield
 
 
-def _found(
+def _all_findings(
     specs: list[ClientSpec], tools: list[Tool], wanted: list[Case], tries: int
 ) -> Iterator[FidelityResult]:
     for spec in specs:
@@ -178,7 +178,7 @@ def _table(wanted: list[Case], found: list[FidelityResult]) -> Table:
     return table
 
 
-def _provenance(console: Console, tools: list[Tool]) -> None:
+def _print_tool_notes(console: Console, tools: list[Tool]) -> None:
     for tool in tools:
         tried = (
             f"tested with {tool.tried}"

@@ -19,7 +19,16 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
-from cachemark.runs.jmh import COLUMNS, Measured, Mode, Operation, Settings, jar, measure, rows
+from cachemark.runs.jmh import (
+    COLUMNS,
+    JmhMeasurement,
+    Mode,
+    Operation,
+    Settings,
+    jar,
+    measure,
+    table_rows,
+)
 
 _ONE = Number(gte=1)
 _NOTES = (
@@ -33,7 +42,7 @@ _NOTES = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class Calls:
     """The calls to measure."""
 
     operation: Annotated[
@@ -69,7 +78,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Times:
+class Iterations:
     """The length and number of iterations."""
 
     forks: Annotated[int, Parameter(help="JMH's -f", validator=_ONE)] = 1
@@ -83,8 +92,8 @@ def jmh(
     server: Annotated[
         str, Parameter(help="the server; `cachemark servers` lists them")
     ] = "memcached",
-    cell: Annotated[Cell | None, Parameter(name="*")] = None,
-    times: Annotated[Times | None, Parameter(name="*")] = None,
+    cell: Annotated[Calls | None, Parameter(name="*")] = None,
+    times: Annotated[Iterations | None, Parameter(name="*")] = None,
     json: Annotated[
         Path | None, Parameter(help="write JMH's results to this file, as JSON")
     ] = None,
@@ -103,23 +112,23 @@ def jmh(
     specs = [parse_client(client, known) for client in clients]
     for spec in specs:
         jar(spec)
-    settings = _settings(cell or Cell(), times or Times())
+    settings = _settings(cell or Calls(), times or Iterations())
     usable = host.usable_cpus()
     wanted = Placement(server=server_cpus, worker=jvm_cpus)
     cpus = host.placement(wanted, usable, host.cores(usable))
     errors = plain_console(stderr=True, soft_wrap=True)
-    tell = _tell if verbose else None
-    measured: list[Measured] = []
+    on_output = _forward_output if verbose else None
+    measured: list[JmhMeasurement] = []
     for number, spec in enumerate(specs, 1):
         with errors.status(f"{spec.text} under JMH ({number} of {len(specs)})"):
-            measured.append(measure(spec, settings, server, cpus=cpus, tell=tell))
+            measured.append(measure(spec, settings, server, cpus=cpus, on_output=on_output))
     if json is not None:
         entries = [entry for each in measured for entry in each.entries]
         json.write_text(json_text(entries), encoding="utf-8")
-    return _show(measured, settings, server)
+    return _print_results(measured, settings, server)
 
 
-def _settings(cell: Cell, times: Times) -> Settings:
+def _settings(cell: Calls, times: Iterations) -> Settings:
     return Settings(
         operations=cell.operation,
         modes=cell.mode,
@@ -137,32 +146,34 @@ def _settings(cell: Cell, times: Times) -> Settings:
     )
 
 
-def _tell(printed: bytes) -> None:
+def _forward_output(printed: bytes) -> None:
     sys.stderr.buffer.write(printed)
     sys.stderr.buffer.flush()
 
 
-def _show(measured: list[Measured], settings: Settings, server: str) -> int:
-    say = console().print
+def _print_results(measured: list[JmhMeasurement], settings: Settings, server: str) -> int:
+    print_line = console().print
     threads = "1 thread" if settings.threads == 1 else f"{settings.threads} threads"
     shared = "one client" if settings.connection == "shared" else "a client each"
     first = f"JMH against {server}: {threads}, {shared}; {_times(settings)}"
-    say(first, soft_wrap=True)
+    print_line(first, soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
         table.add_column(column, justify="left" if column in COLUMNS[:3] else "right", no_wrap=True)
     for each in measured:
-        for row in rows(each):
+        for row in table_rows(each):
             table.add_row(*row)
-    say(table)
-    failed = [f"{each.client}: {failure}" for each in measured for failure in each.absent]
+    print_line(table)
+    failed = [
+        f"{each.client}: {failure}" for each in measured for failure in each.missing_benchmarks
+    ]
     if failed:
-        say("\nNo figure:")
+        print_line("\nNo figure:")
     for line in failed:
-        say(line, markup=False, soft_wrap=True)
-    say()
+        print_line(line, markup=False, soft_wrap=True)
+    print_line()
     for note in _NOTES:
-        say(note, soft_wrap=True)
+        print_line(note, soft_wrap=True)
     return 1 if failed else 0
 
 

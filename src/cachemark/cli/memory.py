@@ -50,8 +50,8 @@ def _sizes(text: str) -> list[int]:
 
 
 def _print(found: list[Fill]) -> None:
-    say = console().print
-    say(
+    print_line = console().print
+    print_line(
         f"Each server was filled until it evicted the first item; keys have {KEY_BYTES} bytes. "
         "Efficiency is the stored bytes (keys and values) divided by the server's resident memory, "
         "by the growth of that memory, and by the server's own `bytes`."
@@ -64,10 +64,10 @@ def _print(found: list[Fill]) -> None:
         if fill.footprint is not None:
             table.add_row(escape(fill.server), *_figures(fill, fill.footprint))
     if table.row_count:
-        say(table)
+        print_line(table)
     for fill in found:
         why = fill.reason or f"the fill ended as {fill.ended}"
-        say(escape(f"{fill.server}, {fill.value_bytes:,} B: {why}"), soft_wrap=True)
+        print_line(escape(f"{fill.server}, {fill.value_bytes:,} B: {why}"), soft_wrap=True)
 
 
 def _figures(fill: Fill, of: Footprint) -> list[str]:

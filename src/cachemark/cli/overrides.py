@@ -86,7 +86,7 @@ def apply(
 
     `in_process` tells of a client whether it is a cache inside the worker's own process.
     """
-    changed: dict[str, Any] = _given(
+    changed: dict[str, Any] = _without_none(
         servers=list(overrides.server) or None,
         blocks=overrides.blocks,
         seed=overrides.seed,
@@ -109,13 +109,15 @@ def apply(
     changed["placement"] = _replace(
         experiment.placement, server=overrides.server_cpus, worker=overrides.worker_cpus
     )
-    olds = _chosen("load", overrides.load, experiment.loads, experiment.name)
-    made = {old.name: _loads(old, overrides, experiment.loads) for old in olds}
-    _check_apart([(old, new) for old in olds for new in made[old.name]])
+    selected = _select_by_name("load", overrides.load, experiment.loads, experiment.name)
+    made = {old.name: _loads(old, overrides, experiment.loads) for old in selected}
+    _check_distinct([(old, new) for old in selected for new in made[old.name]])
     changed["loads"] = list({load.name: load for loads in made.values() for load in loads}.values())
-    workloads = _chosen("workload", overrides.workload, experiment.workloads, experiment.name)
+    workloads = _select_by_name(
+        "workload", overrides.workload, experiment.workloads, experiment.name
+    )
     changed["workloads"] = [
-        _replace(workload, loads=_renamed(workload.loads, made))
+        _replace(workload, loads=_renamed_loads(workload.loads, made))
         for workload in workloads
         if workload.loads is None or not made.keys().isdisjoint(workload.loads)
     ]
@@ -133,22 +135,24 @@ def apply(
 _Named = TypeVar("_Named", Load, Workload)
 
 
-def _chosen(what: str, wanted: tuple[str, ...], there: list[_Named], where: str) -> list[_Named]:
-    known = [one.name for one in there]
+def _select_by_name(
+    what: str, wanted: tuple[str, ...], existing: list[_Named], where: str
+) -> list[_Named]:
+    known = [one.name for one in existing]
     for name in wanted:
         if name not in known:
             raise UsageError(
                 f"--{what} {name}: no such {what} in {where}", f"it has: {', '.join(known)}"
             )
-    return [one for one in there if one.name in (wanted or known)]
+    return [one for one in existing if one.name in (wanted or known)]
 
 
-def _check_apart(pairs: list[tuple[Load, Load]]) -> None:
+def _check_distinct(pairs: list[tuple[Load, Load]]) -> None:
     """Refuse changes that would make two loads indistinguishable."""
     for (old, new), (other_old, other) in combinations(pairs, 2):
-        told, same = new.name == other.name, _unnamed(new) == _unnamed(other)
-        if told != same and _unnamed(old) != _unnamed(other_old):
-            how = "differ only in their names" if same else f"are both {new.name!r}"
+        same_name, same_settings = new.name == other.name, _unnamed(new) == _unnamed(other)
+        if same_name != same_settings and _unnamed(old) != _unnamed(other_old):
+            how = "differ only in their names" if same_settings else f"are both {new.name!r}"
             raise UsageError(
                 f"with these options loads {old.name!r} and {other_old.name!r} {how}",
                 "choose one of them with --load",
@@ -170,7 +174,7 @@ def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]
     if not overrides.threads:
         return [base]
     # Loads that differ in nothing but their threads become one; the others keep their names apart.
-    alike = [load for load in all_loads if _bare(load) == _bare(old)]
+    alike = [load for load in all_loads if _without_threads(load) == _without_threads(old)]
     stem = re.sub(r"-?[0-9]+-threads$", "", _renamed_wire(alike[0], overrides.wire))
     prefix = f"{stem}-" if stem and len(alike) < len(all_loads) else ""
     # The count first: a name made of a wrong one would be refused in its stead.
@@ -188,18 +192,18 @@ def _unnamed(load: Load) -> Load:
     return msgspec.structs.replace(load, name="unnamed")
 
 
-def _bare(load: Load) -> Load:
+def _without_threads(load: Load) -> Load:
     return msgspec.structs.replace(_unnamed(load), threads=1)
 
 
-def _renamed(loads: list[str] | None, made: dict[str, list[Load]]) -> list[str] | None:
+def _renamed_loads(loads: list[str] | None, made: dict[str, list[Load]]) -> list[str] | None:
     if loads is None:
         return None
     kept = (old for old in loads if old in made)
     return list(dict.fromkeys(new.name for old in kept for new in made[old]))
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def _without_none(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -208,7 +212,7 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 def _replace(value: _Struct, **fields: Any) -> _Struct:
     """Change the given fields, and check the result as if it were read from a file."""
-    changed = msgspec.structs.replace(value, **_given(**fields))
+    changed = msgspec.structs.replace(value, **_without_none(**fields))
     try:
         return msgspec.convert(msgspec.to_builtins(changed), type(value))
     except msgspec.ValidationError as error:

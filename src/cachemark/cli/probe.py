@@ -15,14 +15,14 @@ from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import TrialError
 from cachemark.report.json_text import json_text
 
-_WORDS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[/]"}
+_FIT_TEXTS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[/]"}
 
 
 def probe(
     server: Annotated[str, Parameter(help="a server; `cachemark servers` lists them")],
     /,
     *more: str,
-    whole: Annotated[
+    show_all: Annotated[
         bool, Parameter(name="--all", negative="", help="also show checks that passed")
     ] = False,
     json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
@@ -42,23 +42,23 @@ def probe(
         sys.stdout.write(json_text(found))
     else:
         for text, findings in found.items():
-            _print(text, findings, whole=whole)
+            _print(text, findings, show_all=show_all)
     bad = any(EVERYTHING in one.excludes for findings in found.values() for one in findings)
     return 1 if bad else 0
 
 
-def _print(text: str, findings: list[ProbeResult], *, whole: bool) -> None:
-    say = console().print
+def _print(text: str, findings: list[ProbeResult], *, show_all: bool) -> None:
+    print_line = console().print
     fit = sum(finding.fit is True for finding in findings)
-    say(f"{escape(text)}: {fit} of {len(findings)} checks give the same result as memcached")
+    print_line(f"{escape(text)}: {fit} of {len(findings)} checks give the same result as memcached")
     table = Table(box=None, pad_edge=False)
     for column in ("check", "", "seen", "so"):
         table.add_column(column, overflow="fold")
     for finding in findings:
-        if whole or not finding.fit:
+        if show_all or not finding.fit:
             seen, means = escape(finding.seen), escape(finding.means)
-            table.add_row(escape(finding.name), _WORDS[finding.fit], seen, means)
+            table.add_row(escape(finding.name), _FIT_TEXTS[finding.fit], seen, means)
     if table.row_count:
-        say(table)
+        print_line(table)
     cannot = sorted(excluded(findings))
-    say(f"cannot be measured: {', '.join(cannot)}\n" if cannot else "")
+    print_line(f"cannot be measured: {', '.join(cannot)}\n" if cannot else "")

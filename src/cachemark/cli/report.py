@@ -18,7 +18,7 @@ from cachemark.report import (
     render_files,
     write_plots,
 )
-from cachemark.runs.store import Run, latest, open_run
+from cachemark.runs.store import Run, latest_run, open_run
 
 _FORMS = ", ".join(format_names())
 
@@ -36,7 +36,7 @@ def report(
     """Print the report of a run, export it for other programs, or draw its plots."""
     if form not in format_names():
         raise UsageError(f"--format {form}: no such format", f"formats: {_FORMS}")
-    found = open_run(run, runs) if run else latest(runs)
+    found = open_run(run, runs) if run else latest_run(runs)
     if form in PLOT_SUFFIXES:
         _draw(form, found, out)
         return

@@ -28,12 +28,12 @@ from cachemark.model.presets import expand
 from cachemark.report import render
 from cachemark.report.console import plain_console
 from cachemark.runs.campaign import Parties, run_campaign
-from cachemark.runs.store import Run, create, latest, open_run
-from cachemark.runs.tapes import TapeShelf
+from cachemark.runs.store import Run, create_run, latest_run, open_run
+from cachemark.runs.tapes import TapeCache
 
 
 @dataclass(frozen=True)
-class Kept:
+class StorageOptions:
     """Where the run is stored, and whether to continue a stopped one."""
 
     out: Annotated[Path, Parameter(name=["--runs", "--out"], help="folder of all runs")] = Path(
@@ -48,7 +48,7 @@ def run(
     experiment: Annotated[str | None, Parameter(help="the name of a suite, or a TOML file")] = None,
     *,
     overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
-    kept: Annotated[Kept | None, Parameter(name="*")] = None,
+    storage: Annotated[StorageOptions | None, Parameter(name="*")] = None,
     dry_run: Annotated[bool, Parameter(negative="", help="only print the plan")] = False,
 ) -> int:
     """Run a suite or an experiment file, and print its table.
@@ -56,10 +56,10 @@ def run(
     The exit status is 1 if a trial failed, if nothing was measured, or if all measured trials of a
     cell are INVALID. OVERLOAD and NON_STATIONARY are results, so they do not change it.
     """
-    kept = kept or Kept()
+    storage = storage or StorageOptions()
     overrides = overrides or Overrides()
-    if kept.resume:
-        return _resume(experiment, kept, overrides)
+    if storage.resume:
+        return _resume(experiment, storage, overrides)
     if experiment is None:
         raise UsageError(
             "no experiment was named",
@@ -78,18 +78,18 @@ def run(
     # What cannot be placed or written is said before there is a folder for it.
     host.placement(planned.placement, host.usable_cpus())
     with TemporaryDirectory(prefix="cachemark-") as folder:
-        TapeShelf(parties.engine, Path(folder)).check(plan)
-    made = create(kept.out, planned, host=host.facts(), command=shlex.join(sys.argv))
-    return _campaign(made, plan, parties)
+        TapeCache(parties.engine, Path(folder)).check(plan)
+    stored_run = create_run(storage.out, planned, host=host.facts(), command=shlex.join(sys.argv))
+    return _campaign(stored_run, plan, parties)
 
 
-def _resume(name: str | None, kept: Kept, overrides: Overrides) -> int:
+def _resume(name: str | None, storage: StorageOptions, overrides: Overrides) -> int:
     if overrides != Overrides():
         raise UsageError(
             "--resume continues a run with the options that it was started with",
             "leave the other options out",
         )
-    found = open_run(name, kept.out) if name else latest(kept.out)
+    found = open_run(name, storage.out) if name else latest_run(storage.out)
     planned = found.header.experiment
     return _campaign(found, make_plan(planned), _parties(planned))
 
@@ -108,35 +108,39 @@ def _parties(experiment: Experiment) -> Parties:
     )
 
 
-def _campaign(run_: Run, plan: Plan, parties: Parties) -> int:
+def _campaign(stored_run: Run, plan: Plan, parties: Parties) -> int:
     console = plain_console(stderr=True)
     experiment, total = plan.experiment, len(plan.trials)
     trials = "1 trial" if total == 1 else f"{total} trials"
     blocks = "1 block" if experiment.blocks == 1 else f"{experiment.blocks} blocks"
     console.print(
-        f"{experiment.name}: {trials}, {blocks}, seed {experiment.seed}, kept in {run_.folder}",
+        f"{experiment.name}: {trials}, {blocks}, seed {experiment.seed}, "
+        f"kept in {stored_run.folder}",
         highlight=False,
         soft_wrap=True,
     )
     try:
-        with run_, make_display(console) as display:
-            outcomes = run_campaign(run_, plan, parties, display)
+        with stored_run, make_display(console) as display:
+            outcomes = run_campaign(stored_run, plan, parties, display)
     except KeyboardInterrupt:
         console.print(
-            f"interrupted: {len(run_.done())} of {total} trials are kept; "
-            f"continue with: cachemark run --resume {shlex.quote(str(run_.folder))}",
+            f"interrupted: {len(stored_run.done())} of {total} trials are kept; "
+            f"continue with: cachemark run --resume {shlex.quote(str(stored_run.folder))}",
             highlight=False,
             soft_wrap=True,
         )
         raise
-    _write_reports(run_)
-    print(render("table", run_, terminal_width()))
-    print(f"outcomes {run_.folder / 'outcomes.jsonl'} · report {run_.folder / 'report.md'}")
+    _write_reports(stored_run)
+    print(render("table", stored_run, terminal_width()))
+    folder = stored_run.folder
+    print(f"outcomes {folder / 'outcomes.jsonl'} · report {folder / 'report.md'}")
     return _status(outcomes)
 
 
-def _write_reports(run_: Run) -> None:
-    (run_.folder / "report.md").write_text(render("markdown", run_, None), encoding="utf-8")
+def _write_reports(stored_run: Run) -> None:
+    (stored_run.folder / "report.md").write_text(
+        render("markdown", stored_run, None), encoding="utf-8"
+    )
 
 
 def _status(outcomes: list[Outcome]) -> int:

@@ -13,7 +13,7 @@ from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.json_text import render_json
 from cachemark.report.model import Report
 from cachemark.report.series import build_exported_run
-from cachemark.runs.calibrate.calibration_store import kept
+from cachemark.runs.calibrate.calibration_store import load_calibrations
 from cachemark.runs.store import Run
 
 
@@ -52,7 +52,7 @@ def render_files(form: str, run: Run, width: int | None) -> dict[str, str]:
 
 def load_report(run: Run) -> Report:
     """A run's report as a value, before it is rendered."""
-    return build(run.header, run.outcomes(), run.audit(), kept(run.folder.parent))
+    return build(run.header, run.outcomes(), run.audit(), load_calibrations(run.folder.parent))
 
 
 def render(form: str, run: Run, width: int | None) -> str:

@@ -26,7 +26,7 @@ from cachemark.report.model import Absence, ClientRow, Group, Report, Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.trials import trial_rows
 from cachemark.runs.audit.value import Audit
-from cachemark.runs.calibrate.value import Calibration
+from cachemark.runs.calibrate.calibration import Calibration
 from cachemark.runs.store import RunHeader
 
 # Suites whose originals published tables of one figure for each cell.
@@ -52,7 +52,7 @@ def build(
         answers=[_answer(group) for group in groups],
         groups=groups,
         absences=_absences(summaries),
-        missing=[summary for summary in summaries if not _ran(summary)],
+        missing=[summary for summary in summaries if not _was_played(summary)],
         rejected=_rejected(played),
         notes=[
             *_unplayed(experiment, outcomes),
@@ -63,7 +63,7 @@ def build(
         environment=_environment(header),
         sections=[
             *within_trial.sections(summaries),
-            *_then_and_now(experiment, outcomes, summaries),
+            *_published_sections(experiment, outcomes, summaries),
             *worker_overhead.sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
@@ -72,7 +72,7 @@ def build(
     )
 
 
-def _then_and_now(
+def _published_sections(
     experiment: Experiment, outcomes: Sequence[Outcome], summaries: Sequence[CellSummary]
 ) -> list[Section]:
     """What the original of a suite published, beside what was measured."""
@@ -90,7 +90,7 @@ def _groups(
     together: dict[tuple[str, str, str], list[CellSummary]] = {}
     for summary in summaries:
         cell = summary.cell
-        if _ran(summary) and not worker_overhead.is_null_client(cell.client):
+        if _was_played(summary) and not worker_overhead.is_null_client(cell.client):
             key = (cell.workload, cell.load, cell.server)
             together.setdefault(key, []).append(summary)
     return [
@@ -110,7 +110,7 @@ def _rank(key: tuple[str, str, str], experiment: Experiment) -> tuple[int, int, 
     )
 
 
-def _ran(summary: CellSummary) -> bool:
+def _was_played(summary: CellSummary) -> bool:
     """Some trial of the cell was played, whatever came of it."""
     return summary.total is not None or not summary.unsupported
 
@@ -118,14 +118,14 @@ def _ran(summary: CellSummary) -> bool:
 def _group(
     members: list[CellSummary], outcomes: Sequence[Outcome], margin_percent: float, metric: Metric
 ) -> Group:
-    members = sorted(members, key=lambda member: _place(member, metric))
+    members = sorted(members, key=lambda member: _sort_value(member, metric))
     first = members[0]
 
     def against(baseline: str) -> dict[str, Comparison]:
         found = compare(outcomes, baseline, first.cell, margin_percent, metric)
         return {comparison.client: comparison for comparison in found}
 
-    ranked = [member.cell.client for member in _choices(members, metric)]
+    ranked = [member.cell.client for member in _candidates(members, metric)]
     comparisons = against(first.cell.client) if ranked else {}
     return Group(
         server=first.cell.server,
@@ -146,7 +146,7 @@ def _group(
     )
 
 
-def _place(summary: CellSummary, metric: Metric) -> float:
+def _sort_value(summary: CellSummary, metric: Metric) -> float:
     """What a group is sorted by: the least is the fastest, and what has no figure is last."""
     figure = _figure(summary, metric)
     if figure is None:
@@ -163,7 +163,7 @@ def _figure(summary: CellSummary, metric: Metric) -> float | None:
     return total.p99_ns.value if total.p99_ns else None
 
 
-def _choices(members: list[CellSummary], metric: Metric) -> list[CellSummary]:
+def _candidates(members: list[CellSummary], metric: Metric) -> list[CellSummary]:
     """Those to choose from: the native client is a yardstick where libraries are compared."""
     measured = [member for member in members if _figure(member, metric) is not None]
     libraries = [m for m in measured if m.cell.client.partition("?")[0] != NATIVE]
@@ -172,7 +172,7 @@ def _choices(members: list[CellSummary], metric: Metric) -> list[CellSummary]:
 
 def _answer(group: Group) -> str:
     place = f"{group.workload}, {group.load}, against {group.server}"
-    ranked = _choices([row.summary for row in group.rows], group.metric)
+    ranked = _candidates([row.summary for row in group.rows], group.metric)
     if not ranked:
         return f"{place}: no client has a valid figure."
     client = ranked[0].cell.client
@@ -180,10 +180,12 @@ def _answer(group: Group) -> str:
     figure = f"{number(value)} ops/s" if group.metric == "rate" else f"a p99 of {time(value)}"
     if len(ranked) == 1:
         return f"{place}: only {client} has a valid figure, {figure}."
-    return f"{place}: {client} is first with {figure}; {_lead(group, ranked[1].cell.client)}."
+    return (
+        f"{place}: {client} is first with {figure}; {_second_place(group, ranked[1].cell.client)}."
+    )
 
 
-def _lead(group: Group, second: str) -> str:
+def _second_place(group: Group, second: str) -> str:
     comparison = group.lead
     if comparison is None:
         return f"{second} is second, but the two have no block with a valid trial of both"

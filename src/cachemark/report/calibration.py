@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from cachemark.analysis.number_format import number, time
 from cachemark.model.experiment import Experiment
 from cachemark.report.model import Section
-from cachemark.runs.calibrate.calibration_store import latest
-from cachemark.runs.calibrate.value import HEADROOM, Calibration, headroom
+from cachemark.runs.calibrate.calibration import HEADROOM, Calibration, headroom
+from cachemark.runs.calibrate.calibration_store import latest_calibrations
 
 
 def calibration_columns() -> list[str]:
@@ -33,7 +33,7 @@ def sections(
     experiment: Experiment, calibrations: Sequence[Calibration], host: str
 ) -> list[Section]:
     """The calibrations of a run's clients on its machine; empty if there are none."""
-    found = latest(calibrations, host, experiment.clients)
+    found = latest_calibrations(calibrations, host, experiment.clients)
     if not found:
         return []
     return [

@@ -43,14 +43,14 @@ def headline(report: Report) -> str:
         return "No client has a valid figure."
     count = firsts.total()
     leads = [group.lead.answer for group in report.groups if group.lead]
-    told = _firsts(firsts.most_common(), count)
+    text = _firsts(firsts.most_common(), count)
     if not leads:
-        return f"{told}."
+        return f"{text}."
     shown = sum(answer in ("faster", "slower") for answer in leads)
     if not shown:
-        return f"{told}; no lead over the second is conclusive."
+        return f"{text}; no lead over the second is conclusive."
     part = "every one" if shown == len(leads) else f"{shown} of {len(leads)}"
-    return f"{told}; the lead over the second is conclusive in {part}."
+    return f"{text}; the lead over the second is conclusive in {part}."
 
 
 def _firsts(firsts: list[tuple[str, int]], count: int) -> str:
@@ -58,10 +58,10 @@ def _firsts(firsts: list[tuple[str, int]], count: int) -> str:
     if not others:
         every = "both" if count == 2 else f"all {count}"
         return f"{most} is first in {every} comparisons"
-    told = [f"{most} is first in {times} of {count} comparisons"]
-    told += [f"{who} in {times}" for who, times in others[:2]]
+    text = [f"{most} is first in {times} of {count} comparisons"]
+    text += [f"{who} in {times}" for who, times in others[:2]]
     rest = sum(times for _, times in others[2:])
-    return ", ".join(told + ([f"others in {rest}"] if rest else []))
+    return ", ".join(text + ([f"others in {rest}"] if rest else []))
 
 
 def conclusion_rows(report: Report, anchors: list[str]) -> list[ConclusionRow]:

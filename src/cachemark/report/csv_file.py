@@ -89,13 +89,13 @@ def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:
         summary.valid,
         kind.ok,
         *_interval(kind.rate),
-        *[_plain(response.get(percent)) for percent in (50.0, 90.0, 99.0, 99.9)],
+        *[_float_text(response.get(percent)) for percent in (50.0, 90.0, 99.0, 99.9)],
         kind.response.max_ns if kind.response else "",
-        *[_plain(service.get(percent)) for percent in (50.0, 99.0)],
+        *[_float_text(service.get(percent)) for percent in (50.0, 99.0)],
         *_interval(kind.p50_ns),
         *_interval(kind.p99_ns),
-        _plain(client_cpu.value if whole and client_cpu else None),
-        _plain(server_cpu.value if whole and server_cpu else None),
+        _float_text(client_cpu.value if whole and client_cpu else None),
+        _float_text(server_cpu.value if whole and server_cpu else None),
         kind.hits,
         kind.misses,
         sum(kind.errors.values()),
@@ -110,8 +110,8 @@ def _reason(summary: CellSummary) -> str:
 
 
 def _interval(of: Interval | None) -> list[str]:
-    return [_plain(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
+    return [_float_text(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
 
 
-def _plain(value: float | None) -> str:
+def _float_text(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -84,7 +84,7 @@ def build_exported_run(header: RunHeader, outcomes: Sequence[Outcome]) -> Export
     return ExportedRun(
         header=header,
         series=[_series(summary, ordered) for summary in summaries if summary.total],
-        left_out=[_why(summary) for summary in summaries if not summary.total],
+        left_out=[_left_out_reason(summary) for summary in summaries if not summary.total],
     )
 
 
@@ -116,7 +116,7 @@ def _part(summary: KindSummary, windows: list[Done]) -> OperationSeries:
     )
 
 
-def _why(summary: CellSummary) -> str:
+def _left_out_reason(summary: CellSummary) -> str:
     reasons = [f"{count} trials {reason}" for reason, count in summary.rejected.items()]
     why = summary.unsupported or "; ".join(reasons) or "no valid trial"
     return f"{title(summary.cell)}: {' '.join(why.split())}"

@@ -27,25 +27,25 @@ _SHORT = 32
 def render(report: Report, width: int | None) -> str:
     """The report as text of at most `width` columns."""
     console = plain_console(file=io.StringIO(), width=width or _WIDTH, no_color=True)
-    say = console.print
-    say(escape(report.header.experiment.question))
+    print_line = console.print
+    print_line(escape(report.header.experiment.question))
     for group in report.groups:
-        say()
-        say(escape(group_title(group)))
-        say(rich_table(ranking_table(group), console.width))
+        print_line()
+        print_line(escape(group_title(group)))
+        print_line(rich_table(ranking_table(group), console.width))
         if group.itself:
-            say(escape(self_comparison(group)), style="dim")
+            print_line(escape(self_comparison(group)), style="dim")
         of_kinds = operation_table(group)
         if of_kinds:
-            say(rich_table(of_kinds, console.width))
+            print_line(rich_table(of_kinds, console.width))
     for section in report.sections:
-        say()
-        say(escape(section.title))
-        say(
+        print_line()
+        print_line(escape(section.title))
+        print_line(
             rich_table(Table(columns=section.columns, rows=section.rows, prose=section.prose), None)
         )
         for note in section.notes:
-            say(escape(note), style="dim")
+            print_line(escape(note), style="dim")
     _lists(console, report)
     file = console.file
     return file.getvalue().rstrip() + "\n" if isinstance(file, io.StringIO) else ""

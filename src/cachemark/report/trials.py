@@ -29,7 +29,7 @@ def _row(outcome: Outcome) -> TrialRow:
         wall_ms=outcome.wall_ms,
         steal_percent=noise.steal_percent if noise else None,
         foreign_cpu_percent=noise.foreign_cpu_percent if noise else None,
-        course=_course(outcome),
+        course=_timeline(outcome),
     )
 
 
@@ -41,58 +41,58 @@ def _rate(outcome: Outcome) -> float | None:
     return rate(list(window.operations.values()), window.elapsed_ns)
 
 
-def _course(outcome: Outcome) -> list[TimelinePoint]:
+def _timeline(outcome: Outcome) -> list[TimelinePoint]:
     """The figures of each whole second of the window; empty if the trial is not valid."""
     if outcome.verdict != "VALID" or not outcome.samples or not outcome.measure_started_at:
         return []
-    began = datetime.datetime.fromisoformat(outcome.measure_started_at)
-    began_unix_ns = round(began.timestamp() * 1e9)
-    told = _told(outcome.samples, began_unix_ns)
-    placed = _placed(outcome.samples, began_unix_ns)
-    last = max(int(told[-1][0]), *placed)
+    start = datetime.datetime.fromisoformat(outcome.measure_started_at)
+    start_unix_ns = round(start.timestamp() * 1e9)
+    readings = _ops_readings(outcome.samples, start_unix_ns)
+    by_second = _samples_by_second(outcome.samples, start_unix_ns)
+    last = max(int(readings[-1][0]), *by_second)
     return [
         TimelinePoint(
             second=second,
-            ops_per_s=_gained(told, second),
-            server_cpus=_server_cpus(placed.get(second - 1), placed.get(second)),
-            server_rss_bytes=placed[second].rss_bytes if second in placed else None,
+            ops_per_s=_ops_in_second(readings, second),
+            server_cpus=_server_cpus(by_second.get(second - 1), by_second.get(second)),
+            server_rss_bytes=by_second[second].rss_bytes if second in by_second else None,
         )
         for second in range(1, last + 1)
     ]
 
 
-def _told(samples: Sequence[Sample], began_unix_ns: int) -> list[tuple[float, int]]:
+def _ops_readings(samples: Sequence[Sample], start_unix_ns: int) -> list[tuple[float, int]]:
     """The workers' reports as (second of the window, operations so far), beginning with (0, 0)."""
-    told = [(0.0, 0)]
+    readings = [(0.0, 0)]
     for sample in samples:
         if sample.ops is None or sample.ops_unix_ns is None:
             continue
-        second = (sample.ops_unix_ns - began_unix_ns) / 1e9
-        if second > told[-1][0]:
-            told.append((second, sample.ops))
-    return told
+        second = (sample.ops_unix_ns - start_unix_ns) / 1e9
+        if second > readings[-1][0]:
+            readings.append((second, sample.ops))
+    return readings
 
 
-def _gained(told: Sequence[tuple[float, int]], second: int) -> float | None:
+def _ops_in_second(readings: Sequence[tuple[float, int]], second: int) -> float | None:
     """Operations in the second before `second`, interpolated between the workers' reports."""
-    now, before = _by(told, second), _by(told, second - 1)
+    now, before = _ops_at(readings, second), _ops_at(readings, second - 1)
     return None if now is None or before is None else now - before
 
 
-def _by(told: Sequence[tuple[float, int]], second: float) -> float | None:
-    for (x, y), (x2, y2) in pairwise(told):
+def _ops_at(readings: Sequence[tuple[float, int]], second: float) -> float | None:
+    for (x, y), (x2, y2) in pairwise(readings):
         if x <= second <= x2:
             return y + (y2 - y) * (second - x) / (x2 - x)
     return None
 
 
-def _placed(samples: Sequence[Sample], began_unix_ns: int) -> dict[int, Sample]:
+def _samples_by_second(samples: Sequence[Sample], start_unix_ns: int) -> dict[int, Sample]:
     """Second of the window → the sample nearest to its end.
 
     Samples are placed by their time, not by their number: if a server answers late, a second has
     no sample.
     """
-    return {round((sample.unix_ns - began_unix_ns) / 1e9): sample for sample in samples}
+    return {round((sample.unix_ns - start_unix_ns) / 1e9): sample for sample in samples}
 
 
 def _server_cpus(old: Sample | None, new: Sample | None) -> float | None:

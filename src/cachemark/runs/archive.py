@@ -30,18 +30,18 @@ ARCHIVE_FORMAT = 1
 SUFFIX = ".cachemark.zip"
 _KIND = "cachemark-run"
 _MANIFEST = "manifest.json"
-_NEEDED = ("run.json", "outcomes.jsonl")
-_NAMES = (*_NEEDED, "report.md")
+_REQUIRED = ("run.json", "outcomes.jsonl")
+_NAMES = (*_REQUIRED, "report.md")
 # A run of a thousand trials takes some tens of megabytes.
-MOST_BYTES = 4 * 2**30
-_MOST_MANIFEST_BYTES = 2**16
+MAX_BYTES = 4 * 2**30
+_MAX_MANIFEST_BYTES = 2**16
 _CHUNK = 2**20
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error)
 _ENCRYPTED = 0x1
 # ZIP has no time before this one, and the run's own are in its header.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_STAGES = ".importing"
+_STAGING_FOLDER = ".importing"
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ def _contents(run: Run) -> dict[str, bytes]:
             data = path.read_bytes()
             # What follows the last line end is being written, or torn.
             found[name] = data[: data.rfind(b"\n") + 1] if name.endswith(".jsonl") else data
-    return {name: found.get(name, b"") for name in _NAMES if name in found or name in _NEEDED}
+    return {name: found.get(name, b"") for name in _NAMES if name in found or name in _REQUIRED}
 
 
 def _write(file: IO[bytes], contents: dict[str, bytes]) -> None:
@@ -119,20 +119,20 @@ def import_run(path: Path, root: Path) -> tuple[Run, bool]:
     """Take a run from a file into a store; whether it was new there. Raises UsageError."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(path) as archive, _stage(root) as stage:
+        with zipfile.ZipFile(path) as archive, _staging_folder(root) as stage:
             manifest = _manifest(archive, path)
             for file in manifest.files:
                 _unpack(archive, file, stage / file.name, path)
-            run = _checked(stage, manifest, path)
-            return _place(run, root, manifest, path)
+            run = _validated_run(stage, manifest, path)
+            return _move_into_store(run, root, manifest, path)
     except (OSError, EOFError, ValueError, NotImplementedError, *_BROKEN) as error:
-        raise _bad(path, f"cannot be read: {error}") from error
+        raise _import_error(path, f"cannot be read: {error}") from error
 
 
 @contextmanager
-def _stage(root: Path) -> Generator[Path]:
+def _staging_folder(root: Path) -> Generator[Path]:
     """A folder of the store's file system in which nobody looks for runs."""
-    stages = root / _STAGES
+    stages = root / _STAGING_FOLDER
     stages.mkdir(exist_ok=True)
     stage = Path(tempfile.mkdtemp(dir=stages))
     try:
@@ -148,19 +148,19 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     members = [member.filename for member in archive.infolist()]
     for name in members:
         if name not in (_MANIFEST, *_NAMES):
-            raise _bad(path, f"holds {name!r}, which is no part of a run")
+            raise _import_error(path, f"holds {name!r}, which is no part of a run")
     for member in archive.infolist():
         plain = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if member.flag_bits & _ENCRYPTED or not plain:
-            raise _bad(path, f"{member.filename} is encrypted, or packed in another way")
+            raise _import_error(path, f"{member.filename} is encrypted, or packed in another way")
     if len(set(members)) < len(members) or _MANIFEST not in members:
-        raise _bad(path, "has no manifest, or a file twice")
-    if archive.getinfo(_MANIFEST).file_size > _MOST_MANIFEST_BYTES:
-        raise _bad(path, "its manifest is too long")
+        raise _import_error(path, "has no manifest, or a file twice")
+    if archive.getinfo(_MANIFEST).file_size > _MAX_MANIFEST_BYTES:
+        raise _import_error(path, "its manifest is too long")
     try:
         manifest = msgspec.json.decode(archive.read(_MANIFEST), type=Manifest)
     except DECODE_ERRORS as error:
-        raise _bad(path, f"its manifest is none: {error}") from error
+        raise _import_error(path, f"its manifest is none: {error}") from error
     if manifest.kind != _KIND or manifest.format != ARCHIVE_FORMAT:
         raise UsageError(
             f"{path}: {manifest.kind} of format {manifest.format}, this cachemark reads "
@@ -168,12 +168,12 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
             f"read it with cachemark {manifest.cachemark}",
         )
     listed = [file.name for file in manifest.files]
-    if sorted(listed) != sorted(set(members) - {_MANIFEST}) or not set(_NEEDED) <= set(listed):
-        raise _bad(path, "its manifest lists other files than it holds")
+    if sorted(listed) != sorted(set(members) - {_MANIFEST}) or not set(_REQUIRED) <= set(listed):
+        raise _import_error(path, "its manifest lists other files than it holds")
     if not _ID.fullmatch(manifest.id):
-        raise _bad(path, f"{manifest.id!r} is no run's id")
-    if sum(file.bytes for file in manifest.files) > MOST_BYTES:
-        raise _bad(path, f"is longer than {MOST_BYTES // 2**30} GiB unpacked")
+        raise _import_error(path, f"{manifest.id!r} is no run's id")
+    if sum(file.bytes for file in manifest.files) > MAX_BYTES:
+        raise _import_error(path, f"is longer than {MAX_BYTES // 2**30} GiB unpacked")
     return manifest
 
 
@@ -184,30 +184,36 @@ def _unpack(archive: zipfile.ZipFile, file: File, target: Path, path: Path) -> N
         while chunk := member.read(_CHUNK):
             length += len(chunk)
             if length > file.bytes:
-                raise _bad(path, f"{file.name} is longer than its manifest says")
+                raise _import_error(path, f"{file.name} is longer than its manifest says")
             digest.update(chunk)
             out.write(chunk)
         out.flush()
         os.fsync(out.fileno())
     if length != file.bytes or digest.hexdigest() != file.sha256:
-        raise _bad(path, f"{file.name} is not what its manifest says: the checksum differs")
+        raise _import_error(
+            path, f"{file.name} is not what its manifest says: the checksum differs"
+        )
 
 
-def _checked(stage: Path, manifest: Manifest, path: Path) -> Run:
+def _validated_run(stage: Path, manifest: Manifest, path: Path) -> Run:
     """The unpacked run, once every line of it has been read."""
     run = open_run(str(stage), stage)
     if run.id != manifest.id:
-        raise _bad(path, f"its header is of {run.id!r}, its manifest of {manifest.id!r}")
+        raise _import_error(path, f"its header is of {run.id!r}, its manifest of {manifest.id!r}")
     strangers = {outcome.run for outcome in run.outcomes()} - {run.id}
     if strangers:
-        raise _bad(path, f"it holds outcomes of another run, {min(strangers)!r}")
+        raise _import_error(path, f"it holds outcomes of another run, {min(strangers)!r}")
     return run
 
 
-def _place(run: Run, root: Path, manifest: Manifest, path: Path) -> tuple[Run, bool]:
+def _move_into_store(run: Run, root: Path, manifest: Manifest, path: Path) -> tuple[Run, bool]:
     target = root / run.id
     if run.id in run_names(root):
-        if all(_same(target / file.name, file) for file in manifest.files if file.name in _NEEDED):
+        if all(
+            _same_content(target / file.name, file)
+            for file in manifest.files
+            if file.name in _REQUIRED
+        ):
             return open_run(run.id, root), False
         raise UsageError(
             f"{path}: another run {run.id} is in {root}, and runs are never overwritten",
@@ -220,9 +226,9 @@ def _place(run: Run, root: Path, manifest: Manifest, path: Path) -> tuple[Run, b
     return open_run(run.id, root), True
 
 
-def _same(path: Path, file: File) -> bool:
+def _same_content(path: Path, file: File) -> bool:
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
 
 
-def _bad(path: Path, why: str) -> UsageError:
+def _import_error(path: Path, why: str) -> UsageError:
     return UsageError(f"{path}: {why}", "nothing was imported")

@@ -17,7 +17,7 @@ from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.store import Run
-from cachemark.runs.tapes import TapeShelf
+from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trial import Setting, run_trial
 
 
@@ -48,7 +48,7 @@ class Parties(msgspec.Struct, frozen=True, kw_only=True):
 class _Common(msgspec.Struct, frozen=True, kw_only=True):
     """What all trials share."""
 
-    shelf: TapeShelf
+    shelf: TapeCache
     auditor: Auditor
     audit: Audit
     server_cpus: str
@@ -66,7 +66,7 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
         tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
         host.awake(usable) if experiment.awake else nullcontext() as awake_pid,
     ):
-        shelf = TapeShelf(parties.engine, Path(folder))
+        shelf = TapeCache(parties.engine, Path(folder))
         auditor = Auditor(plan, parties.clients, parties.servers)
         common = _Common(
             shelf=shelf,
@@ -85,12 +85,12 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
     return run.outcomes()
 
 
-def _audit(run: Run, auditor: Auditor, shelf: TapeShelf, display: Display) -> Audit:
+def _audit(run: Run, auditor: Auditor, shelf: TapeCache, display: Display) -> Audit:
     """Once for each run: a run that goes on has it already."""
     audit = run.audit()
     if audit is None:
         audit = auditor.run(shelf, display.auditing)
-        run.keep_audit(audit)
+        run.store_audit(audit)
     return audit
 
 

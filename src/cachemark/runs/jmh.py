@@ -83,13 +83,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     metric: Metric = msgspec.field(name="primaryMetric")
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class JmhMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a client: JMH's own entries, the same read, and what has no figure and why."""
 
     client: str
     entries: list[Any]
     results: list[Result]
-    absent: list[str]
+    missing_benchmarks: list[str]
 
 
 def jar(spec: ClientSpec) -> Path:
@@ -129,7 +129,7 @@ def arguments(spec: ClientSpec, settings: Settings, address: str) -> list[str]:
     return [*words, "-i", str(settings.iterations), "-r", f"{settings.iteration_ms}ms"]
 
 
-def limit_s(settings: Settings) -> float:
+def timeout_s(settings: Settings) -> float:
     """How long JMH may take: twice its iterations, and every fork's start. Pure."""
     benchmarks = len(settings.modes) * len(settings.operations) * len(settings.value_sizes)
     forks = benchmarks * max(1, settings.forks)
@@ -143,8 +143,8 @@ def measure(
     server: str,
     *,
     cpus: tuple[str, str] = ("", ""),
-    tell: Callable[[bytes], None] | None = None,
-) -> Measured:
+    on_output: Callable[[bytes], None] | None = None,
+) -> JmhMeasurement:
     """Run a client's benchmarks on a fresh server, server and JVM on their CPUs.
 
     `tell` is given JMH's own output as it comes. Raises UsageError, TrialError.
@@ -164,13 +164,13 @@ def measure(
         command = ["java", f"-Djava.io.tmpdir={folder}", "-jar", str(path)]
         command += arguments(spec, settings, _address(spec, started.addresses))
         command += ["-rf", "json", "-rff", str(result)]
-        printed = _printed(command, cpus[1], folder / "log", tell, limit_s(settings))
-        entries, results = read(result.read_bytes() if result.exists() else b"")
-    return Measured(
+        printed = _run_jmh(command, cpus[1], folder / "log", on_output, timeout_s(settings))
+        entries, results = parse_results(result.read_bytes() if result.exists() else b"")
+    return JmhMeasurement(
         client=spec.text,
         entries=entries,
         results=results,
-        absent=absent(settings, results, failures(printed)),
+        missing_benchmarks=missing_benchmarks(settings, results, failure_reasons(printed)),
     )
 
 
@@ -182,28 +182,28 @@ def _address(spec: ClientSpec, addresses: list[str]) -> str:
     return addresses[0]
 
 
-def _printed(
+def _run_jmh(
     command: list[str],
     cpus: str,
     log: Path,
-    tell: Callable[[bytes], None] | None,
-    most_s: float,
+    on_output: Callable[[bytes], None] | None,
+    timeout_s: float,
 ) -> str:
     """Run JMH to its end; what it printed. Raises TrialError."""
     with (
         log.open("wb") as out,
-        log.open("rb") as said,
+        log.open("rb") as printed,
         process.start(command, cpus=cpus, stdout=out.fileno()) as child,
     ):
-        until = time.monotonic() + most_s
+        until = time.monotonic() + timeout_s
         ended = False
         while not ended:
             ended = child.wait(_POLL_S)
-            if tell is not None:
-                tell(said.read())
+            if on_output is not None:
+                on_output(printed.read())
             if not ended and time.monotonic() > until:
                 raise TrialError(
-                    f"JMH did not end within {most_s:g} s; its last words:\n{_tail(log)}"
+                    f"JMH did not end within {timeout_s:g} s; its last words:\n{_tail(log)}"
                 )
         status, stderr = child.exited(), child.log_tail()
     if status:
@@ -212,11 +212,11 @@ def _printed(
 
 
 def _tail(log: Path, stderr: str = "") -> str:
-    said = log.read_text(encoding="utf-8", errors="replace") + stderr
-    return "\n".join(said.strip().splitlines()[-_LOG_LINES:])
+    printed = log.read_text(encoding="utf-8", errors="replace") + stderr
+    return "\n".join(printed.strip().splitlines()[-_LOG_LINES:])
 
 
-def read(document: bytes) -> tuple[list[Any], list[Result]]:
+def parse_results(document: bytes) -> tuple[list[Any], list[Result]]:
     """JMH's JSON as it is, and its benchmarks read. Raises TrialError."""
     if not document.strip():
         return [], []
@@ -230,7 +230,7 @@ def read(document: bytes) -> tuple[list[Any], list[Result]]:
     return msgspec.json.decode(document), results
 
 
-def failures(printed: str) -> dict[Key, str]:
+def failure_reasons(printed: str) -> dict[Key, str]:
     """Why a benchmark has no figure, from what JMH printed. Pure."""
     found: dict[Key, str] = {}
     key: Key = ("", "", "")
@@ -246,7 +246,7 @@ def failures(printed: str) -> dict[Key, str]:
     return found
 
 
-def absent(settings: Settings, results: list[Result], why: dict[Key, str]) -> list[str]:
+def missing_benchmarks(settings: Settings, results: list[Result], why: dict[Key, str]) -> list[str]:
     """What was asked for and has no figure, each with its reason. Pure."""
     have = {
         (one.benchmark.rpartition(".")[2], one.params["operation"], one.params["valueSize"])
@@ -265,7 +265,7 @@ def absent(settings: Settings, results: list[Result], why: dict[Key, str]) -> li
     ]
 
 
-def rows(measured: Measured) -> list[list[str]]:
+def table_rows(measured: JmhMeasurement) -> list[list[str]]:
     """A line for each wire, operation and value size of a client, its modes side by side. Pure."""
     cells: dict[tuple[str, str, str], dict[str, Metric]] = {}
     for result in measured.results:

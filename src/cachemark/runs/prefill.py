@@ -11,7 +11,7 @@ from cachemark.model.protocol import Done
 _TIMEOUT = "timeout"
 
 
-def filled(play: Callable[[], Done]) -> Done:
+def run_prefill(play: Callable[[], Done]) -> Done:
     """Play the prefill to its end; `play` does so once.
 
     Nothing is timed yet, so what a busy machine was too slow for is stored in a second round.

@@ -84,7 +84,7 @@ class Run:
         except (OSError, *DECODE_ERRORS) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from error
 
-    def keep_audit(self, audit: Audit) -> None:
+    def store_audit(self, audit: Audit) -> None:
         """Keep it, whole or not at all. Only inside the context."""
         path = self.folder / _AUDIT
         text = msgspec.json.format(msgspec.json.encode(audit)) + b"\n"
@@ -139,7 +139,7 @@ class Run:
             os.truncate(path, whole)
 
 
-def create(root: Path, experiment: Experiment, *, host: HostFacts, command: str) -> Run:
+def create_run(root: Path, experiment: Experiment, *, host: HostFacts, command: str) -> Run:
     """Make a run's folder and header. Raises UsageError."""
     now = datetime.datetime.now(datetime.UTC)
     stem = f"{now:%Y-%m-%dT%H-%M-%S}-{experiment.name}"
@@ -182,7 +182,7 @@ def open_run(name: str, root: Path) -> Run:
     raise UsageError(f"no run {name!r}", hint)
 
 
-def latest(root: Path) -> Run:
+def latest_run(root: Path) -> Run:
     """The run that was made last. Raises UsageError when there is none."""
     folders = _folders(root)
     if not folders:

@@ -20,14 +20,14 @@ class Tape(msgspec.Struct, frozen=True, kw_only=True):
     facts: TapeFacts
 
 
-class _Written(msgspec.Struct, frozen=True, kw_only=True):
+class _WriteResult(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     ops: int
     keys: int
     period_ns: int
 
 
-class TapeShelf:
+class TapeCache:
     """The tapes in use, in a folder of their own; those of an earlier block are thrown away."""
 
     def __init__(self, engine: str, folder: Path) -> None:
@@ -41,30 +41,30 @@ class TapeShelf:
         if seed != self._seed:
             self._clear()
             self._seed = seed
-        words = arguments(workload, load, timing, seed)
-        found = self._tapes.get(tuple(words))
+        arguments = tape_arguments(workload, load, timing, seed)
+        found = self._tapes.get(tuple(arguments))
         if found is None:
-            found = self._write(words, seed)
-            self._tapes[tuple(words)] = found
+            found = self._write(arguments, seed)
+            self._tapes[tuple(arguments)] = found
         return found
 
-    def _write(self, words: list[str], seed: int) -> Tape:
+    def _write(self, arguments: list[str], seed: int) -> Tape:
         path = self._folder / f"{len(self._tapes)}-{seed}.tape"
-        command = [self._engine, "tape", "write", "--out", str(path), *words]
+        command = [self._engine, "tape", "write", "--out", str(path), *arguments]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
             raise UsageError(
                 f"the tape cannot be written: {ended.stderr.strip()}",
                 f"the command was: {' '.join(command[1:])}",
             )
-        written = msgspec.json.decode(ended.stdout, type=_Written)
+        written = msgspec.json.decode(ended.stdout, type=_WriteResult)
         facts = TapeFacts(
             seed=seed,
             sha256=written.sha256,
             ops=written.ops,
             keys=written.keys,
             period_ns=written.period_ns,
-            arguments=words,
+            arguments=arguments,
         )
         return Tape(path=path, facts=facts)
 
@@ -80,47 +80,47 @@ class TapeShelf:
         self._tapes.clear()
 
 
-def arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list[str]:
+def tape_arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list[str]:
     """The engine's arguments that make a cell's workload and schedule concrete. Pure."""
     if workload.trace:
         return ["--seed", str(seed), *_trace(workload), *_schedule(load, timing)]
     keys, values = workload.keys, workload.values
-    words = ["--seed", str(seed), "--distribution", keys.distribution, *_key_table(keys)]
-    words += ["--size", values.size, "--compressibility", f"{values.compressibility:g}"]
-    words += _order(workload)
-    words += ["--run", str(workload.run)]
+    arguments = ["--seed", str(seed), "--distribution", keys.distribution, *_key_table(keys)]
+    arguments += ["--size", values.size, "--compressibility", f"{values.compressibility:g}"]
+    arguments += _order(workload)
+    arguments += ["--run", str(workload.run)]
     if workload.hit_ratio is None:
-        words += ["--prefill", f"{workload.prefill:g}"]
+        arguments += ["--prefill", f"{workload.prefill:g}"]
     else:
-        words += ["--hit-ratio", f"{workload.hit_ratio:g}"]
-    words += ["--exptime", str(workload.exptime_s)]
+        arguments += ["--hit-ratio", f"{workload.hit_ratio:g}"]
+    arguments += ["--exptime", str(workload.exptime_s)]
     closed = ["--ops", str(workload.records)] if load.schedule == "closed" else []
-    return [*words, *_schedule(load, timing), *closed]
+    return [*arguments, *_schedule(load, timing), *closed]
 
 
 def _schedule(load: Load, timing: Timing) -> list[str]:
     if load.schedule == "closed":
         return ["--think", load.think] if load.think else []
-    words = ["--schedule", load.schedule]
+    arguments = ["--schedule", load.schedule]
     if load.rate is None:
-        return words
-    return [*words, "--rate", f"{load.rate:.17g}", "--duration", f"{timing.measure_ms}ms"]
+        return arguments
+    return [*arguments, "--rate", f"{load.rate:.17g}", "--duration", f"{timing.measure_ms}ms"]
 
 
 def _trace(workload: Workload) -> list[str]:
-    words = ["--trace", str(workload.trace), "--ops", str(workload.records)]
-    words += ["--compressibility", f"{workload.values.compressibility:g}"]
+    arguments = ["--trace", str(workload.trace), "--ops", str(workload.records)]
+    arguments += ["--compressibility", f"{workload.values.compressibility:g}"]
     if workload.trace_format:
-        words += ["--trace-format", workload.trace_format]
-    return [*words, "--prefill", f"{workload.prefill:g}"]
+        arguments += ["--trace-format", workload.trace_format]
+    return [*arguments, "--prefill", f"{workload.prefill:g}"]
 
 
 def _key_table(keys: Keys) -> list[str]:
-    words = ["--counters", str(keys.counters)]
+    arguments = ["--counters", str(keys.counters)]
     if keys.names:
-        return [*words, "--key-names", ",".join(keys.names)]
+        return [*arguments, "--key-names", ",".join(keys.names)]
     shape = ["--key-pattern", keys.pattern] if keys.pattern else ["--key-length", keys.length]
-    return [*words, "--keys", str(keys.count), *shape]
+    return [*arguments, "--keys", str(keys.count), *shape]
 
 
 def _order(workload: Workload) -> list[str]:

@@ -27,7 +27,7 @@ from cachemark.runs.audit.claims import kinds
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
 from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.fill import fill_sample_ops, ops_to_fill, storage
-from cachemark.runs.prefill import filled
+from cachemark.runs.prefill import run_prefill
 from cachemark.runs.tapes import Tape
 from cachemark.runs.window import play_window
 
@@ -176,7 +176,7 @@ class TrialRun:
         self.record(worker=ready, binaries=self._binaries(ends))
         ends.fleet.prepare(self._prepare(ends.server, ready), ready_s)
         if self._setting.workload.prefill > 0:
-            prefill = filled(lambda: ends.fleet.run(Run(phase="prefill"), self._watch))
+            prefill = run_prefill(lambda: ends.fleet.run(Run(phase="prefill"), self._watch))
             self.record(prefill=prefill)
         window = play_window(
             ends.server,

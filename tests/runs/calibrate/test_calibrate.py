@@ -12,8 +12,16 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.report.calibration import sections
-from cachemark.runs.calibrate import Calibration, Floor, Step, append, headroom, kept, latest
-from cachemark.runs.calibrate.sweep import step, sweep
+from cachemark.runs.calibrate import (
+    Calibration,
+    Floor,
+    Step,
+    append_calibration,
+    headroom,
+    latest_calibrations,
+    load_calibrations,
+)
+from cachemark.runs.calibrate.sweep import judge_step, sweep
 from tests.builders.outcomes import experiment, measured
 from tests.conftest import Cli
 
@@ -51,14 +59,14 @@ def played(cleanly: float, least: float = 1) -> list[Step]:
 
 
 def test_a_sweep_ends_at_the_first_rate_that_is_missed_twice() -> None:
-    assert [step.rate for step in played(350)] == [50, 100, 200, 300, 400, 400]
-    assert [step.clean for step in played(350)] == [True] * 4 + [False] * 2
+    assert [judge_step.rate for judge_step in played(350)] == [50, 100, 200, 300, 400, 400]
+    assert [judge_step.clean for judge_step in played(350)] == [True] * 4 + [False] * 2
     assert len(played(10)) == 2
     assert played(10**6)[-1].rate == 1000
 
 
 def test_rates_of_which_a_window_holds_next_to_nothing_are_not_played() -> None:
-    assert [step.rate for step in played(10**6, least=750)] == [800, 900, 1000]
+    assert [judge_step.rate for judge_step in played(10**6, least=750)] == [800, 900, 1000]
     assert played(10**6, least=1001) == []
 
 
@@ -70,7 +78,7 @@ def test_one_miss_is_forgiven() -> None:
         missed.append(asked)
         return Step(rate=asked, lag_p999_ns=1, achieved=1.0, clean=clean)
 
-    assert max(step.rate for step in sweep(1000.0, 1, play) if step.clean) == 1000
+    assert max(judge_step.rate for judge_step in sweep(1000.0, 1, play) if judge_step.clean) == 1000
 
 
 def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
@@ -86,31 +94,31 @@ def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
 
 def test_a_step_is_clean_where_the_client_was_on_time_and_did_it_all() -> None:
     asked = 1000.0
-    assert step(asked, window(90_000), 100_000).clean
-    assert step(asked, window(110_000), 100_000).why == "sent late"
-    assert step(asked, window(90_000, elapsed_ns=2 * 10**9), 100_000).why == "fell behind"
-    assert step(asked, window(90_000, unsent=500), 100_000).why == "fell behind"
+    assert judge_step(asked, window(90_000), 100_000).clean
+    assert judge_step(asked, window(110_000), 100_000).why == "sent late"
+    assert judge_step(asked, window(90_000, elapsed_ns=2 * 10**9), 100_000).why == "fell behind"
+    assert judge_step(asked, window(90_000, unsent=500), 100_000).why == "fell behind"
 
 
 def test_a_trial_that_is_wrong_is_no_step() -> None:
     wrong = Finding(rule="wrong-values", weight="INVALID", text="3 replies with a wrong value")
     outcome = msgspec.structs.replace(window(1), verdict="INVALID", findings=[wrong])
-    assert step(1000.0, outcome, 100_000).why == wrong.text
+    assert judge_step(1000.0, outcome, 100_000).why == wrong.text
     late = msgspec.structs.replace(wrong, rule="send-lag")
     asked = msgspec.structs.replace(window(1), verdict="INVALID", findings=[late])
-    assert step(1000.0, asked, 100_000).clean
+    assert judge_step(1000.0, asked, 100_000).clean
 
 
 def test_they_are_appended_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
-    assert kept(tmp_path) == []
-    append(tmp_path, made())
-    path = append(tmp_path, made(clean_rate=600.0))
+    assert load_calibrations(tmp_path) == []
+    append_calibration(tmp_path, made())
+    path = append_calibration(tmp_path, made(clean_rate=600.0))
     with path.open("ab") as file:
         file.write(b'{"at":"20')
-    assert [one.clean_rate for one in kept(tmp_path)] == [500.0, 600.0]
+    assert [one.clean_rate for one in load_calibrations(tmp_path)] == [500.0, 600.0]
     path.write_bytes(b"no\n")
     with pytest.raises(UsageError, match=r"jsonl:1: not a calibration"):
-        kept(tmp_path)
+        load_calibrations(tmp_path)
 
 
 def test_the_last_of_each_client_and_number_of_callers_counts() -> None:
@@ -121,7 +129,7 @@ def test_the_last_of_each_client_and_number_of_callers_counts() -> None:
         made(threads=2),
         made(host="other", clean_rate=3.0),
     ]
-    found = latest(several, "made", ["a", "native", "b"])
+    found = latest_calibrations(several, "made", ["a", "native", "b"])
     assert [(one.client, one.threads, one.clean_rate) for one in found] == [
         ("a", 1, 500.0),
         ("native", 1, 2.0),
@@ -154,7 +162,7 @@ def test_one_is_played_kept_and_reported(cli: Cli, tmp_path: Path) -> None:
     ended = cli("calibrate", "native", "--window-ms", "100", "--json")
     assert ended.returncode == 0, ended.stderr
     (told,) = msgspec.json.decode(ended.stdout, type=list[Calibration])
-    assert [told] == kept(tmp_path / "results")
+    assert [told] == load_calibrations(tmp_path / "results")
     assert told.against == "null"
     assert told.floor is not None
     assert told.floor.ops_per_s > 0

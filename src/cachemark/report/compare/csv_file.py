@@ -46,8 +46,8 @@ def _line(row: ComparisonRow, contrast: Contrast) -> list[object]:
         *_interval(contrast.baseline),
         *_interval(contrast.other),
         *_interval(contrast.ratio),
-        _plain(contrast.ratio.p if contrast.ratio else None),
-        _plain(contrast.p_holm),
+        _float_text(contrast.ratio.p if contrast.ratio else None),
+        _float_text(contrast.p_holm),
         *contrast.counts,
         contrast.answer if contrast.ratio else "",
         contrast.why,
@@ -55,8 +55,8 @@ def _line(row: ComparisonRow, contrast: Contrast) -> list[object]:
 
 
 def _interval(of: Interval | None) -> list[str]:
-    return [_plain(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
+    return [_float_text(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
 
 
-def _plain(value: float | None) -> str:
+def _float_text(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"

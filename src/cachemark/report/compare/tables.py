@@ -121,9 +121,9 @@ def tally(compared: ComparisonReport) -> str:
     """The number of rows with each answer."""
     answers = [c.answer for row in compared.rows for c in row.contrasts if c.ratio]
     counts = [(answers.count(answer), text) for answer, text in ANSWERS.items()]
-    told = ", ".join(f"{count} {text}" for count, text in counts if count)
+    counted_answers = ", ".join(f"{count} {text}" for count, text in counts if count)
     lost = f"; {len(compared.lost)} lost" if compared.lost else ""
-    return f"{told or 'nothing compared'}{lost}"
+    return f"{counted_answers or 'nothing compared'}{lost}"
 
 
 def text_lists(compared: ComparisonReport) -> list[tuple[str, list[str]]]:

@@ -45,11 +45,11 @@ def compare_runs(
     left_out: list[tuple[Cell, str]] = []
     for cell in cells:
         before, after = first.get(cell, []), second.get(cell, [])
-        why = _why(before, after, names)
+        reason = _incomparable_reason(before, after, names)
         if valid_trials(before) and after and not valid_trials(after):
             lost.append((cell, rejection_reason(after)))
-        elif why:
-            left_out.append((cell, why))
+        elif reason:
+            left_out.append((cell, reason))
         else:
             pairs.append(_pair(cell, before, after))
     if not pairs and not lost:
@@ -78,7 +78,9 @@ def _pair(cell: Cell, before: list[Outcome], after: list[Outcome]) -> Pair:
     return Pair(baseline=cell, other=cell, before=valid_trials(before), after=valid_trials(after))
 
 
-def _why(before: list[Outcome], after: list[Outcome], names: tuple[str, str]) -> str:
+def _incomparable_reason(
+    before: list[Outcome], after: list[Outcome], names: tuple[str, str]
+) -> str:
     """The reason why a cell of two runs cannot be compared; empty if it can."""
     if not valid_trials(before) and not valid_trials(after):
         return f"no valid trial: {rejection_reason(after or before)}"

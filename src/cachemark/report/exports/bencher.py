@@ -11,10 +11,10 @@ from cachemark.report.json_text import json_text
 from cachemark.report.series import ExportedRun, OperationSeries, Series
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The document."""
     document = {
-        _name(series, part): _measures(part) for series in source.series for part in series.parts
+        _name(series, part): _measures(part) for series in run.series for part in series.parts
     }
     return {"bencher.json": json_text(document)}
 

@@ -14,9 +14,9 @@ from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, t
 Entry = dict[str, object]
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """File name → document."""
-    parts = [(series, part) for series in source.series for part in series.parts]
+    parts = [(series, part) for series in run.series for part in series.parts]
     bigger = [entry for pair in parts for entry in _bigger(*pair)]
     smaller = [entry for pair in parts for entry in _smaller(*pair)]
     return {"bigger-is-better.json": _text(bigger), "smaller-is-better.json": _text(smaller)}

@@ -26,14 +26,14 @@ _UNITS = {
 _PERCENTILES = {"p50-ns": 50.0, "p99-ns": 99.0, "p99.9-ns": 99.9}
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The benchmark file."""
-    host = source.header.host
-    lines = [f"# cachemark {source.header.cachemark}, run {source.header.id}"]
-    lines += [f"# left out: {reason}" for reason in source.left_out]
+    host = run.header.host
+    lines = [f"# cachemark {run.header.cachemark}, run {run.header.id}"]
+    lines += [f"# left out: {reason}" for reason in run.left_out]
     lines += ["goos: linux", f"cpu: {host.cpu_model or 'unknown'}"]
     lines += [f"Unit {unit} better={better}" for unit, better in _UNITS.items()]
-    for series in source.series:
+    for series in run.series:
         for part in series.parts:
             name = _name(series, part)
             lines += [
@@ -69,8 +69,10 @@ def _line(name: str, series: Series, part: OperationSeries, number: int) -> str:
         client = client_cpu_ns(window)
         values["client-cpu-ns/op"] = client / ok(window) if client else None
         values["server-cpu-ns/op"] = use.cpu_ns / ok(window) if use and use.cpu_ns else None
-    told = "\t".join(f"{value:.6g} {unit}" for unit, value in values.items() if value is not None)
-    return f"{name}\t{done}\t{told}"
+    values_text = "\t".join(
+        f"{value:.6g} {unit}" for unit, value in values.items() if value is not None
+    )
+    return f"{name}\t{done}\t{values_text}"
 
 
 def _percentiles(operations: list[Operation]) -> dict[str, float | None]:

@@ -16,30 +16,30 @@ from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, c
 _PERCENTILES = {"p50_ns": 50.0, "p99_ns": 99.0, "p99.9_ns": 99.9}
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The document."""
     entries = [
         _entry(series, family, index)
-        for family, series in enumerate(source.series)
+        for family, series in enumerate(run.series)
         for index in range(len(series.windows))
     ]
-    document = {"context": _context(source), "benchmarks": entries}
+    document = {"context": _context(run), "benchmarks": entries}
     return {"benchmark.json": json_text(document)}
 
 
-def _context(source: ExportedRun) -> dict[str, object]:
-    host: HostFacts = source.header.host
+def _context(run: ExportedRun) -> dict[str, object]:
+    host: HostFacts = run.header.host
     return {
-        "date": source.header.created_at,
+        "date": run.header.created_at,
         "host_name": host.name,
-        "executable": source.header.command,
+        "executable": run.header.command,
         "num_cpus": len(host.usable_cpus),
         "caches": [],
         "load_avg": [host.load_1min],
-        "library_version": f"cachemark {source.header.cachemark}",
+        "library_version": f"cachemark {run.header.cachemark}",
         "library_build_type": "release",
         "json_schema_version": 1,
-        "left_out": source.left_out,
+        "left_out": run.left_out,
     }
 
 

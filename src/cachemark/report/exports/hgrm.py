@@ -26,10 +26,10 @@ _TICKS_PER_HALF_DISTANCE = 5
 _SUB_BUCKETS = 2048
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """File name → table."""
     files: dict[str, str] = {}
-    for series in source.series:
+    for series in run.series:
         cell = series.cell
         for part in series.parts:
             found = response_histogram(all_operations(part))

@@ -19,24 +19,24 @@ from cachemark.report.series import ExportedRun, Series, response_histogram, slu
 _NS_PER_MS = 1e6
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The log, its intervals in the order of time."""
-    known = [o for series in source.series for o in series.outcomes if o.measure_started_at]
-    count = sum(len(series.outcomes) for series in source.series)
+    known = [o for series in run.series for o in series.outcomes if o.measure_started_at]
+    count = sum(len(series.outcomes) for series in run.series)
     lines = [
         "#[Histogram log format version 1.3]",
-        f"#[cachemark {source.header.cachemark}, run {source.header.id}: response times in ns]",
+        f"#[cachemark {run.header.cachemark}, run {run.header.id}: response times in ns]",
     ]
     if len(known) < count:
         lines.append(f"#[left out: {count - len(known)} trials without their window's start]")
     if known:
-        first = min(map(_began, known))
+        first = min(map(_window_start, known))
         when = first.strftime("%a %b %d %H:%M:%S UTC %Y")
         lines.append(f"#[StartTime: {first.timestamp():.3f} (seconds since epoch), {when}]")
     lines.append(
         '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
     )
-    intervals = [found for series in source.series for found in _intervals(series)]
+    intervals = [found for series in run.series for found in _intervals(series)]
     lines += [line for _, line in sorted(intervals)]
     return {"response.hlog": "\n".join(lines) + "\n"}
 
@@ -52,11 +52,11 @@ def _intervals(series: Series) -> list[tuple[float, str]]:
         ):
             times = response_histogram(trial)
             if times and outcome.measure_started_at:
-                start_s = _began(outcome).timestamp()
+                start_s = _window_start(outcome).timestamp()
                 found.append((start_s, _line(tag, start_s, window.elapsed_ns, times)))
     for outcome, window in zip(series.outcomes, series.windows, strict=True):
         if window.sections is not None and outcome.measure_started_at:
-            start_s = _began(outcome).timestamp()
+            start_s = _window_start(outcome).timestamp()
             found += _sections(slug(*name, "sections"), start_s, window, window.sections)
     return found
 
@@ -81,5 +81,5 @@ def _line(tag: str, start_s: float, length_ns: int, times: histogram.Histogram) 
     return f"Tag={tag},{fields},{histogram.encode(times)}"
 
 
-def _began(outcome: Outcome) -> datetime.datetime:
+def _window_start(outcome: Outcome) -> datetime.datetime:
     return datetime.datetime.fromisoformat(outcome.measure_started_at)

@@ -16,9 +16,9 @@ from cachemark.report.json_text import json_text
 from cachemark.report.series import ExportedRun, Series, client_cpu_ns, title
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The document."""
-    document = {"results": [_result(series) for series in source.series]}
+    document = {"results": [_result(series) for series in run.series]}
     return {"hyperfine.json": json_text(document)}
 
 

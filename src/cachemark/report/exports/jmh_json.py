@@ -24,9 +24,9 @@ _NA = "n/a"
 _NAN = "NaN"
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The document."""
-    document = [_entry(result) for result in results(source)]
+    document = [_entry(result) for result in results(run)]
     return {"jmh-result.json": json_text(document)}
 
 

@@ -43,11 +43,11 @@ class JmhResult(msgspec.Struct, frozen=True, kw_only=True):
     merged: Histogram | None = None
 
 
-def results(source: ExportedRun) -> list[JmhResult]:
+def results(run: ExportedRun) -> list[JmhResult]:
     """All of a run: first what throughput has, then the samples, as JMH lists its modes."""
-    name = source.header.experiment.name
-    rates = [_throughput(name, series) for series in source.series]
-    samples = [_sample(name, series, p) for series in source.series for p in series.parts]
+    name = run.header.experiment.name
+    rates = [_throughput(name, series) for series in run.series]
+    samples = [_sample(name, series, p) for series in run.series for p in series.parts]
     return rates + [found for found in samples if found]
 
 

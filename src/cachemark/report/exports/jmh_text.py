@@ -27,12 +27,12 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MODES = {"thrpt": "Throughput, ops/time", "sample": "Sampling time"}
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The text."""
-    found = results(source)
-    lines = [f"# cachemark {source.header.cachemark}, run {source.header.id}"]
+    found = results(run)
+    lines = [f"# cachemark {run.header.cachemark}, run {run.header.id}"]
     lines += ["# Error: 99.9 % over trials, also of sampled times; time in us; fork = trial"]
-    lines += [f"# Left out: {reason}" for reason in source.left_out]
+    lines += [f"# Left out: {reason}" for reason in run.left_out]
     for result in found:
         lines += ["", *_block(result)]
     return {"jmh.txt": "\n".join([*lines, "", *_table(found)]) + "\n"}

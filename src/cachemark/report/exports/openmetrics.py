@@ -37,16 +37,16 @@ _CELL = ("client", "server", "workload", "load")
 _BOUNDS_NS = sorted(factor * 2**n - 1 for n in range(10, 36) for factor in (1, 1.5))
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The exposition."""
-    return {"openmetrics.txt": generate_latest(_Run(source)).decode("utf-8")}
+    return {"openmetrics.txt": generate_latest(_Run(run)).decode("utf-8")}
 
 
 class _Run(Collector):
     """What prometheus_client asks for metrics."""
 
-    def __init__(self, source: ExportedRun) -> None:
-        self._source = source
+    def __init__(self, run: ExportedRun) -> None:
+        self._source = run
 
     def collect(self) -> Iterable[Metric]:
         yield self._info()
@@ -57,7 +57,7 @@ class _Run(Collector):
     def _info(self) -> Metric:
         header = self._source.header
         info = InfoMetricFamily("cachemark_run", "The run")
-        told = {
+        run_labels = {
             "id": header.id,
             "created_at": header.created_at,
             "cachemark": header.cachemark,
@@ -65,7 +65,7 @@ class _Run(Collector):
             "host": header.host.name,
             "cpu": header.host.cpu_model,
         }
-        info.add_metric([], told)
+        info.add_metric([], run_labels)
         return info
 
     def _parts(self) -> Iterator[tuple[list[str], OperationSeries]]:

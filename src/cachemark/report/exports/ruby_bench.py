@@ -16,21 +16,21 @@ _OPS = 100_000
 _CAPTION = "      user     system      total        real"
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The text."""
-    told = [series for series in source.series if all(map(client_cpu_ns, series.windows))]
-    labels = {id(series): _label(series, source) for series in told}
+    with_cpu = [series for series in run.series if all(map(client_cpu_ns, series.windows))]
+    labels = {id(series): _label(series, run) for series in with_cpu}
     width = max(map(len, labels.values()), default=0)
     lines = [f"Seconds for {_OPS:,} operations"]
-    for client in dict.fromkeys(series.cell.client for series in told):
+    for client in dict.fromkeys(series.cell.client for series in with_cpu):
         lines += ["", f"================== {client} ==================", " " * width + _CAPTION]
-        for series in told:
+        for series in with_cpu:
             if series.cell.client == client:
                 lines.append(labels[id(series)].ljust(width) + row(*_seconds(series)))
-    silent = [series for series in source.series if id(series) not in labels]
-    reasons = [f"{_label(series, source)}: the client tells no CPU" for series in silent]
-    if reasons or source.left_out:
-        lines += ["", "Left out:", *reasons, *source.left_out]
+    without_cpu = [series for series in run.series if id(series) not in labels]
+    reasons = [f"{_label(series, run)}: the client tells no CPU" for series in without_cpu]
+    if reasons or run.left_out:
+        lines += ["", "Left out:", *reasons, *run.left_out]
     return {"benchmark.txt": "\n".join(lines) + "\n"}
 
 
@@ -39,8 +39,8 @@ def row(user: float, system: float, real: float) -> str:
     return f" {user:10.6f} {system:10.6f} {user + system:10.6f} ({real:10.6f})"
 
 
-def _label(series: Series, source: ExportedRun) -> str:
-    cell, experiment = series.cell, source.header.experiment
+def _label(series: Series, run: ExportedRun) -> str:
+    cell, experiment = series.cell, run.header.experiment
     parts = [cell.client, cell.workload]
     parts += [cell.load] if len(experiment.loads) > 1 else []
     parts += [cell.server] if len(experiment.servers) > 1 else []

@@ -39,23 +39,29 @@ def render(history: History, width: int | None) -> str:
 
 def _rows(line: CellHistory, entry: Entry) -> list[list[object]]:
     named = [*(getattr(line.cell, field) for field in _CELL), line.work]
-    told = [getattr(entry, field) for field in _ENTRY]
+    entry_fields = [getattr(entry, field) for field in _ENTRY]
     return [
-        [*named, *told, name, *_interval(entry.figures[name]), *_step(entry, name)]
+        [
+            *named,
+            *entry_fields,
+            name,
+            *_interval(entry.figures[name]),
+            *_contrast_fields(entry, name),
+        ]
         for name in line.figures
     ]
 
 
-def _step(entry: Entry, figure: str) -> list[object]:
+def _contrast_fields(entry: Entry, figure: str) -> list[object]:
     contrast = entry.contrast
     if contrast is None or contrast.figure != figure or contrast.ratio is None:
         return [""] * 5
-    return [*_interval(contrast.ratio), _plain(contrast.p_holm), contrast.answer]
+    return [*_interval(contrast.ratio), _float_text(contrast.p_holm), contrast.answer]
 
 
 def _interval(of: Interval | None) -> list[str]:
-    return [_plain(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
+    return [_float_text(part) for part in ((of.value, of.low, of.high) if of else (None,) * 3)]
 
 
-def _plain(value: float | None) -> str:
+def _float_text(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"

@@ -46,21 +46,21 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.names or self.server or self.workload or self.load)
 
 
-class _Known(msgspec.Struct, frozen=True, kw_only=True):
+class _EntryValues(msgspec.Struct, frozen=True, kw_only=True):
     """An entry with the values from which its figures are computed."""
 
     entry: Entry
     values: dict[str, list[float] | None]
 
 
-def query_history(index: RunIndex, asked: HistoryQuery) -> History:
+def query_history(index: RunIndex, query: HistoryQuery) -> History:
     """The lines of the requested cells; if there are none, the runs. Raises UsageError."""
-    if not asked.cells:
-        return History(lines=[], runs=_runs(index, asked))
-    cells = _cells(index, asked)
-    margin = _margin(index) if asked.margin_percent is None else asked.margin_percent
-    found = [line for cell, work in cells for line in _line(index, asked, cell, work)]
-    contrasts = [_steps(line, known, margin / 100) for line, known in found]
+    if not query.cells:
+        return History(lines=[], runs=_runs(index, query))
+    cells = _cells(index, query)
+    margin = _latest_margin(index) if query.margin_percent is None else query.margin_percent
+    found = [line for cell, work in cells for line in _cell_history(index, query, cell, work)]
+    contrasts = [_contrasts_with_previous(line, known, margin / 100) for line, known in found]
     flat = [contrast for steps in contrasts for contrast in steps if contrast]
     decided = iter(decide(flat, FIGURES, margin / 100))
     lines = [
@@ -80,47 +80,47 @@ def query_history(index: RunIndex, asked: HistoryQuery) -> History:
     return History(lines=lines, margin_percent=margin, tests=count, notes=_notes(lines))
 
 
-def _runs(index: RunIndex, asked: HistoryQuery) -> list[RunRow]:
-    query = """
+def _runs(index: RunIndex, query: HistoryQuery) -> list[RunRow]:
+    sql = """
         SELECT run.*, count(trial.trial) AS played, coalesce(sum(trial.valid), 0) AS valid
         FROM run LEFT JOIN trial USING (folder) GROUP BY run.folder
         ORDER BY created_at, folder
     """
     found = [
         RunRow(**{field: row[field] for field in RunRow.__struct_fields__})
-        for row in index.rows(query)
-        if _matches(row["host"], asked.host)
+        for row in index.rows(sql)
+        if _matches(row["host"], query.host)
     ]
-    return found[-asked.last :] if asked.last else found
+    return found[-query.last :] if query.last else found
 
 
-def _margin(index: RunIndex) -> float:
+def _latest_margin(index: RunIndex) -> float:
     """The margin of the latest readable run."""
-    query = "SELECT margin_percent FROM run WHERE problem = '' ORDER BY created_at DESC LIMIT 1"
-    return next((float(row["margin_percent"]) for row in index.rows(query)), 2.0)
+    sql = "SELECT margin_percent FROM run WHERE problem = '' ORDER BY created_at DESC LIMIT 1"
+    return next((float(row["margin_percent"]) for row in index.rows(sql)), 2.0)
 
 
-def _cells(index: RunIndex, asked: HistoryQuery) -> list[tuple[Cell, str]]:
+def _cells(index: RunIndex, query: HistoryQuery) -> list[tuple[Cell, str]]:
     """The requested cells with their work; each name must match one."""
-    query = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
-    stored = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(query)]
+    sql = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
+    stored = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(sql)]
     known = [(cell, work) for cell, work in stored if not is_repeat(cell)]
-    for name in asked.names:
-        if not any(_is(cell, name) for cell, _ in known):
+    for name in query.names:
+        if not any(_matches_name(cell, name) for cell, _ in known):
             clients = sorted({cell.client for cell, _ in known})
             remedy = f"clients in the store: {', '.join(clients)}" if clients else "it holds none"
             raise UsageError(f"{name}: no such client or cell in the store", remedy)
     return [
         (cell, work)
         for cell, work in known
-        if (not asked.names or any(_is(cell, name) for name in asked.names))
-        and _matches(cell.server, asked.server)
-        and _matches(cell.workload, asked.workload)
-        and _matches(cell.load, asked.load)
+        if (not query.names or any(_matches_name(cell, name) for name in query.names))
+        and _matches(cell.server, query.server)
+        and _matches(cell.workload, query.workload)
+        and _matches(cell.load, query.load)
     ]
 
 
-def _is(cell: Cell, name: str) -> bool:
+def _matches_name(cell: Cell, name: str) -> bool:
     if _SEPARATOR in name:
         return _matches(_SEPARATOR.join(getattr(cell, field) for field in _FIELDS), (name,))
     return _matches(cell.client, (name,))
@@ -132,50 +132,50 @@ def _matches(text: str, names: Sequence[str]) -> bool:
     return not names or any(re.fullmatch(pattern, text) for pattern in patterns)
 
 
-def _line(
-    index: RunIndex, asked: HistoryQuery, cell: Cell, work: str
-) -> list[tuple[CellHistory, list[_Known]]]:
+def _cell_history(
+    index: RunIndex, query: HistoryQuery, cell: Cell, work: str
+) -> list[tuple[CellHistory, list[_EntryValues]]]:
     """A cell's line, and the figures of its trials; None if no requested machine played it."""
-    query = """
+    sql = """
         SELECT trial.*, run.created_at, run.cachemark, run.host, run.machine
         FROM trial JOIN run USING (folder)
         WHERE client = ? AND server = ? AND workload = ? AND load = ? AND work = ?
         ORDER BY created_at, folder, trial
     """
     runs: dict[str, list[sqlite3.Row]] = {}
-    for row in index.rows(query, (*(getattr(cell, field) for field in _FIELDS), work)):
-        if _matches(row["host"], asked.host):
+    for row in index.rows(sql, (*(getattr(cell, field) for field in _FIELDS), work)):
+        if _matches(row["host"], query.host):
             runs.setdefault(row["folder"], []).append(row)
     if not runs:
         return []
     closed = next(iter(runs.values()))[0]["schedule"] == "closed"
-    figures = list(asked.figures) or (["rate", "p99"] if closed else ["p50", "p99"])
-    known = [_known(rows, figures) for rows in runs.values()]
-    known = known[-asked.last :] if asked.last else known
+    figures = list(query.figures) or (["rate", "p99"] if closed else ["p50", "p99"])
+    known = [_entry_values(rows, figures) for rows in runs.values()]
+    known = known[-query.last :] if query.last else known
     return [(CellHistory(cell=cell, work=work, figures=figures, entries=[]), known)]
 
 
-def _known(rows: list[sqlite3.Row], figures: list[str]) -> _Known:
+def _entry_values(rows: list[sqlite3.Row], figures: list[str]) -> _EntryValues:
     valid = [row for row in rows if row["valid"]]
     values = {name: _values(valid, name) for name in figures}
     # What never began has no versions.
-    told = next((row for row in rows if row["library_version"]), rows[0])
+    named = next((row for row in rows if row["library_version"]), rows[0])
     served = next((row for row in rows if row["server_version"]), rows[0])
     entry = Entry(
-        folder=told["folder"],
-        created_at=told["created_at"],
-        cachemark=told["cachemark"],
-        host=told["host"],
-        machine=told["machine"],
-        library_version=told["library_version"],
-        runtime=told["runtime"],
+        folder=named["folder"],
+        created_at=named["created_at"],
+        cachemark=named["cachemark"],
+        host=named["host"],
+        machine=named["machine"],
+        library_version=named["library_version"],
+        runtime=named["runtime"],
         server_version=served["server_version"],
         trials=len(rows),
         valid=len(valid),
         reason=next((row["reason"] for row in rows if row["reason"]), ""),
         figures={name: geometric_mean(found) if found else None for name, found in values.items()},
     )
-    return _Known(entry=entry, values=values)
+    return _EntryValues(entry=entry, values=values)
 
 
 def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
@@ -184,7 +184,9 @@ def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
     return found if found and len(found) == len(valid) else None
 
 
-def _steps(line: CellHistory, known: list[_Known], margin: float) -> list[Contrast | None]:
+def _contrasts_with_previous(
+    line: CellHistory, known: list[_EntryValues], margin: float
+) -> list[Contrast | None]:
     """Compare each entry with the previous one of the same machine, by the first figure."""
     first = line.figures[0]
     before: dict[tuple[str, str], list[float]] = {}
@@ -192,9 +194,9 @@ def _steps(line: CellHistory, known: list[_Known], margin: float) -> list[Contra
     for each in known:
         machine = each.entry.host, each.entry.machine
         values = each.values[first]
-        former = before.get(machine)
+        previous = before.get(machine)
         steps.append(
-            contrast_of_values(first, former, values, margin) if former and values else None
+            contrast_of_values(first, previous, values, margin) if previous and values else None
         )
         if values:
             before[machine] = values

@@ -40,14 +40,14 @@ WIDE, NARROW = 520, 336
 def page(report: Report) -> Page:
     """Make the page of a report. Raises UsageError if the plots cannot be rendered."""
     experiment = report.header.experiment
-    drawn = _Drawn(plots(report, WIDE), plots(report, NARROW))
-    overview, memory = drawn.overview(), drawn.memory()
+    both_widths = _BothWidths(plots(report, WIDE), plots(report, NARROW))
+    overview, memory = both_widths.overview(), both_widths.memory()
     if len(overview) == len(memory) == 1:
         # One workload: its two small charts stand side by side.
         overview, memory = [*overview, *memory], []
     anchors = [f"group-{number_}" for number_ in range(1, len(report.groups) + 1)]
     first_lines = answer_rows(report, anchors)
-    sections = _sections(report, drawn.sections())
+    sections = _sections(report, both_widths.sections())
     return Page(
         name=experiment.name,
         question=experiment.question,
@@ -62,12 +62,14 @@ def page(report: Report) -> Page:
             if paragraph.strip()
         ],
         overview=overview,
-        factors=drawn.factors(),
+        factors=both_widths.factors(),
         groups=[
             _group(report, group, line, figures)
-            for group, line, figures in zip(report.groups, first_lines, drawn.groups(), strict=True)
+            for group, line, figures in zip(
+                report.groups, first_lines, both_widths.groups(), strict=True
+            )
         ],
-        loads=drawn.loads(),
+        loads=both_widths.loads(),
         memory=memory,
         within=[part for topic, part in sections if topic == "within"],
         published=[part for topic, part in sections if topic == "published"],
@@ -81,7 +83,7 @@ def page(report: Report) -> Page:
     )
 
 
-class _Drawn:
+class _BothWidths:
     """The plots at both widths, rendered on demand."""
 
     def __init__(self, wide: Plots, narrow: Plots) -> None:

@@ -25,7 +25,7 @@ def render(report: Report, width: int | None) -> str:
         .get_template("page.html.jinja")
         .render(
             page=page(report),
-            sides_of=_sides,
+            sides_of=_column_classes,
             style=Markup(f"{variables()}\n{_file('style.css')}\n{plot_colour_rules()}"),
             script=Markup(script),
             script_hash=_hash(script),
@@ -47,7 +47,7 @@ def _templates() -> Environment:
     return made
 
 
-def _sides(table: Table) -> list[str]:
+def _column_classes(table: Table) -> list[str]:
     """A CSS class for each column: text is aligned left, figures right."""
     return [
         "words"

@@ -21,19 +21,19 @@ _OPS_EACH = 10_000
 _TIME, _MEMORY = ("Time-consuming", "(s)"), ("Memory", "(M)")
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The text."""
     lines = [
         "Time: wall-clock time for 10,000 operations of each caller; the original has the sum of "
         "its processes' times.",
         "Memory: the server's resident size after the window.",
     ]
-    for workload in dict.fromkeys(series.cell.workload for series in source.series):
-        members = [series for series in source.series if series.cell.workload == workload]
+    for workload in dict.fromkeys(series.cell.workload for series in run.series):
+        members = [series for series in run.series if series.cell.workload == workload]
         lines += ["", f"{workload}, values of {members[0].workload.values.size} bytes", ""]
         lines += grid(members)
-    if source.left_out:
-        lines += ["", "Left out:", *source.left_out]
+    if run.left_out:
+        lines += ["", "Left out:", *run.left_out]
     return {"constcache.txt": "\n".join(lines) + "\n"}
 
 

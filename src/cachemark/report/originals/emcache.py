@@ -58,8 +58,8 @@ def _constant(known: _Published, valid: list[Outcome]) -> Section:
          _k(old.version_k)]
         for old in known.constant
     ]  # fmt: skip
-    for who in _who(valid, _TESTS):
-        of = _of(valid, who)
+    for who in _server_client_names(valid, _TESTS):
+        of = _windows_by_workload(valid, who)
         rows.append(
             [
                 who,
@@ -106,9 +106,9 @@ def _measured_bars(valid: list[Outcome]) -> list[Bar]:
     )
     return [
         Bar(who=who, measure=measure, value=value, published=False)
-        for who in _who(valid, _TESTS)
+        for who in _server_client_names(valid, _TESTS)
         for measure, workload, figure in measures
-        if (value := _mean(_of(valid, who)(workload), figure)) is not None
+        if (value := _mean(_windows_by_workload(valid, who)(workload), figure)) is not None
     ]
 
 
@@ -117,8 +117,8 @@ def _fill(known: _Published, valid: list[Outcome]) -> Section:
         [f"published: {old.who}", f"{_k(old.items_k)} – {old.megabytes:.0f} MB/s", "–"]
         for old in known.fill
     ]
-    for who in _who(valid, ("fill",)):
-        fills = _of(valid, who)("fill")
+    for who in _server_client_names(valid, ("fill",)):
+        fills = _windows_by_workload(valid, who)("fill")
         sent = _mean(fills, lambda done: _per(_keys(done), _busy_s(done)))
         right = _mean(fills, lambda done: _per(_keys(done), done.elapsed_ns / 1e9))
         sent_mb = _mean(fills, lambda done: _per(_user_bytes(done) / _MB, _busy_s(done)))
@@ -176,14 +176,14 @@ def _footprint(fill: Outcome) -> Footprint:
     )
 
 
-def _who(valid: list[Outcome], workloads: Sequence[str]) -> list[str]:
+def _server_client_names(valid: list[Outcome], workloads: Sequence[str]) -> list[str]:
     """Server and client of every row, in the order of the experiment."""
     chosen = [o.trial.cell for o in valid if o.trial.cell.workload in workloads]
     names = sorted({(cell.server, cell.client) for cell in chosen})
     return [f"{server} / {client}" for server, client in names]
 
 
-def _of(valid: list[Outcome], who: str) -> Callable[[str], list[Done]]:
+def _windows_by_workload(valid: list[Outcome], who: str) -> Callable[[str], list[Done]]:
     def windows(workload: str) -> list[Done]:
         return [
             outcome.measure

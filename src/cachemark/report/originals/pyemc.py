@@ -24,11 +24,11 @@ _MB = 2**20
 _ABSENT = "–"
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The Markdown."""
-    header = source.header
-    fills = [series for series in source.series if series.workload.fill_percent is not None]
-    others = [series for series in source.series if series.workload.fill_percent is None]
+    header = run.header
+    fills = [series for series in run.series if series.workload.fill_percent is not None]
+    others = [series for series in run.series if series.workload.fill_percent is None]
     lines = [
         f"# {header.experiment.name}",
         "",
@@ -40,8 +40,8 @@ def render(source: ExportedRun) -> dict[str, str]:
         lines += ["", "## Fill cache to a certain percentage", ""]
         lines += _grid(fills, "Task", _task, _fill_text)
         lines += ["", "## Memory efficiency", "", *_memory(fills)]
-    if source.left_out:
-        lines += ["", "Left out:", "", *[f"- {reason}" for reason in source.left_out]]
+    if run.left_out:
+        lines += ["", "Left out:", "", *[f"- {reason}" for reason in run.left_out]]
     return {"emcache.md": "\n".join(lines) + "\n"}
 
 

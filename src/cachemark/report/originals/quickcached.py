@@ -20,9 +20,9 @@ from cachemark.report.series import ExportedRun, Series
 _COLUMNS = ("Threads", "No. of Txn", "Timeout", "Client", "Avg Time (ms)")
 
 
-def render(source: ExportedRun) -> dict[str, str]:
+def render(run: ExportedRun) -> dict[str, str]:
     """The Markdown."""
-    header = source.header
+    header = run.header
     lines = [
         f"# {header.experiment.name}",
         "",
@@ -33,7 +33,7 @@ def render(source: ExportedRun) -> dict[str, str]:
         "not a latency.",
     ]
     tables: dict[tuple[str, ...], list[Series]] = {}
-    for series in source.series:
+    for series in run.series:
         cell = series.cell
         key = (cell.server, cell.workload, series.load.wire, cell.client)
         tables.setdefault(key, []).append(series)
@@ -43,8 +43,8 @@ def render(source: ExportedRun) -> dict[str, str]:
             shown = key[:3]
             lines += ["", f"**{_title(members[0])}**"]
         lines += ["", *_table(members), "", *_means(members)]
-    if source.left_out:
-        lines += ["", "Left out:", "", *[f"- {reason}" for reason in source.left_out]]
+    if run.left_out:
+        lines += ["", "Left out:", "", *[f"- {reason}" for reason in run.left_out]]
     return {"quickcached.md": "\n".join(lines) + "\n"}
 
 

@@ -25,9 +25,9 @@ from cachemark.report.plots.palette import Role, light
 from cachemark.report.plots.plot import Spec
 
 _NAME_LINE = 17
-_KEY_LINE = 18
+_LEGEND_LINE = 18
 # An axis to an interval's end further than so many longest bars would leave nothing of the bars.
-_FURTHEST = 1.6
+_MAX_AXIS_FACTOR = 1.6
 
 
 class BarItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,18 +69,18 @@ def bar_chart(
     colours mean where that has to be said.
     """
     single = len({item.who for item in items}) == len(items)
-    place = _room(items, width, single=single)
-    groups, height = _layout(items, place, single=single)
-    entries, lines = _key_places(key, width - place.left - 6)
+    area = _plot_area(items, width, single=single)
+    groups, height = _layout(items, area, single=single)
+    entries, lines = _legend_entries(key, width - area.left - 6)
     layers = [
-        _bar_layer(groups, height, place, axis, labels),
+        _bar_layer(groups, height, area, axis, labels),
         *_interval_layers(groups),
         *_dot_layer(groups),
-        *_words(groups, place, single=single),
-        *_key(entries, lines),
+        *_text_layers(groups, area, single=single),
+        *_legend_layers(entries, lines),
     ]
-    top = 6 + (lines * _KEY_LINE + 6 if lines else 0)
-    return specification(place, height, layers, top=top)
+    top = 6 + (lines * _LEGEND_LINE + 6 if lines else 0)
+    return specification(area, height, layers, top=top)
 
 
 def axis_end(items: Sequence[BarItem]) -> float:
@@ -88,7 +88,7 @@ def axis_end(items: Sequence[BarItem]) -> float:
     marks = [value for item in items for value in (item.value, *item.dots) if value is not None]
     highs = [item.high for item in items if item.high is not None]
     longest = max(marks, default=1.0)
-    return six_digits(1.02 * min(max([longest, *highs]), _FURTHEST * longest)) or 1.0
+    return six_digits(1.02 * min(max([longest, *highs]), _MAX_AXIS_FACTOR * longest)) or 1.0
 
 
 def clipped_note(items: Sequence[BarItem]) -> str:
@@ -98,23 +98,23 @@ def clipped_note(items: Sequence[BarItem]) -> str:
     return "Arrow: the interval is longer than the axis." if some else ""
 
 
-def _room(items: Sequence[BarItem], width: int, *, single: bool) -> PlotArea:
+def _plot_area(items: Sequence[BarItem], width: int, *, single: bool) -> PlotArea:
     figures = [item.figure for item in items]
-    place = plot_area(width, [item.who for item in items], figures)
+    area = plot_area(width, [item.who for item in items], figures)
     if is_wide(width) or single:
-        return place
+        return area
     right = plot_area(10_000, [], figures).right  # a column for figures, as several share a name
     return PlotArea(left=0, width=width - right - 6, right=right)
 
 
-def _layout(items: Sequence[BarItem], place: PlotArea, *, single: bool) -> tuple[list[_Group], int]:
+def _layout(items: Sequence[BarItem], area: PlotArea, *, single: bool) -> tuple[list[_Group], int]:
     thick = 14.0 if single else 12.0
     between = 14.0 if any(item.dots for item in items) else 10.0
     down = 0.0
     groups: list[_Group] = []
     for who, members in groupby(items, key=lambda item: item.who):
         top = down
-        down += _NAME_LINE if place.names_above else 0
+        down += _NAME_LINE if area.names_above else 0
         placed: list[_Placed] = []
         for item in members:
             placed.append(_Placed(item=item, top=down, bottom=down + thick))
@@ -144,7 +144,7 @@ def _y(field: str, height: int | None = None) -> Spec:
     return channel
 
 
-def _bar_layer(groups: list[_Group], height: int, place: PlotArea, axis: str, labels: str) -> Spec:
+def _bar_layer(groups: list[_Group], height: int, area: PlotArea, axis: str, labels: str) -> Spec:
     values = [
         {
             "value": six_digits(bar.item.value),
@@ -162,7 +162,7 @@ def _bar_layer(groups: list[_Group], height: int, place: PlotArea, axis: str, la
     x["axis"] = {
         "title": axis,
         "labelExpr": labels,
-        "tickCount": max(3, place.width // 80),
+        "tickCount": max(3, area.width // 80),
         "titleAnchor": "start",
     }
     return {
@@ -243,15 +243,15 @@ def _dot_layer(groups: list[_Group]) -> list[Spec]:
     return [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
 
 
-def _words(groups: list[_Group], place: PlotArea, *, single: bool) -> list[Spec]:
+def _text_layers(groups: list[_Group], area: PlotArea, *, single: bool) -> list[Spec]:
     """Names beside or above the bars, and the figures at the right."""
     layers: list[Spec] = []
     for group in groups:
-        layers.append(_name(group, place, room_for_figure=single))
+        layers.append(_name(group, area, room_for_figure=single))
         for bar in group.bars:
-            on_name_line = place.names_above and single
+            on_name_line = area.names_above and single
             at = {
-                "x": float(place.width if on_name_line else place.width + 8),
+                "x": float(area.width if on_name_line else area.width + 8),
                 "y": group.top + _NAME_LINE / 2 if on_name_line else (bar.top + bar.bottom) / 2,
             }
             align = "right" if on_name_line else "left"
@@ -260,43 +260,45 @@ def _words(groups: list[_Group], place: PlotArea, *, single: bool) -> list[Spec]
     return layers
 
 
-def _name(group: _Group, place: PlotArea, *, room_for_figure: bool) -> Spec:
+def _name(group: _Group, area: PlotArea, *, room_for_figure: bool) -> Spec:
     middle = (group.bars[0].top + group.bars[-1].bottom) / 2
-    if place.names_above:
-        words = shorten(group.who, place.width - (110 if room_for_figure else 0))
+    if area.names_above:
+        words = shorten(group.who, area.width - (110 if room_for_figure else 0))
         return text_layer({"x": 0.0, "y": group.top + _NAME_LINE / 2}, words)
-    words = shorten(group.who, place.left - 8)
+    words = shorten(group.who, area.left - 8)
     return text_layer({"x": -8.0, "y": middle}, words, align="right")
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+class _LegendEntry(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     words: str
     across: float
     line: int
 
 
-def _key_places(key: Sequence[tuple[Role, str]], width: float) -> tuple[list[_Entry], int]:
+def _legend_entries(
+    key: Sequence[tuple[Role, str]], width: float
+) -> tuple[list[_LegendEntry], int]:
     """The legend's entries side by side, on as many lines as they need."""
-    entries: list[_Entry] = []
+    entries: list[_LegendEntry] = []
     across, line = 0.0, 0
     for role, words in key:
         needs = 15.0 + text_width([words])
         if entries and across + needs > width:
             across, line = 0.0, line + 1
-        entries.append(_Entry(role=role, words=words, across=across, line=line))
+        entries.append(_LegendEntry(role=role, words=words, across=across, line=line))
         across += needs + 22
     return entries, line + 1 if entries else 0
 
 
-def _key(entries: list[_Entry], lines: int) -> list[Spec]:
+def _legend_layers(entries: list[_LegendEntry], lines: int) -> list[Spec]:
     layers: list[Spec] = []
     for entry in entries:
         mark = {"type": "point", "shape": "square", "filled": True, "size": 110,
                 "opacity": 1, "color": light(entry.role), "aria": False}  # fmt: skip
-        down = (entry.line - lines) * _KEY_LINE + 3.0
+        down = (entry.line - lines) * _LEGEND_LINE + 3.0
         at = {"x": {"value": entry.across + 5}, "y": {"value": down}}
         layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": at})
-        place = {"x": entry.across + 15, "y": down}
-        layers.append(text_layer(place, entry.words, "faint", fontSize=11))
+        area = {"x": entry.across + 15, "y": down}
+        layers.append(text_layer(area, entry.words, "faint", fontSize=11))
     return layers

@@ -24,9 +24,9 @@ def cpu_time(group: Group, width: int) -> Plot | None:
         for row in rows
         for (role, side), of in zip(_SIDES, _costs(row), strict=True)
     ]
-    told = "; ".join(
-        f"{row.summary.cell.client} client {_said(row.summary.client_cpu_us)}, "
-        f"server {_said(row.summary.server_cpu_us)}"
+    bars_text = "; ".join(
+        f"{row.summary.cell.client} client {_cpu_text(row.summary.client_cpu_us)}, "
+        f"server {_cpu_text(row.summary.server_cpu_us)}"
         for row in rows
     )
     return Plot(
@@ -37,7 +37,7 @@ def cpu_time(group: Group, width: int) -> Plot | None:
             "the successful operations. Less is cheaper."
         )
         + (f" {arrows}" if (arrows := clipped_note(items)) else ""),
-        alt=f"Bar chart of CPU time per operation against {group.server}: {told}.",
+        alt=f"Bar chart of CPU time per operation against {group.server}: {bars_text}.",
         spec=bar_chart(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),
         place=group_title(group),
         table=_table(rows),
@@ -48,7 +48,7 @@ def _costs(row: ClientRow) -> tuple[Interval | None, Interval | None]:
     return row.summary.client_cpu_us, row.summary.server_cpu_us
 
 
-def _said(of: Interval | None) -> str:
+def _cpu_text(of: Interval | None) -> str:
     return "not known" if of is None else microseconds(of.value)
 
 
@@ -60,8 +60,8 @@ def _item(row: ClientRow, role: Role, side: str, of: Interval | None) -> BarItem
         value=of.value if of else None,
         low=of.low if of else None,
         high=of.high if of else None,
-        figure=_said(of),
-        about=f"{client}, {side}: {_said(of)} of CPU time per operation",
+        figure=_cpu_text(of),
+        about=f"{client}, {side}: {_cpu_text(of)} of CPU time per operation",
     )
 
 

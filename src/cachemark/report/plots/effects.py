@@ -27,12 +27,12 @@ def _plot(factor: Factor, width: int) -> Plot:
         ),
         *[_item(level) for level in factor.levels],
     ]
-    told = "; ".join(item.about for item in items[1:])
+    bars_text = "; ".join(item.about for item in items[1:])
     return Plot(
         name=slug("factor", factor.name),
         title=factor.name.capitalize(),
         caption="",
-        alt=f"Bar chart of the rate at each {factor.name} over that at {factor.base}: {told}.",
+        alt=f"Bar chart of the rate at each {factor.name} over that at {factor.base}: {bars_text}.",
         spec=bar_chart(items, width, axis=f"rate, as a multiple of {factor.base}", labels=_LABEL),
         table=_table(factor),
         place="all else being equal",

@@ -16,20 +16,20 @@ def latency_over_throughput(report: Report, width: int) -> list[Plot]:
     """Plots of p50 and p99 for each server, workload and wire that has several loads."""
     loads = {load.name: load for load in report.header.experiment.loads}
     together: dict[tuple[str, ...], list[Group]] = {}
-    for group in sorted(report.groups, key=lambda group: _strength(loads[group.load])):
+    for group in sorted(report.groups, key=lambda group: _offered_load(loads[group.load])):
         load = loads[group.load]
         key = (group.workload, group.server, load.wire, load.schedule)
         together.setdefault(key, []).append(group)
     plots: list[Plot] = []
     for (workload, server, wire, _), groups in together.items():
         # One strength twice is no step from one to the other.
-        if len({_strength(loads[group.load]) for group in groups}) == len(groups) > 1:
+        if len({_offered_load(loads[group.load]) for group in groups}) == len(groups) > 1:
             place = " · ".join([workload, server, *([wire] if wire != "own" else [])])
             plots += [p for percent in (50, 99) if (p := _plot(groups, percent, place, width))]
     return plots
 
 
-def _strength(load: Load) -> float:
+def _offered_load(load: Load) -> float:
     """The strength of a load: its rate, or its number of outstanding operations."""
     return load.rate or load.processes * max(load.connections or 0, load.threads) * load.depth
 
@@ -39,7 +39,7 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
     found = [line for client in clients if len((line := _line(client, groups, percent)).marks) > 1]
     if not found:
         return None
-    told = "; ".join(
+    lines_text = "; ".join(
         f"{line.who} from {time(line.marks[0].y)} at {number(line.marks[0].x)} ops/s "
         f"to {time(line.marks[-1].y)} at {number(line.marks[-1].x)} ops/s"
         for line in found
@@ -52,7 +52,8 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
             f"({groups[-1].load}); lines across: 95 % interval over trials."
         )
         + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
-        alt=f"Line chart of p{percent} of the response time over operations per second: {told}.",
+        alt=f"Line chart of p{percent} of the response time over operations per second: "
+        f"{lines_text}.",
         spec=line_chart(
             found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"
         ),

@@ -65,16 +65,16 @@ def shorten(words: str, width: float, size: int = 11) -> str:
 
 
 def specification(
-    room_: PlotArea, height: int, layers: list[Spec], *, top: int = 6, bottom: int = 42
+    area: PlotArea, height: int, layers: list[Spec], *, top: int = 6, bottom: int = 42
 ) -> Spec:
     """Layers with the common style; the outer size is exact, so that figures are aligned."""
     return {
         "$schema": SCHEMA,
-        "width": room_.width,
+        "width": area.width,
         "height": height,
         "padding": {
-            "left": room_.left or _EDGE,
-            "right": room_.right,
+            "left": area.left or _EDGE,
+            "right": area.right,
             "top": top,
             "bottom": bottom,
         },

@@ -24,9 +24,9 @@ from cachemark.report.plots.plot import Spec
 
 MAX_NAMED_LINES = len(SERIES)
 _LABEL_GAP = 14.0
-_KEY_LINE = 18
+_LEGEND_LINE = 18
 # An interval is drawn no further than this beyond the marks: else it would leave nothing of them.
-_FURTHEST = 2.0
+_MAX_AXIS_FACTOR = 2.0
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ def line_chart(
     """Figures on a logarithmic axis over `x` (a channel without its field); six lines are named."""
     named, rest = found[:MAX_NAMED_LINES], found[MAX_NAMED_LINES:]
     low, high, ticks = log_axis(*_bounds(found))
-    place = _room(named, width)
+    area = _plot_area(named, width)
     y = {
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low, high], "nice": False},
@@ -70,15 +70,15 @@ def line_chart(
         *_interval_layers(named, x, y),
         *_shape_layers(named, x, y),
     ]
-    if place.right > 40:
-        layers += _labels(named, place, height, low, high)
-        return specification(place, height, layers, top=10)
+    if area.right > 40:
+        layers += _labels(named, area, height, low, high)
+        return specification(area, height, layers, top=10)
     rows = math.ceil(len(named) / 2)
-    layers += _key(named, place, rows)
-    return specification(place, height, layers, top=14 + rows * _KEY_LINE)
+    layers += _legend_layers(named, area, rows)
+    return specification(area, height, layers, top=14 + rows * _LEGEND_LINE)
 
 
-def _room(named: Sequence[Line], width: int) -> PlotArea:
+def _plot_area(named: Sequence[Line], width: int) -> PlotArea:
     if is_wide(width):
         right = plot_area(width, [], [line.who for line in named]).right
         return PlotArea(left=62, width=width - 62 - right, right=right)
@@ -91,7 +91,7 @@ def _bounds(found: Sequence[Line]) -> tuple[float, float]:
     most = max((mark.y for mark in marks), default=10.0)
     low = min([least, *(mark.low for mark in marks if mark.low is not None)])
     high = max([most, *(mark.high for mark in marks if mark.high is not None)])
-    return max(low, least / _FURTHEST), min(high, most * _FURTHEST)
+    return max(low, least / _MAX_AXIS_FACTOR), min(high, most * _MAX_AXIS_FACTOR)
 
 
 def _line_layers(
@@ -154,27 +154,27 @@ def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
 
 
 def _labels(
-    named: Sequence[Line], place: PlotArea, height: int, low: float, high: float
+    named: Sequence[Line], area: PlotArea, height: int, low: float, high: float
 ) -> list[Spec]:
     """The name of each line at its end, moved if ends are too close."""
     span = math.log(high / low)
     ends = [height * (1 - math.log(line.marks[-1].y / low) / span) for line in named]
     places = separate(ends, _LABEL_GAP, 0, height)
     return [
-        text_layer({"x": place.width + 10.0, "y": at}, shorten(line.who, place.right - 10), role)
+        text_layer({"x": area.width + 10.0, "y": at}, shorten(line.who, area.right - 10), role)
         for line, role, at in zip(named, SERIES, places, strict=False)
     ]
 
 
-def _key(named: Sequence[Line], place: PlotArea, rows: int) -> list[Spec]:
+def _legend_layers(named: Sequence[Line], area: PlotArea, rows: int) -> list[Spec]:
     """A legend above the lines, in two columns."""
     layers: list[Spec] = []
-    column = (place.width + place.left) / 2
+    column = (area.width + area.left) / 2
     for index, (line, role, dash, shape) in enumerate(
         zip(named, SERIES, DASHES, SHAPES, strict=False)
     ):
-        across = (index % 2) * column - place.left + 8
-        at = {"y": {"value": (index // 2 - rows) * _KEY_LINE + 1}}
+        across = (index % 2) * column - area.left + 8
+        at = {"y": {"value": (index // 2 - rows) * _LEGEND_LINE + 1}}
         rule = {"type": "rule", "color": light(role), "strokeWidth": 2, "strokeDash": dash}
         ends = {"x": {"value": across}, "x2": {"value": across + 24}}
         point = {"type": "point", "filled": True, "size": 40, "shape": shape, "color": light(role)}

@@ -17,8 +17,8 @@ from cachemark.report.plots.ranking import formatted, is_native, leader, ranked_
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
 from cachemark.report.tables import Table
 
-_Take = Callable[[ClientRow], Interval | None]
-_Words = Callable[[Interval | None], str]
+_Getter = Callable[[ClientRow], Interval | None]
+_Formatter = Callable[[Interval | None], str]
 
 
 def overview(report: Report, width: int) -> list[Plot]:
@@ -61,21 +61,25 @@ def panels(report: Report) -> list[Panel]:
 def _panel(report: Report, work: ServerGroups) -> Panel:
     first = work.groups[0]
     closed = first.metric == "rate"
-    grid, take, words = _grid(report, work.groups), _taker(first.metric), _sayer(first.metric)
+    grid, get, write = (
+        _grid(report, work.groups),
+        _figure_getter(first.metric),
+        _figure_formatter(first.metric),
+    )
     return Panel(
         title=work.title,
         closed=closed,
         labels=SI_LABEL if closed else TIME_LABEL,
-        items=_items(grid, take, words),
+        items=_items(grid, get, write),
         key=grid.key(),
     )
 
 
-def _taker(metric: Metric) -> _Take:
+def _figure_getter(metric: Metric) -> _Getter:
     return lambda row: ranked_figure(row, metric)
 
 
-def _sayer(metric: Metric) -> _Words:
+def _figure_formatter(metric: Metric) -> _Formatter:
     return lambda of: formatted(of, metric)
 
 
@@ -90,8 +94,8 @@ def _speed(report: Report, work: ServerGroups, width: int) -> Plot:
         title="Throughput" if panel.closed else "Response time",
         unit=panel.unit,
         labels=panel.labels,
-        take=_taker(first.metric),
-        words=_sayer(first.metric),
+        get=_figure_getter(first.metric),
+        write=_figure_formatter(first.metric),
     )
 
 
@@ -99,10 +103,10 @@ def _memory(report: Report, work: ServerGroups, width: int) -> Plot | None:
     if not any(row.summary.server_rss_bytes for group in work.groups for row in group.rows):
         return None
 
-    def take(row: ClientRow) -> Interval | None:
+    def get(row: ClientRow) -> Interval | None:
         return row.summary.server_rss_bytes
 
-    def words(of: Interval | None) -> str:
+    def write(of: Interval | None) -> str:
         return "–" if of is None else size(of.value) if of.low is None else size_with_error(of)
 
     return _small(
@@ -113,8 +117,8 @@ def _memory(report: Report, work: ServerGroups, width: int) -> Plot | None:
         title="Server memory",
         unit="server's resident memory after the window",
         labels=MEMORY_LABEL,
-        take=take,
-        words=words,
+        get=get,
+        write=write,
     )
 
 
@@ -127,19 +131,19 @@ def _small(
     title: str,
     unit: str,
     labels: str,
-    take: _Take,
-    words: _Words,
+    get: _Getter,
+    write: _Formatter,
 ) -> Plot:
     grid = _grid(report, work.groups)
-    items = _items(grid, take, words)
-    told = "; ".join(item.about for item in items)
+    items = _items(grid, get, write)
+    bars_text = "; ".join(item.about for item in items)
     return Plot(
         name=work.name(name),
         title=f"{title}: {work.title}",
         caption=clipped_note(items),
-        alt=f"Bar chart of {unit}, {work.title}: {told}.",
+        alt=f"Bar chart of {unit}, {work.title}: {bars_text}.",
         spec=bar_chart(items, width, axis=unit, labels=labels, key=grid.key()),
-        table=_table(grid, take, words),
+        table=_table(grid, get, write),
     )
 
 
@@ -192,9 +196,9 @@ def _ordered(found: list[str], planned: list[str]) -> list[str]:
     return list(dict.fromkeys([*[name for name in planned if name in found], *found]))
 
 
-def _items(grid: _Grid, take: _Take, words: _Words) -> list[BarItem]:
+def _items(grid: _Grid, get: _Getter, write: _Formatter) -> list[BarItem]:
     return [
-        _item(grid, client, server, take, words)
+        _item(grid, client, server, get, write)
         for client in grid.clients
         for server in grid.servers
         if (client, server) in grid.rows
@@ -205,28 +209,28 @@ def _item(
     grid: _Grid,
     client: str,
     server: str,
-    take: _Take,
-    words: _Words,
+    get: _Getter,
+    write: _Formatter,
 ) -> BarItem:
-    of = take(grid.rows[client, server])
+    of = get(grid.rows[client, server])
     return BarItem(
         who=grid.who(client, server),
         role=grid.role(client, server),
         value=of.value if of else None,
         low=of.low if of else None,
         high=of.high if of else None,
-        figure=words(of),
-        about=f"{client} against {server} {words(of)}",
+        figure=write(of),
+        about=f"{client} against {server} {write(of)}",
     )
 
 
 def _table(
     grid: _Grid,
-    take: _Take,
-    words: _Words,
+    get: _Getter,
+    write: _Formatter,
 ) -> Table:
     cells: list[list[str]] = []
     for client in grid.clients:
         found = [grid.rows.get((client, server)) for server in grid.servers]
-        cells.append([client, *["–" if row is None else words(take(row)) for row in found]])
+        cells.append([client, *["–" if row is None else write(get(row)) for row in found]])
     return Table(columns=["client", *grid.servers], rows=cells)

@@ -11,7 +11,7 @@ from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table, group_title
 
-_SAID = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+_LABELLED_PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 _LABEL = "format(100 * (1 - 1 / datum.value), '.6~r') + ' %'"
 
 
@@ -44,16 +44,16 @@ def _line(row: ClientRow) -> Line:
         Point(
             x=1 / (1 - point.percent / 100),
             y=float(point.ns),
-            about=_about(who, point.percent, point.ns),
+            about=_tooltip(who, point.percent, point.ns),
         )
         for point in curve
     ]
     return Line(who=who, marks=marks)
 
 
-def _about(who: str, percent: float, ns: int) -> str:
+def _tooltip(who: str, percent: float, ns: int) -> str:
     """The text of a point: only 90 %, 99 %, 99.9 % … have one."""
-    near = [said for said in _SAID if math.isclose(said, percent, rel_tol=1e-9)]
+    near = [said for said in _LABELLED_PERCENTS if math.isclose(said, percent, rel_tol=1e-9)]
     return f"{who}: {near[0]:g} % within {time(ns)}" if near else ""
 
 
@@ -81,8 +81,8 @@ def _caption(count: int) -> str:
 
 
 def _alt(group: Group) -> str:
-    told = [f"{row[0]} p50 {row[1]}, p99 {row[3]}" for row in _table(group).rows]
-    return f"Line chart of response time by percentile, logarithmic: {'; '.join(told)}."
+    rows_text = [f"{row[0]} p50 {row[1]}, p99 {row[3]}" for row in _table(group).rows]
+    return f"Line chart of response time by percentile, logarithmic: {'; '.join(rows_text)}."
 
 
 def _table(group: Group) -> Table:

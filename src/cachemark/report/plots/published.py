@@ -24,13 +24,13 @@ def published(section: Section, width: int) -> list[Plot]:
 
 
 def _plot(section: Section, measure: str, width: int) -> Plot:
-    found = _together([bar for bar in section.bars if bar.measure == measure])
+    found = _sorted_bars([bar for bar in section.bars if bar.measure == measure])
     best = {
         whose: _best([bar.value for bar in found if bar.published == whose], section)
         for whose in (True, False)
     }
     items = [_item(bar, bar.value / best[bar.published], section.unit) for bar in found]
-    told = "; ".join(item.about for item in items)
+    bars_text = "; ".join(item.about for item in items)
     meaning = "× best, published or here"
     if not section.more_is_better:
         meaning += "; less is faster"
@@ -38,20 +38,20 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
         name=slug("published", section.title, measure),
         title=measure,
         caption="",
-        alt=f"Bar chart of {section.unit}, {measure}, {meaning}: {told}.",
+        alt=f"Bar chart of {section.unit}, {measure}, {meaning}: {bars_text}.",
         spec=bar_chart(items, width, axis=f"{section.unit}, {meaning}", labels=_LABEL, key=_KEY),
         place=section.title,
         table=Table(
             columns=["cell", "whose", section.unit, "× best"],
             rows=[
-                [bar.who, _whose(bar), number(bar.value), f"{item.value or 0:.2f}"]
+                [bar.who, _origin(bar), number(bar.value), f"{item.value or 0:.2f}"]
                 for bar, item in zip(found, items, strict=True)
             ],
         ),
     )
 
 
-def _together(bars_: list[Bar]) -> list[Bar]:
+def _sorted_bars(bars_: list[Bar]) -> list[Bar]:
     """A published figure next to the measured one of the same cell."""
     names = list(dict.fromkeys(bar.who for bar in bars_))
     return sorted(bars_, key=lambda bar: (names.index(bar.who), not bar.published))
@@ -70,9 +70,9 @@ def _item(bar: Bar, ratio: float, unit: str) -> BarItem:
         role="yardstick" if bar.published else "first",
         value=ratio,
         figure=number(bar.value),
-        about=f"{bar.who}, {_whose(bar)}: {number(bar.value)} {unit}",
+        about=f"{bar.who}, {_origin(bar)}: {number(bar.value)} {unit}",
     )
 
 
-def _whose(bar: Bar) -> str:
+def _origin(bar: Bar) -> str:
     return "published" if bar.published else "here"

@@ -115,8 +115,8 @@ def _caption(group: Group, dots: dict[str, list[float]], arrows: str) -> str:
 
 def _alt(group: Group, items: list[BarItem]) -> str:
     unit = "operations per second" if group.metric == "rate" else "p99 of the response time"
-    told = "; ".join(f"{item.who} {item.figure}" for item in items)
-    return f"Bar chart of {unit} against {group.server}: {told}."
+    bars_text = "; ".join(f"{item.who} {item.figure}" for item in items)
+    return f"Bar chart of {unit} against {group.server}: {bars_text}."
 
 
 def _table(group: Group) -> Table:

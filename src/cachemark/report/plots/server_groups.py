@@ -10,7 +10,7 @@ from cachemark.report.plots.plot import slug
 from cachemark.report.plots.ranking import ranked_figure
 
 # A bar shorter than this part of its axis is a sliver: thinner than the line of its own interval.
-_SLIVER = 1 / 50
+_MIN_BAR_PART = 1 / 50
 
 
 class ServerGroups(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +48,11 @@ def server_groups(report: Report) -> list[ServerGroups]:
 
 
 def _split(groups: list[Group]) -> list[ServerGroups]:
-    near = [group for group in groups if group.server == NO_SERVER]
-    far = [group for group in groups if group.server != NO_SERVER]
+    in_process = [group for group in groups if group.server == NO_SERVER]
+    networked = [group for group in groups if group.server != NO_SERVER]
     rates = groups[0].metric == "rate"
-    if far and rates and _highest(far) < _SLIVER * _highest(near):
-        return [ServerGroups(groups=far), ServerGroups(groups=near, apart=True)]
+    if networked and rates and _highest(networked) < _MIN_BAR_PART * _highest(in_process):
+        return [ServerGroups(groups=networked), ServerGroups(groups=in_process, apart=True)]
     return [ServerGroups(groups=groups)]
 
 

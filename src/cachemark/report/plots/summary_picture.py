@@ -32,7 +32,7 @@ _TITLE_LINE = 14
 _SMALL = 10
 
 
-class _Name(msgspec.Struct, frozen=True, kw_only=True):
+class _NameRow(msgspec.Struct, frozen=True, kw_only=True):
     """A name in the column at the left, and the position of its bars in the panels beside it."""
 
     who: str
@@ -40,7 +40,7 @@ class _Name(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-class _Place(msgspec.Struct, frozen=True, kw_only=True):
+class _PanelArea(msgspec.Struct, frozen=True, kw_only=True):
     left: float
     top: float
     width: float
@@ -58,11 +58,11 @@ def summary_picture(report: Report, answer: str) -> Spec | None:
     found = panels(report)
     if not found:
         return None
-    paper = Canvas()
-    down = _head(paper, report, answer)
+    canvas = Canvas()
+    down = _heading(canvas, report, answer)
     names = [item.who for panel in found for item in panel.items]
     left = _MARGIN + min(220, text_width(names) + 4)
-    down = _key(paper, found[0].key, left, down)
+    down = _legend(canvas, found[0].key, left, down)
     for beside, columns in _lines(found):
         width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
         rows, height = _rows(beside)
@@ -70,39 +70,39 @@ def summary_picture(report: Report, answer: str) -> Spec | None:
         for index, title in enumerate(titles):
             for line, words in enumerate(title):
                 at = left + index * (width + _GAP)
-                paper.words(at, down + 8 + line * _TITLE_LINE, words, bold=True)
+                canvas.words(at, down + 8 + line * _TITLE_LINE, words, bold=True)
         down += 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
         for row in rows:
             middle = down + row.top + row.count * _thick(beside[0]) / 2
             words = shorten(row.who, left - _MARGIN - 2, _SMALL)
-            paper.words(left - 8, middle, words, size=_SMALL, align="right")
+            canvas.words(left - 8, middle, words, size=_SMALL, align="right")
         for index, panel in enumerate(beside):
             at = left + index * (width + _GAP)
-            _panel(paper, panel, rows, _Place(left=at, top=down, width=width, height=height))
+            _panel(canvas, panel, rows, _PanelArea(left=at, top=down, width=width, height=height))
         down += height + 30
-    down = _foot(paper, report, found, down)
-    told = f"{report.header.experiment.question} {answer}"
-    return paper.specification(WIDTH, math.ceil(down), told)
+    down = _footer(canvas, report, found, down)
+    description = f"{report.header.experiment.question} {answer}"
+    return canvas.specification(WIDTH, math.ceil(down), description)
 
 
-def _head(paper: Canvas, report: Report, answer: str) -> float:
+def _heading(canvas: Canvas, report: Report, answer: str) -> float:
     down = 28.0
     for line in textwrap.wrap(report.header.experiment.question, 92):
-        paper.words(_MARGIN, down, line, size=16, bold=True)
+        canvas.words(_MARGIN, down, line, size=16, bold=True)
         down += 21
     for line in textwrap.wrap(answer, 132):
-        paper.words(_MARGIN, down, line, "faint", size=12)
+        canvas.words(_MARGIN, down, line, "faint", size=12)
         down += 17
     return down + 6
 
 
-def _key(paper: Canvas, key: Sequence[tuple[Role, str]], left: float, down: float) -> float:
+def _legend(canvas: Canvas, key: Sequence[tuple[Role, str]], left: float, down: float) -> float:
     across = left
     for role, words in key:
         if across > left and across + 14 + text_width([words]) > WIDTH - _MARGIN:
             across, down = left, down + 16
-        paper.rect(across, across + 9, down - 5, down + 4, role)
-        paper.words(across + 14, down, words, "faint", size=_SMALL)
+        canvas.rect(across, across + 9, down - 5, down + 4, role)
+        canvas.words(across + 14, down, words, "faint", size=_SMALL)
         across += 14 + 0.9 * text_width([words]) + 16
     return down + 18 if key else down
 
@@ -129,16 +129,16 @@ def _thick(panel: Panel) -> float:
     return 9.5 if panel.key else 11.0
 
 
-def _rows(beside: Sequence[Panel]) -> tuple[list[_Name], float]:
+def _rows(beside: Sequence[Panel]) -> tuple[list[_NameRow], float]:
     """The names of a row of panels, each with space for its largest number of bars."""
     most: dict[str, int] = {}
     for panel in beside:
         for who, items in groupby(panel.items, key=lambda item: item.who):
             most[who] = max(most.get(who, 0), len(list(items)))
-    rows: list[_Name] = []
+    rows: list[_NameRow] = []
     top = 0.0
     for who, count in most.items():
-        rows.append(_Name(who=who, top=top, count=count))
+        rows.append(_NameRow(who=who, top=top, count=count))
         top += count * _thick(beside[0]) + _BETWEEN
     return rows, top - _BETWEEN
 
@@ -163,42 +163,42 @@ def title_lines(title: str, width: float) -> list[str]:
     return lines
 
 
-def _panel(paper: Canvas, panel: Panel, rows: Sequence[_Name], place: _Place) -> None:
-    top, last = place.top, axis_end(panel.items)
-    scale = (place.width - _FIGURE) / last
+def _panel(canvas: Canvas, panel: Panel, rows: Sequence[_NameRow], area: _PanelArea) -> None:
+    top, last = area.top, axis_end(panel.items)
+    scale = (area.width - _FIGURE) / last
     for tick in ticks(last):
-        at = place.left + tick * scale
-        paper.vertical(at, top - 3, top + place.height + 3, "grid")
+        at = area.left + tick * scale
+        canvas.vertical(at, top - 3, top + area.height + 3, "grid")
         label = number(tick) if panel.closed else time(tick)
-        paper.words(at, top + place.height + 12, _short(label), "faint", size=9, align="center")
+        canvas.words(at, top + area.height + 12, _short(label), "faint", size=9, align="center")
     of_name = {who: list(items) for who, items in groupby(panel.items, key=lambda item: item.who)}
     for row in rows:
         for index, item in enumerate(of_name.get(row.who, [])):
             middle = top + row.top + (index + 0.5) * _thick(panel)
-            at = _Bar(left=place.left, middle=middle, thick=_thick(panel) - 1)
-            _bar(paper, item, at, scale, last)
+            at = _Bar(left=area.left, middle=middle, thick=_thick(panel) - 1)
+            _bar(canvas, item, at, scale, last)
 
 
-def _bar(paper: Canvas, item: BarItem, at: _Bar, scale: float, last: float) -> None:
+def _bar(canvas: Canvas, item: BarItem, at: _Bar, scale: float, last: float) -> None:
     left, middle, thick = at.left, at.middle, at.thick
     if item.value is None:
-        paper.words(left + 3, middle, "–", "faint", size=9)
+        canvas.words(left + 3, middle, "–", "faint", size=9)
         return
     furthest = item.value
-    paper.rect(left, left + item.value * scale, middle - thick / 2, middle + thick / 2, item.role)
+    canvas.rect(left, left + item.value * scale, middle - thick / 2, middle + thick / 2, item.role)
     if item.low is not None and item.high is not None:
         furthest = max(furthest, min(item.high, last))
-        _interval(paper, left + item.low * scale, left + min(item.high, last) * scale, middle)
+        _interval(canvas, left + item.low * scale, left + min(item.high, last) * scale, middle)
         if item.high > last:
-            paper.arrow(left + last * scale, middle, "ink")
+            canvas.arrow(left + last * scale, middle, "ink")
     # The figure alone: its interval is what the line shows.
     figure = item.figure.partition(" ±")[0]
-    paper.words(left + furthest * scale + 5, middle, figure, size=9)
+    canvas.words(left + furthest * scale + 5, middle, figure, size=9)
 
 
-def _interval(paper: Canvas, low: float, high: float, middle: float) -> None:
-    paper.horizontal(low, high, middle, "paper", 2.5)
-    paper.horizontal(low, high, middle, "ink", 1.2)
+def _interval(canvas: Canvas, low: float, high: float, middle: float) -> None:
+    canvas.horizontal(low, high, middle, "paper", 2.5)
+    canvas.horizontal(low, high, middle, "ink", 1.2)
 
 
 def ticks(last: float) -> list[float]:
@@ -218,7 +218,7 @@ def _short(label: str) -> str:
     return (figure.rstrip("0").rstrip(".") if "." in figure else figure) + blank + unit
 
 
-def _foot(paper: Canvas, report: Report, found: Sequence[Panel], down: float) -> float:
+def _footer(canvas: Canvas, report: Report, found: Sequence[Panel], down: float) -> float:
     units = list(dict.fromkeys(panel.unit for panel in found))
     arrows = any_clipped_note(found)
     for line in textwrap.wrap(
@@ -226,9 +226,9 @@ def _foot(paper: Canvas, report: Report, found: Sequence[Panel], down: float) ->
         + (f" {arrows}" if arrows else ""),
         150,
     ):
-        paper.words(_MARGIN, down, line, "faint", size=_SMALL)
+        canvas.words(_MARGIN, down, line, "faint", size=_SMALL)
         down += 14
-    paper.words(_MARGIN, down, provenance(report), "faint", size=_SMALL)
+    canvas.words(_MARGIN, down, provenance(report), "faint", size=_SMALL)
     return down + 16
 
 

@@ -12,9 +12,9 @@ from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table, group_title
 
-_Take = Callable[[TimelinePoint], float | None]
+_Getter = Callable[[TimelinePoint], float | None]
 # Memory that holds still is told by the figure after the window.
-_TELLING_GROWTH = 1.1
+_MIN_SHOWN_GROWTH = 1.1
 
 
 def rate(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
@@ -36,7 +36,7 @@ def rate(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
 def memory(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
     """The server's memory during the window; None if it did not grow, or is not known."""
     found = _lines(group, trials, lambda moment: moment.server_rss_bytes, size, "resident")
-    grown = [line for line in found if line.marks[-1].y > _TELLING_GROWTH * line.marks[0].y]
+    grown = [line for line in found if line.marks[-1].y > _MIN_SHOWN_GROWTH * line.marks[0].y]
     return _plot(
         group,
         found if grown else [],
@@ -63,7 +63,7 @@ def _plot(
     if not found:
         return None
     last = max(line.marks[-1].x for line in found)
-    told = "; ".join(
+    lines_text = "; ".join(
         f"{line.who} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in found
     )
     return Plot(
@@ -74,7 +74,7 @@ def _plot(
             "about once a second."
         )
         + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
-        alt=f"Line chart of {unit} in the course of the window: {told}.",
+        alt=f"Line chart of {unit} in the course of the window: {lines_text}.",
         spec=line_chart(found, width, 260, x=_axis(last), y_title=unit, y_labels=labels),
         place=group_title(group),
         table=_table(found, write),
@@ -84,7 +84,7 @@ def _plot(
 def _lines(
     group: Group,
     trials: Sequence[TrialRow],
-    take: _Take,
+    get: _Getter,
     write: Callable[[float], str],
     unit: str,
 ) -> list[Line]:
@@ -95,18 +95,18 @@ def _lines(
         courses = [t.course for t in trials if t.cell.client == client and t.belongs_to(group)]
         marks = [
             Point(x=x, y=y, about=f"{client} at {x:.0f} s: {write(y)} {unit}")
-            for x, y in _means([course for course in courses if course], take)
+            for x, y in _means([course for course in courses if course], get)
         ]
         if len(marks) > 1:
             found.append(Line(who=client, marks=marks))
     return found
 
 
-def _means(courses: list[list[TimelinePoint]], take: _Take) -> list[tuple[float, float]]:
+def _means(courses: list[list[TimelinePoint]], get: _Getter) -> list[tuple[float, float]]:
     """Second and geometric mean, for each second that all trials have."""
     means: list[tuple[float, float]] = []
     for moments in zip(*courses, strict=False):
-        values = [value for moment in moments if (value := take(moment))]
+        values = [value for moment in moments if (value := get(moment))]
         if len(values) == len(moments):
             mean = math.exp(sum(map(math.log, values)) / len(values))
             means.append((moments[0].second, mean))

@@ -19,7 +19,7 @@ from cachemark.runs.audit.claims import Claim, claims
 from cachemark.runs.audit.fitness import skip_reason, stored_bytes, unused_wires
 from cachemark.runs.audit.levels import Scene, prove
 from cachemark.runs.audit.value import Audit, Fitness, Level, Restrictions, of_server
-from cachemark.runs.tapes import TapeShelf
+from cachemark.runs.tapes import TapeCache
 
 __all__ = ["Audit", "Auditor", "Fitness", "Level", "Restrictions", "skip_reason"]
 
@@ -39,7 +39,7 @@ class Auditor:
         self._servers = servers
         self._claims = claims(plan, clients, servers)
 
-    def run(self, shelf: TapeShelf, announce: Callable[[str], None]) -> Audit:
+    def run(self, shelf: TapeCache, announce: Callable[[str], None]) -> Audit:
         """Check every server and every claimed level; `announce` hears what is being checked."""
         fitnesses: list[Fitness] = []
         for text in self._experiment.servers:
@@ -77,7 +77,7 @@ class Auditor:
         unlike = [finding for finding in found if finding.fit is not True]
         return Fitness(server=spec.text, checks=len(found), findings=unlike)
 
-    def _level(self, claim: Claim, audit: Audit, shelf: TapeShelf) -> Level:
+    def _level(self, claim: Claim, audit: Audit, shelf: TapeCache) -> Level:
         cell = self._best(claim, audit)
         scene = Scene(
             client=self._clients[cell.client],

@@ -19,7 +19,7 @@ from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.factors import Proof
 from cachemark.model.protocol import Done, Prepare, Run
 from cachemark.runs.audit.claims import COMPRESSION, LOCAL_CACHE, REPLIES, THREADS, WIRE, Claim
-from cachemark.runs.tapes import Tape, TapeShelf
+from cachemark.runs.tapes import Tape, TapeCache
 
 # A blocking server has a thread for each; fewer could be the threads that it has anyway.
 _CONNECTIONS = 20
@@ -43,7 +43,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     workload: Workload
     load: Load
     timing: Timing
-    shelf: TapeShelf
+    shelf: TapeCache
     tape_seed: int
     quirks: list[str] = []
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from cachemark.model.errors import DECODE_ERRORS, UsageError
-from cachemark.runs.calibrate.value import Calibration
+from cachemark.runs.calibrate.calibration import Calibration
 
 _FILE = "calibrations.jsonl"
 _decoder = msgspec.json.Decoder(Calibration)
 
 
-def append(root: Path, calibration: Calibration) -> Path:
+def append_calibration(root: Path, calibration: Calibration) -> Path:
     """Keep one: it is on disk when this returns. Raises UsageError."""
     path = root / _FILE
     try:
@@ -29,7 +29,7 @@ def append(root: Path, calibration: Calibration) -> Path:
     return path
 
 
-def kept(root: Path) -> list[Calibration]:
+def load_calibrations(root: Path) -> list[Calibration]:
     """All of a folder of runs, oldest first; a torn last line is left out. Raises UsageError."""
     path = root / _FILE
     try:
@@ -47,7 +47,7 @@ def kept(root: Path) -> list[Calibration]:
     return found
 
 
-def latest(
+def latest_calibrations(
     calibrations: Sequence[Calibration], host: str, clients: Iterable[str]
 ) -> list[Calibration]:
     """The last one of each client and number of callers on a host, in the clients' order."""

@@ -20,11 +20,11 @@ def responder(tape: Path, cpus: str) -> Generator[RunningServer]:
     """Run it on a port that the system picks; it has no `stats`. Raises TrialError."""
     command = [process.binary_path(), "null-server", "--tape", str(tape), "--stop-with-stdin"]
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        said = announcement(child, _READY_S)
+        announced = announcement(child, _READY_S)
         facts = ServerFacts(
-            kind="null", version="", command=command, address=said.addresses[0], cpus=cpus
+            kind="null", version="", command=command, address=announced.addresses[0], cpus=cpus
         )
-        server = RunningServer(said.addresses, facts, [Member(name="null", child=child)])
+        server = RunningServer(announced.addresses, facts, [Member(name="null", child=child)])
         try:
             yield server
         finally:

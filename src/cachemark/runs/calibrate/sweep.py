@@ -17,9 +17,9 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.protocol import Done
+from cachemark.runs.calibrate.calibration import Calibration, Floor, Step
 from cachemark.runs.calibrate.responder import responder
-from cachemark.runs.calibrate.value import Calibration, Floor, Step
-from cachemark.runs.tapes import TapeShelf
+from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trial import Setting, Target, run_trial
 
 # One key, so that the one answer of the null responder is right for every request.
@@ -31,14 +31,14 @@ _WORKLOAD = Workload(
     prefill=0.0,
 )
 # Of the closed loop's own rate; a rate counts as missed when it was missed twice.
-_PARTS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_RATE_FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _ATTEMPTS = 2
-_LEAST_ACHIEVED = 0.99
+_MIN_ACHIEVED = 0.99
 # A window that holds fewer operations than this says nothing of the rate that was asked.
-_LEAST_OPERATIONS = 10
+_MIN_OPERATIONS = 10
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True):
+class CalibrationSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a client is asked: its callers, the length of a window, and how late it may be."""
 
     threads: int = 1
@@ -52,19 +52,19 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 def calibrate(
     client: ClientSpec,
-    shape: Shape,
-    shelf: TapeShelf,
+    settings: CalibrationSettings,
+    tapes: TapeCache,
     host: HostFacts,
-    says: Callable[[str], None],
+    on_progress: Callable[[str], None],
 ) -> Calibration:
     """Calibrate one client. Never raises for what it did: `why` tells."""
-    bench = _Bench(client, shape, shelf, null=True)
-    says("floor")
-    floor = bench.closed()
-    if _why(floor):
+    calibration_run = _CalibrationRun(client, settings, tapes, null=True)
+    on_progress("floor")
+    floor = calibration_run.closed()
+    if _unusable_reason(floor):
         # Some say more than gets as they connect, which the null responder does not know.
-        bench = _Bench(client, shape, shelf, null=False)
-        floor = bench.closed()
+        calibration_run = _CalibrationRun(client, settings, tapes, null=False)
+        floor = calibration_run.closed()
     blank = Calibration(
         at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         host=host.name,
@@ -73,39 +73,45 @@ def calibrate(
         cachemark=__version__,
         client=client.text,
         library_version=floor.worker.library_version if floor.worker else "",
-        against=bench.name,
-        threads=shape.threads,
-        connections=shape.connections,
-        depth=shape.depth,
-        budget_ns=shape.budget_ns,
+        against=calibration_run.name,
+        threads=settings.threads,
+        connections=settings.connections,
+        depth=settings.depth,
+        budget_ns=settings.budget_ns,
         noise=floor.noise,
     )
-    why = _why(floor)
+    why = _unusable_reason(floor)
     if why or floor.measure is None:
         return msgspec.structs.replace(blank, why=why)
     known = _floor(floor.measure)
     steps: list[Step] = []
     if floor.worker and "open_loop" in floor.worker.capabilities:
-        least = _LEAST_OPERATIONS * 1000 / shape.window_ms
-        steps = sweep(known.ops_per_s, least, lambda asked: _told(bench, asked, says))
+        min_rate = _MIN_OPERATIONS * 1000 / settings.window_ms
+        steps = sweep(
+            known.ops_per_s,
+            min_rate,
+            lambda at: _measure_step(calibration_run, at, on_progress),
+        )
         if not steps:
-            why = f"{shape.window_ms} ms are too short: fewer than {_LEAST_OPERATIONS} operations"
-        elif not any(step.clean for step in steps):
+            why = f"{settings.window_ms} ms are too short: fewer than {_MIN_OPERATIONS} operations"
+        elif not any(judge_step.clean for judge_step in steps):
             why = "no rate was clean"
     else:
         why = "its worker plays no open loop"
-    clean = [step.rate for step in steps if step.clean]
+    clean = [judge_step.rate for judge_step in steps if judge_step.clean]
     return msgspec.structs.replace(
         blank, floor=known, steps=steps, clean_rate=max(clean, default=None), why=why
     )
 
 
-def sweep(closed_rate: float, least: float, play: Callable[[float], Step]) -> list[Step]:
+def sweep(closed_rate: float, min_rate: float, play: Callable[[float], Step]) -> list[Step]:
     """Rising rates, from `least` on, until one is missed twice; all that was played."""
     steps: list[Step] = []
-    for part in (part for part in _PARTS if closed_rate * part >= least):
+    for fraction in (
+        fraction for fraction in _RATE_FRACTIONS if closed_rate * fraction >= min_rate
+    ):
         for _ in range(_ATTEMPTS):
-            steps.append(play(float(f"{closed_rate * part:.3g}")))
+            steps.append(play(float(f"{closed_rate * fraction:.3g}")))
             if steps[-1].clean:
                 break
         if not steps[-1].clean:
@@ -113,21 +119,21 @@ def sweep(closed_rate: float, least: float, play: Callable[[float], Step]) -> li
     return steps
 
 
-def step(asked: float, outcome: Outcome, budget_ns: int) -> Step:
+def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> Step:
     """What one rate came to. Pure."""
-    measure, why = outcome.measure, _why(outcome)
+    measure, why = outcome.measure, _unusable_reason(outcome)
     if why or measure is None:
-        return Step(rate=asked, lag_p999_ns=None, achieved=0.0, clean=False, why=why)
+        return Step(rate=requested_rate, lag_p999_ns=None, achieved=0.0, clean=False, why=why)
     own = histogram.merge_encoded([measure.late or measure.lag])
     lag_ns = own.percentile(99.9) if own else None
     due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
     # To finish late is to have been slower than asked.
-    planned_ns = due / asked * 1e9
+    planned_ns = due / requested_rate * 1e9
     achieved = ok(measure) / due * min(1.0, planned_ns / measure.elapsed_ns) if due else 0.0
     late = lag_ns is None or lag_ns > budget_ns
-    slow = achieved < _LEAST_ACHIEVED
+    slow = achieved < _MIN_ACHIEVED
     return Step(
-        rate=asked,
+        rate=requested_rate,
         lag_p999_ns=lag_ns,
         achieved=round(achieved, 4),
         clean=not late and not slow,
@@ -135,38 +141,42 @@ def step(asked: float, outcome: Outcome, budget_ns: int) -> Step:
     )
 
 
-class _Bench:
+class _CalibrationRun:
     """One client before one server."""
 
-    def __init__(self, client: ClientSpec, shape: Shape, shelf: TapeShelf, *, null: bool) -> None:
+    def __init__(
+        self, client: ClientSpec, settings: CalibrationSettings, tapes: TapeCache, *, null: bool
+    ) -> None:
         self.name = "null" if null else "embedded"
-        self.shape = shape
+        self.settings = settings
         self._client = client
-        self._shelf = shelf
+        self._shelf = tapes
         self._null = null
         self._count = 0
         self._load = Load(
             name="closed",
-            threads=shape.threads,
-            connections=shape.connections,
-            depth=shape.depth,
+            threads=settings.threads,
+            connections=settings.connections,
+            depth=settings.depth,
         )
 
     def closed(self) -> Outcome:
         """The closed loop."""
         return self._play(self._load)
 
-    def open(self, asked: float) -> Outcome:
+    def open(self, requested_rate: float) -> Outcome:
         """An open loop at a rate, Poisson."""
-        paced = msgspec.structs.replace(self._load, name="open", schedule="poisson", rate=asked)
+        paced = msgspec.structs.replace(
+            self._load, name="open", schedule="poisson", rate=requested_rate
+        )
         return self._play(paced)
 
     def _play(self, load: Load) -> Outcome:
         self._count += 1
-        shape = self.shape
+        settings = self.settings
         prefill = 0.0 if self._null else 1.0
         workload = msgspec.structs.replace(_WORKLOAD, prefill=prefill)
-        timing = Timing(warmup_ms=min(500, shape.window_ms), measure_ms=shape.window_ms)
+        timing = Timing(warmup_ms=min(500, settings.window_ms), measure_ms=settings.window_ms)
         # A tape of its own for each: one of another rate is of no use, and goes.
         tape = self._shelf.get(workload, load, timing, self._count)
         cell = Cell(
@@ -182,10 +192,10 @@ class _Bench:
             load=load,
             timing=timing,
             tape=tape,
-            server_cpus=shape.server_cpus,
-            worker_cpus=shape.worker_cpus,
+            server_cpus=settings.server_cpus,
+            worker_cpus=settings.worker_cpus,
             noise="note",
-            target=_null_target(tape.path, shape.server_cpus) if self._null else None,
+            target=_null_target(tape.path, settings.server_cpus) if self._null else None,
         )
         return run_trial(setting, lambda _: None)
 
@@ -194,20 +204,24 @@ def _null_target(tape: Path, cpus: str) -> Target:
     return lambda: responder(tape, cpus)
 
 
-def _told(bench: _Bench, asked: float, says: Callable[[str], None]) -> Step:
-    says(f"{asked:,.0f}/s")
-    return step(asked, bench.open(asked), bench.shape.budget_ns)
+def _measure_step(
+    calibration_run: _CalibrationRun, requested_rate: float, on_progress: Callable[[str], None]
+) -> Step:
+    on_progress(f"{requested_rate:,.0f}/s")
+    return judge_step(
+        requested_rate, calibration_run.open(requested_rate), calibration_run.settings.budget_ns
+    )
 
 
-def _why(outcome: Outcome) -> str:
+def _unusable_reason(outcome: Outcome) -> str:
     """Why a trial's figures are of no use here; how late it was is what is asked."""
     if outcome.state != "measured":
         return outcome.reason
-    asked = ("send-lag", "achieved")
+    requested_rate = ("send-lag", "achieved")
     wrong = [
         finding.text
         for finding in outcome.findings
-        if finding.weight == "INVALID" and finding.rule not in asked
+        if finding.weight == "INVALID" and finding.rule not in requested_rate
     ]
     failed = sum(
         op.attempts - op.ok
