@@ -91,5 +91,5 @@ def test_only_a_client_of_the_experiment_can_be_played_twice() -> None:
         'name = "e"\nquestion = "?"\nclients = ["a"]\nservers = ["s"]\ntwice = "b"\n'
         '[[workloads]]\nname = "w"\nmix = { get = 1 }\n[[loads]]\nname = "l"\n'
     )
-    with pytest.raises(UsageError, match="none of the clients"):
+    with pytest.raises(UsageError, match="is not one of the clients"):
         parse(text, "e.toml")

@@ -251,7 +251,7 @@ def test_a_bomb_is_stopped_at_what_it_admits(exported: Path, tmp_path: Path) -> 
 def test_more_than_the_limit_is_refused(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_BYTES", 1000)
+    monkeypatch.setattr(archive, "MAX_BYTES", 1000)
     refused(exported, tmp_path / "there", "longer than")
 
 
