@@ -20,7 +20,7 @@ use crate::options::cpus::usable;
 const NOW_S: u32 = 1;
 const KEYS: u64 = 10_000;
 const KEY_BYTES: usize = 100;
-/// How many different keys there are.
+/// How many digits of a key differ between keys.
 const KEY_DIGITS: usize = KEYS.ilog10() as usize;
 const VALUE_BYTES: usize = 1024;
 const MEMORY_BYTES: usize = 64 << 20;
