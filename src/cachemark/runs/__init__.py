@@ -1,7 +1,7 @@
-"""Playing an experiment and keeping what came of it.
+"""Plays experiments and stores the outcomes.
 
-audit, prefill, trial, campaign  what is done before, for and around each trial
-tapes, sampler                   the operations that are played; what is sampled meanwhile
-store, archive                   runs on disk, or as one file
-calibrate, jmh                   two other ways to play: without a server's cost, and under JMH
+audit, prefill, trial, campaign  before the trials, before a window, one trial, all trials
+tapes, sampler                   the operations that are played; samples during a window
+store, archive                   runs on disk; a run as one file
+calibrate, jmh                   measures clients against a null responder, or under JMH
 """

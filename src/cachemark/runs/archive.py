@@ -1,8 +1,8 @@
-"""A run as one file, to be kept or sent: a ZIP of its header, its outcomes and its report.
+"""A run as one file: a ZIP of its header, its outcomes and its report.
 
-`manifest.json` names each file with its length and SHA-256. The same run gives the same bytes. What
-is read may come from anybody: only the names below are taken, nothing is unpacked by its own name,
-and nothing appears in the store before all of it has been checked.
+`manifest.json` has the name, length and SHA-256 of each file. The same run always gives the same
+bytes. An archive is untrusted input: only the names below are accepted, and a run appears in the
+store only after all of it was checked.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _CHUNK = 2**20
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error)
 _ENCRYPTED = 0x1
-# ZIP has no time before this one, and the run's own are in its header.
+# The earliest time that ZIP has. The times of the run are in its header.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _STAGING_FOLDER = ".importing"
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a run."""
+    """A file of the archive."""
 
     name: str
     bytes: int
@@ -53,7 +53,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive holds."""
+    """The contents of an archive."""
 
     kind: str
     format: int
@@ -63,12 +63,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export_run(run: Run, path: Path) -> Path:
-    """Write a run into a file that is not there yet, or into a folder; return the file.
+    """Write a run to a new file, or into a folder, and return the path of the file.
 
-    Of a run that is still going on, the trials that have ended. Raises UsageError.
+    If the run has not ended, the archive has the trials that have. Raises UsageError.
     """
     target = path / f"{run.id}{SUFFIX}" if path.is_dir() else path
-    run.outcomes()  # what nobody could read is not worth sending
+    run.outcomes()  # raises if they cannot be read
     contents = _contents(run)
     manifest = Manifest(
         kind=_KIND,
@@ -101,7 +101,7 @@ def _contents(run: Run) -> dict[str, bytes]:
         path = run.folder / name
         if path.is_file():
             data = path.read_bytes()
-            # What follows the last line end is being written, or torn.
+            # What follows the last newline is being written, or incomplete.
             found[name] = data[: data.rfind(b"\n") + 1] if name.endswith(".jsonl") else data
     return {name: found.get(name, b"") for name in _NAMES if name in found or name in _REQUIRED}
 
@@ -116,7 +116,7 @@ def _write(file: IO[bytes], contents: dict[str, bytes]) -> None:
 
 
 def import_run(path: Path, root: Path) -> tuple[Run, bool]:
-    """Take a run from a file into a store; whether it was new there. Raises UsageError."""
+    """Import a run into a store: the run, and whether it was new. Raises UsageError."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(path) as archive, _staging_folder(root) as stage:
@@ -131,7 +131,7 @@ def import_run(path: Path, root: Path) -> tuple[Run, bool]:
 
 @contextmanager
 def _staging_folder(root: Path) -> Generator[Path]:
-    """A folder of the store's file system in which nobody looks for runs."""
+    """A temporary folder on the file system of the store, outside the list of runs."""
     stages = root / _STAGING_FOLDER
     stages.mkdir(exist_ok=True)
     stage = Path(tempfile.mkdtemp(dir=stages))
@@ -144,7 +144,7 @@ def _staging_folder(root: Path) -> Generator[Path]:
 
 
 def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
-    """The manifest, once it and the members agree with each other."""
+    """The manifest, after a check that it and the members agree."""
     members = [member.filename for member in archive.infolist()]
     for name in members:
         if name not in (_MANIFEST, *_NAMES):
@@ -178,7 +178,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
 
 
 def _unpack(archive: zipfile.ZipFile, file: File, target: Path, path: Path) -> None:
-    """One member, no further than its manifest says, held against its checksum."""
+    """Unpack a member, at most to the length in the manifest, and check its checksum."""
     digest, length = hashlib.sha256(), 0
     with archive.open(file.name) as member, target.open("xb") as out:
         while chunk := member.read(_CHUNK):

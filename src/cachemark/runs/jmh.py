@@ -1,7 +1,7 @@
-"""The Java clients under JMH: which jar, its command line, and what comes of it.
+"""The Java clients under JMH: the jar, its command line, and its results.
 
-The jar has the worker's own client files in JMH's loop instead of the worker's. A call that fails
-ends its benchmark, so that JMH has no figure of it; the reason is read from what JMH prints.
+The jar has the same client files as the worker, in JMH's loop instead of the worker's. A call that
+fails ends its benchmark, so JMH has no figure for it. The reason is read from JMH's output.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COLUMNS = ("client", "wire", "operation", "value", "ops/s", "p50", "p99", "p99.9
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What JMH is told; each operation and value size is a benchmark of its own."""
+    """The settings for JMH. Each operation and value size is a separate benchmark."""
 
     operations: tuple[Operation, ...] = ("get", "set")
     modes: tuple[Mode, ...] = ("throughput", "latency")
@@ -62,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure as JMH's JSON has it; an error that cannot be had is the string NaN."""
+    """A metric of JMH's JSON; an unknown error is the string NaN."""
 
     score: float
     error: float | str = msgspec.field(name="scoreError")
@@ -74,7 +74,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One benchmark in one mode, as JMH's JSON has it."""
+    """One benchmark in one mode, as in JMH's JSON."""
 
     benchmark: str
     mode: str
@@ -84,7 +84,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JmhMeasurement(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a client: JMH's own entries, the same read, and what has no figure and why."""
+    """The results of a client: JMH's entries, the same decoded, and benchmarks without a figure."""
 
     client: str
     entries: list[Any]
@@ -93,7 +93,7 @@ class JmhMeasurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def jar(spec: ClientSpec) -> Path:
-    """The jar that has a client. Raises UsageError."""
+    """The path of the jar with a client. Raises UsageError."""
     runtime, _, name = spec.client.id.partition("/")
     if runtime != "java":
         raise UsageError(f"{spec.text}: JMH runs Java clients", "`cachemark clients` lists them")
@@ -130,7 +130,7 @@ def arguments(spec: ClientSpec, settings: Settings, address: str) -> list[str]:
 
 
 def timeout_s(settings: Settings) -> float:
-    """How long JMH may take: twice its iterations, and every fork's start. Pure."""
+    """The time limit of JMH, in s: twice its iterations, and the start of every fork. Pure."""
     benchmarks = len(settings.modes) * len(settings.operations) * len(settings.value_sizes)
     forks = benchmarks * max(1, settings.forks)
     iterations_s = (settings.warmups + settings.iterations) * settings.iteration_ms / 1e3
@@ -189,7 +189,7 @@ def _run_jmh(
     on_output: Callable[[bytes], None] | None,
     timeout_s: float,
 ) -> str:
-    """Run JMH to its end; what it printed. Raises TrialError."""
+    """Run JMH, and return its output. Raises TrialError."""
     with (
         log.open("wb") as out,
         log.open("rb") as printed,
@@ -217,7 +217,7 @@ def _tail(log: Path, stderr: str = "") -> str:
 
 
 def parse_results(document: bytes) -> tuple[list[Any], list[Result]]:
-    """JMH's JSON as it is, and its benchmarks read. Raises TrialError."""
+    """JMH's entries as plain values, and the same decoded. Raises TrialError."""
     if not document.strip():
         return [], []
     try:
@@ -231,7 +231,7 @@ def parse_results(document: bytes) -> tuple[list[Any], list[Result]]:
 
 
 def failure_reasons(printed: str) -> dict[Key, str]:
-    """Why a benchmark has no figure, from what JMH printed. Pure."""
+    """The reasons of failed benchmarks, from JMH's output. Pure."""
     found: dict[Key, str] = {}
     key: Key = ("", "", "")
     lines = iter(printed.splitlines())
@@ -247,7 +247,7 @@ def failure_reasons(printed: str) -> dict[Key, str]:
 
 
 def missing_benchmarks(settings: Settings, results: list[Result], why: dict[Key, str]) -> list[str]:
-    """What was asked for and has no figure, each with its reason. Pure."""
+    """The requested benchmarks without a figure, each with its reason. Pure."""
     have = {
         (one.benchmark.rpartition(".")[2], one.params["operation"], one.params["valueSize"])
         for one in results
@@ -266,7 +266,7 @@ def missing_benchmarks(settings: Settings, results: list[Result], why: dict[Key,
 
 
 def table_rows(measured: JmhMeasurement) -> list[list[str]]:
-    """A line for each wire, operation and value size of a client, its modes side by side. Pure."""
+    """One row for each wire, operation and value size of a client, with all modes. Pure."""
     cells: dict[tuple[str, str, str], dict[str, Metric]] = {}
     for result in measured.results:
         of = result.params

@@ -1,4 +1,4 @@
-"""Every key is stored before the window: over keys that were not, it would measure misses."""
+"""The prefill: every key is stored before the window. Otherwise, gets would measure misses."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _TIMEOUT = "timeout"
 
 
 def run_prefill(play: Callable[[], Done]) -> Done:
-    """Play the prefill to its end; `play` does so once.
+    """Play the prefill until all keys are stored; `play` plays it once.
 
-    Nothing is timed yet, so what a busy machine was too slow for is stored in a second round.
-    Raises TrialError when keys are missing still.
+    Nothing is timed yet, so after time-outs on a busy machine the prefill is played once more.
+    Raises TrialError if keys are still missing.
     """
     done = play()
     if failures(done).keys() == {_TIMEOUT}:
@@ -32,7 +32,7 @@ def run_prefill(play: Callable[[], Done]) -> Done:
 
 
 def failures(prefill: Done) -> dict[str, int]:
-    """How many keys were not stored, by the kind of error."""
+    """The number of keys that were not stored, by kind of error."""
     counts: Counter[str] = Counter()
     for operation in prefill.operations.values():
         counts.update(operation.errors)

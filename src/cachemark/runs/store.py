@@ -1,7 +1,7 @@
-"""Runs on disk: a folder for each, with its header, its outcomes as JSON lines, its reports.
+"""Runs on disk: a folder for each run, with its header, its outcomes (JSON lines), its reports.
 
-Outcomes are appended, each with one write that is on disk before the next trial begins. A torn
-last line, as a kill leaves it, is dropped; nothing else is ever rewritten.
+Each outcome is on disk before the next trial begins. A killed process can leave an incomplete last
+line, which is dropped. Nothing else is ever rewritten.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOCK = "lock"
 
 
 class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is: written once, when it is made."""
+    """The description of a run, written once, when the run is created."""
 
     format: int = RUN_FORMAT
     id: str
@@ -41,7 +41,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run:
-    """A run on disk. As a context manager it is this process's alone."""
+    """A run on disk. As a context manager, it locks the run for this process."""
 
     def __init__(self, folder: Path, header: RunHeader) -> None:
         self.folder = folder
@@ -50,7 +50,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Its name, which is its folder's."""
+        """The name of the run and of its folder."""
         return self.header.id
 
     def __enter__(self) -> Run:
@@ -75,7 +75,7 @@ class Run:
             self._lock = None
 
     def audit(self) -> Audit | None:
-        """What was looked at before its first trial; None for a run without. Raises UsageError."""
+        """The audit before the first trial; None if there was none. Raises UsageError."""
         path = self.folder / _AUDIT
         try:
             return msgspec.json.decode(path.read_bytes(), type=Audit)
@@ -85,7 +85,7 @@ class Run:
             raise UsageError(f"{path}: cannot be read: {error}") from error
 
     def store_audit(self, audit: Audit) -> None:
-        """Keep it, whole or not at all. Only inside the context."""
+        """Write the audit, completely or not at all. Needs the lock."""
         path = self.folder / _AUDIT
         text = msgspec.json.format(msgspec.json.encode(audit)) + b"\n"
         try:
@@ -95,12 +95,12 @@ class Run:
             raise UsageError(f"{path}: cannot be written: {error}") from error
 
     def append(self, outcome: Outcome) -> None:
-        """Keep an outcome: it is on disk when this returns. Only inside the context."""
+        """Append an outcome, which is on disk when this returns. Needs the lock."""
         if self._lock is None:
             raise RuntimeError("a run must be entered before it is written to")
         path = self.folder / _OUTCOMES
         try:
-            # Buffered, as a raw write may take a part only and say so in its return value alone.
+            # Buffered: a raw write may write a part only, and its return value alone says so.
             with path.open("ab") as file:
                 file.write(to_line(outcome))
                 file.flush()
@@ -111,13 +111,13 @@ class Run:
             ) from error
 
     def outcomes(self) -> list[Outcome]:
-        """All that is kept, in the order of the trials' ends. Raises UsageError."""
+        """All outcomes, in the order in which the trials ended. Raises UsageError."""
         path = self.folder / _OUTCOMES
         if not path.exists():
             return []
         lines = path.read_bytes().split(b"\n")
         outcomes: list[Outcome] = []
-        # What follows the last line end is torn, or empty.
+        # What follows the last newline is incomplete, or empty.
         for number, line in enumerate(lines[:-1], 1):
             try:
                 outcomes.append(from_line(line))
@@ -140,7 +140,7 @@ class Run:
 
 
 def create_run(root: Path, experiment: Experiment, *, host: HostFacts, command: str) -> Run:
-    """Make a run's folder and header. Raises UsageError."""
+    """Create the folder and the header of a run. Raises UsageError."""
     now = datetime.datetime.now(datetime.UTC)
     stem = f"{now:%Y-%m-%dT%H-%M-%S}-{experiment.name}"
     folder, name = _new_folder(root, stem)
@@ -173,7 +173,7 @@ def _new_folder(root: Path, stem: str) -> tuple[Path, str]:
 
 
 def open_run(name: str, root: Path) -> Run:
-    """The run of that id in `root`, or in that folder. Raises UsageError."""
+    """Open a run by its id in `root`, or by its folder. Raises UsageError."""
     for folder in (root / name, Path(name)):
         if (folder / _HEADER).is_file():
             return Run(folder, _read_header(folder / _HEADER))
@@ -183,7 +183,7 @@ def open_run(name: str, root: Path) -> Run:
 
 
 def latest_run(root: Path) -> Run:
-    """The run that was made last. Raises UsageError when there is none."""
+    """Open the latest run. Raises UsageError if there is none."""
     folders = _folders(root)
     if not folders:
         raise UsageError(f"{root} holds no run", "make one: cachemark run quick")
@@ -191,7 +191,7 @@ def latest_run(root: Path) -> Run:
 
 
 def run_names(root: Path) -> list[str]:
-    """The folders' names of all runs, in the order of their making."""
+    """The folder names of all runs, oldest first."""
     return [folder.name for folder in _folders(root)]
 
 

@@ -1,4 +1,4 @@
-"""Tapes for trials: the engine writes them, each once for all clients of a block."""
+"""Tapes for trials. The engine writes each tape once, and all clients of a block play it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cachemark.model.plan import Plan
 
 
 class Tape(msgspec.Struct, frozen=True, kw_only=True):
-    """A tape on disk and the facts about it."""
+    """A tape on disk, and what the outcome stores about it."""
 
     path: Path
     facts: TapeFacts
@@ -28,7 +28,7 @@ class _WriteResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TapeCache:
-    """The tapes in use, in a folder of their own; those of an earlier block are thrown away."""
+    """The tapes of the current block, in a folder. Tapes of earlier blocks are deleted."""
 
     def __init__(self, engine: str, folder: Path) -> None:
         self._engine = engine
@@ -37,7 +37,7 @@ class TapeCache:
         self._seed: int | None = None
 
     def get(self, workload: Workload, load: Load, timing: Timing, seed: int) -> Tape:
-        """The tape of a cell and seed, written if it is not there. Raises UsageError."""
+        """The tape of a cell and seed, written at first use. Raises UsageError."""
         if seed != self._seed:
             self._clear()
             self._seed = seed
@@ -69,7 +69,7 @@ class TapeCache:
         return Tape(path=path, facts=facts)
 
     def check(self, plan: Plan) -> None:
-        """Write the first tape of each cell, so that one that cannot be made is known early."""
+        """Write the first tape of each cell, to find errors early. Raises UsageError."""
         for trial in plan.trials[: len(plan.cells)]:
             workload, load = plan.workload(trial.cell), plan.load(trial.cell)
             self.get(workload, load, plan.experiment.timing, trial.tape_seed)
@@ -81,7 +81,7 @@ class TapeCache:
 
 
 def tape_arguments(workload: Workload, load: Load, timing: Timing, seed: int) -> list[str]:
-    """The engine's arguments that make a cell's workload and schedule concrete. Pure."""
+    """The engine's arguments for the tape of a workload and a load. Pure."""
     if workload.trace:
         return ["--seed", str(seed), *_trace(workload), *_schedule(load, timing)]
     keys, values = workload.keys, workload.values

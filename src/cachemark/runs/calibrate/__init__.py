@@ -1,4 +1,4 @@
-"""What a client costs against a server that costs nothing: its floor, and how fast it is clean."""
+"""A client's own cost, against a responder that costs nothing: its floor, its clean rate."""
 
 from cachemark.runs.calibrate.calibration import Calibration, Floor, Step, headroom
 from cachemark.runs.calibrate.calibration_store import (

@@ -1,4 +1,4 @@
-"""A client's calibration on a machine, as it is kept."""
+"""A client's calibration on a machine, as it is stored."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import msgspec
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import HostNoise
 
-# A published figure stays this far below the highest rate at which the client itself is on time.
+# The largest part of the highest clean rate that a published figure may use.
 HEADROOM = 0.7
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
-    """A closed loop against the server: response times in ns, absent where too few were measured.
+    """The closed loop: response times in ns, None if there were too few operations.
 
-    It is printed beside results and never subtracted: percentiles do not subtract.
+    It is printed beside results. It is not subtracted, since percentiles cannot be subtracted.
     """
 
     ops_per_s: float
@@ -24,7 +24,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One rate of the sweep: how late the client was by itself, and whether that is clean."""
+    """One rate of the sweep: the client's own lag, and whether the rate is clean."""
 
     rate: float
     lag_p999_ns: int | None
@@ -34,11 +34,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client came to on a machine at a time; one JSON line, never rewritten.
+    """The calibration of a client on a machine: one JSON line, never rewritten.
 
-    `against`: `null` answers every request with the same bytes; `embedded` is the engine's server,
-    for clients that say more than gets. `clean_rate` is the highest rate (ops/s) whose send lag at
-    p99.9 stayed within the budget; None where none did, or the worker plays no open loop.
+    `against` is the server: `null` answers every request with the same bytes; `embedded` is the
+    engine's server, for clients that send more than gets. `clean_rate` is the highest rate (ops/s)
+    whose send lag at p99.9 is within the budget; None if there is no such rate, or if the worker
+    plays no open loop.
     """
 
     at: str
@@ -60,15 +61,15 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
     def belongs_to(self, load: Load) -> bool:
-        """Whether it was made with a load's callers, of one process."""
+        """Whether the calibration has the same callers as one process of a load."""
         shape = (load.threads, load.connections or load.threads, load.depth)
         return shape == (self.threads, self.connections, self.depth)
 
 
 def headroom(calibration: Calibration, load: Load) -> float | None:
-    """The part of the highest clean rate that a load asks of each of its processes.
+    """A load's rate for each process, as a part of the highest clean rate.
 
-    None where there is no such rate, or it is of other callers.
+    None if there is no such rate, or if it was measured with other callers.
     """
     if load.rate is None or calibration.clean_rate is None or not calibration.belongs_to(load):
         return None

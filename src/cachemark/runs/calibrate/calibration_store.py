@@ -1,4 +1,4 @@
-"""Calibrations on disk: one file beside the runs, a line for each, only ever appended to."""
+"""Calibrations on disk: an append-only file of JSON lines beside the runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _decoder = msgspec.json.Decoder(Calibration)
 
 
 def append_calibration(root: Path, calibration: Calibration) -> Path:
-    """Keep one: it is on disk when this returns. Raises UsageError."""
+    """Append a calibration, which is on disk when this returns. Raises UsageError."""
     path = root / _FILE
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def append_calibration(root: Path, calibration: Calibration) -> Path:
 
 
 def load_calibrations(root: Path) -> list[Calibration]:
-    """All of a folder of runs, oldest first; a torn last line is left out. Raises UsageError."""
+    """All calibrations, oldest first, without an incomplete last line. Raises UsageError."""
     path = root / _FILE
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -50,7 +50,7 @@ def load_calibrations(root: Path) -> list[Calibration]:
 def latest_calibrations(
     calibrations: Sequence[Calibration], host: str, clients: Iterable[str]
 ) -> list[Calibration]:
-    """The last one of each client and number of callers on a host, in the clients' order."""
+    """The latest for each client and number of callers on a host, in the order of `clients`."""
     wanted = list(dict.fromkeys(clients))
     newest = {
         (each.client, each.threads, each.connections, each.depth): each

@@ -1,4 +1,4 @@
-"""The null responder as a server: it answers every request with the hit of a tape's first key."""
+"""The null responder: it answers every request with a hit of the tape's first key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READY_S = 10.0
 
 @contextmanager
 def responder(tape: Path, cpus: str) -> Generator[RunningServer]:
-    """Run it on a port that the system picks; it has no `stats`. Raises TrialError."""
+    """Run the responder on a free port; it has no `stats`. Raises TrialError."""
     command = [process.binary_path(), "null-server", "--tape", str(tape), "--stop-with-stdin"]
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         announced = announcement(child, _READY_S)

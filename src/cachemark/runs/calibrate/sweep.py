@@ -22,7 +22,7 @@ from cachemark.runs.calibrate.responder import responder
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trial import Setting, Target, run_trial
 
-# One key, so that the one answer of the null responder is right for every request.
+# The null responder has one answer. With one key, it is right for every request.
 _WORKLOAD = Workload(
     name="calibrate",
     mix={"get": 1},
@@ -30,16 +30,16 @@ _WORKLOAD = Workload(
     values=Values(size="100"),
     prefill=0.0,
 )
-# Of the closed loop's own rate; a rate counts as missed when it was missed twice.
+# The rates of the sweep, as parts of the closed loop's rate. A rate is missed if two attempts fail.
 _RATE_FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _ATTEMPTS = 2
 _MIN_ACHIEVED = 0.99
-# A window that holds fewer operations than this says nothing of the rate that was asked.
+# With fewer operations in a window, the achieved rate says nothing.
 _MIN_OPERATIONS = 10
 
 
 class CalibrationSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a client is asked: its callers, the length of a window, and how late it may be."""
+    """The client's callers, the length of a window, and the limit of its own delay."""
 
     threads: int = 1
     connections: int = 1
@@ -57,55 +57,66 @@ def calibrate(
     host: HostFacts,
     on_progress: Callable[[str], None],
 ) -> Calibration:
-    """Calibrate one client. Never raises for what it did: `why` tells."""
+    """Calibrate one client: its floor, then its highest clean rate.
+
+    A failure of the client raises nothing: the result's `why` has the reason.
+    """
     calibration_run = _CalibrationRun(client, settings, tapes, null=True)
     on_progress("floor")
-    floor = calibration_run.closed()
-    if _unusable_reason(floor):
-        # Some say more than gets as they connect, which the null responder does not know.
+    closed = calibration_run.closed()
+    if _unusable_reason(closed):
+        # Some clients send more than gets when they connect. The null responder cannot answer that.
         calibration_run = _CalibrationRun(client, settings, tapes, null=False)
-        floor = calibration_run.closed()
-    blank = Calibration(
+        closed = calibration_run.closed()
+    blank = _blank(client, settings, host, calibration_run.name, closed)
+    why = _unusable_reason(closed)
+    if why or closed.measure is None:
+        return msgspec.structs.replace(blank, why=why)
+    floor = _floor(closed.measure)
+    if closed.worker is None or "open_loop" not in closed.worker.capabilities:
+        return msgspec.structs.replace(blank, floor=floor, why="its worker plays no open loop")
+    steps = sweep(
+        floor.ops_per_s,
+        _MIN_OPERATIONS * 1000 / settings.window_ms,
+        lambda rate: _measure_step(calibration_run, rate, on_progress),
+    )
+    clean = [step.rate for step in steps if step.clean]
+    if not steps:
+        why = f"{settings.window_ms} ms are too short: fewer than {_MIN_OPERATIONS} operations"
+    elif not clean:
+        why = "no rate was clean"
+    return msgspec.structs.replace(
+        blank, floor=floor, steps=steps, clean_rate=max(clean, default=None), why=why
+    )
+
+
+def _blank(
+    client: ClientSpec,
+    settings: CalibrationSettings,
+    host: HostFacts,
+    against: str,
+    closed: Outcome,
+) -> Calibration:
+    """A calibration without figures; `closed` is the outcome of the closed loop."""
+    return Calibration(
         at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         host=host.name,
         cpu_model=host.cpu_model,
         cpus=len(host.usable_cpus),
         cachemark=__version__,
         client=client.text,
-        library_version=floor.worker.library_version if floor.worker else "",
-        against=calibration_run.name,
+        library_version=closed.worker.library_version if closed.worker else "",
+        against=against,
         threads=settings.threads,
         connections=settings.connections,
         depth=settings.depth,
         budget_ns=settings.budget_ns,
-        noise=floor.noise,
-    )
-    why = _unusable_reason(floor)
-    if why or floor.measure is None:
-        return msgspec.structs.replace(blank, why=why)
-    known = _floor(floor.measure)
-    steps: list[Step] = []
-    if floor.worker and "open_loop" in floor.worker.capabilities:
-        min_rate = _MIN_OPERATIONS * 1000 / settings.window_ms
-        steps = sweep(
-            known.ops_per_s,
-            min_rate,
-            lambda at: _measure_step(calibration_run, at, on_progress),
-        )
-        if not steps:
-            why = f"{settings.window_ms} ms are too short: fewer than {_MIN_OPERATIONS} operations"
-        elif not any(judge_step.clean for judge_step in steps):
-            why = "no rate was clean"
-    else:
-        why = "its worker plays no open loop"
-    clean = [judge_step.rate for judge_step in steps if judge_step.clean]
-    return msgspec.structs.replace(
-        blank, floor=known, steps=steps, clean_rate=max(clean, default=None), why=why
+        noise=closed.noise,
     )
 
 
 def sweep(closed_rate: float, min_rate: float, play: Callable[[float], Step]) -> list[Step]:
-    """Rising rates, from `least` on, until one is missed twice; all that was played."""
+    """Play rising rates, from `min_rate` (ops/s) on, until one is missed twice; all steps."""
     steps: list[Step] = []
     for fraction in (
         fraction for fraction in _RATE_FRACTIONS if closed_rate * fraction >= min_rate
@@ -120,14 +131,14 @@ def sweep(closed_rate: float, min_rate: float, play: Callable[[float], Step]) ->
 
 
 def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> Step:
-    """What one rate came to. Pure."""
+    """Judge the open loop at one rate (ops/s). Pure."""
     measure, why = outcome.measure, _unusable_reason(outcome)
     if why or measure is None:
         return Step(rate=requested_rate, lag_p999_ns=None, achieved=0.0, clean=False, why=why)
     own = histogram.merge_encoded([measure.late or measure.lag])
     lag_ns = own.percentile(99.9) if own else None
     due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
-    # To finish late is to have been slower than asked.
+    # A client that finishes late was slower than requested.
     planned_ns = due / requested_rate * 1e9
     achieved = ok(measure) / due * min(1.0, planned_ns / measure.elapsed_ns) if due else 0.0
     late = lag_ns is None or lag_ns > budget_ns
@@ -142,7 +153,7 @@ def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> Step:
 
 
 class _CalibrationRun:
-    """One client before one server."""
+    """The trials of one client against one server."""
 
     def __init__(
         self, client: ClientSpec, settings: CalibrationSettings, tapes: TapeCache, *, null: bool
@@ -161,11 +172,11 @@ class _CalibrationRun:
         )
 
     def closed(self) -> Outcome:
-        """The closed loop."""
+        """Play the closed loop."""
         return self._play(self._load)
 
     def open(self, requested_rate: float) -> Outcome:
-        """An open loop at a rate, Poisson."""
+        """Play an open loop at a rate (ops/s) with Poisson arrivals."""
         paced = msgspec.structs.replace(
             self._load, name="open", schedule="poisson", rate=requested_rate
         )
@@ -177,7 +188,7 @@ class _CalibrationRun:
         prefill = 0.0 if self._null else 1.0
         workload = msgspec.structs.replace(_WORKLOAD, prefill=prefill)
         timing = Timing(warmup_ms=min(500, settings.window_ms), measure_ms=settings.window_ms)
-        # A tape of its own for each: one of another rate is of no use, and goes.
+        # A new seed for each trial, so that the cache drops the tape of the previous rate.
         tape = self._shelf.get(workload, load, timing, self._count)
         cell = Cell(
             client=self._client.text, server=self.name, workload="calibrate", load=load.name
@@ -214,7 +225,7 @@ def _measure_step(
 
 
 def _unusable_reason(outcome: Outcome) -> str:
-    """Why a trial's figures are of no use here; how late it was is what is asked."""
+    """Why a trial cannot be used; empty if it can. Lag is no reason: it is what is measured."""
     if outcome.state != "measured":
         return outcome.reason
     requested_rate = ("send-lag", "achieved")
