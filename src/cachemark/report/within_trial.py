@@ -18,7 +18,7 @@ def sections(summaries: Sequence[CellSummary]) -> list[Section]:
     without = [f"{s.cell.client}: {within.why}" for s, within in single if within.why]
     return [
         Section(
-            title="WithinTrial one trial",
+            title="Within one trial",
             topic="within",
             columns=["client", "server", "workload", "load", "ops/s",
                      *[f"p{percent:g}" for percent in PERCENTILES]],
