@@ -1,4 +1,4 @@
-"""The kernel's log: each kind of pattern planted, in the ring and in the copies of it."""
+"""The kernel's log: each pattern, in the ring buffer and in copies of the log."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def merge(parts: list[Done]) -> Done:
         cpu_system_ns=sum(part.cpu_system_ns for part in parts),
         barriers=sum(part.barriers for part in parts),
         beyond=sum(part.beyond for part in parts),
-        course=_merge_courses([part.course for part in parts]),
+        course=_merge_timelines([part.course for part in parts]),
         sections=_merge_sections([part.sections for part in parts]),
     )
 
@@ -186,13 +186,13 @@ def _merge_sections(parts: list[Sections | None]) -> Sections | None:
     )
 
 
-def _merge_courses(courses: list[Course | None]) -> Course | None:
+def _merge_timelines(timelines: list[Course | None]) -> Course | None:
     """Add up the slices; None unless each worker's slice length divides the longest one."""
-    known = [course for course in courses if course is not None]
-    if len(known) < len(courses):
+    known = [timeline for timeline in timelines if timeline is not None]
+    if len(known) < len(timelines):
         return None
-    longest_ns = max(course.slice_ns for course in known)
-    if any(longest_ns % course.slice_ns for course in known):
+    longest_ns = max(timeline.slice_ns for timeline in known)
+    if any(longest_ns % timeline.slice_ns for timeline in known):
         return None
     return Course(
         slice_ns=longest_ns,

@@ -173,7 +173,7 @@ class Worker:
 
 def _invalid_done_reason(done: Done) -> str:
     """Why a `done` is malformed in a way that its schema allows; empty if it is not."""
-    course, sections = done.course, done.sections
+    timeline, sections = done.course, done.sections
     times = [blob for kind in done.operations.values() for blob in (kind.response, kind.service)]
     try:
         for blob in [done.lag, done.late, *times, *(sections.response if sections else [])]:
@@ -181,8 +181,8 @@ def _invalid_done_reason(done: Done) -> str:
                 decode(blob)
     except HistogramError as error:
         return str(error)
-    if course and len(course.ok) != len(course.response_ns):
-        return "a course whose two lists differ in length"
+    if timeline and len(timeline.ok) != len(timeline.response_ns):
+        return "a timeline whose two lists differ in length"
     if sections and len(sections.ok) != len(sections.response):
         return "sections whose two lists differ in length"
     return ""

@@ -1,4 +1,4 @@
-"""Stationarity of an open loop whose worker keeps no course, from the server's counters.
+"""Stationarity of an open loop whose worker reports no timeline, from the server's counters.
 
 Operations that were due by an instant, less those that the server had done, were waiting or in
 flight. By Little's law (Operations Research 9, 1961), this number divided by the rate is the mean

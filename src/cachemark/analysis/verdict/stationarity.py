@@ -1,8 +1,8 @@
 """Was the window stationary, or did it contain a warm-up, a drift, or a change of level?
 
 A closed loop is judged by its rate. An open loop, whose rate is given, is judged by its mean
-response time. The data are slices of the window: the worker's own course if it keeps one, otherwise
-readings of the server's counters. For an open loop, these show only a rise (backlog.py).
+response time. The data are slices of the window: the worker's own timeline if it reports one,
+otherwise readings of the server's counters. For an open loop, these show only a rise (backlog.py).
 """
 
 from __future__ import annotations
@@ -177,21 +177,21 @@ def _warmup_end_ms(of: str, found: Sequence[Plateau]) -> float | None:
     return last.from_ms if better and half else None
 
 
-def _of_worker(course: Course, window_ns: int, by_rate: bool) -> _Slices:
+def _of_worker(timeline: Course, window_ns: int, by_rate: bool) -> _Slices:
     """The worker's slices that lie within the window, merged as far as necessary."""
-    room = window_ns // course.slice_ns
+    room = window_ns // timeline.slice_ns
     if not room:
-        return _Slices(slice_ns=course.slice_ns, values=[])
-    whole = min(len(course.ok), room)
+        return _Slices(slice_ns=timeline.slice_ns, values=[])
+    whole = min(len(timeline.ok), room)
     # What nothing ended in at the very end was not told.
     ok = np.zeros(room, dtype=float)
     sums = ok.copy()
-    ok[:whole], sums[:whole] = course.ok[:whole], course.response_ns[:whole]
-    factor = _factor(ok, course.slice_ns)
+    ok[:whole], sums[:whole] = timeline.ok[:whole], timeline.response_ns[:whole]
+    factor = _factor(ok, timeline.slice_ns)
     count = len(ok) // factor
     ok = ok[: count * factor].reshape(count, factor).sum(axis=1)
     sums = sums[: count * factor].reshape(count, factor).sum(axis=1)
-    slice_ns = course.slice_ns * factor
+    slice_ns = timeline.slice_ns * factor
     if by_rate:
         return _Slices(slice_ns=slice_ns, values=(ok / slice_ns * 1e9).tolist())
     # A slice in which nothing ended has no response time: that of the one before goes on.

@@ -45,7 +45,7 @@ def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: Runnin
     for longer in range(_TRIES):
         done = driver.play(Run(phase="measure", duration_ms=_DURATION_MS << longer))
         if any(operation.ok for operation in done.operations.values()):
-            expect(done.sections is not None, "no sections, though it says that it keeps a course")
+            expect(done.sections is not None, "no sections, though it has the capability `course`")
             check_sums(done)
             _check_slice_times(done, threads)
             return
@@ -81,9 +81,9 @@ def check_sums(done: Done) -> None:
     kinds = list(done.operations.values())
     blobs = [kind.response for kind in kinds if kind.response]
     whole = histogram.merge([histogram.decode(blob) for blob in blobs])
-    expect(done.course is not None, "no course, though it says that it keeps one")
+    expect(done.course is not None, "no timeline, though it has the capability `course`")
     if done.course is not None:
-        _course_adds_up(done.course, kinds, whole)
+        _check_timeline_sums(done.course, kinds, whole)
     if done.sections is not None:
         _check_section_sums(done.sections, kinds, whole)
 
@@ -95,41 +95,44 @@ def check_end_times(done: Done, gap_ns: int) -> None:
     timeline's mean end (from the middles of its slices) may differ by half a slice. The first
     operation may be due at once or after one gap. Raises CaseFailedError.
     """
-    course, ok = done.course, sum(operation.ok for operation in done.operations.values())
-    if course is None or not ok:
+    timeline, ok = done.course, sum(operation.ok for operation in done.operations.values())
+    if timeline is None or not ok:
         return
     due_ns = gap_ns * (ok - 1) / 2
-    ends_ns = due_ns + sum(course.response_ns) / ok
-    middles = sum((at + 0.5) * count for at, count in enumerate(course.ok))
-    timeline_ns = course.slice_ns * middles / ok
-    near = -course.slice_ns <= timeline_ns - ends_ns <= course.slice_ns + gap_ns
+    ends_ns = due_ns + sum(timeline.response_ns) / ok
+    middles = sum((at + 0.5) * count for at, count in enumerate(timeline.ok))
+    timeline_ns = timeline.slice_ns * middles / ok
+    near = -timeline.slice_ns <= timeline_ns - ends_ns <= timeline.slice_ns + gap_ns
     expect(
-        near, f"operations ended at {ends_ns:,.0f} ns on average, in the course {timeline_ns:,.0f}"
+        near,
+        f"operations ended at {ends_ns:,.0f} ns on average, in the timeline {timeline_ns:,.0f}",
     )
 
 
 def _check_slice_times(done: Done, callers: int) -> None:
     """In a closed loop, a slice has response times of at most its length plus a call per caller."""
-    course = done.course
-    if course is None:
+    timeline = done.course
+    if timeline is None:
         return
     blobs = [histogram.decode(kind.response) for kind in done.operations.values() if kind.response]
-    room_ns = callers * (course.slice_ns + histogram.merge(blobs).max())
-    expect(max(course.response_ns) <= room_ns, "more time was spent in a slice than there is")
-    last = max(at for at, ok in enumerate(course.ok) if ok)
-    expect(last * course.slice_ns <= done.elapsed_ns, "a slice after the end of the window")
+    room_ns = callers * (timeline.slice_ns + histogram.merge(blobs).max())
+    expect(max(timeline.response_ns) <= room_ns, "more time was spent in a slice than there is")
+    last = max(at for at, ok in enumerate(timeline.ok) if ok)
+    expect(last * timeline.slice_ns <= done.elapsed_ns, "a slice after the end of the window")
 
 
-def _course_adds_up(course: Course, kinds: list[Operation], whole: Histogram) -> None:
+def _check_timeline_sums(timeline: Course, kinds: list[Operation], whole: Histogram) -> None:
     ok = sum(kind.ok for kind in kinds)
-    expect_equal(sum(course.ok), ok, "the sum of the course's ok")
-    expect_equal(len(course.response_ns), len(course.ok), "the length of the course's response_ns")
+    expect_equal(sum(timeline.ok), ok, "the sum of the timeline's ok")
+    expect_equal(
+        len(timeline.response_ns), len(timeline.ok), "the length of the timeline's response_ns"
+    )
     if whole.count != ok:
         return  # the histogram also has timeouts and unsent operations
-    mean_ns = sum(course.response_ns) / ok
+    mean_ns = sum(timeline.response_ns) / ok
     # A histogram's bucket is at most a thousandth wide.
     near = abs(mean_ns - whole.mean()) <= 0.002 * whole.mean() + 1
-    expect(near, f"the course's mean response is {mean_ns} ns, the histogram's {whole.mean()}")
+    expect(near, f"the timeline's mean response is {mean_ns} ns, the histogram's {whole.mean()}")
 
 
 def _check_section_sums(sections: Sections, kinds: list[Operation], whole: Histogram) -> None:
@@ -144,4 +147,4 @@ def _check_section_sums(sections: Sections, kinds: list[Operation], whole: Histo
 
 def _skip_without_timeline(driver: WorkerDriver) -> None:
     if not driver.can("course"):
-        raise NotApplicableError("it keeps no course")
+        raise NotApplicableError("it has no capability `course`")
