@@ -1,4 +1,4 @@
-"""What the miniature workers share: answer in order, and lie where told to."""
+"""What the faulty workers share: a worker that answers in order, with one fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that begins a run and is never heard of again."""
+"""A worker that starts a run and never answers."""
 
 from bad_worker import serve
 

@@ -203,13 +203,13 @@ def _all_end(pids: set[int]) -> None:
 @pytest.mark.parametrize(
     ("worker", "says"),
     [
-        ("dies_at_hello", "exited with status 3: no such module: everything"),
+        ("exits_at_hello", "exited with status 3: no such module: everything"),
         ("never_ready", "no answer to hello within 5 s"),
         ("prints_garbage", "not an answer"),
         ("prints_a_stack_trace", "not an answer"),
-        ("dies_midway", "was killed by signal 9"),
-        ("spoils_histograms", "not a histogram"),
-        ("breaks_its_course", "two lists differ in length"),
+        ("killed_during_run", "was killed by signal 9"),
+        ("malformed_histograms", "not a histogram"),
+        ("malformed_timeline", "two lists differ in length"),
         ("never_done", "sent no message for 2 s of measure"),
         ("error_at_prepare", "connect: connection refused"),
     ],
@@ -229,8 +229,8 @@ def test_a_bad_worker_fails_its_trial_and_no_other(
 @pytest.mark.parametrize(
     ("worker", "says"),
     [
-        ("lies_about_hits", "the server's cmd_get rose by 0, the client counted 1000"),
-        ("miscounts", "3 replies with a wrong value"),
+        ("claims_unsent_operations", "the server's cmd_get rose by 0, the client counted 1000"),
+        ("inconsistent_counts", "3 replies with a wrong value"),
     ],
 )
 def test_a_lying_worker_is_invalid(cli: Cli, tmp_path: Path, worker: str, says: str) -> None:

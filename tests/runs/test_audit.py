@@ -56,7 +56,7 @@ wire = "binary"
 def client(text: str, *words: str) -> ClientSpec:
     name, _, tail = text.partition("?")
     pairs = [pair.split("=") for pair in tail.split("&") if pair]
-    command = [sys.executable, str(ROOT / "tests" / "bad_workers" / "pretends.py"), *words]
+    command = [sys.executable, str(ROOT / "tests" / "bad_workers" / "ignores_options.py"), *words]
     made = Client(id=name, language="", command=command)
     return ClientSpec(text=text, client=made, options=dict(pairs))
 

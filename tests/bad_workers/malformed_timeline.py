@@ -1,4 +1,4 @@
-"""A worker whose course has a list shorter than the other."""
+"""A worker whose timeline has two lists of different length."""
 
 from bad_worker import done, say, serve
 

@@ -1,4 +1,4 @@
-"""A worker that dies before it says a word."""
+"""A worker that exits before it answers `hello`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A worker of a library that does the plainest thing whatever it is told; `honest`: as told."""
+"""A worker that ignores its options: plain text protocol always. With `honest`, it obeys them."""
 
 import socket
 import sys

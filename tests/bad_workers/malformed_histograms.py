@@ -1,4 +1,4 @@
-"""A worker whose histograms are none."""
+"""A worker whose histograms cannot be decoded."""
 
 from bad_worker import done, say, serve
 
