@@ -1,0 +1,55 @@
+"""Runs that earlier versions stored are read: reports, history and comparisons take them.
+
+Each folder in `earlier_versions/` is a store that the version of that name wrote, with paths of
+its machine replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Cli
+
+STORES = sorted((Path(__file__).parent / "earlier_versions").iterdir())
+
+
+@pytest.fixture(params=STORES, ids=lambda path: path.name)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy, since a store that is read gets an index."""
+    return shutil.copytree(request.param, tmp_path / "results")
+
+
+def test_its_report_has_every_trial(store: Path, cli: Cli) -> None:
+    ended = cli("report", "--runs", str(store), "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    lines = sum(len(path.read_text("utf-8").splitlines()) for path in store.glob("*/*.jsonl"))
+    assert len(report["trials"]) == lines
+    assert all(row["summary"]["valid"] for group in report["groups"] for row in group["rows"])
+
+
+def test_every_form_of_its_report_is_made(store: Path, cli: Cli) -> None:
+    for form in ("table", "markdown", "csv", "jmh", "openmetrics", "go-bench"):
+        ended = cli("report", "--runs", str(store), "--format", form)
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout
+
+
+def test_its_history_has_the_run(store: Path, cli: Cli) -> None:
+    ended = cli("history", "native", "--runs", str(store))
+    assert ended.returncode == 0, ended.stderr
+    assert next(store.iterdir()).name[:10] in ended.stdout
+
+
+def test_it_is_exported_and_imported(store: Path, cli: Cli, tmp_path: Path) -> None:
+    run = next(path for path in store.iterdir() if path.is_dir()).name
+    ended = cli("export", run, "--runs", str(store))
+    assert ended.returncode == 0, ended.stderr
+    (archive,) = tmp_path.glob("*.zip")
+    ended = cli("import", str(archive), "--runs", str(tmp_path / "elsewhere"))
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "elsewhere" / run / "outcomes.jsonl").is_file()
