@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     """Run `cachemark` with arguments; results land in the test's own folder."""
+
+    # A developer's wish for colours would put escape sequences into the texts that tests compare.
+    environment = {name: os.environ[name] for name in os.environ if name not in COLOURS}
 
     def run(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -26,7 +30,7 @@ def cli(tmp_path: Path) -> Cli:
             text=True,
             timeout=timeout_s,
             check=False,
-            env={**os.environ, "COLUMNS": "120"},
+            env={**environment, "COLUMNS": "120"},
         )
 
     return run

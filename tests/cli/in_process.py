@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from cachemark import cli
+from tests.conftest import COLOURS
 
 
 class Said(NamedTuple):
@@ -29,6 +30,8 @@ def inside(
     """Run `cachemark` with arguments in the test's own folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    for name in COLOURS:
+        monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: str) -> Said:
         capsys.readouterr()
