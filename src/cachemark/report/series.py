@@ -17,6 +17,7 @@ from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import cells, is_repeat
 from cachemark.model.protocol import Done, Operation
+from cachemark.report.cells import cell_title
 from cachemark.runs.store import RunHeader
 
 ALL = "all"
@@ -119,12 +120,7 @@ def _part(summary: KindSummary, windows: list[Done]) -> OperationSeries:
 def _left_out_reason(summary: CellSummary) -> str:
     reasons = [f"{count} trials {reason}" for reason, count in summary.rejected.items()]
     why = summary.unsupported or "; ".join(reasons) or "no valid trial"
-    return f"{title(summary.cell)}: {' '.join(why.split())}"
-
-
-def title(cell: Cell) -> str:
-    """A cell's name on one line, for people."""
-    return f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
+    return f"{cell_title(summary.cell)}: {' '.join(why.split())}"
 
 
 def slug(*words: str) -> str:

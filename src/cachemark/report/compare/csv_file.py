@@ -6,13 +6,13 @@ import csv
 import io
 
 from cachemark.analysis.statistics import Contrast, Interval
+from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
-from cachemark.report.compare.selection import FIELDS
 
 _SIDE = ("", "_low", "_high")
 COLUMNS = (
-    *[f"baseline_{field}" for field in FIELDS],
-    *FIELDS,
+    *[f"baseline_{field}" for field in CELL_FIELDS],
+    *CELL_FIELDS,
     "figure",
     *[f"baseline{end}" for end in _SIDE],
     *[f"other{end}" for end in _SIDE],
@@ -40,8 +40,8 @@ def render(compared: ComparisonReport, width: int | None) -> str:
 
 def _line(row: ComparisonRow, contrast: Contrast) -> list[object]:
     return [
-        *[getattr(row.baseline, field) for field in FIELDS],
-        *[getattr(row.other, field) for field in FIELDS],
+        *[getattr(row.baseline, field) for field in CELL_FIELDS],
+        *[getattr(row.other, field) for field in CELL_FIELDS],
         contrast.figure,
         *_interval(contrast.baseline),
         *_interval(contrast.other),

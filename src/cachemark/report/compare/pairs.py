@@ -8,8 +8,9 @@ import msgspec
 
 from cachemark.analysis.statistics import FIGURES, MAX_TRIALS, Contrast, Figure, decide
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.cells import CELL_FIELDS, cell_title
 from cachemark.report.compare.model import ComparisonRow
-from cachemark.report.compare.selection import FIELDS, figures_for, title
+from cachemark.report.compare.selection import figures_for
 
 Contraster = Callable[[Figure, Sequence[Outcome], Sequence[Outcome], float], Contrast]
 _FEW = 5
@@ -68,10 +69,10 @@ def reason_lines(found: Sequence[tuple[Cell, str]]) -> list[str]:
 
 def _several(cells: list[Cell]) -> str:
     if len(cells) == 1:
-        return title(cells[0])
+        return cell_title(cells[0])
     common = [
         getattr(cells[0], field)
-        for field in FIELDS
+        for field in CELL_FIELDS
         if len({getattr(cell, field) for cell in cells}) == 1
     ]
     return " · ".join([*common, f"{len(cells)} cells"])
@@ -98,7 +99,7 @@ def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair], *, paired: bool)
         needed, what, row = max(known, key=lambda each: each[0])
         found.append(
             f"with the same variation, about {needed} {unit} would narrow the interval of {what} "
-            f"of {title(row.other)} to the margin"
+            f"of {cell_title(row.other)} to the margin"
         )
     if len(known) < len(unclear):
         found.append(
@@ -112,7 +113,7 @@ def _failures(pair: Pair) -> list[str]:
     before, after = _failed(pair.before), _failed(pair.after)
     if bool(before) == bool(after):
         return []
-    return [f"failed operations of {title(pair.other)}: {before} → {after}"]
+    return [f"failed operations of {cell_title(pair.other)}: {before} → {after}"]
 
 
 def _failed(trials: Sequence[Outcome]) -> int:

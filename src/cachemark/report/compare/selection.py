@@ -11,10 +11,10 @@ from cachemark.analysis.statistics import FIGURES, Figure
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import is_repeat
+from cachemark.report.cells import CELL_FIELDS
 
 # In an open loop all are given the same rate: what tells them apart is time.
 _CLOSED, _OPEN = ("rate", "p99"), ("p50", "p99")
-FIELDS = ("client", "server", "workload", "load")
 
 
 class CellFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,13 +29,13 @@ class CellFilter(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a cell is selected."""
         return all(
             not getattr(self, field) or getattr(cell, field) in getattr(self, field)
-            for field in FIELDS
+            for field in CELL_FIELDS
         )
 
     def check(self, cells: Iterable[Cell], where: str) -> None:
         """Check that each name occurs in some cell. Raises UsageError."""
         present = list(cells)
-        for field in FIELDS:
+        for field in CELL_FIELDS:
             known = sorted({getattr(cell, field) for cell in present})
             for name in getattr(self, field):
                 if name not in known:
@@ -64,11 +64,6 @@ def sort_key(cell: Cell) -> tuple[str, str, str, str]:
 def valid_trials(trials: Sequence[Outcome]) -> list[Outcome]:
     """The valid trials."""
     return [trial for trial in trials if trial.verdict == "VALID" and trial.measure]
-
-
-def title(cell: Cell) -> str:
-    """A cell's name on one line."""
-    return " · ".join(getattr(cell, field) for field in FIELDS)
 
 
 def rejection_reason(trials: Sequence[Outcome]) -> str:

@@ -9,8 +9,8 @@ from cachemark.analysis.number_format import (
     time_with_error,
 )
 from cachemark.analysis.statistics import FIGURES, Contrast, ContrastAnswer, Figure, Interval
+from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
-from cachemark.report.compare.selection import FIELDS
 from cachemark.report.tables import Table
 
 ANSWERS: dict[ContrastAnswer, str] = {
@@ -99,12 +99,12 @@ def _scaled(of: Interval, factor: float) -> Interval:
 def _common(compared: ComparisonReport) -> list[str]:
     """The fields that are the same in all cells of both sides."""
     cells = [cell for row in compared.rows for cell in (row.baseline, row.other)]
-    return [field for field in FIELDS if len({getattr(cell, field) for cell in cells}) == 1]
+    return [field for field in CELL_FIELDS if len({getattr(cell, field) for cell in cells}) == 1]
 
 
 def _label(row: ComparisonRow, compared: ComparisonReport, common: list[str]) -> str:
     """A row's cell without the fields that all share or that the head contains."""
-    parts = [_part(field, row, compared) for field in FIELDS if field not in common]
+    parts = [_part(field, row, compared) for field in CELL_FIELDS if field not in common]
     return " · ".join(part for part in parts if part) or "all"
 
 

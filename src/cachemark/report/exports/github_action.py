@@ -8,8 +8,9 @@ the valid trials; `range` is their 95 % interval.
 from __future__ import annotations
 
 from cachemark.analysis.statistics import Interval
+from cachemark.report.cells import cell_title
 from cachemark.report.json_text import json_text
-from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, title
+from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series
 
 Entry = dict[str, object]
 
@@ -49,7 +50,7 @@ def _entries(
         if figure is None:
             continue
         entry: Entry = {
-            "name": f"{title(series.cell)} · {part.kind} {what}",
+            "name": f"{cell_title(series.cell)} · {part.kind} {what}",
             "unit": unit,
             "value": figure.value / factor,
             "extra": f"{summary.valid} of {summary.trials} trials valid\n{versions}",

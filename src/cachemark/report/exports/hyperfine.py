@@ -12,8 +12,9 @@ import statistics
 import msgspec
 
 from cachemark.analysis.statistics import ok
+from cachemark.report.cells import cell_title
 from cachemark.report.json_text import json_text
-from cachemark.report.series import ExportedRun, Series, client_cpu_ns, title
+from cachemark.report.series import ExportedRun, Series, client_cpu_ns
 
 
 def render(run: ExportedRun) -> dict[str, str]:
@@ -26,7 +27,7 @@ def _result(series: Series) -> dict[str, object]:
     times = [window.elapsed_ns / 1e9 / ok(window) for window in series.windows]
     cell = series.cell
     result: dict[str, object] = {
-        "command": title(cell),
+        "command": cell_title(cell),
         "mean": statistics.fmean(times),
         "stddev": statistics.stdev(times) if len(times) > 1 else None,
         "median": statistics.median(times),

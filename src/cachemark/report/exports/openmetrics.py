@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from cachemark.model import histogram
+from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.series import (
     ExportedRun,
     OperationSeries,
@@ -32,7 +33,6 @@ from cachemark.report.series import (
     service_histogram,
 )
 
-_CELL = ("client", "server", "workload", "load")
 # From 1 µs to beyond 60 s; the last bucket of all has no bound.
 _BOUNDS_NS = sorted(factor * 2**n - 1 for n in range(10, 36) for factor in (1, 1.5))
 
@@ -82,7 +82,7 @@ class _Run(Collector):
         }
         for name, (text, merged) in texts.items():
             metric = HistogramMetricFamily(
-                f"cachemark_{name}", text, labels=[*_CELL, "operation"], unit="seconds"
+                f"cachemark_{name}", text, labels=[*CELL_FIELDS, "operation"], unit="seconds"
             )
             for labels, part in self._parts():
                 found = merged(all_operations(part))
@@ -94,12 +94,12 @@ class _Run(Collector):
         operations = CounterMetricFamily(
             "cachemark_operations",
             "Operations by what came of them; only ok ones were done",
-            labels=[*_CELL, "operation", "result"],
+            labels=[*CELL_FIELDS, "operation", "result"],
         )
         keys = CounterMetricFamily(
             "cachemark_keys",
             "Keys of ok operations that were found, or not",
-            labels=[*_CELL, "operation", "found"],
+            labels=[*CELL_FIELDS, "operation", "found"],
         )
         for labels, part in self._parts():
             of = part.summary
@@ -112,7 +112,7 @@ class _Run(Collector):
         yield keys
 
     def _cells(self) -> Iterator[Metric]:
-        trials = GaugeMetricFamily("cachemark_trials", "Trials", labels=[*_CELL, "valid"])
+        trials = GaugeMetricFamily("cachemark_trials", "Trials", labels=[*CELL_FIELDS, "valid"])
         measured = _seconds("cachemark_measured", "Length of the valid trials' windows")
         client = _seconds("cachemark_client_cpu", "CPU of the client's processes in them")
         server = _seconds("cachemark_server_cpu", "CPU of the server in them")
@@ -131,7 +131,7 @@ class _Run(Collector):
 
 
 def _seconds(name: str, text: str) -> CounterMetricFamily:
-    return CounterMetricFamily(name, text, labels=_CELL, unit="seconds")
+    return CounterMetricFamily(name, text, labels=CELL_FIELDS, unit="seconds")
 
 
 def _labels(series: Series) -> list[str]:

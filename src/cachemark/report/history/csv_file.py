@@ -8,15 +8,15 @@ import io
 import msgspec
 
 from cachemark.analysis.statistics import Interval
+from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
-_CELL = ("client", "server", "workload", "load")
 _ENTRY = (
     "folder", "created_at", "cachemark", "host", "machine", "library_version", "runtime",
     "server_version", "trials", "valid", "reason",
 )  # fmt: skip
 COLUMNS = (
-    *_CELL, "work", *_ENTRY, "figure", "value", "low", "high",
+    *CELL_FIELDS, "work", *_ENTRY, "figure", "value", "low", "high",
     "ratio", "ratio_low", "ratio_high", "p_holm", "answer",
 )  # fmt: skip
 
@@ -38,7 +38,7 @@ def render(history: History, width: int | None) -> str:
 
 
 def _rows(line: CellHistory, entry: Entry) -> list[list[object]]:
-    named = [*(getattr(line.cell, field) for field in _CELL), line.work]
+    named = [*(getattr(line.cell, field) for field in CELL_FIELDS), line.work]
     entry_fields = [getattr(entry, field) for field in _ENTRY]
     return [
         [

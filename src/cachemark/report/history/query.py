@@ -18,11 +18,9 @@ from cachemark.analysis.statistics import (
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_repeat
+from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
 from cachemark.report.history.index import RunIndex
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
-
-_FIELDS = ("client", "server", "workload", "load")
-_SEPARATOR = " · "
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +101,9 @@ def _latest_margin(index: RunIndex) -> float:
 def _cells(index: RunIndex, query: HistoryQuery) -> list[tuple[Cell, str]]:
     """The requested cells with their work; each name must match one."""
     sql = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
-    stored = [(Cell(**{f: row[f] for f in _FIELDS}), str(row["work"])) for row in index.rows(sql)]
+    stored = [
+        (Cell(**{f: row[f] for f in CELL_FIELDS}), str(row["work"])) for row in index.rows(sql)
+    ]
     known = [(cell, work) for cell, work in stored if not is_repeat(cell)]
     for name in query.names:
         if not any(_matches_name(cell, name) for cell, _ in known):
@@ -121,8 +121,8 @@ def _cells(index: RunIndex, query: HistoryQuery) -> list[tuple[Cell, str]]:
 
 
 def _matches_name(cell: Cell, name: str) -> bool:
-    if _SEPARATOR in name:
-        return _matches(_SEPARATOR.join(getattr(cell, field) for field in _FIELDS), (name,))
+    if SEPARATOR in name:
+        return _matches(cell_title(cell), (name,))
     return _matches(cell.client, (name,))
 
 
@@ -143,7 +143,7 @@ def _cell_history(
         ORDER BY created_at, folder, trial
     """
     runs: dict[str, list[sqlite3.Row]] = {}
-    for row in index.rows(sql, (*(getattr(cell, field) for field in _FIELDS), work)):
+    for row in index.rows(sql, (*(getattr(cell, field) for field in CELL_FIELDS), work)):
         if _matches(row["host"], query.host):
             runs.setdefault(row["folder"], []).append(row)
     if not runs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cachemark.analysis.number_format import interval
 from cachemark.analysis.statistics import FIGURES
+from cachemark.report.cells import cell_title
 from cachemark.report.compare.tables import ANSWERS, value
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 from cachemark.report.tables import Table
@@ -44,8 +45,7 @@ def _run(run: RunRow) -> list[str]:
 
 
 def _title(line: CellHistory, ambiguous: bool) -> str:
-    cell = line.cell
-    name = f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
+    name = cell_title(line.cell)
     return f"{name} (work {line.work})" if ambiguous else name
 
 
