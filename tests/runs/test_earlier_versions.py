@@ -47,9 +47,9 @@ def test_its_history_has_the_run(store: Path, cli: Cli) -> None:
 
 def test_it_is_exported_and_imported(store: Path, cli: Cli, tmp_path: Path) -> None:
     run = next(path for path in store.iterdir() if path.is_dir()).name
-    ended = cli("export", run, "--runs", str(store))
+    archive = tmp_path / "stored.zip"
+    ended = cli("export", run, str(archive), "--runs", str(store))
     assert ended.returncode == 0, ended.stderr
-    (archive,) = tmp_path.glob("*.zip")
     ended = cli("import", str(archive), "--runs", str(tmp_path / "elsewhere"))
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "elsewhere" / run / "outcomes.jsonl").is_file()
