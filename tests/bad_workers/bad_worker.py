@@ -6,7 +6,12 @@ import json
 import sys
 from typing import Any
 
-READY = {"type": "ready", "client": "miniature", "library": "none", "capabilities": ["text"]}
+READY = {
+    "type": "ready",
+    "client": "miniature",
+    "library": "none",
+    "capabilities": ["text", "get", "mget", "set"],
+}
 
 
 def say(answer: dict[str, Any]) -> None:
