@@ -113,23 +113,31 @@ def apply(
     made = {old.name: _loads(old, overrides, experiment.loads) for old in selected}
     _check_distinct([(old, new) for old in selected for new in made[old.name]])
     changed["loads"] = list({load.name: load for loads in made.values() for load in loads}.values())
-    workloads = _select_by_name(
-        "workload", overrides.workload, experiment.workloads, experiment.name
-    )
-    changed["workloads"] = [
-        _replace(workload, loads=_renamed_loads(workload.loads, made))
-        for workload in workloads
-        if workload.loads is None or not made.keys().isdisjoint(workload.loads)
-    ]
-    if not changed["workloads"]:
-        under = sorted({name for workload in workloads for name in workload.loads or ()})
-        raise UsageError(
-            f"--load {overrides.load[0]}: no workload uses it",
-            f"{', '.join(workload.name for workload in workloads)}: {', '.join(under)}",
-        )
+    changed["workloads"] = _workloads(experiment, overrides, made)
     result = _replace(experiment, **changed)
     check(result, "command line")
     return result
+
+
+def _workloads(
+    experiment: Experiment, overrides: Overrides, loads: dict[str, list[Load]]
+) -> list[Workload]:
+    """The selected workloads with the new names of their loads. Raises UsageError."""
+    selected = _select_by_name(
+        "workload", overrides.workload, experiment.workloads, experiment.name
+    )
+    changed = [
+        _replace(workload, loads=_renamed_loads(workload.loads, loads))
+        for workload in selected
+        if workload.loads is None or not loads.keys().isdisjoint(workload.loads)
+    ]
+    if not changed:
+        under = sorted({name for workload in selected for name in workload.loads or ()})
+        raise UsageError(
+            f"--load {overrides.load[0]}: no workload uses it",
+            f"{', '.join(workload.name for workload in selected)}: {', '.join(under)}",
+        )
+    return changed
 
 
 _Named = TypeVar("_Named", Load, Workload)
