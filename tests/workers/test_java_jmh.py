@@ -31,15 +31,15 @@ MEMCACHED = "memcached:threads=1,memory=64"
 FACTOR = 4
 WINDOWS = 6
 PRINTED = """
-# Benchmark: cachemark.runs.jmh.Memcached.throughput
+# Benchmark: cachemark.jmh.Memcached.throughput
 # Parameters: (client = caffeine, operation = get, server = none, valueSize = 100, wire = text)
 Iteration   1: 18291.945 ops/s
-# Benchmark: cachemark.runs.jmh.Memcached.latency
+# Benchmark: cachemark.jmh.Memcached.latency
 # Parameters: (client = caffeine, operation = touch, server = none, valueSize = 100, wire = text)
 # Warmup Iteration   1: <failure>
 
 cachemark.worker.Unsupported: caffeine: no touch on the wire none
-\tat cachemark.endpoints.worker.Setup.check(Setup.java:100)
+\tat cachemark.worker.Setup.check(Setup.java:100)
 """
 
 
@@ -50,7 +50,7 @@ def entry(mode: str, operation: str, **metric: Any) -> dict[str, Any]:
     params = {"server": "h:1", "wire": "text", "operation": operation, "valueSize": "100"}
     base = {"score": 1000.0, "scoreError": 20.0, "scoreUnit": unit, "scorePercentiles": {}}
     return {
-        "benchmark": f"cachemark.runs.jmh.Memcached.{method}",
+        "benchmark": f"cachemark.jmh.Memcached.{method}",
         "mode": mode,
         "threads": 2,
         "params": params,
@@ -61,7 +61,7 @@ def entry(mode: str, operation: str, **metric: Any) -> dict[str, Any]:
 def measured(*entries: dict[str, Any]) -> JmhMeasurement:
     """What came of a client, from JMH's JSON."""
     kept, results = jmh.parse_results(msgspec.json.encode(entries))
-    return JmhMeasurement(client="java/folsom", entries=kept, results=results, absent=[])
+    return JmhMeasurement(client="java/folsom", entries=kept, results=results, missing_benchmarks=[])
 
 
 def test_a_line_has_the_modes_of_a_cell_side_by_side() -> None:
