@@ -61,7 +61,9 @@ def entry(mode: str, operation: str, **metric: Any) -> dict[str, Any]:
 def measured(*entries: dict[str, Any]) -> JmhMeasurement:
     """What came of a client, from JMH's JSON."""
     kept, results = jmh.parse_results(msgspec.json.encode(entries))
-    return JmhMeasurement(client="java/folsom", entries=kept, results=results, missing_benchmarks=[])
+    return JmhMeasurement(
+        client="java/folsom", entries=kept, results=results, missing_benchmarks=[]
+    )
 
 
 def test_a_line_has_the_modes_of_a_cell_side_by_side() -> None:
