@@ -23,7 +23,7 @@ from cachemark.model.outcome import Binary, CommandCount, Outcome, Trial
 from cachemark.model.protocol import Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
-from cachemark.runs.audit.claims import kinds
+from cachemark.runs.audit.claims import needed_kinds
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
 from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.fill import fill_sample_ops, ops_to_fill, storage
@@ -237,7 +237,7 @@ class TrialRun:
         load, workload = self._setting.load, self._setting.workload
         demand = Demand(
             prepare=request,
-            kinds=kinds(workload) | ({"set"} if workload.prefill else set()),
+            kinds=needed_kinds(workload),
             open_loop=load.schedule != "closed",
             think=bool(load.think),
         )

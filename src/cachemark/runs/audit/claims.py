@@ -109,6 +109,11 @@ def kinds(workload: Workload) -> set[str]:
     return {*workload.mix, *(step.partition("@")[0] for step in workload.sequence)}
 
 
+def needed_kinds(workload: Workload) -> set[str]:
+    """The operations that a trial of a workload plays: its own, and the stores of a prefill."""
+    return kinds(workload) | ({"set"} if workload.prefill else set())
+
+
 _FACTORS: dict[str, _Claimed] = {
     WIRE: _wire,
     THREADS: _threads,

@@ -8,7 +8,7 @@ from cachemark.checks.probe.result import CONSERVATION, EVERYTHING, EVICTIONS, P
 from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.server_stats import ServerStats
-from cachemark.runs.audit.claims import kinds
+from cachemark.runs.audit.claims import kinds, needed_kinds
 from cachemark.runs.audit.value import Restrictions
 
 # What an item takes beside its key and value, at most, in the servers that are known.
@@ -63,8 +63,7 @@ def skip_reason(restrictions: Restrictions, workload: Workload, load: Load, wire
     """Return why a cell is skipped, empty where it is not; `wire` is empty while unknown."""
     if restrictions.void:
         return restrictions.void
-    stores = {"set"} if workload.prefill else set[str]()
-    for what in (EVERYTHING, wire, *sorted(kinds(workload) | stores)):
+    for what in (EVERYTHING, wire, *sorted(needed_kinds(workload))):
         if what in restrictions.excluded:
             return restrictions.excluded[what]
     if _pipelines(workload, load) and PIPELINE in restrictions.excluded:
