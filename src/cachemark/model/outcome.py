@@ -8,6 +8,7 @@ import msgspec
 
 from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.protocol import Done, Ready
+from cachemark.model.rounds import Rounds
 
 OUTCOME_FORMAT = 1
 
@@ -192,7 +193,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     """A trial and all of its results.
 
     `measure_started_at` is when the measured window began; empty if it did not. `awake`: idle CPUs
-    were kept out of sleep states.
+    were kept out of sleep states. `rounds`: the slices of a trial that was played in turns with
+    others; `measure` is then their sum.
     """
 
     format: int = OUTCOME_FORMAT
@@ -228,6 +230,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     server_use: ServerUse | None = None
     samples: list[Sample] = []
     noise: HostNoise | None = None
+    rounds: Rounds | None = None
     host: str = ""
     log: str = ""
 

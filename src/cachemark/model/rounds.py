@@ -1,0 +1,64 @@
+"""What an arm did in the slices of one sitting: the raw data of interleaved measurement.
+
+In a sitting all arms (cells that are compared with each other) are ready at the same time, and
+play short slices in turn. METHODOLOGY.md explains the design.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Slices(msgspec.Struct, frozen=True, kw_only=True):
+    """The counted slices of one arm in one sitting, column by column.
+
+    Every list has one entry for each slice, in the order in which they were played.
+
+    - `square`, `row`, `position`: the place in the order of play, each counted from 0 within the
+      one before it. The arms of a row are one round.
+    - `predecessor`: the arm that played before, by its number in `Rounds.arms`.
+    - `began_ns`: from the sitting's first slice.
+    - `ops`, `errors`: operations that were counted; `lead_in_ops` were played and not counted.
+    - `elapsed_ns`: the counted time, the mean over the worker's callers.
+    - `worker_cpu_ns`, `server_cpu_ns`: CPU time of the arm's own worker and server during the whole
+      slice, lead-in included, from the scheduler's account. -1: not available.
+    - `idle_cpu_ns`: CPU time of all other arms' workers and servers during the slice.
+    - `wall_ns`: from the request to the answer, the duration of all of these CPU times.
+    - `steal_ns`: CPU time that the hypervisor took from this machine during the slice.
+    """
+
+    square: list[int] = []
+    row: list[int] = []
+    position: list[int] = []
+    predecessor: list[int] = []
+    began_ns: list[int] = []
+    wall_ns: list[int] = []
+    ops: list[int] = []
+    errors: list[int] = []
+    lead_in_ops: list[int] = []
+    elapsed_ns: list[int] = []
+    worker_cpu_ns: list[int] = []
+    server_cpu_ns: list[int] = []
+    idle_cpu_ns: list[int] = []
+    steal_ns: list[int] = []
+
+
+class Rounds(msgspec.Struct, frozen=True, kw_only=True):
+    """An arm's part of a sitting.
+
+    `arms` are the labels of the arms of the arm's set, `arm` is the number of its own label there.
+    `length_us` and `lead_in_us` are those of each slice.
+    `warmup_rounds` were played by all arms before the first counted one. `turn_cost_ns` and
+    `turn_cpu_ns`: wall and CPU time of an empty slice of this worker, the medians of a few.
+    `retired`: the arm left the sitting's later squares, as its questions were answered.
+    """
+
+    arms: list[str]
+    arm: int
+    length_us: int
+    lead_in_us: int
+    warmup_rounds: int = 0
+    turn_cost_ns: int = 0
+    turn_cpu_ns: int = 0
+    retired: bool = False
+    slices: Slices
