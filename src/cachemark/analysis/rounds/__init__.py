@@ -1,0 +1,4 @@
+"""Interleaved rounds: in which order arms play, and what their slices say. Pure.
+
+`order` draws the order of play; `sitting` reads the figures of one sitting.
+"""
