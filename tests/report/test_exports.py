@@ -19,9 +19,9 @@ from cachemark.model.experiment import Workload
 from cachemark.model.histogram import bucket_highest_ns
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation, Sections
-from cachemark.report import format_names
 from cachemark.report.exports.jmh_results import percentile, results
 from cachemark.report.exports.registry import EXPORTS
+from cachemark.report.formats import format_names
 from cachemark.report.originals.quickcached import ops_per_txn
 from cachemark.report.series import (
     ExportedRun,

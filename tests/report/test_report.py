@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from cachemark.model.outcome import Outcome
-from cachemark.report import RENDERERS
 from cachemark.report.build import build
+from cachemark.report.formats import RENDERERS
 from tests.builders.outcomes import experiment, header, measured, missing
 from tests.golden import assert_golden
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from cachemark.cli.output import terminal_width
 from cachemark.model.errors import UsageError
-from cachemark.report import (
+from cachemark.report.formats import (
     PLOT_SUFFIXES,
     SUMMARY_PICTURE,
     draw_summary,

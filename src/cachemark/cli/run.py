@@ -25,8 +25,8 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Plan, client_labels, make_plan
 from cachemark.model.presets import expand
-from cachemark.report import render
 from cachemark.report.console import plain_console
+from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties, run_campaign
 from cachemark.runs.store import Run, create_run, latest_run, open_run
 from cachemark.runs.tapes import TapeCache

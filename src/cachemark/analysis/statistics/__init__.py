@@ -1,4 +1,4 @@
-"""Statistics over trials. The only user of SciPy; import it late, as it takes a second."""
+"""Statistics over trials."""
 
 from cachemark.analysis.statistics.comparison import (
     Comparison,

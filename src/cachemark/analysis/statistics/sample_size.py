@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 from cachemark.analysis.statistics.interval import CONFIDENCE
+from cachemark.analysis.statistics.student_t import quantile
 
 # Nobody runs more than this; a quieter machine is needed instead.
 MAX_TRIALS = 1000
@@ -43,7 +43,7 @@ def _least(variance: float, degrees_of_freedom: float, margin: float) -> int | N
     None if more than MAX_TRIALS would be needed, or if the margin is 0.
     """
     counts = np.arange(2, MAX_TRIALS + 1)
-    half_width = stats.t.ppf((1 + CONFIDENCE) / 2, degrees_of_freedom * (counts - 1)) * np.sqrt(
+    half_width = quantile((1 + CONFIDENCE) / 2, degrees_of_freedom * (counts - 1)) * np.sqrt(
         variance / counts
     )
     enough = np.flatnonzero(half_width <= np.log1p(margin))

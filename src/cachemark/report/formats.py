@@ -1,0 +1,84 @@
+"""Every format of a run: reports, plots, and exports for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from cachemark.model.errors import UsageError
+from cachemark.report import csv_file, markdown, terminal
+from cachemark.report.build import build
+from cachemark.report.conclusions import one_sentence
+from cachemark.report.exports.registry import EXPORTS
+from cachemark.report.json_text import render_json
+from cachemark.report.model import Report
+from cachemark.report.series import build_exported_run
+from cachemark.runs.calibrate.calibration_store import load_calibrations
+from cachemark.runs.store import Run
+
+
+def _html(report: Report, width: int | None) -> str:
+    # Late, as templates take a while to load and other forms do without.
+    from cachemark.report import html  # noqa: PLC0415
+
+    return html.render(report, width)
+
+
+RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
+    "table": terminal.render,
+    "markdown": markdown.render,
+    "csv": csv_file.render,
+    "json": render_json,
+    "html": _html,
+}
+# One file for the whole run, as a README shows it; then a file for each plot: its name ends so.
+SUMMARY_PICTURE = "picture"
+PLOT_SUFFIXES = {"svg": ".svg", "png": ".png", "vega-lite": ".vl.json"}
+# What a form's file is called, where that is not its own name.
+_SUFFIXES = {"table": "txt", "markdown": "md"}
+
+
+def format_names() -> list[str]:
+    """The names of all formats: reports, then plots, then exports for other programs."""
+    return [*RENDERERS, *PLOT_SUFFIXES, SUMMARY_PICTURE, *EXPORTS]
+
+
+def render_files(form: str, run: Run, width: int | None) -> dict[str, str]:
+    """A run in one of the formats of RENDERERS or EXPORTS, as file name → text."""
+    if form in EXPORTS:
+        return EXPORTS[form](build_exported_run(run.header, run.outcomes()))
+    return {f"report.{_SUFFIXES.get(form, form)}": render(form, run, width)}
+
+
+def load_report(run: Run) -> Report:
+    """A run's report as a value, before it is rendered."""
+    return build(run.header, run.outcomes(), run.audit(), load_calibrations(run.folder.parent))
+
+
+def render(form: str, run: Run, width: int | None) -> str:
+    """A run's report in one of the formats of RENDERERS; some use `width`, in columns."""
+    return RENDERERS[form](load_report(run), width)
+
+
+def draw_summary(run: Run) -> bytes:
+    """A run as one PNG picture; empty if nothing was measured. Raises UsageError."""
+    from cachemark.report.plots import summary_png  # noqa: PLC0415
+
+    report = load_report(run)
+    return summary_png(report, one_sentence(report))
+
+
+def write_plots(form: str, run: Run, folder: Path) -> list[Path]:
+    """Write a run's plots to a folder, in one of the formats of PICTURES. Raises UsageError."""
+    from cachemark.report.plots import plot_files  # noqa: PLC0415
+
+    written: list[Path] = []
+    for name, content in plot_files(load_report(run), form):
+        path = folder / f"{name}{PLOT_SUFFIXES[form]}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error}") from error
+        written.append(path)
+    return written
