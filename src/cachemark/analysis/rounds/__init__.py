@@ -1,4 +1,5 @@
 """Interleaved rounds: in which order arms play, and what their slices say. Pure.
 
-`order` draws the order of play; `sitting` reads the figures of one sitting.
+`order` draws the order of play. `sitting` has the figures of one sitting, `estimate` what they add
+up to.
 """

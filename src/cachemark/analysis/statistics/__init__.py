@@ -32,7 +32,9 @@ from cachemark.analysis.statistics.interval import (
     paired_ratio,
     unpaired_ratio,
 )
+from cachemark.analysis.statistics.order_statistics import median_interval
 from cachemark.analysis.statistics.percentile_curve import CurvePoint
+from cachemark.analysis.statistics.quantiles import chi2_quantile, t_quantile, two_sided_p
 from cachemark.analysis.statistics.sample_size import MAX_TRIALS, pairs_needed, trials_needed
 from cachemark.analysis.statistics.summary import (
     PERCENTILES,
@@ -64,6 +66,7 @@ __all__ = [
     "Metric",
     "TimeSummary",
     "WithinTrial",
+    "chi2_quantile",
     "classify_ratio",
     "compare",
     "contrast_of_values",
@@ -72,6 +75,7 @@ __all__ = [
     "geometric_mean",
     "holm",
     "mean_half_width",
+    "median_interval",
     "min_sample_size",
     "min_section_size",
     "ok",
@@ -83,7 +87,9 @@ __all__ = [
     "sectioning_interval",
     "self_comparison",
     "summarise",
+    "t_quantile",
     "trials_needed",
+    "two_sided_p",
     "unpaired",
     "unpaired_ratio",
     "within",
