@@ -85,7 +85,7 @@ def _window(case: Case, cpu: int, rate: float, seconds: float) -> Window:
     stolen_s, began_s = steal_s(cpu), time.monotonic()
     told = native(case, {cpu}, seconds, "--rate", f"{rate:.0f}", "--schedule", "poisson")
     length_s = time.monotonic() - began_s
-    lag, late = histogram.decode(told["lag"]), histogram.decode(told["late"])
+    lag, late = histogram.decode(told["send_lag"]), histogram.decode(told["generator_lag"])
     return Window(
         rate=told["operations"]["get"]["ok"] / told["elapsed_ns"] * 1e9,
         lag_us=[lag.percentile(p) / 1e3 for p in PERCENTS],

@@ -3,4 +3,4 @@
 from bad_worker import done, say, serve
 
 COURSE = {"slice_ns": 10**6, "ok": [1, 2], "response_ns": [1]}
-serve(lambda request: say({**done(request["phase"]), "course": COURSE}))
+serve(lambda request: say({**done(request["phase"]), "timeline": COURSE}))

@@ -128,7 +128,7 @@ def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:
         assert outcome.measure is not None
         due = sum(op.attempts for op in outcome.measure.operations.values())
         assert due + outcome.measure.unsent == outcome.tape.ops if outcome.tape else 0
-        assert outcome.measure.lag
+        assert outcome.measure.send_lag
 
 
 def test_several_processes_are_one_client(cli: Cli, tmp_path: Path) -> None:
@@ -243,12 +243,19 @@ def test_a_lying_worker_is_invalid(cli: Cli, tmp_path: Path, worker: str, says: 
 
 
 def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> None:
-    clients = json.dumps([bad_worker("unsupported"), "command:/no/such/program", "native"])
+    clients = json.dumps(
+        [
+            "command:/no/such/program",
+            *map(bad_worker, ("unsupported", "speaks_version_1")),
+            "native",
+        ]
+    )
     ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
     assert ended.returncode == 0, ended.stderr
     said = " ".join(ended.stdout.split())  # wrapped wherever a line is full
     assert "no text protocol" in said
     assert "use another client" in said
+    assert "speaks version 1 of the worker protocol" in said
     assert "/no/such/program is not on this machine" in said
 
 

@@ -74,4 +74,4 @@ def test_fetch_hits_and_thought_are_judged_by_the_servers_counts(cli: Cli, tmp_p
     assert replayed["get"].hits == replayed["get"].ok >= 50
     # Two callers that think 1 ms: fifty operations each take 50 ms at least.
     assert done["think"].elapsed_ns >= 50_000_000
-    assert done["think"].lag is not None
+    assert done["think"].send_lag is not None

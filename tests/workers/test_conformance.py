@@ -51,7 +51,7 @@ def test_every_worker_keeps_a_course(driver: WorkerDriver) -> None:
     """So that an open loop's level is judged by its response times, whatever the language."""
     if driver.spec.client.id == "reference":
         pytest.skip("a template of 150 lines")
-    assert driver.can("course")
+    assert driver.can("timeline")
 
 
 def test_worker_toml_says_where_a_client_runs(driver: WorkerDriver) -> None:

@@ -173,6 +173,6 @@ def test_the_schedule_and_its_period_are_obeyed(worker: Worker, tmp_path: Path) 
     worker.send(Run(phase="measure", ops=12))
     done = worker_driver.finish(worker)
     assert isinstance(done, Done), done
-    assert done.lag is not None
+    assert done.send_lag is not None
     assert sum(op.attempts for op in done.operations.values()) == 12
     assert done.elapsed_ns >= 26_000_000

@@ -103,7 +103,7 @@ static void play_open(struct lane *lane)
       note_unsent(lane, n);
       break;
     }
-    lane->bound += now > due_ns; /* the call before took until after this one was due */
+    lane->queued += now > due_ns; /* the call before took until after this one was due */
     uint64_t others = atomic_fetch_add(&p->in_flight, 1) + 1, peak = p->peak;
     while (others > peak && !atomic_compare_exchange_weak(&p->peak, &peak, others))
       ;

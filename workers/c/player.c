@@ -68,7 +68,7 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
   if (p->client->begin)
     p->client->begin(lane->session, p->prefill);
   lane->limit = limit;
-  lane->sent_ns = lane->ended_ns = lane->bound = lane->unsent = lane->barriers = 0;
+  lane->sent_ns = lane->ended_ns = lane->queued = lane->unsent = lane->barriers = 0;
   lane->done = lane->failed = lane->called_ns = 0;
   lane->reconnects_before = p->client->reconnects ? p->client->reconnects(lane->session) : 0;
   memset(lane->lag, 0, sizeof *lane->lag); /* their pages are there, too, before the window */

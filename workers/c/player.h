@@ -19,7 +19,7 @@ struct lane {
   struct timeline timeline;
   struct histogram *lag;
   uint8_t *used;
-  uint64_t sent_ns, ended_ns, bound, unsent, barriers, reconnects_before;
+  uint64_t sent_ns, ended_ns, queued, unsent, barriers, reconnects_before;
   /* Read by the main thread while the lane plays. */
   _Atomic uint64_t done, failed, called_ns;
 };

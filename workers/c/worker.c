@@ -83,14 +83,14 @@ static json_t *hello(void)
   snprintf(words, sizeof words, "%s", client->capabilities);
   for (char *word; (word = strsep(&rest, " "));)
     json_array_append_new(capabilities, json_string(word));
-  json_array_append_new(capabilities, json_string("course"));
+  json_array_append_new(capabilities, json_string("timeline"));
   for (int kind = 0; kind < KINDS; kind++)
     if (client->kinds & every_kind() & (kind_set)1 << kind)
       json_array_append_new(capabilities, json_string(kind_name(kind)));
   char id[64], runtime[128];
   snprintf(id, sizeof id, "c/%s", client->name);
   snprintf(runtime, sizeof runtime, "gcc %s, glibc %s", __VERSION__, gnu_get_libc_version());
-  return json_pack("{ss si ss ss ss ss ss so}", "type", "ready", "protocol", 1, "client", id,
+  return json_pack("{ss si ss ss ss ss ss so}", "type", "ready", "protocol", 2, "client", id,
                    "library", client->library, "library_version", client->version(),
                    "language", "c", "runtime", runtime, "capabilities", capabilities);
 }
@@ -192,7 +192,7 @@ static void set_timeline(json_t *message)
     json_array_append_new(response, json_integer((json_int_t)sum.slices[i].response_ns));
     in_section[i < SLICES ? i / SECTION_SLICES : SECTIONS - 1] += (json_int_t)sum.slices[i].ok;
   }
-  json_object_set_new(message, "course", json_pack("{sI so so}", "slice_ns", (json_int_t)sum.slice_ns,
+  json_object_set_new(message, "timeline", json_pack("{sI so so}", "slice_ns", (json_int_t)sum.slice_ns,
                                                    "ok", ok, "response_ns", response));
   json_t *oks = json_array(), *responses = json_array();
   for (unsigned section = 0; section < SECTIONS; section++) {
@@ -217,14 +217,14 @@ static json_t *done(const char *phase, const struct rusage *before)
 {
   struct rusage after;
   getrusage(RUSAGE_SELF, &after);
-  uint64_t sent = 0, ended = 0, bound = 0, unsent = 0, reconnects = 0, barriers = 0, playing = 0;
+  uint64_t sent = 0, ended = 0, queued = 0, unsent = 0, reconnects = 0, barriers = 0, playing = 0;
   static struct histogram lag;
   memset(&lag, 0, sizeof lag);
   for (uint64_t t = 0; t < player->lane_count; t++) {
     const struct lane *lane = &player->lanes[t];
     sent = lane->sent_ns > sent ? lane->sent_ns : sent;
     ended = lane->ended_ns > ended ? lane->ended_ns : ended;
-    bound += lane->bound, unsent += lane->unsent, barriers += lane->barriers;
+    queued += lane->queued, unsent += lane->unsent, barriers += lane->barriers;
     if (client->reconnects)
       reconnects += client->reconnects(lane->session) - lane->reconnects_before;
     playing += lane->done + lane->failed > 0;
@@ -234,11 +234,11 @@ static json_t *done(const char *phase, const struct rusage *before)
   json_t *message = json_pack(
       "{ss ss sI sI so sI sI sI sI sI sI sI}", "type", "done", "phase", phase, "elapsed_ns", span(start, ended),
       "send_elapsed_ns", span(start, sent), "operations", operations_message(), "max_in_flight",
-      (json_int_t)(player->open_loop ? player->peak : playing), "bound", (json_int_t)bound, "unsent",
+      (json_int_t)(player->open_loop ? player->peak : playing), "queued", (json_int_t)queued, "unsent",
       (json_int_t)unsent, "reconnects", (json_int_t)reconnects, "barriers", (json_int_t)barriers,
       "cpu_user_ns", cpu_ns(before->ru_utime, after.ru_utime), "cpu_system_ns",
       cpu_ns(before->ru_stime, after.ru_stime));
-  set_histogram(message, "lag", &lag);
+  set_histogram(message, "send_lag", &lag);
   set_timeline(message);
   return message;
 }

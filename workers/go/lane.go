@@ -35,7 +35,7 @@ type lane struct {
 	lags                       *Histogram
 	sentNs                     int64
 	endedNs                    int64
-	bound                      int64
+	queued                     int64
 	unsent                     int64
 	peak                       int64
 	played                     int64
@@ -85,7 +85,7 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 		l.lags = newHistogram()
 	}
 	l.sentNs, l.endedNs = window.startNs, window.startNs
-	l.bound, l.unsent, l.peak, l.played, l.faults = 0, 0, 0, 0, 0
+	l.queued, l.unsent, l.peak, l.played, l.faults = 0, 0, 0, 0, 0
 	l.nextReportNs = 0
 	l.reportedOk.Store(0)
 	l.reportedFailed.Store(0)
@@ -212,7 +212,7 @@ func (l *lane) openLoop(window *Window, active *atomic.Int64) {
 			return
 		}
 		if busy {
-			l.bound++
+			l.queued++
 		}
 		l.peak = max(l.peak, active.Add(1))
 		l.call(due, true)

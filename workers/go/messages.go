@@ -1,4 +1,4 @@
-// The messages of the worker protocol, version 1: JSON lines.
+// The messages of the worker protocol, version 2: JSON lines.
 
 package main
 
@@ -57,19 +57,19 @@ type Done struct {
 	ElapsedNs     int64                 `json:"elapsed_ns"`
 	SendElapsedNs int64                 `json:"send_elapsed_ns"`
 	Operations    map[string]*Operation `json:"operations"`
-	Lag           *string               `json:"lag"`
+	SendLag       *string               `json:"send_lag"`
 	MaxInFlight   int64                 `json:"max_in_flight"`
-	Bound         int64                 `json:"bound"`
+	Queued        int64                 `json:"queued"`
 	Unsent        int64                 `json:"unsent"`
 	Reconnects    int64                 `json:"reconnects"`
 	CPUUserNs     int64                 `json:"cpu_user_ns"`
 	CPUSystemNs   int64                 `json:"cpu_system_ns"`
-	Course        *Course               `json:"course"`
+	Timeline      *Timeline             `json:"timeline"`
 	Sections      *Sections             `json:"sections"`
 }
 
-// Course is a window in slices.
-type Course struct {
+// Timeline is a window in slices.
+type Timeline struct {
 	SliceNs    int64   `json:"slice_ns"`
 	OK         []int64 `json:"ok"`
 	ResponseNs []int64 `json:"response_ns"`

@@ -154,7 +154,7 @@ func (p *Player) done(window *Window) (*Done, error) {
 		done.ElapsedNs = max(done.ElapsedNs, l.endedNs-window.startNs)
 		done.SendElapsedNs = max(done.SendElapsedNs, l.sentNs-window.startNs)
 		done.MaxInFlight = max(done.MaxInFlight, l.peak)
-		done.Bound += l.bound
+		done.Queued += l.queued
 		done.Unsent += l.unsent
 		if l.played > 0 && !l.open {
 			atOnce++
@@ -169,10 +169,10 @@ func (p *Player) done(window *Window) (*Done, error) {
 	done.MaxInFlight = max(done.MaxInFlight, atOnce)
 	var err error
 	defer lags.free()
-	if done.Lag, err = lags.encode(); err != nil {
+	if done.SendLag, err = lags.encode(); err != nil {
 		return nil, err
 	}
-	if done.Course, done.Sections, err = timelineOf(p.lanes); err != nil {
+	if done.Timeline, done.Sections, err = timelineOf(p.lanes); err != nil {
 		return nil, err
 	}
 	done.Operations, err = sum(p.lanes, lags != nil)

@@ -50,12 +50,12 @@ func (t *timeline) note(responseNs int64) {
 func sectionOf(slice int) int { return min(slice/sectionSlices, sectionCount-1) }
 
 // timelineOf is the sum of all lanes, and the sections that it consists of; nil without slices.
-func timelineOf(lanes []*lane) (*Course, *Sections, error) {
+func timelineOf(lanes []*lane) (*Timeline, *Sections, error) {
 	sliceNs := lanes[0].timeline.sliceNs
 	if sliceNs == 0 {
 		return nil, nil, nil
 	}
-	sum := &Course{SliceNs: sliceNs}
+	sum := &Timeline{SliceNs: sliceNs}
 	sections := &Sections{LengthNs: sliceNs * sectionSlices, OK: make([]int64, sectionCount)}
 	for _, l := range lanes {
 		for len(sum.OK) <= l.timeline.at {

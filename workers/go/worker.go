@@ -140,7 +140,7 @@ func (w *Worker) send(message any) {
 
 func (w *Worker) hello() any {
 	return &Ready{
-		Type: "ready", Protocol: 1, Client: "go/" + w.name, Library: w.client.Library,
+		Type: "ready", Protocol: 2, Client: "go/" + w.name, Library: w.client.Library,
 		LibraryVersion: moduleVersion(w.client.Library), Language: "go", Runtime: runtimeText(),
 		Capabilities: w.client.capabilities(),
 	}
@@ -192,7 +192,7 @@ func (w *Worker) prepare(request *Request) any {
 		tape.close()
 		return answerTo(err, "connect")
 	}
-	return &Ready{Type: "ready", Protocol: 1}
+	return &Ready{Type: "ready", Protocol: 2}
 }
 
 // answerTo is the answer that an error is, of a kind where its type does not say more.

@@ -25,7 +25,7 @@ class Run {
     }
     this.recorders = this.sections[0]; // of the section that is going on
     this.lags = open ? new Histogram() : null;
-    this.active = this.peak = this.bound = this.unsent = 0;
+    this.active = this.peak = this.queued = this.unsent = 0;
     this.over = new Promise((resolve, reject) => {
       this.finish = resolve;
       this.fail = reject;
@@ -160,7 +160,7 @@ export class OpenRun extends Run {
     const { lane } = call;
     const idle = this.lanes.get(lane);
     const waits = idle.length === 0 && lane.more && lane.dueNs < Math.min(now, this.window.endNs);
-    if (waits) this.bound += 1; // it came due while none was free
+    if (waits) this.queued += 1; // it came due while none was free
     idle.push(call);
     this.serve(lane);
     this.sleep();

@@ -133,15 +133,15 @@ export class Player {
       elapsed_ns: since(run.endedNs),
       send_elapsed_ns: since(sentNs),
       operations,
-      lag: run.lags?.encode() ?? null,
+      send_lag: run.lags?.encode() ?? null,
       max_in_flight: run.peak,
-      bound: run.bound,
+      queued: run.queued,
       unsent: run.unsent,
       reconnects,
       cpu_user_ns: cpu.user * 1000,
       cpu_system_ns: cpu.system * 1000,
       barriers,
-      course: run.timeline.message(),
+      timeline: run.timeline.message(),
       sections: run.timeline.sections(run.sections),
     };
   }

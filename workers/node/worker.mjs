@@ -96,13 +96,13 @@ class Worker {
     const { library, version, wires, features } = this.client;
     return {
       type: 'ready',
-      protocol: 1,
+      protocol: 2,
       client: `node/${this.name}`,
       library,
       library_version: version,
       language: 'node',
       runtime: `Node.js ${process.version}, V8 ${process.versions.v8}`,
-      capabilities: [...wires, ...features, 'course', ...this.kinds],
+      capabilities: [...wires, ...features, 'timeline', ...this.kinds],
     };
   }
 

@@ -72,9 +72,9 @@ sub hello () {
     }
     my @kinds = grep { $class->calls->{$_} } every_kind();
     return {
-        type         => 'ready', protocol => 1, client => "perl/$name", library => $class->LIBRARY,
+        type         => 'ready', protocol => 2, client => "perl/$name", library => $class->LIBRARY,
         library_version => $class->VERSION_TEXT, language => 'perl', runtime => sprintf('perl %vd', $^V),
-        capabilities => [$class->WIRES, $class->FEATURES, 'course', @kinds],
+        capabilities => [$class->WIRES, $class->FEATURES, 'timeline', @kinds],
     };
 }
 

@@ -109,9 +109,9 @@ final class Worker
         }
         $kinds = array_values(array_filter(Tape::kinds(), static fn ($kind) => Client::can($kind)));
         return [
-            'type' => 'ready', 'protocol' => 1, 'client' => 'php/' . $this->name, 'library' => Client::LIBRARY,
+            'type' => 'ready', 'protocol' => 2, 'client' => 'php/' . $this->name, 'library' => Client::LIBRARY,
             'library_version' => Client::libraryVersion(), 'language' => 'php', 'runtime' => 'PHP ' . PHP_VERSION,
-            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'course', ...Client::FEATURES, ...$kinds],
+            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', ...Client::FEATURES, ...$kinds],
         ];
     }
 

@@ -107,7 +107,7 @@ async def open_loop_lane(lanes):
             if call is not None:
                 due = call[0]
                 if busy and due < clock():
-                    record.bound += 1
+                    record.queued += 1
                 sent = due < window.end_ns and await due_now(due, window)
                 if not sent or clock() >= window.drain_ns:
                     record_unsent(lanes.calls, call, window, record)

@@ -58,7 +58,7 @@ def open_loop_lane(session, calls, window, record, active):
             record_unsent(calls, (due, function, arguments, verify, op), window, record)
             break
         if now > due:
-            record.bound += 1  # the call before took until after this one was due
+            record.queued += 1  # the call before took until after this one was due
         begin(1)
         began = clock()
         try:

@@ -172,11 +172,11 @@ class Player:
             "elapsed_ns": max(0, *(record.ended_ns - start_ns for record in records)),
             "send_elapsed_ns": max(0, *(record.sent_ns - start_ns for record in records)),
             "operations": summed(records, facts),
-            "lag": encode(lags),
+            "send_lag": encode(lags),
             "max_in_flight": max(
                 *(record.peak for record in records), sum(bool(r.numbers) for r in records)
             ),
-            "bound": sum(record.bound for record in records),
+            "queued": sum(record.queued for record in records),
             "unsent": sum(len(record.unsent) for record in records),
             # A library that connects again does not say so: these are the worker's own, none.
             "reconnects": 0,

@@ -30,7 +30,7 @@ class Recorder:
         self.times = array("Q")  # ns from its call to its end
         self.lags = array("Q")  # open loop: ns from its due instant to its call
         self.unsent = []  # open loop: (number, ns that it waited) of what was never sent
-        self.failed = self.bound = self.peak = self.barriers = 0
+        self.failed = self.queued = self.peak = self.barriers = 0
         self.sent_ns = self.ended_ns = 0
 
     def end_quiet(self, barrier):

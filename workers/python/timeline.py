@@ -48,7 +48,7 @@ def summarise(records, encode):
     """The timeline of all lanes and its sections, as they are sent."""
     slice_ns = records[0].timeline.slice_ns
     if not slice_ns:
-        return {"course": None, "sections": None}
+        return {"timeline": None, "sections": None}
     ok, response_ns = Counter(), Counter()
     in_section = [0] * _SECTIONS
     times = [Counter() for _ in range(_SECTIONS)]
@@ -71,7 +71,7 @@ def summarise(records, encode):
         "ok": in_section,
         "response": [encode(each) for each in times],
     }
-    return {"course": timeline, "sections": sections}
+    return {"timeline": timeline, "sections": sections}
 
 
 def _ended(record, first, last, times):

@@ -81,10 +81,10 @@ class Worker:
         prefix = "pypy" if implementation == "PyPy" else "python"
         kinds = [kind for kind in KINDS if kind in client.CALLS]
         return {
-            "type": "ready", "protocol": 1, "client": f"{prefix}/{self.name.replace('_', '-')}",
+            "type": "ready", "protocol": 2, "client": f"{prefix}/{self.name.replace('_', '-')}",
             "library": client.LIBRARY, "library_version": version, "language": "python",
             "runtime": f"{implementation} {platform.python_version()}",
-            "capabilities": [*client.WIRES, *client.FEATURES, "course", *kinds],
+            "capabilities": [*client.WIRES, *client.FEATURES, "timeline", *kinds],
         }  # fmt: skip
 
     def prepare(self, request):

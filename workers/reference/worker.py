@@ -59,7 +59,7 @@ def histogram(values_ns):
 
 class Worker:
     def hello(self, _request):
-        return {"type": "ready", "protocol": 1, "client": "reference", "library": "none",
+        return {"type": "ready", "protocol": 2, "client": "reference", "library": "none",
                 "language": "python", "runtime": f"Python {platform.python_version()}",
                 "library_version": "1", "capabilities": ["text", *KINDS.values()]}  # fmt: skip
 

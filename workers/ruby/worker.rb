@@ -108,9 +108,9 @@ class Worker
       @client = Client
     end
     {
-      type: 'ready', protocol: 1, client: "ruby/#{@name}", library: @client::LIBRARY, language: 'ruby',
+      type: 'ready', protocol: 2, client: "ruby/#{@name}", library: @client::LIBRARY, language: 'ruby',
       library_version: @client.library_version, runtime: "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}",
-      capabilities: [*@client.wires, 'threads', 'open_loop', 'course', *@client::FEATURES, *@client.kinds]
+      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', *@client::FEATURES, *@client.kinds]
     }
   rescue LoadError => e
     raise if e.path&.start_with?(__dir__) # a file of this folder, not a library

@@ -14,7 +14,6 @@ from cachemark.endpoints.worker import Worker
 from cachemark.model import histogram
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import (
-    Course,
     Done,
     Operation,
     Prepare,
@@ -22,6 +21,7 @@ from cachemark.model.protocol import (
     Ready,
     Run,
     Sections,
+    Timeline,
 )
 
 # Several workers start at the same planned time. By then the request must have reached them all.
@@ -156,18 +156,20 @@ def merge(parts: list[Done]) -> Done:
             kind: _merge_operations([p.operations[kind] for p in parts if kind in p.operations])
             for kind in kinds
         },
-        lag=_merge_blobs([part.lag for part in parts]),
+        send_lag=_merge_blobs([part.send_lag for part in parts]),
         # Only known as a whole if every worker reports it.
-        late=_merge_blobs([part.late for part in parts]) if all(p.late for p in parts) else None,
+        generator_lag=_merge_blobs([part.generator_lag for part in parts])
+        if all(p.generator_lag for p in parts)
+        else None,
         max_in_flight=sum(part.max_in_flight for part in parts),
-        bound=sum(part.bound for part in parts),
+        queued=sum(part.queued for part in parts),
         unsent=sum(part.unsent for part in parts),
         reconnects=sum(part.reconnects for part in parts),
         cpu_user_ns=sum(part.cpu_user_ns for part in parts),
         cpu_system_ns=sum(part.cpu_system_ns for part in parts),
         barriers=sum(part.barriers for part in parts),
-        beyond=sum(part.beyond for part in parts),
-        course=_merge_timelines([part.course for part in parts]),
+        overflow=sum(part.overflow for part in parts),
+        timeline=_merge_timelines([part.timeline for part in parts]),
         sections=_merge_sections([part.sections for part in parts]),
     )
 
@@ -186,7 +188,7 @@ def _merge_sections(parts: list[Sections | None]) -> Sections | None:
     )
 
 
-def _merge_timelines(timelines: list[Course | None]) -> Course | None:
+def _merge_timelines(timelines: list[Timeline | None]) -> Timeline | None:
     """Add up the slices; None unless each worker's slice length divides the longest one."""
     known = [timeline for timeline in timelines if timeline is not None]
     if len(known) < len(timelines):
@@ -194,7 +196,7 @@ def _merge_timelines(timelines: list[Course | None]) -> Course | None:
     longest_ns = max(timeline.slice_ns for timeline in known)
     if any(longest_ns % timeline.slice_ns for timeline in known):
         return None
-    return Course(
+    return Timeline(
         slice_ns=longest_ns,
         ok=_sum_columns([_coarser(c.ok, longest_ns // c.slice_ns) for c in known]),
         response_ns=_sum_columns(

@@ -16,6 +16,7 @@ from cachemark.host import process
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.histogram import HistogramError, decode
 from cachemark.model.protocol import (
+    PROTOCOL_VERSION,
     Answer,
     Bye,
     Done,
@@ -68,7 +69,14 @@ class Worker:
     def hello(self, timeout_s: float) -> Ready:
         """Send `hello`. Raises TrialError, UnsupportedError."""
         self.send(Hello())
-        return self._ready("hello", timeout_s)
+        ready = self._ready("hello", timeout_s)
+        if ready.protocol != PROTOCOL_VERSION:
+            raise UnsupportedError(
+                f"{self.name}: speaks version {ready.protocol} of the worker protocol, this "
+                f"cachemark speaks version {PROTOCOL_VERSION}",
+                "build it anew: cachemark setup LANGUAGE; CHANGELOG.md says what changed",
+            )
+        return ready
 
     def prepare(self, request: Prepare, timeout_s: float) -> Ready:
         """Send `prepare`: it reads the tape and connects. Raises TrialError, UnsupportedError."""
@@ -173,10 +181,15 @@ class Worker:
 
 def _invalid_done_reason(done: Done) -> str:
     """Why a `done` is malformed in a way that its schema allows; empty if it is not."""
-    timeline, sections = done.course, done.sections
+    timeline, sections = done.timeline, done.sections
     times = [blob for kind in done.operations.values() for blob in (kind.response, kind.service)]
     try:
-        for blob in [done.lag, done.late, *times, *(sections.response if sections else [])]:
+        for blob in [
+            done.send_lag,
+            done.generator_lag,
+            *times,
+            *(sections.response if sections else []),
+        ]:
             if blob:
                 decode(blob)
     except HistogramError as error:

@@ -7,10 +7,11 @@ from typing import Literal
 import msgspec
 
 from cachemark.model.experiment import Load, Timing, Workload
+from cachemark.model.outcome_format_1 import from_format_1
 from cachemark.model.protocol import Done, Ready
 from cachemark.model.rounds import Rounds
 
-OUTCOME_FORMAT = 1
+OUTCOME_FORMAT = 2
 
 State = Literal["measured", "unsupported", "failed"]
 Verdict = Literal["VALID", "INVALID", "OVERLOAD", "NON_STATIONARY"]
@@ -135,7 +136,7 @@ class Stationarity(Record, frozen=True, kw_only=True):
     source: Literal["worker", "server", "none"]
     slice_ms: float = 0.0
     slices: int = 0
-    plateaus: list[Plateau] = msgspec.field(default_factory=list, name="levels")
+    plateaus: list[Plateau] = []
     warmup_end_ms: float | None = None
     trend_percent: float | None = None
     kpss: float | None = None
@@ -189,6 +190,10 @@ class TapeFacts(Record, frozen=True, kw_only=True):
     arguments: list[str]
 
 
+class _Format(Record, frozen=True, kw_only=True):
+    format: int = OUTCOME_FORMAT
+
+
 class Outcome(Record, frozen=True, kw_only=True):
     """A trial and all of its results.
 
@@ -210,7 +215,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     reasons: list[str] = []
     notes: list[str] = []
     findings: list[Finding] = []
-    stationarity: Stationarity | None = msgspec.field(default=None, name="steadiness")
+    stationarity: Stationarity | None = None
     started_at: str = ""
     measure_started_at: str = ""
     wall_ms: int = 0
@@ -237,6 +242,7 @@ class Outcome(Record, frozen=True, kw_only=True):
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Outcome)
+_format_decoder = msgspec.json.Decoder(_Format)
 
 
 def to_line(outcome: Outcome) -> bytes:
@@ -245,5 +251,12 @@ def to_line(outcome: Outcome) -> bytes:
 
 
 def from_line(line: bytes) -> Outcome:
-    """Read one outcome. Raises one of `errors.DECODE_ERRORS`."""
-    return _decoder.decode(line)
+    """Read one outcome, also of an earlier format. Raises one of `errors.DECODE_ERRORS`."""
+    number = _format_decoder.decode(line).format
+    if number == OUTCOME_FORMAT:
+        return _decoder.decode(line)
+    if number == 1:
+        return msgspec.convert(from_format_1(msgspec.json.decode(line)), Outcome)
+    raise msgspec.ValidationError(
+        f"an outcome of format {number}; this cachemark reads formats 1 to {OUTCOME_FORMAT}"
+    )

@@ -1,4 +1,4 @@
-"""The worker protocol, version 1: messages ↔ JSON lines.
+"""The worker protocol, version 2: messages ↔ JSON lines.
 
 The classes of this module define the protocol: PROTOCOL.md and the JSON Schema are generated from
 them. A worker reads requests from stdin and writes answers to stdout, one JSON object for each
@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from cachemark.model.errors import DECODE_ERRORS
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 # `none`: the client is a cache inside the worker's own process.
 WIRES = ("text", "binary", "meta", "none")
 
@@ -157,7 +157,7 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
             "only `none`); kinds of operations (`get`, `set_noreply` …); and any of `threads`, "
             "`pipeline`, `open_loop`, `unix`, `shared` (callers may share a connection), `cluster` "
             "(several servers), `merges` (the client may answer reads without a command for each), "
-            "`think` (closed loops with think time), `course` (`done` has a `course`)"
+            "`think` (closed loops with think time), `timeline` (`done` has a `timeline`)"
         ),
     ] = []
 
@@ -212,7 +212,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     service: Annotated[Histogram | None, Meta(description="completion − actual send")] = None
 
 
-class Course(msgspec.Struct, frozen=True, kw_only=True):
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of the window: slices of equal length from its start, all kinds together.
 
     A slice without an operation is 0 in both lists.
@@ -258,20 +258,20 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
         Count, Meta(description="from the window's start to the return of the last send or call")
     ]
     operations: Annotated[dict[str, Operation], Meta(description="results by kind of operation")]
-    lag: Annotated[
+    send_lag: Annotated[
         Histogram | None, Meta(description="open loop: actual send − intended start")
     ] = None
-    late: Annotated[
+    generator_lag: Annotated[
         Histogram | None,
         Meta(
-            description="open loop: the client's own part of the lag, without the wait for a free "
-            "connection: the time when it was ready to send the operation − intended start"
+            description="open loop: the client's own part of the send lag, without the wait for a "
+            "free connection: the time when it was ready to send the operation − intended start"
         ),
     ] = None
     max_in_flight: Annotated[
         Count, Meta(description="maximum number of outstanding operations")
     ] = 0
-    bound: Annotated[
+    queued: Annotated[
         Count,
         Meta(description="open loop: operations that were due and waited for a free connection"),
     ] = 0
@@ -295,11 +295,11 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
             "(`version`, never a get)"
         ),
     ] = 0
-    beyond: Annotated[
+    overflow: Annotated[
         Count, Meta(description="number of times above 100 s, which the histogram holds as 100 s")
     ] = 0
-    course: Annotated[
-        Course | None, Meta(description="data for the test whether the window was stationary")
+    timeline: Annotated[
+        Timeline | None, Meta(description="data for the test whether the window was stationary")
     ] = None
     sections: Annotated[
         Sections | None, Meta(description="data for the intervals within one trial")

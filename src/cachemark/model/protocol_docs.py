@@ -15,10 +15,10 @@ from cachemark.model.protocol import (
     ANSWERS,
     PROTOCOL_VERSION,
     REQUESTS,
-    Course,
     Message,
     Operation,
     Sections,
+    Timeline,
 )
 
 _INTRODUCTION = """\
@@ -79,7 +79,7 @@ def document() -> str:
     parts += [_section(message) for message in REQUESTS]
     parts.append("## Answers\n")
     parts += [_section(message) for message in ANSWERS]
-    for part in (Operation, Course, Sections):
+    for part in (Operation, Timeline, Sections):
         parts.append(f"## {part.__name__}, a part of `done`\n")
         parts.append(_body(part))
     return "\n".join(parts)

@@ -74,7 +74,7 @@ def _tick_s(fleet: Fleet, request: Run) -> float | None:
 
     Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.
     """
-    if fleet.ready is None or "course" in fleet.ready.capabilities or request.duration_ms is None:
+    if fleet.ready is None or "timeline" in fleet.ready.capabilities or request.duration_ms is None:
         return None
     return min(1.0, max(_SHORTEST_TICK_S, request.duration_ms / 1e3 / _TICKS))
 

@@ -1,4 +1,4 @@
-"""Open loops of workers without a course: virtual queues, read as a server's counters are."""
+"""Open loops of workers without a timeline: virtual queues, read as a server's counters are."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_verdict_has_it_with_its_reason() -> None:
     due = arrivals(draw)
     ends = due + 0.2 * MS + 20 * MS * (due > SECONDS * 0.5e9)
     measure = msgspec.structs.replace(
-        window(due, ends), lag=histogram.encode(histogram.from_values([1000]))
+        window(due, ends), send_lag=histogram.encode(histogram.from_values([1000]))
     )
     after = {"cmd_get": str(len(due)), "get_hits": str(len(due)), "get_misses": "0"}
     judgement = judge(

@@ -101,7 +101,7 @@ def lagging(lag_ns: int, response_ns: int, **fields: int) -> Done:
     blob = histogram.encode(histogram.from_values([response_ns] * 10))
     lag = histogram.encode(histogram.from_values([lag_ns] * 10))
     gets = msgspec.structs.replace(GETS, response=blob, service=blob)
-    return msgspec.structs.replace(window(get=gets), lag=lag, **fields)
+    return msgspec.structs.replace(window(get=gets), send_lag=lag, **fields)
 
 
 def test_a_generator_that_lags_is_invalid() -> None:
@@ -119,7 +119,7 @@ def test_an_open_loop_that_falls_behind_is_overload() -> None:
 
 def test_connections_that_bound_are_noted() -> None:
     rises = {"cmd_get": 10, "get_hits": 7, "get_misses": 3}
-    bound = judged(lagging(10_000_000, 20_000_000, bound=4), OPEN, **rises)
+    bound = judged(lagging(10_000_000, 20_000_000, queued=4), OPEN, **rises)
     assert bound.verdict == "VALID"
     assert "4 operations were due and waited for a free connection" in bound.notes
 
@@ -140,7 +140,7 @@ def test_a_fill_that_evicts_went_too_far() -> None:
 def test_an_open_loop_that_sent_nothing_is_invalid_and_no_crash() -> None:
     empty = histogram.encode(histogram.from_values([]))
     nothing = Operation(attempts=0, ok=0, response=empty, service=empty)
-    silent = msgspec.structs.replace(window(get=nothing), lag=empty, unsent=1000)
+    silent = msgspec.structs.replace(window(get=nothing), send_lag=empty, unsent=1000)
     judgement = judged(silent, OPEN)
     assert judgement.verdict == "INVALID"
     assert {"nothing-done", "no-lag"} <= {finding.rule for finding in judgement.findings}

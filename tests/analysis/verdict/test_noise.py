@@ -22,8 +22,8 @@ WINDOW = Done(
     elapsed_ns=10**9,
     send_elapsed_ns=10**9,
     operations={"get": GETS},
-    lag=LAG,
-    late=LAG,
+    send_lag=LAG,
+    generator_lag=LAG,
 )
 QUIET = HostNoise(steal_percent=0.1, foreign_cpu_percent=1.0, window_ns=10**9, counters={})
 CLOSED = Load(name="l")

@@ -9,7 +9,7 @@ import pytest
 from cachemark.analysis.verdict import check_stationarity, stationarity_findings
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import CommandCount
-from cachemark.model.protocol import Course, Done
+from cachemark.model.protocol import Done, Timeline
 
 WORKLOAD = Workload(name="w", mix={"get": 1})
 CLOSED = Load(name="l")
@@ -20,10 +20,12 @@ MS = 1_000_000
 def window(rates: list[float], *, slice_ms: int = 100, each_ns: int = 50_000) -> Done:
     """A window with so many operations in each of its slices."""
     ok = [round(rate) for rate in rates]
-    course = Course(slice_ns=slice_ms * MS, ok=ok, response_ns=[count * each_ns for count in ok])
+    timeline = Timeline(
+        slice_ns=slice_ms * MS, ok=ok, response_ns=[count * each_ns for count in ok]
+    )
     length = len(rates) * slice_ms * MS
     return Done(
-        phase="measure", elapsed_ns=length, send_elapsed_ns=length, operations={}, course=course
+        phase="measure", elapsed_ns=length, send_elapsed_ns=length, operations={}, timeline=timeline
     )
 
 
@@ -99,16 +101,16 @@ def test_a_part_in_which_nothing_ended_is_a_level_too() -> None:
 
 def test_an_open_loop_is_judged_by_its_response_times() -> None:
     even = window([100] * 100)
-    assert even.course is not None
+    assert even.timeline is not None
     slower = [100 * 50_000] * 50 + [100 * 150_000] * 50
-    course = msgspec.structs.replace(even.course, response_ns=slower)
-    measure = msgspec.structs.replace(even, course=course)
+    timeline = msgspec.structs.replace(even.timeline, response_ns=slower)
+    measure = msgspec.structs.replace(even, timeline=timeline)
     assert rules(measure, OPEN) == ["levels"]
     assert rules(measure, CLOSED) == []
 
 
 def test_the_servers_counters_judge_a_closed_loop_without_a_course() -> None:
-    measure = msgspec.structs.replace(window([1000] * 30), course=None)
+    measure = msgspec.structs.replace(window([1000] * 30), timeline=None)
     done = np.cumsum([0] + [100] * 15 + [200] * 15)
     command_counts = [
         CommandCount(at_ns=i * 100 * MS, commands=int(count)) for i, count in enumerate(done)
@@ -126,7 +128,7 @@ def test_the_servers_counters_judge_a_closed_loop_without_a_course() -> None:
         (window([9] * 100), Workload(name="w", mix={"get": 1}, ops=9), CLOSED, "number of"),
         (window([0.1] * 100), WORKLOAD, CLOSED, "too few"),
         (
-            msgspec.structs.replace(window([9] * 100), course=None),
+            msgspec.structs.replace(window([9] * 100), timeline=None),
             WORKLOAD,
             OPEN,
             "does not record the progress",
@@ -143,7 +145,7 @@ def test_what_cannot_be_judged_says_why(
 
 def test_what_the_server_was_read_at_after_the_window_is_not_of_it() -> None:
     """A worker may take long to reckon up, and its server has nothing to do then."""
-    measure = msgspec.structs.replace(window([1000] * 20), course=None)
+    measure = msgspec.structs.replace(window([1000] * 20), timeline=None)
     command_counts = [
         CommandCount(at_ns=i * 100 * MS, commands=100 * min(i, 20)) for i in range(31)
     ]
@@ -154,7 +156,7 @@ def test_what_the_server_was_read_at_after_the_window_is_not_of_it() -> None:
 
 
 def test_levels_that_readings_tell_begin_with_the_first_reading() -> None:
-    measure = msgspec.structs.replace(window([1000] * 30), course=None)
+    measure = msgspec.structs.replace(window([1000] * 30), timeline=None)
     done = np.cumsum([0] + [100] * 10 + [200] * 15)
     command_counts = [
         CommandCount(at_ns=(i + 5) * 100 * MS, commands=int(n)) for i, n in enumerate(done)

@@ -179,7 +179,7 @@ def test_a_closed_loop_has_no_open_answer(cases: dict[str, Case]) -> None:
     expected, tolerance = cases["F5c"].answer("response p99")
     measured = response_ns(list(cases["F5c"].measure.operations.values()), 99)
     assert measured == pytest.approx(expected, abs=tolerance)
-    assert cases["F5c"].measure.lag is None
+    assert cases["F5c"].measure.send_lag is None
 
 
 def window_of(ns: int) -> Done:
@@ -201,7 +201,7 @@ def test_a_fleet_merges_histograms_not_percentiles() -> None:
 
 def test_a_straggler_is_no_overload() -> None:
     """One slow reply after the schedule's end is not a backlog that grew."""
-    measure = msgspec.structs.replace(window_of(1_000_000), elapsed_ns=3 * 10**9, lag=LAG)
+    measure = msgspec.structs.replace(window_of(1_000_000), elapsed_ns=3 * 10**9, send_lag=LAG)
     load = Load(name="l", schedule="uniform", rate=50_000)
     nothing = ServerStats()
     judgement = judge(measure, workload=WORKLOAD, load=load, before=nothing, after=nothing)

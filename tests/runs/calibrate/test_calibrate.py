@@ -87,7 +87,7 @@ def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
     assert outcome.measure is not None
     late = histogram.encode(histogram.from_values([lag_ns] * 1000))
     done = msgspec.structs.replace(
-        outcome.measure, lag=late, late=late, elapsed_ns=elapsed_ns, unsent=unsent
+        outcome.measure, send_lag=late, generator_lag=late, elapsed_ns=elapsed_ns, unsent=unsent
     )
     return msgspec.structs.replace(outcome, measure=done)
 

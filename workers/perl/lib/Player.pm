@@ -95,7 +95,7 @@ sub play_open_loop ($self, $script, $limit, $start_s) {
         if ($due_s >= $self->{end_s} || !$self->wait_until($due_s) || now() >= $self->drain_s) {
             return $self->note_unsent($script, $n, $limit, $start_s);
         }
-        $record->{bound}++ if defined $ended_s && $ended_s > $due_s;
+        $record->{queued}++ if defined $ended_s && $ended_s > $due_s;
         (undef, my $began_s, $ended_s, my $took) = $play->($n % $length, $n % $length, FOR_EVER_S, \@odd);
         push $record->{lag}->@*,   $began_s - $due_s;
         push $record->{waits}->@*, $ended_s - $due_s;
@@ -167,15 +167,15 @@ sub end_quiet ($self) {
 sub done ($phase, $record, $start_s) {
     my $system_ns = min(@$record{qw(system_ns cpu_ns)});
     return {
-        type            => 'done', phase => $phase, operations => $record->operations, lag => $record->lag,
+        type            => 'done', phase => $phase, operations => $record->operations, send_lag => $record->lag,
         elapsed_ns      => int 1e9 * max(0, $record->{ended_s} - $start_s),
         send_elapsed_ns => int 1e9 * max(0, $record->{sent_s} - $start_s),
         max_in_flight   => $record->{played} ? 1 : 0,
-        bound           => $record->{bound}, unsent => $record->{unsent}, barriers => $record->{barriers},
+        queued          => $record->{queued}, unsent => $record->{unsent}, barriers => $record->{barriers},
         reconnects      => 0,    # the libraries do not tell
         cpu_user_ns     => int($record->{cpu_ns} - $system_ns),
         cpu_system_ns   => int $system_ns,
-        map({ $_ => $record->{timeline} ? $record->{timeline}->$_ : undef } qw(course sections)),
+        map({ $_ => $record->{timeline} ? $record->{timeline}->$_ : undef } qw(timeline sections)),
     };
 }
 

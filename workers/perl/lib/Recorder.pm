@@ -14,7 +14,7 @@ use constant BATCH => 1 << 16;
 sub new ($class, $ops, $timeline) {
     return bless {
         timeline => $timeline, batches => [], ends => [],
-        ops  => $ops, took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], bound => 0, unsent => 0,
+        ops  => $ops, took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], queued => 0, unsent => 0,
         left => {}, barriers => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
         system_ns => 0, sums => {}, service => {}, response => {},
     }, $class;

@@ -36,7 +36,7 @@ sub waited ($self, $waited_s) {
 sub section ($slice) { return min int($slice / SECTION_SLICES), SECTIONS - 1 }
 
 # The field of `done`.
-sub course ($self) {
+sub timeline ($self) {
     return {
         slice_ns    => $self->{slice_ns}, ok => [map { $_ // 0 } $self->{ok}->@*],
         response_ns => [map { int($_ // 0) } $self->{response_ns}->@*],

@@ -187,7 +187,7 @@ final class Lane
                     return;
                 }
                 $turn++;
-                $record->bound += (int) ($record->played > 0 && $now > $due);
+                $record->queued += (int) ($record->played > 0 && $now > $due);
                 $began = hrtime(true);
                 try {
                     $answer = ($op->call)(...$op->arguments);

@@ -226,22 +226,22 @@ final class Player
             ];
         }
         $startNs = $all('start_ns')[0];
-        $timeline = Timeline::merge($all('course'));
+        $timeline = Timeline::merge($all('timeline'));
         $sections = array_filter($all('sections'));
         return [
             'type' => 'done', 'phase' => $phase, 'operations' => (object) $operations,
             'elapsed_ns' => max(0, max($all('ended_ns')) - $startNs),
             'send_elapsed_ns' => max(0, max($all('sent_ns')) - $startNs),
-            'lag' => Histogram::encode(self::sum($all('lag'))),
+            'send_lag' => Histogram::encode(self::sum($all('lag'))),
             'max_in_flight' => count(array_filter($all('played'))),
-            'bound' => array_sum($all('bound')),
+            'queued' => array_sum($all('queued')),
             'unsent' => array_sum($all('unsent')),
             // A library that connects again does not say so: these would be the worker's own.
             'reconnects' => 0,
             'cpu_user_ns' => array_sum($all('cpu_user_ns')),
             'cpu_system_ns' => array_sum($all('cpu_system_ns')),
             'barriers' => array_sum($all('barriers')),
-            'course' => $timeline,
+            'timeline' => $timeline,
             'sections' => $timeline && $sections ? Timeline::sections($timeline, self::sectioned($sections)) : null,
         ];
     }

@@ -22,7 +22,7 @@ final class Recorder
     public array $busyNs = [];
     public int $played = 0;
     public int $failed = 0;
-    public int $bound = 0;
+    public int $queued = 0;
     public int $unsent = 0;
     public int $barriers = 0;
     public int $sentNs = 0;
@@ -131,8 +131,8 @@ final class Recorder
         }
         return [
             'operations' => $operations, 'lag' => self::counted($this->lag, 0), 'played' => $this->played,
-            'bound' => $this->bound, 'unsent' => $this->unsent, 'barriers' => $this->barriers,
-            'sent_ns' => $this->sentNs, 'ended_ns' => $this->endedNs, 'course' => $this->timeline->message(),
+            'queued' => $this->queued, 'unsent' => $this->unsent, 'barriers' => $this->barriers,
+            'sent_ns' => $this->sentNs, 'ended_ns' => $this->endedNs, 'timeline' => $this->timeline->message(),
             'sections' => count($parts) === 1 ? null : array_map(fn ($part) => self::whole([$part], $this->kinds), $parts),
         ];
     }

@@ -173,7 +173,7 @@ class Lane
       return false if @record.played == @limit || due >= @window.end_ns
       return false if !@window.wait(due) || Window.clock >= @window.drain_ns
 
-      @record.bound += 1 if @record.played.positive? && @now > due
+      @record.queued += 1 if @record.played.positive? && @now > due
       began = Window.clock
       begin
         answer = op.target.call(*op.arguments)

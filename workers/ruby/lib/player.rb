@@ -68,14 +68,14 @@ class Player
       type: 'done', phase: phase, operations: operations(records),
       elapsed_ns: [0, *records.map { |record| record.ended_ns - window.start_ns }].max,
       send_elapsed_ns: [0, *records.map { |record| record.sent_ns - window.start_ns }].max,
-      lag: Histogram.encode(Recorder.sum(records.map { |record| Recorder.counted(record.lag, 0) })),
+      send_lag: Histogram.encode(Recorder.sum(records.map { |record| Recorder.counted(record.lag, 0) })),
       max_in_flight: records.count { |record| record.played.positive? },
-      bound: records.sum(&:bound), unsent: records.sum(&:unsent),
+      queued: records.sum(&:queued), unsent: records.sum(&:unsent),
       # A library that connects again does not say so: these would be the worker's own, none.
       reconnects: 0,
       cpu_user_ns: ((after.utime - before.utime) * 1e9).round,
       cpu_system_ns: ((after.stime - before.stime) * 1e9).round,
-      barriers: records.sum(&:barriers), course: timeline, sections: timeline && sections(timeline, records)
+      barriers: records.sum(&:barriers), timeline: timeline, sections: timeline && sections(timeline, records)
     }
   end
 

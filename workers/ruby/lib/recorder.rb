@@ -10,7 +10,7 @@ class Recorder
   # Service and response times of all kinds, one histogram after the other: counts by place.
   # `busy_ns`: time in the calls of the operations that are done, by where their histogram begins.
   attr_reader :service, :response, :lag, :busy_ns, :errors, :timeline
-  attr_accessor :played, :failed, :bound, :unsent, :barriers, :sent_ns, :ended_ns
+  attr_accessor :played, :failed, :queued, :unsent, :barriers, :sent_ns, :ended_ns
 
   # `sections`: how many parts of the window have response times of their own. In a closed loop they
   # are its service times.
@@ -25,7 +25,7 @@ class Recorder
     @busy_ns = bases.values.to_h { |base| [base, 0] }
     @sums = Hash.new { |sums, kind| sums[kind] = FIGURES.to_h { |name| [name, 0] } }
     @errors = Hash.new { |errors, kind| errors[kind] = Hash.new(0) }
-    @played = @failed = @bound = @unsent = @barriers = @sent_ns = @ended_ns = 0
+    @played = @failed = @queued = @unsent = @barriers = @sent_ns = @ended_ns = 0
   end
 
   # A slice of the window has ended, in which response times came to this sum: go on to another.

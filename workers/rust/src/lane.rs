@@ -54,7 +54,7 @@ pub struct LaneRecord {
     pub watch: Arc<Watch>,
     pub sent_ns: u64,
     pub ended_ns: u64,
-    pub bound: u64,
+    pub queued: u64,
     pub unsent: u64,
     pub barriers: u64,
     pub reconnects_before: u64,
@@ -75,7 +75,7 @@ impl LaneRecord {
             watch: Arc::default(),
             sent_ns: 0,
             ended_ns: 0,
-            bound: 0,
+            queued: 0,
             unsent: 0,
             barriers: 0,
             reconnects_before: 0,
@@ -248,7 +248,7 @@ async fn open_loop<S: Session>(
             break;
         }
         // The call before took until after this one was due.
-        notes.bound += u64::from(now > due_ns);
+        notes.queued += u64::from(now > due_ns);
         window.peak.fetch_max(window.in_flight.fetch_add(1, Relaxed) + 1, Relaxed);
         now = play_one(session, notes, op, window, Some(due_ns)).await;
         window.in_flight.fetch_sub(1, Relaxed);

@@ -61,13 +61,13 @@ pub fn done<S: Session>(
     json!({
         "type": "done", "phase": phase,
         "elapsed_ns": latest(|note| note.ended_ns), "send_elapsed_ns": latest(|note| note.sent_ns),
-        "operations": operations(lanes, open_loop), "lag": encode(&lag),
+        "operations": operations(lanes, open_loop), "send_lag": encode(&lag),
         "max_in_flight": if open_loop { window.peak.load(Relaxed) } else { played as u64 },
-        "bound": sum(|note| note.bound), "unsent": sum(|note| note.unsent),
+        "queued": sum(|note| note.queued), "unsent": sum(|note| note.unsent),
         "barriers": sum(|note| note.barriers), "reconnects": reconnects,
         "cpu_user_ns": (after.user_time() - before.user_time()).num_nanoseconds(),
         "cpu_system_ns": (after.system_time() - before.system_time()).num_nanoseconds(),
-        "course": timeline, "sections": sections,
+        "timeline": timeline, "sections": sections,
     })
 }
 

@@ -237,10 +237,10 @@ fn hello<S: Session>(name: &str) -> Value {
         .wires
         .iter()
         .chain(client.features)
-        .chain(&["course"])
+        .chain(&["timeline"])
         .map(|word| (*word).to_owned());
     json!({
-        "type": "ready", "protocol": 1, "client": format!("rust/{name}"), "library": client.library,
+        "type": "ready", "protocol": 2, "client": format!("rust/{name}"), "library": client.library,
         "library_version": client.version, "language": "rust", "runtime": env!("RUSTC_VERSION"),
         "capabilities": words.chain(kinds).collect::<Vec<_>>(),
     })

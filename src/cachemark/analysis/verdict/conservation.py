@@ -133,11 +133,11 @@ def conservation_findings(
     for name, surplus, text in _mismatches(measure, workload, before, after):
         allowed = shared_server if surplus else merges and name in _READ_COUNTERS
         found.append((note_finding if allowed else invalid_finding)("server-counters", text))
-    if measure.bound:
-        text = f"{measure.bound} operations were due and waited for a free connection"
+    if measure.queued:
+        text = f"{measure.queued} operations were due and waited for a free connection"
         found.append(note_finding("connections-bound", text))
-    if measure.beyond:
-        text = f"{measure.beyond} times were above 100 s and are shown as 100 s"
+    if measure.overflow:
+        text = f"{measure.overflow} times were above 100 s and are shown as 100 s"
         found.append(note_finding("beyond-histogram", text))
     evicted = after.delta(before, "evictions")
     if evicted and workload.fill_percent is not None:

@@ -28,14 +28,14 @@ def response_percentile_ns(measure: Done, percent: float) -> int:
 
 def _send_lag_findings(measure: Done) -> list[Finding]:
     """The client's own delay must be small compared with the times that it reports."""
-    own = histogram.merge_encoded([measure.late or measure.lag])
+    own = histogram.merge_encoded([measure.generator_lag or measure.send_lag])
     if own is None:
         return [invalid_finding("no-lag", "the worker did not report its send lag")]
     lag_ns = own.percentile(99.9)
     limit_ns = max(_LAG_FLOOR_NS, _LAG_SHARE * response_percentile_ns(measure, 99.9))
     # Waiting for a connection is the target's delay, not the generator's: it is noted as such. A
     # client that does not tell the two apart is given the benefit of the doubt.
-    if lag_ns > limit_ns and (measure.late or not measure.bound):
+    if lag_ns > limit_ns and (measure.generator_lag or not measure.queued):
         text = (
             f"the client sent too late: send lag p99.9 {lag_ns / 1e3:.0f} µs, allowed "
             f"{limit_ns / 1e3:.0f} µs"

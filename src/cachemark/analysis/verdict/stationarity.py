@@ -17,7 +17,7 @@ from cachemark.analysis.verdict.backlog import backlog
 from cachemark.analysis.verdict.change_points import KPSS_CRITICAL, Series, kpss, plateaus, trend
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import CommandCount, Finding, Plateau, Stationarity
-from cachemark.model.protocol import Course, Done
+from cachemark.model.protocol import Done, Timeline
 
 # Levels differ if they differ by this factor; smaller changes are normal on any machine.
 _APART = float(np.log(1.1))
@@ -56,7 +56,7 @@ def check_stationarity(
     `commands` is the increase of those counters over the window.
     """
     of = "rate" if load.schedule == "closed" else "response"
-    source = "worker" if measure.course else "server" if command_counts else "none"
+    source = "worker" if measure.timeline else "server" if command_counts else "none"
     blank = Stationarity(of=of, source=source)
     if workload.ops is not None or workload.fill_percent is not None:
         return _unjudged(
@@ -69,8 +69,8 @@ def check_stationarity(
         return _unjudged(blank, "the window is shorter than a second")
     if source == "server" and of == "response":
         return backlog(blank, measure, command_counts, window_ns, commands)
-    if measure.course:
-        slices = _of_worker(measure.course, window_ns, of == "rate")
+    if measure.timeline:
+        slices = _of_worker(measure.timeline, window_ns, of == "rate")
     else:
         # The worker reckons up after its window, and the server has nothing to do meanwhile.
         slices = _of_server([reading for reading in command_counts if reading.at_ns <= window_ns])
@@ -177,7 +177,7 @@ def _warmup_end_ms(of: str, found: Sequence[Plateau]) -> float | None:
     return last.from_ms if better and half else None
 
 
-def _of_worker(timeline: Course, window_ns: int, by_rate: bool) -> _Slices:
+def _of_worker(timeline: Timeline, window_ns: int, by_rate: bool) -> _Slices:
     """The worker's slices that lie within the window, merged as far as necessary."""
     room = window_ns // timeline.slice_ns
     if not room:

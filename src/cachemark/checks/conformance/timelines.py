@@ -14,7 +14,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
-from cachemark.model.protocol import Course, Done, Operation, Prepare, Ready, Run, Sections
+from cachemark.model.protocol import Done, Operation, Prepare, Ready, Run, Sections, Timeline
 
 _TAPE = ("--keys", "20", "--size", "30", "--mix", "get=3,set=1")
 _DURATION_MS = 300
@@ -45,7 +45,9 @@ def the_parts_of_a_window_add_up(driver: WorkerDriver, wire: str, server: Runnin
     for longer in range(_TRIES):
         done = driver.play(Run(phase="measure", duration_ms=_DURATION_MS << longer))
         if any(operation.ok for operation in done.operations.values()):
-            expect(done.sections is not None, "no sections, though it has the capability `course`")
+            expect(
+                done.sections is not None, "no sections, though it has the capability `timeline`"
+            )
             check_sums(done)
             _check_slice_times(done, threads)
             return
@@ -81,9 +83,9 @@ def check_sums(done: Done) -> None:
     kinds = list(done.operations.values())
     blobs = [kind.response for kind in kinds if kind.response]
     whole = histogram.merge([histogram.decode(blob) for blob in blobs])
-    expect(done.course is not None, "no timeline, though it has the capability `course`")
-    if done.course is not None:
-        _check_timeline_sums(done.course, kinds, whole)
+    expect(done.timeline is not None, "no timeline, though it has the capability `timeline`")
+    if done.timeline is not None:
+        _check_timeline_sums(done.timeline, kinds, whole)
     if done.sections is not None:
         _check_section_sums(done.sections, kinds, whole)
 
@@ -95,7 +97,7 @@ def check_end_times(done: Done, gap_ns: int) -> None:
     timeline's mean end (from the middles of its slices) may differ by half a slice. The first
     operation may be due at once or after one gap. Raises CaseFailedError.
     """
-    timeline, ok = done.course, sum(operation.ok for operation in done.operations.values())
+    timeline, ok = done.timeline, sum(operation.ok for operation in done.operations.values())
     if timeline is None or not ok:
         return
     due_ns = gap_ns * (ok - 1) / 2
@@ -111,7 +113,7 @@ def check_end_times(done: Done, gap_ns: int) -> None:
 
 def _check_slice_times(done: Done, callers: int) -> None:
     """In a closed loop, a slice has response times of at most its length plus a call per caller."""
-    timeline = done.course
+    timeline = done.timeline
     if timeline is None:
         return
     blobs = [histogram.decode(kind.response) for kind in done.operations.values() if kind.response]
@@ -121,7 +123,7 @@ def _check_slice_times(done: Done, callers: int) -> None:
     expect(last * timeline.slice_ns <= done.elapsed_ns, "a slice after the end of the window")
 
 
-def _check_timeline_sums(timeline: Course, kinds: list[Operation], whole: Histogram) -> None:
+def _check_timeline_sums(timeline: Timeline, kinds: list[Operation], whole: Histogram) -> None:
     ok = sum(kind.ok for kind in kinds)
     expect_equal(sum(timeline.ok), ok, "the sum of the timeline's ok")
     expect_equal(
@@ -146,5 +148,5 @@ def _check_section_sums(sections: Sections, kinds: list[Operation], whole: Histo
 
 
 def _skip_without_timeline(driver: WorkerDriver) -> None:
-    if not driver.can("course"):
-        raise NotApplicableError("it has no capability `course`")
+    if not driver.can("timeline"):
+        raise NotApplicableError("it has no capability `timeline`")

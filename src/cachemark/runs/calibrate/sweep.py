@@ -135,7 +135,7 @@ def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> Step:
     measure, why = outcome.measure, _unusable_reason(outcome)
     if why or measure is None:
         return Step(rate=requested_rate, lag_p999_ns=None, achieved=0.0, clean=False, why=why)
-    own = histogram.merge_encoded([measure.late or measure.lag])
+    own = histogram.merge_encoded([measure.generator_lag or measure.send_lag])
     lag_ns = own.percentile(99.9) if own else None
     due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
     # A client that finishes late was slower than requested.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use cachemark_load::{self as load, Failure, KindMetrics, RunResult, encode_histogram};
 use serde::{Deserialize, Serialize};
 
+pub const PROTOCOL_VERSION: u32 = 2;
+
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -54,8 +56,9 @@ pub enum Request {
     Bye {},
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Ready {
+    pub protocol: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +71,21 @@ pub struct Ready {
     pub runtime: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<&'static str>,
+}
+
+/// The answer to `prepare`: without what `hello` says of the client.
+impl Default for Ready {
+    fn default() -> Ready {
+        Ready {
+            protocol: PROTOCOL_VERSION,
+            client: None,
+            library: None,
+            library_version: None,
+            language: None,
+            runtime: None,
+            capabilities: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -86,17 +104,17 @@ pub struct Done {
     pub elapsed_ns: u64,
     pub send_elapsed_ns: u64,
     pub operations: BTreeMap<&'static str, Operation>,
-    pub lag: Option<String>,
-    pub late: Option<String>,
+    pub send_lag: Option<String>,
+    pub generator_lag: Option<String>,
     pub max_in_flight: u64,
-    pub bound: u64,
+    pub queued: u64,
     pub unsent: u64,
     pub reconnects: u64,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
     pub barriers: u64,
-    pub beyond: u64,
-    pub course: Course,
+    pub overflow: u64,
+    pub timeline: Timeline,
     pub sections: Option<Sections>,
 }
 
@@ -108,7 +126,7 @@ pub struct Sections {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Course {
+pub struct Timeline {
     pub slice_ns: u64,
     pub ok: Vec<u64>,
     pub response_ns: Vec<u64>,
@@ -140,17 +158,17 @@ impl Done {
             elapsed_ns: result.elapsed_ns,
             send_elapsed_ns: result.send_elapsed_ns,
             operations: metrics.kinds().map(|(name, kind)| (name, Operation::new(kind))).collect(),
-            lag: encode_histogram(&metrics.send_lag),
-            late: encode_histogram(&metrics.generator_lag),
+            send_lag: encode_histogram(&metrics.send_lag),
+            generator_lag: encode_histogram(&metrics.generator_lag),
             max_in_flight: metrics.max_in_flight,
-            bound: metrics.queued,
+            queued: metrics.queued,
             unsent: metrics.unsent,
             reconnects: metrics.reconnects,
             cpu_user_ns: result.cpu_user_ns,
             cpu_system_ns: result.cpu_system_ns,
             barriers: metrics.barriers,
-            beyond: metrics.overflow,
-            course: Course::new(&metrics.timeline),
+            overflow: metrics.overflow,
+            timeline: Timeline::new(&metrics.timeline),
             sections: result.sections.as_ref().map(Sections::new),
         }
     }
@@ -167,11 +185,11 @@ impl Sections {
     }
 }
 
-impl Course {
-    fn new(course: &load::Timeline) -> Course {
-        let slices = course.slices();
-        Course {
-            slice_ns: course.slice_ns(),
+impl Timeline {
+    fn new(timeline: &load::Timeline) -> Timeline {
+        let slices = timeline.slices();
+        Timeline {
+            slice_ns: timeline.slice_ns(),
             ok: slices.iter().map(|slice| slice.ok).collect(),
             response_ns: slices.iter().map(|slice| slice.response_ns).collect(),
         }

@@ -15,7 +15,15 @@ pub fn hello() -> Ready {
         std::iter::once(verb.kind(false)).chain(quiet)
     });
     let mut capabilities: Vec<&str> = WireName::ALL.iter().map(|wire| wire.name()).collect();
-    capabilities.extend(["threads", "pipeline", "open_loop", "unix", "cluster", "think", "course"]);
+    capabilities.extend([
+        "threads",
+        "pipeline",
+        "open_loop",
+        "unix",
+        "cluster",
+        "think",
+        "timeline",
+    ]);
     capabilities.extend(kinds);
     Ready {
         client: Some("native"),
@@ -24,6 +32,7 @@ pub fn hello() -> Ready {
         language: Some("rust"),
         runtime: Some("native".to_owned()),
         capabilities,
+        ..Ready::default()
     }
 }
 

@@ -25,7 +25,7 @@ final class Lane {
 
     long sentNs;
     long endedNs;
-    long bound;
+    long queued;
     long unsent;
     int peak;
     int barriers;
@@ -194,7 +194,7 @@ final class Lane {
                 return;
             }
             if (now > due) {
-                bound++; // the call before took until after this one was due
+                queued++; // the call before took until after this one was due
             }
             peak = Math.max(peak, inFlight.incrementAndGet());
             Object answer = null;

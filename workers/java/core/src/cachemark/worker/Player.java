@@ -180,7 +180,7 @@ final class Player {
         long sentNs = window.startNs;
         long endedNs = window.startNs;
         long inFlight = 0;
-        long bound = 0;
+        long queued = 0;
         long unsent = 0;
         long barriers = 0;
         JsonObject sections = sections(own);
@@ -190,7 +190,7 @@ final class Player {
             endedNs = Math.max(endedNs, lane.endedNs);
             // In an open loop each lane has seen the count of all.
             inFlight = openLoop ? Math.max(inFlight, lane.peak) : inFlight + lane.peak;
-            bound += lane.bound;
+            queued += lane.queued;
             unsent += lane.unsent;
             barriers += lane.barriers;
             for (Recorder recorder : lane.recorders) {
@@ -205,16 +205,16 @@ final class Player {
         done.addProperty("elapsed_ns", endedNs - window.startNs);
         done.addProperty("send_elapsed_ns", sentNs - window.startNs);
         done.add("operations", sum.operations());
-        done.addProperty("lag", openLoop ? Recorder.encode(sum.lag) : null);
+        done.addProperty("send_lag", openLoop ? Recorder.encode(sum.lag) : null);
         done.addProperty("max_in_flight", inFlight);
-        done.addProperty("bound", bound);
+        done.addProperty("queued", queued);
         done.addProperty("unsent", unsent);
         // A library that connects again does not say so: these are the worker's own, none.
         done.addProperty("reconnects", 0);
         done.addProperty("cpu_user_ns", cpuNs[0]);
         done.addProperty("cpu_system_ns", cpuNs[1]);
         done.addProperty("barriers", barriers);
-        done.add("course", own[0].timeline.message());
+        done.add("timeline", own[0].timeline.message());
         done.add("sections", sections);
         return done;
     }

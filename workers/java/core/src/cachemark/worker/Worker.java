@@ -168,7 +168,7 @@ public final class Worker {
     private JsonObject hello() {
         client = Client.load(name);
         JsonObject ready = message("ready");
-        ready.addProperty("protocol", 1);
+        ready.addProperty("protocol", 2);
         ready.addProperty("client", "java/" + name);
         ready.addProperty("library", client.library());
         ready.addProperty("library_version", client.version());
@@ -178,7 +178,7 @@ public final class Worker {
         JsonArray capabilities = new JsonArray();
         client.wires().forEach(capabilities::add);
         client.features().forEach(capabilities::add);
-        capabilities.add("course");
+        capabilities.add("timeline");
         Set<String> kinds = new TreeSet<>();
         client.wires().forEach(wire -> kinds.addAll(client.kinds(wire, false)));
         kinds.forEach(capabilities::add);
