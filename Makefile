@@ -10,9 +10,11 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # The interpreter is the machine's own: uv fetches none.
 export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
+# The tests start hundreds of interpreters. Without bytecode each of them compiles its libraries: seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-client bench-server bench-store fuzz test test-rust test-python check format ratchets docs setup workers servers debian clean
+.PHONY: help bench bench-client bench-server bench-store fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,12 +41,17 @@ fuzz: ## Search for inputs that break a parser or the store: SECONDS=60 for each
 	  cargo install --quiet --locked --version $(CARGO_FUZZ_VERSION) --root .tools/cargo cargo-fuzz; }
 	@PATH="$$PWD/.tools/cargo/bin:$$PATH" engine/fuzz/run $(SECONDS) $(TARGETS)
 
-test: debian setup ## Set up (Debian packages and every language too), then run every test
-	@$(MAKE) --no-print-directory -j2 languages rust-tests-built
+test: test-set-up ## Set up (Debian packages and every language too), then run the tests; `make test-all` has a few more
 	@$(MAKE) --no-print-directory test-rust test-python
 
+test-all: test-set-up ## The same, with the tests that take long
+	@$(MAKE) --no-print-directory test-rust test-python-all
+
 # Setting the languages up is downloading for the most part, so the engine's tests compile beside it.
-.PHONY: languages rust-tests-built
+.PHONY: test-set-up languages rust-tests-built
+test-set-up: debian setup
+	@$(MAKE) --no-print-directory -j2 languages rust-tests-built
+
 languages: setup
 	@$(RUN) cachemark setup --install
 
@@ -55,12 +62,22 @@ rust-tests-built:
 test-rust: ## The engine's tests
 	cd engine && cargo test --quiet --locked
 
-# Most of a test's time is waiting: more processes than cores.
-test-python: setup ## The orchestrator's and the workers' tests, end to end
-	$(RUN) pytest -n 4 --dist loadgroup
+# Half of a test's time is waiting for a time-out or a schedule: more processes than cores.
+PYTEST := $(RUN) pytest -n 6 --dist loadgroup
+
+test-python: setup ## The orchestrator's and the workers' tests, end to end, without those marked as slow
+	$(PYTEST) -m "not slow"
+
+test-python-all: setup ## All of them
+	$(PYTEST)
 
 check: setup ## Formatters, linters, types, directions of imports, sizes, and docs that are printed from code
+	@$(MAKE) --no-print-directory -j2 --output-sync=target check-rust check-python
+
+check-rust: ## The engine's part of it
 	cd engine && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
+
+check-python: setup ## The rest of it
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 	$(RUN) pyright

@@ -41,8 +41,17 @@ def bad_worker(name: str) -> str:
     return f"command:{sys.executable} {ROOT / 'tests' / 'bad_workers' / name}.py"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """`make test` lets the JVMs compile quickly instead of well; `make test-all` does not."""
+    if config.option.markexpr == "not slow":
+        os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests are spread over processes, those of a file stay together with their fixtures."""
+    """A slow test says why. Tests of a file stay in one process, with their fixtures."""
     for item in items:
+        for mark in item.iter_markers("slow"):
+            if not (mark.args and isinstance(mark.args[0], str) and not mark.kwargs):
+                raise pytest.UsageError(f"{item.nodeid}: `slow` without a reason")
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.name))

@@ -1,0 +1,73 @@
+"""Two tiers of tests: `make test` leaves out what is marked as slow, `make test-all` nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="apt-get install make")
+EVERYTHING = "pytest -n 6 --dist loadgroup"
+
+
+def commands(target: str) -> list[str]:
+    """What a target of the Makefile would run."""
+    ended = subprocess.run(
+        ["make", "--dry-run", "--no-print-directory", target],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stdout.splitlines()
+
+
+def pytest_command(target: str) -> str:
+    (found,) = (line for line in commands(target) if " pytest " in f"{line} ")
+    return found[found.index("pytest") :]
+
+
+def test_the_slow_tests_are_all_that_make_test_leaves_out() -> None:
+    assert pytest_command("test") == f'{EVERYTHING} -m "not slow"'
+
+
+def test_make_test_all_runs_every_test() -> None:
+    assert pytest_command("test-all") == EVERYTHING
+    # Nothing in the configuration selects tests either.
+    configured = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'testpaths = ["tests"]\naddopts = "-q --strict-markers --instafail"\n' in configured
+
+
+@pytest.mark.parametrize("target", ["test", "test-all"])
+def test_both_run_all_of_the_engines_tests(target: str) -> None:
+    assert "cd engine && cargo test --quiet --locked" in commands(target)
+
+
+def test_what_must_pass_before_a_change_lands_is_everything() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert [line for line in script.splitlines() if line.startswith("make")] == [
+        "make check",
+        "make test-all",
+    ]
+
+
+@pytest.mark.parametrize(("mark", "passes"), [("slow", False), ('slow("builds long")', True)])
+def test_a_slow_test_needs_a_reason(mark: str, passes: bool, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("from tests.conftest import *\n", encoding="utf-8")
+    body = f"import pytest\n\n@pytest.mark.{mark}\ndef test_it():\n    pass\n"
+    (tmp_path / "test_it.py").write_text(body, encoding="utf-8")
+    options = ["-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "no:cacheprovider"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode == 0) == passes, ended.stdout
+    assert passes or "without a reason" in ended.stderr + ended.stdout
