@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import keyword
 import signal
 import sys
@@ -10,10 +12,12 @@ from types import FrameType
 import cyclopts
 
 from cachemark import __version__
+from cachemark.cli import standard_streams
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.report.console import plain_console
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+_STDOUT_ERRORS = (errno.ENOSPC, errno.EPIPE, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
 app = cyclopts.App(
     name="cachemark",
@@ -50,33 +54,46 @@ for _verb, _help in _VERBS.items():
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a verb and exit: 0 done, 1 the run failed, 2 bad input, 130 interrupted."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(_status(sys.argv[1:] if arguments is None else arguments))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # nohup has the terminal's end ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    standard_streams.prepare()
+    status = _status(sys.argv[1:] if arguments is None else arguments)
+    standard_streams.discard()
+    sys.exit(status)
 
 
 def _status(arguments: list[str]) -> int:
-    errors = plain_console(stderr=True, soft_wrap=True)
     try:
         status = app(
             arguments, exit_on_error=False, print_error=False, result_action="return_value"
         )
+        standard_streams.flush()
     except cyclopts.CycloptsError as error:
-        errors.print(f"cachemark: {error}", markup=False)
-        errors.print("  see `cachemark --help` and `cachemark VERB --help`")
-        return USAGE
+        return _fail(f"{error}\n  see `cachemark --help` and `cachemark VERB --help`", USAGE)
     except UsageError as error:
-        errors.print(f"cachemark: {error}", markup=False)
-        return USAGE
+        return _fail(str(error), USAGE)
     except TrialError as error:
-        errors.print(f"cachemark: {error.text}", markup=False)
-        return FAILED
+        return _fail(error.text, FAILED)
+    except OSError as error:
+        return _fail(_system_error_text(error), FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; stderr must not complain at exit either.
-        sys.stdout = None
-        return OK
     return status if isinstance(status, int) else OK
+
+
+def _fail(text: str, status: int) -> int:
+    with contextlib.suppress(OSError):  # stderr may be full, or its terminal gone
+        plain_console(stderr=True, soft_wrap=True).print(f"cachemark: {text}", markup=False)
+    return status
+
+
+def _system_error_text(error: OSError) -> str:
+    """What failed. Files have a name; what has none is nearly always stdout."""
+    if error.filename is None and error.errno in _STDOUT_ERRORS:
+        return f"stdout cannot be written: {error.strerror}"
+    return str(error) if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from cyclopts import Parameter, validators
@@ -13,9 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark import host
-from cachemark.cli.output import console
+from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.host import process
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.report.calibration import calibration_columns, calibration_row
@@ -65,7 +64,7 @@ def calibrate(
     )
     found = _calibrate_all(specs, settings, runs)
     if json:
-        sys.stdout.write(json_text(found))
+        print_text(json_text(found))
     else:
         _print(found)
     return 1 if any(calibration.floor is None for calibration in found) else 0
@@ -91,8 +90,8 @@ def _calibrate_all(
     console = plain_console(stderr=True)
     found: list[Calibration] = []
     for spec in specs:
-        with TemporaryDirectory(prefix="cachemark-") as folder, console.status(spec.text) as status:
-            tapes = TapeCache(process.binary_path(), Path(folder))
+        with temporary_folder() as folder, console.status(escape(spec.text)) as status:
+            tapes = TapeCache(process.binary_path(), folder)
             text = escape(spec.text)
             calibration = play(
                 spec, settings, tapes, facts, lambda what, t=text: status.update(f"{t}: {what}")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.markup import escape
 
 from cachemark.checks.conformance import CaseFunction, ConformanceResult, WorkerDriver, checks, find
 from cachemark.cli.output import console
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 
 _COLOURS = {"passed": "green", "failed": "red", "known": "yellow", "not applicable": "dim"}
@@ -50,24 +50,24 @@ def _check_client(
         raise UsageError(missing, spec.client.setup)
     counts: Counter[str] = Counter()
     with (
-        tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
-        WorkerDriver(spec, Path(folder)) as driver,
+        temporary_folder() as folder,
+        WorkerDriver(spec, folder) as driver,
     ):
         for name, check in wanted.items():
             for finding in find(driver, name, check):
                 counts[finding.state] += 1
                 _print_finding(console, finding, verbose=verbose)
     sums = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    console.print(f"{spec.text}: {sums}", highlight=False, soft_wrap=True)
+    console.print(f"{escape(spec.text)}: {sums}", highlight=False, soft_wrap=True)
     return 1 if counts["failed"] else 0
 
 
 def _print_finding(console: Console, finding: ConformanceResult, *, verbose: bool) -> None:
     if finding.state in ("failed", "known") or verbose:
         colour = _COLOURS[finding.state]
-        text = f": {finding.text}" if finding.text else ""
+        text = f": {escape(finding.text)}" if finding.text else ""
         console.print(
-            f"[{colour}]{finding.state}[/]  {finding.wire}  {finding.case}{text}",
+            f"[{colour}]{finding.state}[/]  {finding.wire}  {escape(finding.case)}{text}",
             highlight=False,
             soft_wrap=True,
         )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from cachemark.model.foreign_text import clean
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.runs.campaign import Display
 
@@ -24,7 +25,7 @@ def make_display(console: Console) -> Generator[Display]:
         BarColumn(bar_width=20),
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[rate]}"),
-        TextColumn("{task.fields[what]}"),
+        TextColumn("{task.fields[what]}", markup=False),
         console=console,
         transient=True,
     )
@@ -150,7 +151,7 @@ class PlainDisplay:
 def name_of(trial: Trial) -> str:
     """The name of a trial's cell on one line."""
     cell = trial.cell
-    return f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}"
+    return clean(f"{cell.client} · {cell.server} · {cell.workload} · {cell.load}")
 
 
 def rate_of(outcome: Outcome) -> str:

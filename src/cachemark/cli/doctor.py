@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -11,7 +10,7 @@ from rich.table import Table
 
 from cachemark.checks.doctor import Check, Status
 from cachemark.checks.doctor import doctor as probe_new_server
-from cachemark.cli.output import console
+from cachemark.cli.output import console, print_text
 from cachemark.report.json_text import json_text
 
 _STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "bold red", "info": "dim"}
@@ -32,7 +31,7 @@ def doctor(
     """
     checks = probe_new_server(targets=target)
     if json:
-        sys.stdout.write(json_text(checks))
+        print_text(json_text(checks))
     else:
         _print(checks, limits=limits)
     return 1 if any(check.status == "fail" for check in checks) else 0

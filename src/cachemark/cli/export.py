@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.cli.output import print_text
 from cachemark.runs.archive import export_run
 from cachemark.runs.store import open_run
 
@@ -21,4 +22,4 @@ def export(
     """Write a run to one file, with checksums, for `cachemark import` on another machine."""
     found = open_run(run, runs)
     written = export_run(found, file)
-    print(f"{found.id}: {len(found.outcomes())} trials in {written}")
+    print_text(f"{found.id}: {len(found.outcomes())} trials in {written}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -23,7 +22,7 @@ from cachemark.checks.fidelity import (
     percentile_name,
 )
 from cachemark.checks.fidelity.tools import TOOLS, Tool, tool_results
-from cachemark.cli.output import console
+from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import NATIVE, ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
@@ -84,7 +83,7 @@ def fidelity(
                 _progress(out, finding)
             reported.add((finding.client, finding.why))
     if json:
-        sys.stdout.write(json_text(found))
+        print_text(json_text(found))
     else:
         out.print(_table(wanted, found))
     _print_tool_notes(out, tools)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.cli.output import print_text
 from cachemark.runs.archive import import_run
 
 
@@ -19,4 +20,4 @@ def import_(
     """Import an exported run, after its checksums and contents were checked."""
     run, new = import_run(file, runs)
     trials = f"{len(run.outcomes())} trials in {run.folder}"
-    print(f"{run.id}: {trials}" if new else f"{run.id}: already exists, {trials}")
+    print_text(f"{run.id}: {trials}" if new else f"{run.id}: already exists, {trials}")

@@ -9,14 +9,16 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
+from rich.markup import escape
 from rich.table import Table
 
 from cachemark import host
-from cachemark.cli.output import console
+from cachemark.cli.output import console, write_out
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
+from cachemark.model.foreign_text import clean
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
 from cachemark.runs.jmh import (
@@ -120,11 +122,11 @@ def jmh(
     on_output = _forward_output if verbose else None
     measured: list[JmhMeasurement] = []
     for number, spec in enumerate(specs, 1):
-        with errors.status(f"{spec.text} under JMH ({number} of {len(specs)})"):
+        with errors.status(f"{escape(spec.text)} under JMH ({number} of {len(specs)})"):
             measured.append(measure(spec, settings, server, cpus=cpus, on_output=on_output))
     if json is not None:
         entries = [entry for each in measured for entry in each.entries]
-        json.write_text(json_text(entries), encoding="utf-8")
+        write_out(json, json_text(entries))
     return _print_results(measured, settings, server)
 
 
@@ -147,8 +149,8 @@ def _settings(cell: Calls, times: Iterations) -> Settings:
 
 
 def _forward_output(printed: bytes) -> None:
-    sys.stderr.buffer.write(printed)
-    sys.stderr.buffer.flush()
+    sys.stderr.write(clean(printed.decode("utf-8", "replace")))
+    sys.stderr.flush()
 
 
 def _print_results(measured: list[JmhMeasurement], settings: Settings, server: str) -> int:

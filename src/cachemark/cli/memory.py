@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark.checks.item_memory import KEY_BYTES, Fill, fills
-from cachemark.cli.output import console
+from cachemark.cli.output import console, print_text
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import UsageError
 from cachemark.model.footprint import Footprint
@@ -35,7 +34,7 @@ def memory(
     specs = [parse_spec(text) for text in (server, *more)]
     found = fills(specs, _sizes(sizes))
     if json:
-        sys.stdout.write(json_text(found))
+        print_text(json_text(found))
     else:
         _print(found)
     return 1 if any(fill.reason for fill in found) else 0

@@ -8,11 +8,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cachemark.host.atomic_file import write_file
 from cachemark.model.errors import UsageError
+from cachemark.model.foreign_text import clean
 from cachemark.report.console import plain_console
 
 # What is piped is for programs and for reading later: no row of a table is folded.
 _PIPED_COLUMNS = 240
+# A terminal, or COLUMNS, of fewer columns is ignored: tables would have a letter on each line.
+_FEWEST_COLUMNS = 20
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -23,16 +27,32 @@ def console(*, stderr: bool = False) -> Console:
 def terminal_width() -> int | None:
     """The terminal's width, or that of COLUMNS; None if the output is a file or a pipe."""
     stdout = Console()
-    return stdout.width if stdout.is_terminal or "COLUMNS" in os.environ else None
+    if not stdout.is_terminal and "COLUMNS" not in os.environ:
+        return None
+    return max(_FEWEST_COLUMNS, stdout.width)
+
+
+def print_text(text: str) -> None:
+    """Print text on stdout, with a line end at its end."""
+    sys.stdout.write(clean(_with_line_end(text)))
 
 
 def write_text(text: str, out: Path | None) -> None:
     """Write text, with a line end at its end, to a file or to stdout. Raises UsageError."""
-    whole = text if text.endswith("\n") else text + "\n"
     if out is None:
-        sys.stdout.write(whole)
+        print_text(text)
         return
+    write_out(out, _with_line_end(text))
+
+
+def write_out(out: Path, content: str | bytes) -> None:
+    """Write the file that the option --out names, and its folder. Raises UsageError."""
     try:
-        out.write_text(whole, encoding="utf-8")
-    except OSError as error:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_file(out, content)
+    except (OSError, ValueError) as error:
         raise UsageError(f"--out {out}: cannot be written: {error}") from error
+
+
+def _with_line_end(text: str) -> str:
+    return text if text.endswith("\n") else text + "\n"

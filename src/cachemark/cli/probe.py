@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark.checks.probe import EVERYTHING, ProbeResult, excluded, probe_new_server
-from cachemark.cli.output import console
+from cachemark.cli.output import console, print_text
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import TrialError
 from cachemark.report.json_text import json_text
@@ -39,7 +38,7 @@ def probe(
         except TrialError as error:
             raise TrialError(f"{spec.text}: {error.text}", error.remedy) from error
     if json:
-        sys.stdout.write(json_text(found))
+        print_text(json_text(found))
     else:
         for text, findings in found.items():
             _print(text, findings, show_all=show_all)

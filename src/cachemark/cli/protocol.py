@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.cli.output import print_text
 from cachemark.model.protocol_docs import document, schema
 
 
@@ -17,4 +17,4 @@ def protocol(
     ] = False,
 ) -> None:
     """Print PROTOCOL.md, for authors of workers."""
-    sys.stdout.write(schema() if json_schema else document())
+    print_text(schema() if json_schema else document())

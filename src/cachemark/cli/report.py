@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.cli.output import terminal_width
+from cachemark.cli.output import print_text, terminal_width, write_out, write_text
 from cachemark.model.errors import UsageError
 from cachemark.report.formats import (
     PLOT_SUFFIXES,
@@ -58,7 +57,7 @@ def _draw(form: str, run: Run, out: Path | None) -> None:
             f"--format {form} writes one file for each plot", "name a folder: --out FOLDER"
         )
     written = write_plots(form, run, out)
-    print(f"{len(written)} plots in {out}" if written else "no plot: nothing was measured")
+    print_text(f"{len(written)} plots in {out}" if written else "no plot: nothing was measured")
 
 
 def _picture(run: Run, out: Path | None) -> None:
@@ -71,28 +70,18 @@ def _picture(run: Run, out: Path | None) -> None:
         raise UsageError(
             f"{run.id} has nothing for --format {SUMMARY_PICTURE}: nothing was measured"
         )
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(content)
-    except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written: {error}") from error
-    print(f"{out}: {len(content) / 1e3:.0f} kB")
+    write_out(out, content)
+    print_text(f"{out}: {len(content) / 1e3:.0f} kB")
 
 
 def _print(form: str, made: dict[str, str]) -> None:
     if len(made) > 1:
         raise UsageError(f"--format {form} writes {len(made)} files", "name a folder: --out FOLDER")
     (text,) = made.values()
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    print_text(text)
 
 
 def _write(made: dict[str, str], out: Path) -> None:
     alone = len(made) == 1 and not out.is_dir()
-    try:
-        if not alone:
-            out.mkdir(parents=True, exist_ok=True)
-        for name, text in made.items():
-            target = out if alone else out / name
-            target.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written: {error}") from error
+    for name, text in made.items():
+        write_text(text, out if alone else out / name)

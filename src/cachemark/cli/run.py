@@ -6,7 +6,6 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import msgspec
@@ -14,11 +13,13 @@ from cyclopts import Parameter
 
 from cachemark import host
 from cachemark.cli.display import make_display
-from cachemark.cli.output import terminal_width
+from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides, apply
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
+from cachemark.host.atomic_file import write_file
+from cachemark.host.temporary import temporary_folder
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
@@ -28,8 +29,9 @@ from cachemark.model.presets import expand
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties, run_campaign
-from cachemark.runs.store import Run, create_run, latest_run, open_run
+from cachemark.runs.store import Run, create_run, latest_own_run, open_run
 from cachemark.runs.tapes import TapeCache
+from cachemark.runs.trust import named_programs
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,9 @@ class StorageOptions:
     )
     resume: Annotated[
         bool, Parameter(negative="", help="continue a stopped run (its id; default: the latest)")
+    ] = False
+    trust_commands: Annotated[
+        bool, Parameter(negative="", help="with --resume: start the programs of an imported run")
     ] = False
 
 
@@ -77,8 +82,8 @@ def run(
         return 0
     # What cannot be placed or written is said before there is a folder for it.
     host.placement(planned.placement, host.usable_cpus())
-    with TemporaryDirectory(prefix="cachemark-") as folder:
-        TapeCache(parties.engine, Path(folder)).check(plan)
+    with temporary_folder() as folder:
+        TapeCache(parties.engine, folder).check(plan)
     stored_run = create_run(storage.out, planned, host=host.facts(), command=shlex.join(sys.argv))
     return _campaign(stored_run, plan, parties)
 
@@ -89,9 +94,23 @@ def _resume(name: str | None, storage: StorageOptions, overrides: Overrides) -> 
             "--resume continues a run with the options that it was started with",
             "leave the other options out",
         )
-    found = open_run(name, storage.out) if name else latest_run(storage.out)
+    found = open_run(name, storage.out) if name else latest_own_run(storage.out)
     planned = found.header.experiment
+    if found.imported:
+        _show_programs(found, trusted=storage.trust_commands)
     return _campaign(found, make_plan(planned), _parties(planned))
+
+
+def _show_programs(found: Run, *, trusted: bool) -> None:
+    """Print what an imported run would start. Raises UsageError unless it is trusted."""
+    programs = named_programs(found.header.experiment)
+    if not programs:
+        return
+    lines = "\n".join(f"  {program}" for program in programs)
+    text = f"{found.id} was imported, and would run or contact:\n{lines}"
+    if not trusted:
+        raise UsageError(text, "if you trust whoever made it: --trust-commands")
+    plain_console(stderr=True).print(text, markup=False, soft_wrap=True)
 
 
 def _parties(experiment: Experiment) -> Parties:
@@ -130,17 +149,22 @@ def _campaign(stored_run: Run, plan: Plan, parties: Parties) -> int:
             soft_wrap=True,
         )
         raise
+    print_text(render("table", stored_run, terminal_width()))
     _write_reports(stored_run)
-    print(render("table", stored_run, terminal_width()))
     folder = stored_run.folder
-    print(f"outcomes {folder / 'outcomes.jsonl'} · report {folder / 'report.md'}")
+    print_text(f"outcomes {folder / 'outcomes.jsonl'} · report {folder / 'report.md'}")
     return _status(outcomes)
 
 
 def _write_reports(stored_run: Run) -> None:
-    (stored_run.folder / "report.md").write_text(
-        render("markdown", stored_run, None), encoding="utf-8"
-    )
+    path = stored_run.folder / "report.md"
+    try:
+        write_file(path, render("markdown", stored_run, None))
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be written: {error.strerror}",
+            "all outcomes are kept; `cachemark report` makes it again",
+        ) from error
 
 
 def _status(outcomes: list[Outcome]) -> int:
@@ -155,7 +179,7 @@ def _status(outcomes: list[Outcome]) -> int:
 def _print_plan(plan: Plan) -> None:
     for trial in plan.trials:
         cell = trial.cell
-        print(
+        print_text(
             f"{trial.index + 1:4} block {trial.block + 1}  {cell.client}  {cell.server}  "
             f"{cell.workload}  {cell.load}  tape seed {trial.tape_seed}"
         )

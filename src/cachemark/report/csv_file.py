@@ -6,10 +6,8 @@ geometric means of the percentiles of the trials, with their 95 % intervals.
 
 from __future__ import annotations
 
-import csv
-import io
-
 from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
+from cachemark.report.csv_text import csv_text
 from cachemark.report.model import Report
 
 COLUMNS = (
@@ -52,16 +50,13 @@ COLUMNS = (
 def render(report: Report, width: int | None) -> str:
     """The report as CSV text; `width` is not used."""
     del width
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for group in report.groups:
-        for row in group.rows:
-            for kind in [row.summary.total, *row.summary.kinds]:
-                writer.writerow(_line(row.summary, kind))
-    for summary in report.missing:
-        writer.writerow(_line(summary, None))
-    return out.getvalue()
+    rows = [
+        _line(row.summary, kind)
+        for group in report.groups
+        for row in group.rows
+        for kind in [row.summary.total, *row.summary.kinds]
+    ]
+    return csv_text([COLUMNS, *rows, *[_line(summary, None) for summary in report.missing]])
 
 
 def _line(summary: CellSummary, kind: KindSummary | None) -> list[object]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from cachemark.host.atomic_file import write_file
 from cachemark.model.errors import UsageError
+from cachemark.model.foreign_text import clean
 from cachemark.report import csv_file, markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
@@ -46,7 +48,8 @@ def format_names() -> list[str]:
 def render_files(form: str, run: Run, width: int | None) -> dict[str, str]:
     """A run in one of the formats of RENDERERS or EXPORTS, as file name → text."""
     if form in EXPORTS:
-        return EXPORTS[form](build_exported_run(run.header, run.outcomes()))
+        files = EXPORTS[form](build_exported_run(run.header, run.outcomes()))
+        return {name: clean(text) for name, text in files.items()}
     return {f"report.{_SUFFIXES.get(form, form)}": render(form, run, width)}
 
 
@@ -77,7 +80,7 @@ def write_plots(form: str, run: Run, folder: Path) -> list[Path]:
         path = folder / f"{name}{PLOT_SUFFIXES[form]}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            write_file(path, content)
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error}") from error
         written.append(path)

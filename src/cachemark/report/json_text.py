@@ -6,13 +6,15 @@ from typing import Any
 
 import msgspec
 
+from cachemark.model.foreign_text import json_escaped
+
 # Further digits depend on the CPU: NumPy adds in another order where vectors are wider.
 SIGNIFICANT_DIGITS = 9
 
 
 def json_text(value: object) -> str:
     """Any value that msgspec can encode, as indented JSON with all digits."""
-    return msgspec.json.format(msgspec.json.encode(value)).decode("utf-8") + "\n"
+    return json_escaped(msgspec.json.format(msgspec.json.encode(value)).decode("utf-8")) + "\n"
 
 
 def render_json(value: object, width: int | None) -> str:

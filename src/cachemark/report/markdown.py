@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cachemark.model.foreign_text import clean_all
 from cachemark.report.model import Report
 from cachemark.report.tables import (
     Table,
@@ -15,11 +16,12 @@ from cachemark.report.tables import (
 def render(report: Report, width: int | None) -> str:
     """The report as a Markdown document; `width` is not used."""
     del width
+    report = clean_all(report, "markdown")
     experiment = report.header.experiment
-    lines = [f"# {experiment.name}", "", f"**{experiment.question}**", ""]
-    lines += [f"- {answer}" for answer in report.answers]
+    lines = [f"# {experiment.name}", "", f"**{one_line(experiment.question)}**", ""]
+    lines += [f"- {one_line(answer)}" for answer in report.answers]
     for group in report.groups:
-        lines += ["", f"## {group_title(group)}", "", *table_lines(ranking_table(group))]
+        lines += ["", f"## {one_line(group_title(group))}", "", *table_lines(ranking_table(group))]
         if group.itself:
             lines += ["", self_comparison(group)]
         of_kinds = operation_table(group)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -13,6 +11,7 @@ import msgspec
 from cachemark import host
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import Plan
 from cachemark.runs.audit import Audit, Auditor
@@ -63,10 +62,10 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
     usable = host.usable_cpus()
     placed = host.placement(experiment.placement, usable, host.cores(usable))
     with (
-        tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
+        temporary_folder() as folder,
         host.awake(usable) if experiment.awake else nullcontext() as awake_pid,
     ):
-        shelf = TapeCache(parties.engine, Path(folder))
+        shelf = TapeCache(parties.engine, folder)
         auditor = Auditor(plan, parties.clients, parties.servers)
         common = _Common(
             shelf=shelf,

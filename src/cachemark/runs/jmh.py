@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from cachemark.analysis.statistics import min_sample_size
 from cachemark.endpoints.clients import ClientSpec, workers_folder
 from cachemark.endpoints.servers import missing, parse_spec, running
 from cachemark.host import process
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 from cachemark.model.plan import NO_SERVER
 
@@ -155,10 +155,9 @@ def measure(
     if lacking is not None:
         raise UsageError(f"{target.text}: {lacking.reason}", lacking.remedy)
     with (
-        tempfile.TemporaryDirectory(prefix="cachemark-") as name,
+        temporary_folder() as folder,
         running(target, cpus=cpus[0]) as started,
     ):
-        folder = Path(name)
         result = folder / "result.json"
         # A folder of its own: JMH lets one run at a time use the common one.
         command = ["java", f"-Djava.io.tmpdir={folder}", "-jar", str(path)]

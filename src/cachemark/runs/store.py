@@ -9,13 +9,17 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
+import itertools
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 from cachemark import __version__
 from cachemark.host import HostFacts
+from cachemark.host.atomic_file import write_file
 from cachemark.model.errors import DECODE_ERRORS, UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome, from_line, to_line
@@ -26,6 +30,11 @@ _HEADER = "run.json"
 _OUTCOMES = "outcomes.jsonl"
 _AUDIT = "audit.json"
 _LOCK = "lock"
+# A file in the folder of a run that was imported: its commands come from somebody else.
+IMPORTED = "imported.json"
+# An outcome has a few histograms of some kB each.
+_LONGEST_LINE_BYTES = 64 * 2**20
+_SHOWN_CHARACTERS = 200
 
 
 class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +61,11 @@ class Run:
     def id(self) -> str:
         """The name of the run and of its folder."""
         return self.header.id
+
+    @property
+    def imported(self) -> bool:
+        """Whether the run was made elsewhere."""
+        return (self.folder / IMPORTED).exists()
 
     def __enter__(self) -> Run:
         try:
@@ -113,20 +127,13 @@ class Run:
     def outcomes(self) -> list[Outcome]:
         """All outcomes, in the order in which the trials ended. Raises UsageError."""
         path = self.folder / _OUTCOMES
-        if not path.exists():
+        try:
+            with path.open("rb") as file:
+                return list(_read_outcomes(file, path))
+        except FileNotFoundError:
             return []
-        lines = path.read_bytes().split(b"\n")
-        outcomes: list[Outcome] = []
-        # What follows the last newline is incomplete, or empty.
-        for number, line in enumerate(lines[:-1], 1):
-            try:
-                outcomes.append(from_line(line))
-            except DECODE_ERRORS as error:
-                raise UsageError(
-                    f"{path}:{number}: not an outcome: {error}",
-                    "the file was changed by hand; take the line out, or the run anew",
-                ) from error
-        return outcomes
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
 
     def done(self) -> set[int]:
         """The indexes of the trials that have ended."""
@@ -137,6 +144,21 @@ class Run:
         if path.exists():
             whole = path.read_bytes().rfind(b"\n") + 1
             os.truncate(path, whole)
+
+
+def _read_outcomes(file: IO[bytes], path: Path) -> Iterator[Outcome]:
+    """The outcome of each line. Reads line by line, so that the first bad line ends it."""
+    for number in itertools.count(1):
+        line = file.readline(_LONGEST_LINE_BYTES)
+        if not line.endswith(b"\n") and len(line) < _LONGEST_LINE_BYTES:
+            return  # what follows the last newline is incomplete, or empty
+        try:
+            yield from_line(line)
+        except DECODE_ERRORS as error:
+            raise UsageError(
+                f"{path}:{number}: not an outcome: {error}",
+                "the file was changed by hand; take the line out, or the run anew",
+            ) from error
 
 
 def create_run(root: Path, experiment: Experiment, *, host: HostFacts, command: str) -> Run:
@@ -153,7 +175,14 @@ def create_run(root: Path, experiment: Experiment, *, host: HostFacts, command: 
         host=host,
     )
     text = msgspec.json.format(msgspec.json.encode(header))
-    (folder / _HEADER).write_bytes(text + b"\n")
+    try:
+        write_file(folder / _HEADER, text + b"\n")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        raise UsageError(
+            f"{folder}: cannot be written: {error}", "choose another --runs"
+        ) from error
     return Run(folder, header)
 
 
@@ -175,19 +204,32 @@ def _new_folder(root: Path, stem: str) -> tuple[Path, str]:
 def open_run(name: str, root: Path) -> Run:
     """Open a run by its id in `root`, or by its folder. Raises UsageError."""
     for folder in (root / name, Path(name)):
-        if (folder / _HEADER).is_file():
-            return Run(folder, _read_header(folder / _HEADER))
-    known = [run.name for run in _folders(root)]
+        with contextlib.suppress(OSError):  # a name that is longer than names can be
+            if (folder / _HEADER).is_file():
+                return Run(folder, _read_header(folder / _HEADER))
+    known = run_names(root)
     hint = f"the latest is {known[-1]}" if known else f"{root} holds no run"
-    raise UsageError(f"no run {name!r}", hint)
+    shown = name if len(name) <= _SHOWN_CHARACTERS else name[:_SHOWN_CHARACTERS] + "…"
+    raise UsageError(f"no run {shown!r}", hint)
 
 
 def latest_run(root: Path) -> Run:
     """Open the latest run. Raises UsageError if there is none."""
-    folders = _folders(root)
-    if not folders:
+    names = run_names(root)
+    if not names:
         raise UsageError(f"{root} holds no run", "make one: cachemark run quick")
-    return open_run(folders[-1].name, root)
+    return open_run(names[-1], root)
+
+
+def latest_own_run(root: Path) -> Run:
+    """Open the latest run that was not imported. Raises UsageError if there is none."""
+    own = [name for name in run_names(root) if not (root / name / IMPORTED).exists()]
+    if not own:
+        raise UsageError(
+            f"{root} holds no run of this machine",
+            "an imported run is continued if it is named: cachemark run --resume ID",
+        )
+    return open_run(own[-1], root)
 
 
 def run_names(root: Path) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase as fnmatch
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -13,14 +11,15 @@ from cachemark.checks.fidelity.cases import Case, KnownFailure, known_failures
 from cachemark.checks.fidelity.judge import FidelityResult, State
 from cachemark.checks.fidelity.play import WIRES, ClientUnderTest, find
 from cachemark.endpoints.clients import ClientSpec
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UnsupportedError
 
 
 def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[FidelityResult]:
     """Run each case on a client; yields each result as soon as it is known."""
     with (
-        tempfile.TemporaryDirectory(prefix="cachemark-") as folder,
-        ClientUnderTest(spec, Path(folder)) as client,
+        temporary_folder() as folder,
+        ClientUnderTest(spec, folder) as client,
     ):
         try:
             wire = client.wire()

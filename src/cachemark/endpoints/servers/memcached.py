@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import shutil
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
 from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
 from cachemark.host import process
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.outcome import ServerFacts
 
@@ -49,10 +49,10 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
     """
     if absent := missing(spec):
         raise absent.error()
-    with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
-        socket = Path(folder) / "socket" if spec.options.get("unix") == "yes" else None
+    with temporary_folder() as folder:
+        socket = folder / "socket" if spec.options.get("unix") == "yes" else None
         # With -p -1 the system picks the port, and memcached writes it into this file.
-        ports = Path(folder) / "ports"
+        ports = folder / "ports"
         env = {"MEMCACHED_PORT_FILENAME": str(ports)}
         command = _command(spec, socket)
         with process.start(command, cpus=cpus, env=env) as child:

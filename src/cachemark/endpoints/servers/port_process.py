@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 
 from cachemark.endpoints.servers.running import Member, RunningServer, wait_ready
 from cachemark.host import process
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import ServerFacts
 
@@ -59,9 +59,9 @@ def running_program(
 ) -> Generator[RunningServer]:
     """Run a program on a free port, and wait until it answers. Raises TrialError."""
     for tries_left in reversed(range(_TRIES)):
-        with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
+        with temporary_folder() as folder:
             port, port2 = _free_ports()
-            resources = LaunchResources(port=port, port2=port2, folder=Path(folder))
+            resources = LaunchResources(port=port, port2=port2, folder=folder)
             to_run = launch(resources)
             with process.start(to_run.command, cpus=cpus, cwd=to_run.cwd) as child:
                 try:

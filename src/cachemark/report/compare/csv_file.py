@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from cachemark.analysis.statistics import Contrast, Interval
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
+from cachemark.report.csv_text import csv_text
 
 _SIDE = ("", "_low", "_high")
 COLUMNS = (
@@ -29,13 +27,8 @@ COLUMNS = (
 def render(compared: ComparisonReport, width: int | None) -> str:
     """The comparison as CSV text; `width` is not used."""
     del width
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in compared.rows:
-        for contrast in row.contrasts:
-            writer.writerow(_line(row, contrast))
-    return out.getvalue()
+    rows = [_line(row, contrast) for row in compared.rows for contrast in row.contrasts]
+    return csv_text([COLUMNS, *rows])
 
 
 def _line(row: ComparisonRow, contrast: Contrast) -> list[object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cachemark.model.foreign_text import clean_all
 from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.tables import common_fields, head, tables, tally, text_lists
 from cachemark.report.markdown import one_line, table_lines
@@ -10,7 +11,8 @@ from cachemark.report.markdown import one_line, table_lines
 def render(compared: ComparisonReport, width: int | None) -> str:
     """The comparison as a Markdown document; `width` is not used."""
     del width
-    first, *rest = head(compared)
+    compared = clean_all(compared, "markdown")
+    first, *rest = map(one_line, head(compared))
     lines = [f"# {first}", "", *[f"{line}  " for line in [*rest, common_fields(compared)] if line]]
     lines += ["", f"**{tally(compared)}**"]
     for name, table in tables(compared):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import msgspec
 
 from cachemark.analysis.statistics import Interval
 from cachemark.report.cells import CELL_FIELDS
+from cachemark.report.csv_text import csv_text
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 _ENTRY = (
@@ -24,17 +22,11 @@ COLUMNS = (
 def render(history: History, width: int | None) -> str:
     """The history as CSV text; `width` is not used."""
     del width
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     if not history.lines:
-        writer.writerow(RunRow.__struct_fields__)
-        writer.writerows(msgspec.structs.astuple(run) for run in history.runs)
-        return out.getvalue()
-    writer.writerow(COLUMNS)
-    for line in history.lines:
-        for entry in line.entries:
-            writer.writerows(_rows(line, entry))
-    return out.getvalue()
+        runs = [msgspec.structs.astuple(run) for run in history.runs]
+        return csv_text([RunRow.__struct_fields__, *runs])
+    rows = [row for line in history.lines for entry in line.entries for row in _rows(line, entry)]
+    return csv_text([COLUMNS, *rows])
 
 
 def _rows(line: CellHistory, entry: Entry) -> list[list[object]]:

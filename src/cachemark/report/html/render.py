@@ -10,6 +10,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from cachemark.model.foreign_text import clean_all
 from cachemark.report.html.page import page
 from cachemark.report.html.theme import plot_colour_rules, variables
 from cachemark.report.model import Report
@@ -19,6 +20,7 @@ from cachemark.report.tables import Table
 def render(report: Report, width: int | None) -> str:
     """The report as one HTML file; `width` is not used, since the page fits any width."""
     del width
+    report = clean_all(report)
     script = _file("script.js")
     return (
         _templates()

@@ -6,6 +6,7 @@ import importlib
 from types import ModuleType
 
 from cachemark.model.errors import UsageError
+from cachemark.model.foreign_text import clean_all
 from cachemark.report.plots.plot import Spec
 
 # Twice the pixels of the screen: sharp on paper.
@@ -14,12 +15,12 @@ _SCALE = 2.0
 
 def svg(spec: Spec) -> str:
     """The plot as SVG text. Raises UsageError if vl-convert is not installed."""
-    return str(_library().vegalite_to_svg(spec, allowed_base_urls=[]))
+    return str(_library().vegalite_to_svg(clean_all(spec), allowed_base_urls=[]))
 
 
 def png(spec: Spec) -> bytes:
     """The plot as PNG, losslessly compressed. Raises UsageError as `svg` does."""
-    raw = bytes(_library().vegalite_to_png(spec, scale=_SCALE, allowed_base_urls=[]))
+    raw = bytes(_library().vegalite_to_png(clean_all(spec), scale=_SCALE, allowed_base_urls=[]))
     return bytes(_optional("oxipng").optimize_from_memory(raw, level=2))
 
 

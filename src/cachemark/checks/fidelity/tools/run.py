@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -20,6 +18,7 @@ from cachemark.checks.fidelity.server import scripted
 from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
 from cachemark.host.process import start
 from cachemark.host.run_delay import run_delay_ns
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import TrialError
 from cachemark.model.experiment import Placement
@@ -82,8 +81,7 @@ def _play(tool: Tool, program: str, case: Case) -> tuple[ToolResult, Log, int]:
     """
     usable = host.usable_cpus()
     cpus = host.placement(Placement(), usable, host.cores(usable))
-    with tempfile.TemporaryDirectory(prefix="cachemark-") as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         with scripted(case.script, folder, cpus[0]) as server:
             port = parse_host_port(server.address).port
             job = ToolJob(program=program, port=port, folder=folder, load=case.load)

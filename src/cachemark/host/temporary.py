@@ -1,0 +1,67 @@
+"""Temporary folders that do not outlive their process for long.
+
+The process holds a lock in each of its folders. A killed process leaves its folders behind, but the
+kernel releases their locks, so the next process finds the folders and removes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+_PREFIX = "cachemark-"
+_LOCK = ".lock"
+
+
+@contextmanager
+def temporary_folder(inside: Path | None = None) -> Generator[Path]:
+    """A new folder, below the system's temporary folder or `inside`. It is removed at the end."""
+    root = inside or Path(tempfile.gettempdir())
+    _remove_abandoned(root)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
+    lock = _lock_new(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _lock_new(folder: Path) -> int:
+    """Lock the folder. The file gets its name when the lock is held, so nobody can be earlier."""
+    unnamed = folder / f"{_LOCK}.new"
+    lock = os.open(unnamed, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    unnamed.rename(folder / _LOCK)
+    return lock
+
+
+def _remove_abandoned(root: Path) -> None:
+    """Remove this user's folders whose process has ended."""
+    with contextlib.suppress(OSError):
+        for folder in root.glob(f"{_PREFIX}*"):
+            with contextlib.suppress(OSError):
+                if _is_own_folder(folder) and _is_abandoned(folder / _LOCK):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_own_folder(folder: Path) -> bool:
+    facts = folder.lstat()
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Whether nobody holds the lock. Raises OSError if there is no lock, or somebody holds it."""
+    lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(lock)
+    return True
