@@ -20,6 +20,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Collection[str] = ()
     open_loop: bool = False
     think: bool = False
+    slices: bool = False
 
 
 _Needed = Callable[[Demand], bool]
@@ -33,6 +34,7 @@ _TABLE: tuple[tuple[str, _Needed, str], ...] = (
     ("unix", lambda d: any(s.startswith("unix:") for s in d.prepare.servers), "a Unix socket"),
     ("open_loop", lambda d: d.open_loop, "an open loop"),
     ("think", lambda d: d.think, "time to think"),
+    ("slices", lambda d: d.slices, "short slices in turn with other clients"),
 )
 
 

@@ -15,18 +15,22 @@ from cachemark.model import histogram
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import (
     Done,
-    Operation,
     Prepare,
     Progress,
     Ready,
     Run,
-    Sections,
-    Timeline,
+    Slice,
+    SliceDone,
+    encode,
 )
+from cachemark.model.protocol_results import Operation, Sections, Timeline
 
 # Several workers start at the same planned time. By then the request must have reached them all.
 _START_AHEAD_NS = 100_000_000
+_SLICE_AHEAD_NS = 1_000_000
 _TICK_S = 0.5
+# A slice may last two time-outs longer than it should, and a machine may pause.
+_SLICE_GRACE_S = 5.0
 
 
 class RunMonitor(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +52,9 @@ class Fleet:
         self.workers: list[Worker] = []
         self.began_unix_ns = 0
         self.ready: Ready | None = None
+        self._timeout_s = 0.0
+        self._slices_elapsed_ns = 0
+        self._slice: tuple[Slice | None, bytes] = None, b""
         with ExitStack() as stack:
             for number in range(count):
                 label = f"{name} #{number}" if count > 1 else name
@@ -70,6 +77,7 @@ class Fleet:
     def prepare(self, request: Prepare, timeout_s: float) -> None:
         """Send `prepare` to all workers, each with its own segment. Raises TrialError."""
         count = len(self.workers)
+        self._timeout_s = request.timeout_ms / 1e3
         for number, worker in enumerate(self.workers):
             segment = (number, count)
             worker.prepare(msgspec.structs.replace(request, segment=segment), timeout_s)
@@ -83,6 +91,46 @@ class Fleet:
             share = None if request.ops is None else _ops_of_worker(request.ops, number, count)
             worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=share))
         return merge(_Collector(self.workers, watch).collect(request.phase))
+
+    def begin_slices(self, timeout_s: float) -> None:
+        """Make all workers ready to play slices. Raises TrialError."""
+        self._slices_elapsed_ns = 0
+        for worker in self.workers:
+            worker.begin_slices(timeout_s)
+
+    def slice(self, request: Slice) -> SliceDone:
+        """Play one slice on all workers at once. Raises TrialError.
+
+        Little happens here, because this process shares the CPUs with what is measured.
+        """
+        if len(self.workers) > 1:
+            return self._common_slice(request)
+        if request is not self._slice[0]:
+            self._slice = request, encode(request)
+        (worker,) = self.workers
+        worker.send_line(self._slice[1])
+        return worker.slice_done(self._slice_limit_s(request))
+
+    def _common_slice(self, request: Slice) -> SliceDone:
+        start = time.time_ns() + _SLICE_AHEAD_NS
+        line = encode(msgspec.structs.replace(request, start_unix_ns=start))
+        for worker in self.workers:
+            worker.send_line(line)
+        limit_s = self._slice_limit_s(request)
+        done = merge_slices([worker.slice_done(limit_s) for worker in self.workers])
+        self._slices_elapsed_ns += done.elapsed_ns
+        return done
+
+    def _slice_limit_s(self, request: Slice) -> float:
+        return request.length_us / 1e6 + 2 * self._timeout_s + _SLICE_GRACE_S
+
+    def end_slices(self, timeout_s: float = 60.0) -> Done:
+        """End the slices; returns the sum of all counted parts. Raises TrialError."""
+        done = merge([worker.end_slices(timeout_s) for worker in self.workers])
+        if len(self.workers) == 1:
+            return done
+        elapsed_ns = self._slices_elapsed_ns
+        return msgspec.structs.replace(done, elapsed_ns=elapsed_ns, send_elapsed_ns=elapsed_ns)
 
     def bye(self) -> None:
         """Ask all workers to exit."""
@@ -147,15 +195,12 @@ def merge(parts: list[Done]) -> Done:
     """Merge results: counts are added, histograms merged; the longest window counts."""
     if len(parts) == 1:
         return parts[0]
-    kinds = sorted({kind for part in parts for kind in part.operations})
+    lead_ins = [part.lead_in for part in parts if part.lead_in is not None]
     return Done(
         phase=parts[0].phase,
         elapsed_ns=max(part.elapsed_ns for part in parts),
         send_elapsed_ns=max(part.send_elapsed_ns for part in parts),
-        operations={
-            kind: _merge_operations([p.operations[kind] for p in parts if kind in p.operations])
-            for kind in kinds
-        },
+        operations=_merge_kinds([part.operations for part in parts]),
         send_lag=_merge_blobs([part.send_lag for part in parts]),
         # Only known as a whole if every worker reports it.
         generator_lag=_merge_blobs([part.generator_lag for part in parts])
@@ -171,6 +216,21 @@ def merge(parts: list[Done]) -> Done:
         overflow=sum(part.overflow for part in parts),
         timeline=_merge_timelines([part.timeline for part in parts]),
         sections=_merge_sections([part.sections for part in parts]),
+        lead_in=_merge_kinds(lead_ins) if lead_ins else None,
+    )
+
+
+def merge_slices(parts: list[SliceDone]) -> SliceDone:
+    """Merge the workers' parts of a slice: counts are added; the time is the mean of all times.
+
+    A worker that had nothing to play has no time.
+    """
+    times = [part.elapsed_ns for part in parts if part.ops + part.errors + part.lead_in_ops]
+    return SliceDone(
+        ops=sum(part.ops for part in parts),
+        errors=sum(part.errors for part in parts),
+        lead_in_ops=sum(part.lead_in_ops for part in parts),
+        elapsed_ns=round(sum(times) / len(times)) if times else 0,
     )
 
 
@@ -211,6 +271,13 @@ def _coarser(slices: list[int], factor: int) -> list[int]:
 
 def _sum_columns(columns: list[list[int]]) -> list[int]:
     return [sum(values) for values in zip_longest(*columns, fillvalue=0)]
+
+
+def _merge_kinds(parts: list[dict[str, Operation]]) -> dict[str, Operation]:
+    kinds = sorted({kind for part in parts for kind in part})
+    return {
+        kind: _merge_operations([part[kind] for part in parts if kind in part]) for kind in kinds
+    }
 
 
 def _merge_operations(parts: list[Operation]) -> Operation:

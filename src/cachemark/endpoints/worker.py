@@ -8,6 +8,7 @@ prepare (cannot connect, lacks a capability) → run (exits, is silent, never en
 from __future__ import annotations
 
 import os
+import select
 import selectors
 import subprocess
 import time
@@ -18,14 +19,17 @@ from cachemark.model.histogram import HistogramError, decode
 from cachemark.model.protocol import (
     PROTOCOL_VERSION,
     Answer,
+    BeginSlices,
     Bye,
     Done,
+    EndSlices,
     Failure,
     Hello,
     Message,
     Prepare,
     ProtocolError,
     Ready,
+    SliceDone,
     Unsupported,
     decode_answer,
     encode,
@@ -54,6 +58,9 @@ class Worker:
             raise TrialError(f"{name}: no pipes to the worker")
         self._in, self.out = stdin.fileno(), stdout.fileno()
         os.set_blocking(self.out, False)
+        # Registered once: an answer to `slice` is waited for thousands of times.
+        self._poll = select.poll()
+        self._poll.register(self.out, select.POLLIN)
 
     def __enter__(self) -> Worker:
         return self
@@ -83,6 +90,28 @@ class Worker:
         self.send(request)
         return self._ready("prepare", timeout_s)
 
+    def begin_slices(self, timeout_s: float) -> Ready:
+        """Send `begin_slices`. Raises TrialError, UnsupportedError."""
+        self.send(BeginSlices())
+        return self._ready("begin_slices", timeout_s)
+
+    def slice_done(self, timeout_s: float) -> SliceDone:
+        """Wait for the answer to a `slice` that was sent. Raises TrialError."""
+        answer = self.poll_answer() if self._poll.poll(timeout_s * 1e3) else None
+        if answer is None:  # in parts, or not at all
+            answer = self.receive(timeout_s)
+        if isinstance(answer, SliceDone):
+            return answer
+        raise self._unexpected("slice", answer, timeout_s)
+
+    def end_slices(self, timeout_s: float) -> Done:
+        """Send `end_slices`; returns the sum of all slices. Raises TrialError."""
+        self.send(EndSlices())
+        answer = self.receive(timeout_s)
+        if isinstance(answer, Done):
+            return answer
+        raise self._unexpected("end_slices", answer, timeout_s)
+
     def bye(self) -> None:
         """Ask the worker to exit, and wait shortly. The end of the context stops it in any case."""
         try:
@@ -102,7 +131,10 @@ class Worker:
 
     def send(self, message: Message) -> None:
         """Send one request. Raises TrialError if the worker has exited."""
-        line = encode(message)
+        self.send_line(encode(message))
+
+    def send_line(self, line: bytes) -> None:
+        """Send one encoded request. Raises TrialError if the worker has exited."""
         try:
             while line:
                 line = line[os.write(self._in, line) :]
@@ -155,11 +187,14 @@ class Worker:
 
     def _ready(self, what: str, timeout_s: float) -> Ready:
         answer = self.receive(timeout_s)
-        if answer is None:
-            raise TrialError(f"{self.name}: no answer to {what} within {timeout_s:g} s")
         if isinstance(answer, Ready):
             return answer
-        raise self.error_for_answer(answer, what)
+        raise self._unexpected(what, answer, timeout_s)
+
+    def _unexpected(self, what: str, answer: Answer | None, timeout_s: float) -> TrialError:
+        if answer is None:
+            return TrialError(f"{self.name}: no answer to {what} within {timeout_s:g} s")
+        return self.error_for_answer(answer, what)
 
     def error_for_answer(self, answer: Answer, what: str) -> TrialError:
         """The error for an unexpected answer."""

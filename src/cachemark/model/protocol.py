@@ -13,20 +13,13 @@ import msgspec
 from msgspec import Meta
 
 from cachemark.model.errors import DECODE_ERRORS
+from cachemark.model.protocol_results import Count, Histogram, Operation, Sections, Timeline
 
 PROTOCOL_VERSION = 2
 # `none`: the client is a cache inside the worker's own process.
 WIRES = ("text", "binary", "meta", "none")
 
 Phase = Literal["prefill", "warmup", "measure"]
-Histogram = Annotated[
-    str,
-    Meta(
-        description="HdrHistogram V2, compressed, base64; nanoseconds; bounds 1 ns to 100 s; "
-        "3 significant digits"
-    ),
-]
-Count = Annotated[int, Meta(ge=0)]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -123,8 +116,59 @@ class Run(Message, frozen=True, kw_only=True, tag="run"):
     duration_ms: Annotated[int | None, Meta(description="time after which the run ends")] = None
 
 
+class BeginSlices(Message, frozen=True, kw_only=True, tag="begin_slices"):
+    """Get ready to play slices: short parts of the tape, in turn with other clients.
+
+    The worker makes ready all that slices need: its callers, waiting; recorders with room for all
+    results; garbage collected once. Between slices it does none of this. The tape's position is its
+    start. `begin_slices` again, `run` and `prepare` discard the slices that were played.
+
+    Answer: `ready`, or `error`.
+    """
+
+
+class Slice(Message, frozen=True, kw_only=True, tag="slice"):
+    """Play a slice of the tape. Each caller continues where its last slice ended.
+
+    A caller is what plays operations independently: a thread, a task, or a connection of the native
+    client. Its results belong to the lead-in, which is not counted, or to the counted part.
+
+    Closed loop: a caller starts no operation when `length_us` has passed since the start of the
+    slice; it waits for those that are outstanding, and for a barrier after operations without a
+    reply. Its counted part begins with its first completion at or after `lead_in_us`, or at the
+    start of the slice if `lead_in_us` is 0. Operations that complete later than that are counted.
+
+    Open loop: the tape's time stands still between slices. An operation is counted if its intended
+    start is `lead_in_us` after the start of the slice, or later. Operations that are due in the
+    slice end as those of a run do.
+
+    If `lead_in_us` is `length_us`, nothing is counted: such slices are a warm-up.
+
+    Answer: `slice_done`, or `error`; without `begin_slices`, an error of the kind `protocol`.
+    """
+
+    length_us: Annotated[int, Meta(ge=0, description="length of the slice; 0: nothing is played")]
+    lead_in_us: Annotated[
+        int, Meta(ge=0, description="length of the lead-in; at most `length_us`")
+    ] = 0
+    start_unix_ns: Annotated[
+        int, Meta(description="planned start, ns since the epoch. 0 or past: start at once")
+    ] = 0
+
+
+class EndSlices(Message, frozen=True, kw_only=True, tag="end_slices"):
+    """End the slices.
+
+    Answer: `done` with the phase `measure`, the sum of all slices; or `error`, of the kind
+    `protocol` without `begin_slices`. In this `done`, `elapsed_ns` and `send_elapsed_ns` are the
+    sum of `elapsed_ns` of all slices; `cpu_user_ns`, `cpu_system_ns`, `reconnects` and `barriers`
+    include the lead-ins; all else is of the counted parts. There are no `timeline` and no
+    `sections`.
+    """
+
+
 class Stop(Message, frozen=True, kw_only=True, tag="stop"):
-    """End the current run; its `done` follows as usual."""
+    """End the current run or slice; its `done` or `slice_done` follows as usual."""
 
 
 class Bye(Message, frozen=True, kw_only=True, tag="bye"):
@@ -138,7 +182,7 @@ class Bye(Message, frozen=True, kw_only=True, tag="bye"):
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="ready"):
-    """The answer to `hello` (with all fields) and to `prepare` (without fields)."""
+    """The answer to `hello` (with all fields), `prepare` and `begin_slices` (without fields)."""
 
     protocol: Annotated[int, Meta(description="the protocol version of the worker")] = (
         PROTOCOL_VERSION
@@ -157,7 +201,8 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
             "only `none`); kinds of operations (`get`, `set_noreply` …); and any of `threads`, "
             "`pipeline`, `open_loop`, `unix`, `shared` (callers may share a connection), `cluster` "
             "(several servers), `merges` (the client may answer reads without a command for each), "
-            "`think` (closed loops with think time), `timeline` (`done` has a `timeline`)"
+            "`think` (closed loops with think time), `timeline` (`done` has a `timeline`), "
+            "`slices` (`begin_slices`, `slice`, `end_slices`)"
         ),
     ] = []
 
@@ -169,82 +214,27 @@ class Progress(Message, frozen=True, kw_only=True, tag="progress"):
     errors: Annotated[Count, Meta(description="operations failed since the start of the run")] = 0
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of one kind of operation. attempts = ok + all errors + wrong_values."""
+class SliceDone(Message, frozen=True, kw_only=True, tag="slice_done"):
+    """The end of a slice."""
 
-    attempts: Annotated[Count, Meta(description="operations started")]
-    ok: Annotated[
-        Count, Meta(description="operations completed with a correct and definite answer")
+    ops: Annotated[Count, Meta(description="counted operations that were `ok`")]
+    errors: Annotated[Count, Meta(description="counted operations that failed, wrong values too")]
+    lead_in_ops: Annotated[
+        Count, Meta(description="operations of the lead-in, whatever came of them")
     ]
-    hits: Annotated[Count, Meta(description="keys found (reads, touch, delete)")] = 0
-    misses: Annotated[
-        Count, Meta(description="keys not found (a miss is an answer, not an error)")
-    ] = 0
-    not_stored: Annotated[
+    elapsed_ns: Annotated[
         Count,
-        Meta(description="`add`, `replace`, `append`, `prepend` or `cas` that stored nothing"),
-    ] = 0
-    wrong_values: Annotated[
-        Count, Meta(description="operations whose reply failed verification")
-    ] = 0
-    errors: Annotated[
-        dict[str, Count],
         Meta(
-            description="failed operations by kind: `timeout`, `connection`, `server`, `client`, "
-            "`protocol`"
-        ),
-    ] = {}
-    keys: Annotated[Count, Meta(description="keys in the `ok` operations")] = 0
-    value_bytes: Annotated[
-        Count, Meta(description="value bytes that the `ok` operations read or wrote")
-    ] = 0
-    key_bytes: Annotated[Count, Meta(description="bytes of the keys in the `ok` operations")] = 0
-    busy_ns: Annotated[
-        Count,
-        Meta(description="total time of the `ok` operations inside the library's calls"),
-    ] = 0
-    response: Annotated[
-        Histogram | None,
-        Meta(
-            description="completion − intended start; a timeout counts with the time that it lasted"
-        ),
-    ] = None
-    service: Annotated[Histogram | None, Meta(description="completion − actual send")] = None
-
-
-class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of the window: slices of equal length from its start, all kinds together.
-
-    A slice without an operation is 0 in both lists.
-    """
-
-    slice_ns: Annotated[int, Meta(ge=1, description="length of each slice")]
-    ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each slice")]
-    response_ns: Annotated[
-        list[Count], Meta(description="the sum of the response times of these operations")
-    ]
-
-
-class Sections(msgspec.Struct, frozen=True, kw_only=True):
-    """The window in a few parts of equal length, each with its own histogram, all kinds together.
-
-    An operation belongs to the part in which it ended. If it ended after the window, it belongs to
-    the last part.
-    """
-
-    length_ns: Annotated[int, Meta(ge=1, description="length of each part")]
-    ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each part")]
-    response: Annotated[
-        list[Histogram | None],
-        Meta(
-            description="response times of the operations that ended in each part; "
-            "timeouts as in `operations`"
+            description="closed loop: the mean over the callers that played of the time from the "
+            "beginning of a caller's counted part to its last completion (after operations without "
+            "a reply, that of the barrier). Open loop: `length_us` − `lead_in_us`. 0 if "
+            "`lead_in_us` is `length_us`"
         ),
     ]
 
 
 class Done(Message, frozen=True, kw_only=True, tag="done"):
-    """The end of a run."""
+    """The end of a run, or of slices."""
 
     phase: Annotated[Phase, Meta(description="the phase of the request")]
     elapsed_ns: Annotated[
@@ -304,6 +294,13 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     sections: Annotated[
         Sections | None, Meta(description="data for the intervals within one trial")
     ] = None
+    lead_in: Annotated[
+        dict[str, Operation] | None,
+        Meta(
+            description="slices: operations that were played and not counted, by kind, without "
+            "histograms. With `operations` they are all that the server received"
+        ),
+    ] = None
 
 
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):
@@ -332,11 +329,20 @@ class Failure(Message, frozen=True, kw_only=True, tag="error"):
     ] = True
 
 
-Request = Hello | Prepare | Run | Stop | Bye
-Answer = Ready | Progress | Done | Unsupported | Failure
+Request = Hello | Prepare | Run | BeginSlices | Slice | EndSlices | Stop | Bye
+Answer = Ready | Progress | SliceDone | Done | Unsupported | Failure
 
-REQUESTS: tuple[type[Message], ...] = (Hello, Prepare, Run, Stop, Bye)
-ANSWERS: tuple[type[Message], ...] = (Ready, Progress, Done, Unsupported, Failure)
+REQUESTS: tuple[type[Message], ...] = (
+    Hello,
+    Prepare,
+    Run,
+    BeginSlices,
+    Slice,
+    EndSlices,
+    Stop,
+    Bye,
+)
+ANSWERS: tuple[type[Message], ...] = (Ready, Progress, SliceDone, Done, Unsupported, Failure)
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

@@ -16,10 +16,8 @@ from cachemark.model.protocol import (
     PROTOCOL_VERSION,
     REQUESTS,
     Message,
-    Operation,
-    Sections,
-    Timeline,
 )
+from cachemark.model.protocol_results import Operation, Sections, Timeline
 
 _INTRODUCTION = """\
 # The worker protocol, version {version}
@@ -61,6 +59,13 @@ cachemark                            worker
    │ ◀─────────────── progress … done │
    │ run measure ───────────────────▶ │ plays the tape from its start
    │ ◀─────────────── progress … done │
+   │                                  │ or, in turn with other workers:
+   │ begin_slices ──────────────────▶ │ from the tape's start
+   │ ◀──────────────────────── ready  │
+   │ slice ─────────────────────────▶ │ plays on, some milliseconds
+   │ ◀─────────────────── slice_done  │ … many times
+   │ end_slices ────────────────────▶ │
+   │ ◀──────────────────────── done   │
    │ bye ───────────────────────────▶ │ exits with status 0
 ```
 

@@ -1,0 +1,94 @@
+"""The parts of a worker's results: counts and histograms of operations, timeline and sections.
+
+They are fields of `done` in the worker protocol (protocol.py), and stored in outcomes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+Histogram = Annotated[
+    str,
+    Meta(
+        description="HdrHistogram V2, compressed, base64; nanoseconds; bounds 1 ns to 100 s; "
+        "3 significant digits"
+    ),
+]
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of one kind of operation. attempts = ok + all errors + wrong_values."""
+
+    attempts: Annotated[Count, Meta(description="operations started")]
+    ok: Annotated[
+        Count, Meta(description="operations completed with a correct and definite answer")
+    ]
+    hits: Annotated[Count, Meta(description="keys found (reads, touch, delete)")] = 0
+    misses: Annotated[
+        Count, Meta(description="keys not found (a miss is an answer, not an error)")
+    ] = 0
+    not_stored: Annotated[
+        Count,
+        Meta(description="`add`, `replace`, `append`, `prepend` or `cas` that stored nothing"),
+    ] = 0
+    wrong_values: Annotated[
+        Count, Meta(description="operations whose reply failed verification")
+    ] = 0
+    errors: Annotated[
+        dict[str, Count],
+        Meta(
+            description="failed operations by kind: `timeout`, `connection`, `server`, `client`, "
+            "`protocol`"
+        ),
+    ] = {}
+    keys: Annotated[Count, Meta(description="keys in the `ok` operations")] = 0
+    value_bytes: Annotated[
+        Count, Meta(description="value bytes that the `ok` operations read or wrote")
+    ] = 0
+    key_bytes: Annotated[Count, Meta(description="bytes of the keys in the `ok` operations")] = 0
+    busy_ns: Annotated[
+        Count,
+        Meta(description="total time of the `ok` operations inside the library's calls"),
+    ] = 0
+    response: Annotated[
+        Histogram | None,
+        Meta(
+            description="completion − intended start; a timeout counts with the time that it lasted"
+        ),
+    ] = None
+    service: Annotated[Histogram | None, Meta(description="completion − actual send")] = None
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of the window: slices of equal length from its start, all kinds together.
+
+    A slice without an operation is 0 in both lists.
+    """
+
+    slice_ns: Annotated[int, Meta(ge=1, description="length of each slice")]
+    ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each slice")]
+    response_ns: Annotated[
+        list[Count], Meta(description="the sum of the response times of these operations")
+    ]
+
+
+class Sections(msgspec.Struct, frozen=True, kw_only=True):
+    """The window in a few parts of equal length, each with its own histogram, all kinds together.
+
+    An operation belongs to the part in which it ended. If it ended after the window, it belongs to
+    the last part.
+    """
+
+    length_ns: Annotated[int, Meta(ge=1, description="length of each part")]
+    ok: Annotated[list[Count], Meta(description="`ok` operations that ended in each part")]
+    response: Annotated[
+        list[Histogram | None],
+        Meta(
+            description="response times of the operations that ended in each part; "
+            "timeouts as in `operations`"
+        ),
+    ]
