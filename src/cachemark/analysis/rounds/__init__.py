@@ -1,5 +1,7 @@
 """Interleaved rounds: in which order arms play, and what their slices say. Pure.
 
-`order` draws the order of play. `sitting` has the figures of one sitting, `estimate` what they add
-up to.
+Low to high: `order` draws the order of play; `estimate` is arithmetic on log ratios; `sitting` has
+the figures of one sitting; `looks` says when a run may answer; `pairs` compares two arms over
+sittings; `family` decides about pairs that are tested together; `contrast` is a pair with
+everything that is known about it; `ranking` sorts arms.
 """

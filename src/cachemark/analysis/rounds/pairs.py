@@ -1,0 +1,211 @@
+"""The figures of each arm in each sitting, and the ratio of two arms over sittings.
+
+Arms that played in the same sitting are compared directly: what all arms of a sitting have in
+common cancels. Arms of different sets never met. They are compared through the reference arms that
+both sets have: the variances of both comparisons with the reference add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
+
+import msgspec
+
+from cachemark.analysis.rounds.estimate import (
+    LogEstimate,
+    difference,
+    mean_of_logs,
+    pooled_within,
+)
+from cachemark.analysis.rounds.looks import MIN_SITTINGS
+from cachemark.analysis.rounds.sitting import (
+    ArmTotals,
+    SliceFigure,
+    arm_totals,
+    ratio_of_totals,
+)
+from cachemark.analysis.statistics import FIGURES, Figure
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.rounds import Slices
+
+# What an estimate is based on: several sittings, or only what happened within a few.
+Scope = Literal["sittings", "within"]
+
+
+def _figure(name: str, of: Callable[[ArmTotals], float | None]) -> Figure:
+    """A figure of trials, taken from the totals of slices instead."""
+
+    def of_outcome(outcome: Outcome) -> float | None:
+        return of(arm_totals(outcome.rounds.slices)) if outcome.rounds else None
+
+    return msgspec.structs.replace(FIGURES[name], of=of_outcome)
+
+
+# The figures that arms are compared by, in the order of the report.
+ROUND_FIGURES: dict[str, Figure] = {
+    "rate": _figure("rate", lambda totals: totals.rate),
+    "client-cpu": _figure("client-cpu", lambda totals: totals.worker_cpu_us),
+    "server-cpu": _figure("server-cpu", lambda totals: totals.server_cpu_us),
+    "p50": FIGURES["p50"],
+    "p99": FIGURES["p99"],
+    "p99.9": FIGURES["p99.9"],
+}
+
+
+class SittingKey(NamedTuple):
+    """A sitting: its number in the run, and the labels of its arms, as sets have their own."""
+
+    block: int
+    arms: tuple[str, ...]
+
+
+class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What an arm did in a sitting: its slices, and its figures by name."""
+
+    slices: Slices
+    figures: Mapping[str, float | None]
+
+
+Sittings = Mapping[SittingKey, Mapping[Cell, ArmFigures]]
+
+
+class PairEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """ln(first / second) of a figure of two arms.
+
+    `sittings` is the number of sittings in which both played; through the reference, the smaller
+    number of both sides. `scope` is `within` if there are too few sittings for an interval over
+    them: the error is then that within the sittings. `why`: the reason if there is no estimate.
+    """
+
+    estimate: LogEstimate | None = None
+    sittings: int = 0
+    scope: Scope = "sittings"
+    through_reference: bool = False
+    why: str = ""
+
+
+def read_sittings(
+    outcomes: Sequence[Outcome], figures: Sequence[str] = tuple(ROUND_FIGURES)
+) -> Sittings:
+    """The valid outcomes of arms, by sitting in the order of the run."""
+    found: dict[SittingKey, dict[Cell, ArmFigures]] = {}
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.block):
+        if outcome.verdict != "VALID" or outcome.rounds is None or outcome.measure is None:
+            continue
+        key = SittingKey(outcome.trial.block, tuple(outcome.rounds.arms))
+        values = {name: ROUND_FIGURES[name].of(outcome) for name in figures}
+        found.setdefault(key, {})[outcome.trial.cell] = ArmFigures(
+            slices=outcome.rounds.slices, figures=values
+        )
+    return found
+
+
+def first_sittings(sittings: Sittings, count: int) -> Sittings:
+    """The sittings of the first `count` blocks."""
+    return {key: arms for key, arms in sittings.items() if key.block < count}
+
+
+def retired_arms(outcomes: Sequence[Outcome]) -> frozenset[Cell]:
+    """The arms that were played, and left before the run's last sitting."""
+    played = {outcome.trial.cell for outcome in outcomes if outcome.rounds is not None}
+    last: dict[Cell, int] = {}
+    for outcome in outcomes:
+        # A sitting in which the arm failed is none that it had left.
+        cell = outcome.trial.cell
+        last[cell] = max(last.get(cell, 0), outcome.trial.block)
+    end = max((last[cell] for cell in played), default=0)
+    return frozenset(cell for cell in played if last[cell] < end)
+
+
+def estimate_pair(sittings: Sittings, first: Cell, second: Cell, figure: str) -> PairEstimate:
+    """The ratio of two arms: direct if they met in enough sittings, else through the reference."""
+    met = [arms for arms in sittings.values() if first in arms and second in arms]
+    if len(met) < MIN_SITTINGS:
+        indirect = _through_reference(sittings, first, second, figure)
+        if indirect is not None and (not met or indirect.scope == "sittings"):
+            return indirect
+    if not met:
+        return PairEstimate(why="the two have no sitting in common, and no reference")
+    return _direct(met, first, second, figure)
+
+
+def _direct(
+    met: Sequence[Mapping[Cell, ArmFigures]], first: Cell, second: Cell, figure: str
+) -> PairEstimate:
+    """The ratio of two arms that played in the same sittings."""
+    logs = [_log_ratio(arms[first], arms[second], figure) for arms in met]
+    known = [log for log in logs if log is not None]
+    # To use only the sittings that have a figure would bias the result.
+    if len(known) < len(logs):
+        return PairEstimate(why="some sittings lack it")
+    if len(known) >= MIN_SITTINGS:
+        return PairEstimate(estimate=mean_of_logs(known), sittings=len(known))
+    within = pooled_within(
+        [
+            _within(arms[first], arms[second], figure, log)
+            for arms, log in zip(met, known, strict=True)
+        ]
+    )
+    return PairEstimate(estimate=within, sittings=len(known), scope="within")
+
+
+def _log_ratio(first: ArmFigures, second: ArmFigures, figure: str) -> float | None:
+    one, two = first.figures.get(figure), second.figures.get(figure)
+    return math.log(one / two) if one and two else None
+
+
+def _within(first: ArmFigures, second: ArmFigures, figure: str, log: float) -> LogEstimate:
+    """The ratio within one sitting; a percentile has no error there."""
+    found = None
+    for name in get_args(SliceFigure):
+        if name == figure:
+            found = ratio_of_totals(first.slices, second.slices, name)
+    # Totals are over all slices of each arm, rounds only over those that both have played.
+    return LogEstimate(
+        value=log,
+        error=found.error if found else None,
+        degrees_of_freedom=found.degrees_of_freedom if found else 0,
+    )
+
+
+def _through_reference(
+    sittings: Sittings, first: Cell, second: Cell, figure: str
+) -> PairEstimate | None:
+    """The ratio of two arms that never met; None if their sittings have no arm in common."""
+    ours = [arms for arms in sittings.values() if first in arms and second not in arms]
+    theirs = [arms for arms in sittings.values() if second in arms and first not in arms]
+    shared = _arms_of(ours) & _arms_of(theirs)
+    # A reference arm may have failed in a sitting, which is then of no use here.
+    ours, theirs = ([arms for arms in part if shared <= arms.keys()] for part in (ours, theirs))
+    if not ours or not theirs or not shared:
+        return None
+    sides = [
+        [_against(arms, cell, shared, figure) for arms in part]
+        for cell, part in ((first, ours), (second, theirs))
+    ]
+    known = [[log for log in side if log is not None] for side in sides]
+    count = min(map(len, known))
+    if known != sides:
+        return PairEstimate(why="some sittings lack it", through_reference=True)
+    return PairEstimate(
+        estimate=difference(mean_of_logs(known[0]), mean_of_logs(known[1])),
+        sittings=count,
+        scope="sittings" if count >= MIN_SITTINGS else "within",
+        through_reference=True,
+    )
+
+
+def _arms_of(parts: Sequence[Mapping[Cell, ArmFigures]]) -> set[Cell]:
+    """All arms that played in any of these sittings."""
+    return {cell for part in parts for cell in part}
+
+
+def _against(
+    arms: Mapping[Cell, ArmFigures], cell: Cell, reference: Collection[Cell], figure: str
+) -> float | None:
+    """ln of an arm's figure relative to the geometric mean of the reference arms."""
+    logs = [_log_ratio(arms[cell], arms[other], figure) for other in reference]
+    known = [log for log in logs if log is not None]
+    return sum(known) / len(known) if len(known) == len(logs) else None

@@ -1,0 +1,121 @@
+"""Contrasts of a run as it is looked at: before, between and after its looks."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.analysis.rounds.contrast import contrast_alone, contrast_family, look
+from cachemark.analysis.rounds.family import all_pairs
+from cachemark.analysis.rounds.looks import StopRule
+from cachemark.analysis.rounds.pairs import ROUND_FIGURES, read_sittings, retired_arms
+from cachemark.analysis.rounds.ranking import arm_effects, rank
+from cachemark.model.outcome import Cell
+from tests.builders.rounds import outcome, run, sitting
+
+
+def cell(client: str) -> Cell:
+    return Cell(client=client, server="embedded", workload="get", load="one")
+
+
+A, B, C = cell("a"), cell("b"), cell("c")
+RATES = {"a": 30_000, "b": 20_000, "c": 20_000}
+
+
+@pytest.mark.parametrize(
+    ("sittings", "final", "answer", "scope"),
+    [
+        (3, True, "open", "within"),
+        (5, False, "open", "sittings"),
+        (6, False, "above", "sittings"),
+        (8, False, "above", "sittings"),
+    ],
+)
+def test_answers_come_with_the_first_look(
+    sittings: int, final: bool, answer: str, scope: str
+) -> None:
+    looked = look(read_sittings(run(RATES, sittings)), StopRule(), final=final)
+    found = contrast_family(looked, all_pairs([A, B, C]), "rate")[A, B]
+    assert (found.answer, found.scope, found.sittings) == (answer, scope, sittings)
+    assert found.answered_at == (sittings // 3 * 3 if sittings >= 6 else 0)
+    assert found.ratio is not None
+    assert found.ratio.low is not None
+    assert found.confidence == pytest.approx(0.9842)
+    assert found.typical is not None
+    assert found.typical.value == pytest.approx(1.5, rel=0.05)
+    assert not found.gap
+
+
+def test_a_fixed_number_of_sittings_answers_at_its_end() -> None:
+    sittings = read_sittings(run(RATES, 4))
+    rule = StopRule(looks=())
+    pair = contrast_alone(look(sittings, rule, final=True), (A, B), "rate")
+    assert (pair.answer, pair.answered_at, pair.confidence) == ("above", 4, 0.95)
+
+
+def test_an_open_pair_says_how_many_sittings_it_needs() -> None:
+    noisy = look(read_sittings(run(RATES, 6, deviation=0.1)), StopRule(), final=True)
+    found = contrast_family(noisy, all_pairs([A, B, C]), "rate")
+    assert found[B, C].answer == "open"
+    assert (found[B, C].needed or 0) > 6
+    quiet = look(read_sittings(run(RATES, 6, deviation=0.002)), StopRule(), final=True)
+    settled = contrast_family(quiet, all_pairs([A, B, C]), "rate")[B, C]
+    assert (settled.answer, settled.needed) == ("equal", None)
+
+
+def test_rare_slow_slices_open_a_gap_between_totals_and_the_typical_round() -> None:
+    def rate(arm: int, _before: int, number: int) -> float:
+        return 10_000 if arm == 0 and number % 5 == 0 else 20_000
+
+    cells = [A, B]
+    made = [
+        outcome(cells[arm], block, cells, slices)
+        for block in range(6)
+        for arm, slices in enumerate(sitting(2, 12, rate, block))
+    ]
+    found = contrast_alone(look(read_sittings(made), StopRule(), final=True), (A, B), "rate")
+    assert found.gap
+    assert found.typical is not None
+    assert found.typical.value == pytest.approx(1)
+    assert found.ratio is not None
+    assert found.ratio.value < 0.95
+
+
+def test_a_pair_of_a_retired_arm_is_marked_and_keeps_its_answer() -> None:
+    made = [*run(RATES, 6), *run({"b": 20_000, "c": 20_000}, 3, first=6)]
+    looked = look(read_sittings(made), StopRule(), final=True, retired=retired_arms(made))
+    found = contrast_family(looked, all_pairs([A, B, C]), "rate")
+    assert (found[A, B].answer, found[A, B].stopped_early, found[A, B].sittings) == (
+        "above",
+        True,
+        6,
+    )
+    assert (found[B, C].stopped_early, found[B, C].sittings) == (False, 9)
+
+
+def test_an_arm_that_never_played_leaves_the_pair_open() -> None:
+    looked = look(read_sittings(run({"a": 30_000, "b": 20_000}, 6)), StopRule(), final=True)
+    found = contrast_family(looked, all_pairs([A, B, C]), "rate")
+    assert (found[A, C].answer, found[A, C].ratio) == ("open", None)
+    assert found[A, C].why
+    assert found[A, B].answer == "above"
+
+
+def test_arms_are_ranked_by_what_they_did_beside_each_other() -> None:
+    # b is a tenth faster than a; it was invalid whenever the machine was fast.
+    made = []
+    for block in range(8):
+        speed = 2.0 if block % 2 else 1.0
+        made += run({"a": 10_000 * speed, "b": 11_000 * speed}, 1, first=block)
+    made = [
+        msgspec.structs.replace(of, verdict="INVALID")
+        if of.trial.cell == B and of.trial.block % 2
+        else of
+        for of in made
+    ]
+    sittings = read_sittings(made)
+    effects = arm_effects(sittings, [A, B], "rate")
+    assert effects[B] - effects[A] == pytest.approx(0.0953, abs=0.03)
+    assert [found for found, _ in rank(sittings, [A, B], ROUND_FIGURES["rate"])] == [B, A]
+    assert [found for found, _ in rank(sittings, [A, B], ROUND_FIGURES["p50"])] == [B, A]
+    assert rank({}, [A, B], ROUND_FIGURES["rate"]) == []

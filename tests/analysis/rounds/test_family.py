@@ -1,0 +1,76 @@
+"""A family stays as it was fixed; arms retire when all of their questions are answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachemark.analysis.rounds.estimate import LogEstimate
+from cachemark.analysis.rounds.family import (
+    Pair,
+    all_pairs,
+    decide,
+    decide_lead,
+    family_of,
+    may_retire,
+)
+from cachemark.analysis.rounds.looks import StopRule
+from cachemark.model.outcome import Cell
+
+RULE = StopRule()
+
+
+def cells(count: int) -> list[Cell]:
+    return [Cell(client=f"c{n}", server="s", workload="w", load="l") for n in range(count)]
+
+
+def estimate(value: float, error: float) -> LogEstimate:
+    return LogEstimate(value=value, error=error, degrees_of_freedom=8)
+
+
+def test_a_family_is_all_pairs_in_one_set_and_those_with_the_reference_beyond() -> None:
+    assert len(family_of(cells(8), cells(8)[0])) == 28
+    wide = family_of(cells(9), cells(9)[3])
+    assert len(wide) == 8
+    assert {second for _, second in wide} == {cells(9)[3]}
+    assert len(family_of(cells(9))) == 36
+
+
+def test_pairs_that_were_not_measured_stay_in_the_family() -> None:
+    # p = 0.0043 at t = 4, 8 degrees of freedom: below 0.0158 alone, and above it in a family of 6.
+    pair, *others = all_pairs(cells(4))
+    alone = decide({pair: estimate(0.4, 0.1)}, RULE)[pair]
+    assert alone.answer == "above"
+    rest: dict[Pair, LogEstimate | None] = dict.fromkeys(others)
+    among = decide({pair: estimate(0.4, 0.1), **rest}, RULE)
+    assert among[pair].answer == "open"
+    assert among[pair].p_holm == pytest.approx(6 * (alone.p or 0))
+    assert among[others[0]].p is None
+
+
+def test_answered_pairs_do_not_make_the_family_smaller_for_those_that_are_equal() -> None:
+    first, second, third = all_pairs(cells(3))
+    found = decide(
+        {first: estimate(0.0, 0.005), second: estimate(0.001, 0.005), third: estimate(0.4, 0.1)},
+        RULE,
+    )
+    assert [found[pair].answer for pair in (first, second)] == ["equal", "equal"]
+    assert found[third].p_holm == pytest.approx(3 * (found[third].p or 0))
+    assert found[third].answer == "above"
+
+
+def test_the_lead_is_tested_by_itself() -> None:
+    assert decide_lead(estimate(0.4, 0.1), RULE).answer == "above"
+    assert decide_lead(None, RULE).answer == "open"
+    no_error = LogEstimate(value=1, error=None, degrees_of_freedom=0)
+    assert decide_lead(no_error, RULE).answer == "open"
+
+
+def test_an_arm_retires_when_all_its_pairs_are_answered_unless_it_is_needed() -> None:
+    a, b, c = cells(3)
+    found = decide(
+        {(a, b): estimate(0.05, 0.05), (a, c): estimate(0.9, 0.05), (b, c): estimate(0.8, 0.05)},
+        RULE,
+    )
+    assert found[a, b].answer == "open"
+    assert may_retire(found) == {c}
+    assert may_retire(found, [c]) == frozenset()
