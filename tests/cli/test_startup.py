@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-SLOW = {"jinja2", "numpy", "scipy", "scipy.stats"}
+SLOW = {"jinja2", "numpy", "prometheus_client", "scipy"}
 
 
 @pytest.mark.parametrize(

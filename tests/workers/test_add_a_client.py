@@ -31,7 +31,10 @@ pytestmark = pytest.mark.skipif(
     shutil.which("memcached") is None, reason="apt-get install memcached"
 )
 _TOYS = Path(__file__).parent / "toy_clients"
-_SLOW_TO_BUILD = ("java", "rust")
+_SLOW_TO_BUILD = {
+    "java": "Maven builds the worker's core, then each client",
+    "rust": "cargo builds the whole worker, optimised",
+}
 _CASES = (
     "get, half there",
     "set",
@@ -87,10 +90,15 @@ _LEFT_OUT = {
 
 def languages() -> list[Any]:
     """Each language as a parameter; one process has all tests of a language."""
-    return [
-        pytest.param(each, id=each.name, marks=pytest.mark.xdist_group(f"add to {each.name}"))
-        for each in LANGUAGES
-    ]
+    return [pytest.param(each, id=each.name, marks=marks(each.name)) for each in LANGUAGES]
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """One process has all tests of a language; those of two languages are slow."""
+    found = [pytest.mark.xdist_group(f"add to {name}")]
+    if name in _SLOW_TO_BUILD:
+        found.append(pytest.mark.slow(_SLOW_TO_BUILD[name]))
+    return found
 
 
 @pytest.fixture(scope="module", params=languages())

@@ -26,6 +26,7 @@ runs_java = pytest.mark.skipif(
     reason=f"{SPY.setup}; apt-get install memcached",
 )
 MEMCACHED = "memcached:threads=1,memory=64"
+slow = pytest.mark.slow("JMH starts a JVM for each benchmark, and measures for seconds")
 # Generous, and for the best of several windows: others may use the machine too, and then one
 # window does a fifth of the next. Calls or keys counted wrongly would still tell.
 FACTOR = 4
@@ -107,6 +108,7 @@ def test_what_jmh_cannot_run_is_refused(client: str, text: str) -> None:
         jmh.jar(parse_client(client, CLIENTS))
 
 
+@slow
 @runs_java
 def test_a_call_that_fails_is_no_figure() -> None:
     """A value that memcached does not take: all that JMH counts are calls, so it must not go on."""
@@ -147,6 +149,7 @@ CELLS = [
 ]
 
 
+@slow
 @runs_java
 @pytest.mark.parametrize(("client", "wire", "operation", "threads"), CELLS)
 def test_jmh_and_the_worker_tell_of_the_same_rate(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from cachemark.analysis.statistics.student_t import quantile, upper_tail
+from cachemark.analysis.statistics.quantiles import t_quantile, two_sided_p
 
 CONFIDENCE = 0.95
 
@@ -66,7 +66,7 @@ def mean_half_width(values: Sequence[float], confidence: float) -> float | None:
     count = len(values)
     if count < 3:
         return None
-    half_width = quantile((1 + confidence) / 2, count - 1)
+    half_width = t_quantile((1 + confidence) / 2, count - 1)
     return half_width * float(np.std(np.asarray(values, dtype=float), ddof=1)) / count**0.5
 
 
@@ -79,7 +79,7 @@ def _t_interval_of_logs(logs: np.ndarray) -> Interval:
 
 def _t_interval(mean: float, error: float, degrees_of_freedom: float) -> Interval:
     """exp(mean ± t · error), and the p value of mean = 0."""
-    half_width = quantile((1 + CONFIDENCE) / 2, degrees_of_freedom) * error
-    p = 2 * upper_tail(abs(mean) / error, degrees_of_freedom) if error > 0 else float(mean == 0)
+    half_width = t_quantile((1 + CONFIDENCE) / 2, degrees_of_freedom) * error
+    p = two_sided_p(mean / error, degrees_of_freedom) if error > 0 else float(mean == 0)
     value, low, high = (float(np.exp(at)) for at in (mean, mean - half_width, mean + half_width))
     return Interval(value=value, low=low, high=high, p=p)

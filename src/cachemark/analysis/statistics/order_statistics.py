@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
 
 from cachemark.analysis.statistics.interval import CONFIDENCE
+from cachemark.analysis.statistics.quantiles import binomial_cdf
 
 
 def median_interval(
@@ -24,7 +24,7 @@ def median_interval(
     if not count:
         return None
     # P(B < k) = P(B ≤ k − 1) for k = 1, 2, …
-    below = special.bdtr(np.arange(count // 2), count, 0.5)
+    below = binomial_cdf(np.arange(count // 2), count, 0.5)
     ranks = int(np.searchsorted(below, (1 - confidence) / 2, side="right"))
     middle = float(np.median(ordered))
     if ranks == 0:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cachemark.analysis.statistics.interval import CONFIDENCE
-from cachemark.analysis.statistics.student_t import quantile
+from cachemark.analysis.statistics.quantiles import t_quantile
 
 # Nobody runs more than this; a quieter machine is needed instead.
 MAX_TRIALS = 1000
@@ -43,7 +43,7 @@ def _least(variance: float, degrees_of_freedom: float, margin: float) -> int | N
     None if more than MAX_TRIALS would be needed, or if the margin is 0.
     """
     counts = np.arange(2, MAX_TRIALS + 1)
-    half_width = quantile((1 + CONFIDENCE) / 2, degrees_of_freedom * (counts - 1)) * np.sqrt(
+    half_width = t_quantile((1 + CONFIDENCE) / 2, degrees_of_freedom * (counts - 1)) * np.sqrt(
         variance / counts
     )
     enough = np.flatnonzero(half_width <= np.log1p(margin))

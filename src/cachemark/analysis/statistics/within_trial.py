@@ -17,7 +17,7 @@ import numpy as np
 
 from cachemark.analysis.statistics.figures import censoring_threshold_ns, min_sample_size, rate
 from cachemark.analysis.statistics.interval import CONFIDENCE, Interval
-from cachemark.analysis.statistics.student_t import quantile
+from cachemark.analysis.statistics.quantiles import t_quantile
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Sections
@@ -74,7 +74,7 @@ def sectioning_interval(whole: float, parts: Sequence[float]) -> Interval:
     logs = np.log(np.asarray(parts, dtype=float)) - np.log(whole)
     count = len(logs)
     error = float(np.sqrt((logs @ logs) / (count - 1) / count))
-    half_width = quantile((1 + CONFIDENCE) / 2, count - 1) * error
+    half_width = t_quantile((1 + CONFIDENCE) / 2, count - 1) * error
     return Interval(
         value=whole, low=whole * float(np.exp(-half_width)), high=whole * float(np.exp(half_width))
     )

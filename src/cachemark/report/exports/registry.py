@@ -18,11 +18,18 @@ from cachemark.report.exports import (
     hyperfine,
     jmh_json,
     jmh_text,
-    openmetrics,
     ruby_bench,
 )
 from cachemark.report.originals import constcache, pyemc, quickcached
 from cachemark.report.series import ExportedRun
+
+
+def _openmetrics(run: ExportedRun) -> dict[str, str]:
+    # Late: prometheus_client brings an HTTP server, and every verb that prints reports comes here.
+    from cachemark.report.exports import openmetrics  # noqa: PLC0415
+
+    return openmetrics.render(run)
+
 
 # File name → text; more than one where the form wants a file for each histogram, or direction.
 EXPORTS: dict[str, Callable[[ExportedRun], dict[str, str]]] = {
@@ -34,7 +41,7 @@ EXPORTS: dict[str, Callable[[ExportedRun], dict[str, str]]] = {
     "hyperfine": hyperfine.render,
     "bencher": bencher.render,
     "github-action": github_action.render,
-    "openmetrics": openmetrics.render,
+    "openmetrics": _openmetrics,
     "jmh": jmh_text.render,
     "ruby-bench": ruby_bench.render,
     "quickcached": quickcached.render,
