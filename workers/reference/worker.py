@@ -57,61 +57,134 @@ def histogram(values_ns):
     return base64.b64encode(struct.pack(">2i", 0x1C849314, len(packed)) + packed).decode()
 
 
+class Results:
+    """What operations came to, by kind."""
+
+    def __init__(self):
+        self.counts, self.errors = ({kind: Counter() for kind in KINDS.values()} for _ in range(2))
+        self.times = {kind: [] for kind in KINDS.values()}
+
+    def add(self, kind, failure, took_ns):
+        self.counts[kind]["attempts"] += 1
+        if failure:
+            counts = self.counts if failure == "wrong_values" else self.errors
+            counts[kind][failure] += 1
+        else:
+            self.counts[kind].update(ok=1, keys=1, busy_ns=took_ns)
+            self.times[kind].append(took_ns)
+
+    def total(self, name):
+        return sum(counts[name] for counts in self.counts.values())
+
+    def operations(self, timed=True):
+        blobs = {kind: histogram(self.times[kind]) if timed else None for kind in self.times}
+        return {kind: {"ok": 0, **counts, "errors": self.errors[kind],
+                       "response": blobs[kind], "service": blobs[kind]}
+                for kind, counts in self.counts.items() if counts["attempts"]}  # fmt: skip
+
+
 class Worker:
+    slices = None  # between `begin_slices` and `end_slices`: the counted results and the lead-ins
+
     def hello(self, _request):
         return {"type": "ready", "protocol": 2, "client": "reference", "library": "none",
                 "language": "python", "runtime": f"Python {platform.python_version()}",
-                "library_version": "1", "capabilities": ["text", *KINDS.values()]}  # fmt: skip
+                "library_version": "1",
+                "capabilities": ["text", "slices", *KINDS.values()]}  # fmt: skip
 
     def prepare(self, request):
-        servers, timeout_s = request["servers"], request.get("timeout_ms", 1000) / 1000
+        self.slices, self.servers = None, request["servers"]
+        self.timeout_s = request.get("timeout_ms", 1000) / 1000
         if any(request.get(name, 1) != 1 for name in ("threads", "connections", "depth")):
             raise UnsupportedError("one thread, connection and operation at a time")
-        odd = request.get("options") or "unix:" in "".join(servers)
-        if odd or (len(servers), request.get("wire", "text")) != (1, "text"):
+        odd = request.get("options") or "unix:" in "".join(self.servers)
+        if odd or (len(self.servers), request.get("wire", "text")) != (1, "text"):
             raise UnsupportedError("one server over TCP, the text protocol, no options")
         self.tape, (self.share, self.shares) = Tape(request["tape"]), request.get("segment", (0, 1))
-        self.socket = socket.create_connection(servers[0].rsplit(":", 1), timeout_s)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.replies = self.socket.makefile("rb")
+        self.ops = [op for j, op in enumerate(self.tape.ops)
+                    if j // self.tape.group % self.shares == self.share]  # fmt: skip
+        self.connect()
         return {"type": "ready"}
 
+    def connect(self):
+        self.socket = socket.create_connection(self.servers[0].rsplit(":", 1), self.timeout_s)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.replies = self.socket.makefile("rb")
+
     def run(self, request):
-        tape, limit = self.tape, request.get("ops") or sys.maxsize
-        ops = [op for j, op in enumerate(tape.ops) if j // tape.group % self.shares == self.share]
+        tape, ops, limit = self.tape, self.ops, request.get("ops") or sys.maxsize
+        self.slices = None
         if request["phase"] == "prefill":
             mine = range(self.share, tape.prefill, self.shares)
             ops, limit = [(4, 0, 1, k, tape.lengths[k], tape.exptime) for k in mine], len(mine)
-        counts, errors = ({kind: Counter() for kind in KINDS.values()} for _ in range(2))
-        times = {kind: [] for kind in counts}
-        time.sleep(max(0, request.get("start_unix_ns", 0) - time.time_ns()) / 1e9)
-        start = now = told = time.perf_counter_ns()
-        end, played = start + 1_000_000 * (request.get("duration_ms") or 10**9), 0
-        while ops and played < limit and now < end:
-            op = ops[played % len(ops)]
-            kind, played, began = KINDS[op[:2]], played + 1, time.perf_counter_ns()
-            try:
-                failure = self.play(op, counts[kind])
-            except OSError as error:  # later replies could not be told apart: give up
-                failure, limit = "timeout" if isinstance(error, TimeoutError) else "connection", 0
-            now = time.perf_counter_ns()
-            counts[kind]["attempts"] += 1
-            if failure:
-                (counts if failure == "wrong_values" else errors)[kind][failure] += 1
-            else:
-                counts[kind].update(ok=1, keys=1, busy_ns=now - began)
-                times[kind].append(now - began)
+        results, played = Results(), 0
+        start = now = told = self.start(request)
+        end = start + 1_000_000 * (request.get("duration_ms") or 10**9)
+        while ops and played < limit and now < end and (self.replies or not played):
+            now = self.play(ops[played % len(ops)], results)
+            played += 1
             if now - told > 1_000_000_000:
                 told, _ = now, say({"type": "progress", "ops": played})
-        blobs = {kind: histogram(times[kind]) for kind in times}
         return {"type": "done", "phase": request["phase"], "elapsed_ns": now - start,
                 "send_elapsed_ns": now - start, "max_in_flight": 1,
-                "operations": {kind: {"ok": 0, **counts[kind], "errors": errors[kind],
-                                      "response": blobs[kind], "service": blobs[kind]}
-                               for kind in counts if counts[kind]["attempts"]}}  # fmt: skip
+                "operations": results.operations()}  # fmt: skip
 
-    def play(self, op, counts):
-        """Play a record; return what went wrong with it, if anything did."""
+    def begin_slices(self, _request):
+        self.slices, self.played, self.elapsed_ns = (Results(), Results()), 0, 0
+        return {"type": "ready"}
+
+    def slice(self, request):
+        if not self.slices:
+            return failure("protocol", "slice before begin_slices")
+        counted, lead_in = self.slices
+        before = counted.total("ok"), counted.total("attempts"), lead_in.total("attempts")
+        start = now = self.start(request)
+        end, lead_in_end = (
+            start + 1000 * request.get(name, 0) for name in ("length_us", "lead_in_us")
+        )
+        begun = start if lead_in_end == start else None  # when the counted part began
+        while self.ops and now < end:
+            op, self.played = self.ops[self.played % len(self.ops)], self.played + 1
+            now = self.play(op, lead_in if begun is None else counted)
+            if begun is None and now >= lead_in_end:
+                begun = now
+        elapsed_ns = 0 if begun is None else now - begun
+        self.elapsed_ns += elapsed_ns
+        ops, attempts = counted.total("ok") - before[0], counted.total("attempts") - before[1]
+        return {"type": "slice_done", "ops": ops, "errors": attempts - ops,
+                "elapsed_ns": elapsed_ns,
+                "lead_in_ops": lead_in.total("attempts") - before[2]}  # fmt: skip
+
+    def end_slices(self, _request):
+        if not self.slices:
+            return failure("protocol", "end_slices before begin_slices")
+        (counted, lead_in), self.slices = self.slices, None
+        return {"type": "done", "phase": "measure", "elapsed_ns": self.elapsed_ns,
+                "send_elapsed_ns": self.elapsed_ns, "max_in_flight": 1,
+                "operations": counted.operations(),
+                "lead_in": lead_in.operations(timed=False)}  # fmt: skip
+
+    def start(self, request):
+        """Wait for the planned start; return the time."""
+        time.sleep(max(0, request.get("start_unix_ns", 0) - time.time_ns()) / 1e9)
+        return time.perf_counter_ns()
+
+    def play(self, op, results):
+        """Play a record and add its results; return the time of its end."""
+        kind, began = KINDS[op[:2]], time.perf_counter_ns()
+        try:
+            failed = self.exchange(op, results.counts[kind])
+        except OSError as error:  # later replies could not be told apart: connect again
+            failed = "timeout" if isinstance(error, TimeoutError) else "connection"
+            self.replies = None
+        now = time.perf_counter_ns()
+        results.add(kind, failed, now - began)
+        return now
+
+    def exchange(self, op, counts):
+        """Send a record's command; return what went wrong with it, if anything did."""
+        if self.replies is None:
+            self.connect()
         verb, _, _, k, length, exptime = op
         key, value = self.tape.keys[k], self.tape.value(k, length)
         store = b"set %b 0 %d %d\r\n%b\r\n" % (key, exptime, length, value)
@@ -136,6 +209,10 @@ def say(answer):
     print(json.dumps(answer), flush=True)
 
 
+def failure(kind, text):
+    return {"type": "error", "kind": kind, "text": text}
+
+
 worker = Worker()
 for message in map(json.loads, sys.stdin):
     if message["type"] == "bye":
@@ -147,4 +224,4 @@ for message in map(json.loads, sys.stdin):
         say({"type": "unsupported", "reason": str(error)})
     except (OSError, ValueError, struct.error) as error:
         kind = "connect" if isinstance(error, OSError) else "tape"
-        say({"type": "error", "kind": kind, "text": str(error)})
+        say(failure(kind, str(error)))

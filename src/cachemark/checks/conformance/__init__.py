@@ -8,6 +8,8 @@ traffic.py        cases for the commands that a client sends
 open_loop.py      cases for schedules
 capabilities.py   what a worker claims, it plays; what it does not claim, it refuses
 timelines.py      cases for the timeline and the sections of a window
+slices.py         cases for slices that are played in turn with other workers
+slice_driver.py   drives slices, and compares what they came to
 proxy.py          a proxy between client and memcached
 requests.py       splits the bytes that a client sends into requests
 tape_values.py    the commands on a tape, read independently of any worker

@@ -16,6 +16,7 @@ from cachemark.checks.conformance import (
     failures,
     open_loop,
     operations,
+    slices,
     timelines,
     traffic,
 )
@@ -62,7 +63,7 @@ def checks() -> dict[str, CaseFunction]:
     made: dict[str, CaseFunction] = {
         case.name: partial(_data_case, case) for case in operations.read_cases(folder())
     }
-    cases = (failures, traffic, open_loop, timelines, capabilities)
+    cases = (failures, traffic, open_loop, timelines, slices, capabilities)
     for check in (check for module in cases for check in module.CASES):
         made[check.__name__.replace("_", " ")] = check
     return made
@@ -112,7 +113,7 @@ def _with_traceback(driver: WorkerDriver, text: str) -> str:
 
 
 def _plays_in_process(check: CaseFunction) -> bool:
-    return isinstance(check, partial) or check in timelines.CASES
+    return isinstance(check, partial) or check in (*timelines.CASES, *slices.IN_PROCESS_CASES)
 
 
 def _mark_known(client: str, finding: ConformanceResult) -> ConformanceResult:

@@ -1,0 +1,173 @@
+"""Drives slices of a worker for the cases in slices.py, and compares what they came to."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from cachemark.checks.conformance.proxy import Proxy
+from cachemark.checks.conformance.tape_values import tape_commands
+from cachemark.checks.conformance.worker_driver import (
+    ANSWER_S,
+    CaseFailedError,
+    NotApplicableError,
+    WorkerDriver,
+    expect,
+    expect_equal,
+)
+from cachemark.model import histogram
+from cachemark.model.protocol import (
+    BeginSlices,
+    Done,
+    EndSlices,
+    Failure,
+    Message,
+    Prepare,
+    Ready,
+    Run,
+    Slice,
+    SliceDone,
+)
+from cachemark.model.protocol_results import Operation
+
+KEYS = 20
+# A busy machine may play nothing in some slices; but not in all of so many.
+MOST_SLICES = 2_000
+LATE_S = 0.4
+_TIMEOUT_MS = 10_000
+
+
+def check_slice_sums(slices: list[SliceDone], done: Done) -> None:
+    """Compare the answers to all slices with their `done`. Raises CaseFailedError."""
+    kinds, lead_in = list(done.operations.values()), list((done.lead_in or {}).values())
+    errors = sum(sum(kind.errors.values()) + kind.wrong_values for kind in kinds)
+    expect_equal(sum(one.ops for one in slices), sum(kind.ok for kind in kinds), "ops of slices")
+    expect_equal(sum(one.errors for one in slices), errors, "errors of slices")
+    played = sum(kind.attempts for kind in lead_in)
+    expect_equal(sum(one.lead_in_ops for one in slices), played, "lead_in_ops of slices")
+    expect_equal(sum(one.elapsed_ns for one in slices), done.elapsed_ns, "elapsed_ns of slices")
+    for kind in [*kinds, *lead_in]:
+        failed = sum(kind.errors.values()) + kind.wrong_values
+        expect_equal(kind.ok + failed, kind.attempts, "ok and failed of a kind")
+    timed = sum(kind.ok + kind.errors.get("timeout", 0) for kind in kinds) + done.unsent
+    expect_equal(sum(map(_response_count, kinds)), timed, "response times")
+    expect(not any(kind.response or kind.service for kind in lead_in), "the lead-in has histograms")
+    expect(done.timeline is None, "slices have a timeline")
+    expect(done.sections is None, "slices have sections")
+
+
+def _response_count(kind: Operation) -> int:
+    return histogram.decode(kind.response).count if kind.response else 0
+
+
+def prepare_slices(
+    driver: WorkerDriver, wire: str, servers: list[str], tape: tuple[str, ...], **fields: Any
+) -> None:
+    if not driver.can("slices"):
+        raise NotApplicableError("it has no capability `slices`")
+    request = Prepare(
+        servers=servers,
+        wire=wire,
+        tape=str(driver.tape(*tape)),
+        timeout_ms=_TIMEOUT_MS,
+        options=driver.spec.options,
+    )
+    driver.prepare(msgspec.structs.replace(request, **fields))
+
+
+def begin(
+    driver: WorkerDriver,
+    wire: str,
+    servers: list[str],
+    tape: tuple[str, ...],
+    proxy: Proxy | None = None,
+    **fields: Any,
+) -> None:
+    """Prepare, prefill and begin slices. Only the commands of slices stay in the proxy."""
+    prepare_slices(driver, wire, servers, tape, **fields)
+    driver.play(Run(phase="prefill"))
+    if proxy is not None:
+        proxy.commands.clear()
+    begin_again(driver)
+
+
+def begin_again(driver: WorkerDriver) -> None:
+    answer = driver.ask(BeginSlices())
+    expect(isinstance(answer, Ready), f"begin_slices was answered by {answer}")
+
+
+def play_slice(driver: WorkerDriver, request: Slice) -> SliceDone:
+    driver.worker.send(request)
+    return slice_answer(driver)
+
+
+def slice_answer(driver: WorkerDriver) -> SliceDone:
+    answer = driver.worker.receive(ANSWER_S)
+    if not isinstance(answer, SliceDone):
+        raise CaseFailedError(f"slice was answered by {answer}")
+    return answer
+
+
+def play_late_slice(
+    driver: WorkerDriver, proxy: Proxy, request: Slice, late_s: float = LATE_S
+) -> SliceDone:
+    """A slice whose first read reaches the server later than the end of the slice."""
+    proxy.fault, proxy.late_s = "late", late_s
+    return play_slice(driver, request)
+
+
+def play_until_counted(
+    driver: WorkerDriver, request: Slice, counted: Literal["ops", "errors"] = "ops"
+) -> list[SliceDone]:
+    """Slices until some have counted operations, and lead-ins. Raises CaseFailedError."""
+    slices: list[SliceDone] = []
+    while not all(any(getattr(one, name) for one in slices) for name in (counted, "lead_in_ops")):
+        slices.append(play_slice(driver, request))
+        expect(len(slices) < MOST_SLICES, f"nothing is counted: {slices[-1]}")
+    return slices
+
+
+def end(driver: WorkerDriver) -> Done:
+    answer = driver.ask(EndSlices())
+    if not isinstance(answer, Done):
+        raise CaseFailedError(f"end_slices was answered by {answer}")
+    expect_equal(answer.phase, "measure", "the phase in done")
+    return answer
+
+
+def expect_refused(driver: WorkerDriver, request: Message) -> None:
+    answer = driver.ask(request)
+    kind = answer.kind if isinstance(answer, Failure) else ""
+    expect_equal(kind, "protocol", f"the kind of error of {request}")
+
+
+def slice_done(lead_in_ops: int = 0) -> SliceDone:
+    """The answer to a slice that counted nothing."""
+    return SliceDone(ops=0, errors=0, lead_in_ops=lead_in_ops, elapsed_ns=0)
+
+
+def _sent(proxy: Proxy, driver: WorkerDriver) -> list[tuple[str, bytes]]:
+    """The commands of slices: some libraries also test a connection, with a key of their own."""
+    groups = tape_commands(driver.folder / "tape")
+    keys = {command.key for group in groups for command in group}
+    return [(each.verb, each.key) for each in proxy.commands if each.key in keys]
+
+
+def check_commands(proxy: Proxy, driver: WorkerDriver) -> None:
+    """The commands that were sent are those of the tape, over and over from its start."""
+    groups = tape_commands(driver.folder / "tape")
+    records = [(group[0].verb, group[0].key) for group in groups[KEYS:]]
+    sent = _sent(proxy, driver)
+    expect(sent, "no command was sent")
+    for at, command in enumerate(sent):
+        expected = records[at % len(records)]
+        expect(command == expected, f"command {at}: sent {command}, the tape has {expected}")
+
+
+def check_all_sent(proxy: Proxy, driver: WorkerDriver, slices: list[SliceDone], done: Done) -> None:
+    """All commands that were sent are counted, or belong to the lead-in."""
+    played = sum(one.ops + one.errors + one.lead_in_ops for one in slices)
+    kinds = [*done.operations.values(), *(done.lead_in or {}).values()]
+    expect_equal(sum(kind.attempts for kind in kinds), played, "attempts of done")
+    expect_equal(len(_sent(proxy, driver)), played, "commands of slices")

@@ -1,0 +1,265 @@
+"""Cases for slices: short parts of the tape, which a worker plays in turn with other workers.
+
+A proxy shows which commands a slice sent. Delays of the proxy are longer than the slices, so no
+case depends on the speed of the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from cachemark.checks.conformance.proxy import proxied
+from cachemark.checks.conformance.slice_driver import (
+    KEYS,
+    LATE_S,
+    MOST_SLICES,
+    begin,
+    begin_again,
+    check_all_sent,
+    check_commands,
+    check_slice_sums,
+    end,
+    expect_refused,
+    play_late_slice,
+    play_slice,
+    play_until_counted,
+    prepare_slices,
+    slice_answer,
+    slice_done,
+)
+from cachemark.checks.conformance.tape_values import tape_values
+from cachemark.checks.conformance.worker_driver import (
+    ANSWER_S,
+    NotApplicableError,
+    WorkerDriver,
+    expect,
+    expect_equal,
+)
+from cachemark.endpoints.servers import RunningServer
+from cachemark.model.protocol import EndSlices, Run, Slice, SliceDone, Stop
+
+_RECORDS = 60
+_TAPE = ("--keys", str(KEYS), "--size", "30", "--mix", "get=3,set=1", "--ops", str(_RECORDS))
+_GETS = (*_TAPE[:4], "--mix", "get=1", "--ops", str(_RECORDS))
+_QUIET_SETS = (*_TAPE[:4], "--mix", "set_noreply=1", "--ops", str(_RECORDS))
+# 200 records in half a second: 40 in a slice of 100 ms, of which 30 are after a quarter of it.
+_OPEN = (*_TAPE[:6], "--schedule", "uniform", "--rate", "400", "--duration", "500ms")
+_OPEN_SLICE = Slice(length_us=100_000, lead_in_us=25_000)
+_OPEN_SLICES, _OPEN_COUNTED, _OPEN_ALL = 5, 150, 200
+_SHORT = Slice(length_us=5_000, lead_in_us=1_000)
+_EMPTY = Slice(length_us=0)
+
+
+def slices_play_on_without_gap_or_repeat(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """Slice by slice the commands of the tape are sent, each once, and all of them are counted."""
+    with proxied(server.addresses[0]) as proxy:
+        begin(driver, wire, [proxy.address], _TAPE, proxy)
+        slices = [play_slice(driver, _EMPTY)]
+        expect_equal(slices[0], slice_done(), "the answer to a slice of length 0")
+        while len(proxy.commands) < 2.5 * _RECORDS and len(slices) < MOST_SLICES:
+            slices.append(play_slice(driver, _SHORT))
+            slices.append(play_slice(driver, Slice(length_us=5_000)))
+        done = end(driver)
+        check_commands(proxy, driver)
+        check_slice_sums(slices, done)
+        check_all_sent(proxy, driver, slices, done)
+
+
+def the_lead_in_ends_with_a_completion(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """The first completion after the lead-in is its last operation; counting begins with it."""
+    with proxied(server.addresses[0]) as proxy:
+        begin(driver, wire, [proxy.address], _GETS, proxy)
+        late = play_late_slice(driver, proxy, Slice(length_us=200_000, lead_in_us=100_000))
+        expect_equal(
+            late, slice_done(lead_in_ops=1), "a slice whose first reply comes after its end"
+        )
+        counted = play_late_slice(driver, proxy, Slice(length_us=200_000))
+        expect_equal(counted.lead_in_ops, 0, "lead_in_ops of a slice without a lead-in")
+        expect_equal(counted.ops, 1, "ops of a slice whose first reply comes after its end")
+        expect(
+            counted.elapsed_ns >= LATE_S * 1e9 * 0.98,
+            f"elapsed_ns {counted.elapsed_ns}, though the reply came after {LATE_S} s",
+        )
+        done = end(driver)
+        check_commands(proxy, driver)
+        check_slice_sums([late, counted], done)
+
+
+def a_slice_of_lead_in_counts_nothing(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """Slices whose lead-in is as long as they are: a warm-up, at each depth that it can."""
+    for depth in (1, 4) if driver.can("pipeline") else (1,):
+        with proxied(server.addresses[0]) as proxy:
+            begin(driver, wire, [proxy.address], _TAPE, proxy, depth=depth)
+            slices = [
+                play_slice(driver, Slice(length_us=20_000, lead_in_us=20_000)) for _ in range(3)
+            ]
+            for one in slices:
+                expect_equal(
+                    one, slice_done(lead_in_ops=one.lead_in_ops), "a slice that is all lead-in"
+                )
+            done = end(driver)
+            check_slice_sums(slices, done)
+            check_all_sent(proxy, driver, slices, done)
+
+
+def slices_of_several_operations_at_once(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """Several callers, or a depth of 4: slices lose no operation and count none twice."""
+    shapes = [{"threads": 2, "connections": 2}] if driver.can("threads") else []
+    shapes += [{"depth": 4}] if driver.can("pipeline") else []
+    if not shapes:
+        raise NotApplicableError("it has one caller with one operation at a time")
+    for shape in shapes:
+        with proxied(server.addresses[0]) as proxy:
+            begin(driver, wire, [proxy.address], _TAPE, proxy, **shape)
+            slices = play_until_counted(driver, _SHORT)
+            done = end(driver)
+            check_slice_sums(slices, done)
+            check_all_sent(proxy, driver, slices, done)
+
+
+def slices_without_replies_end_with_a_barrier(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """When `slice_done` comes, the server has executed all of the slice's operations."""
+    if not driver.can("set_noreply"):
+        raise NotApplicableError("it has no `set_noreply`")
+    begin(driver, wire, server.addresses, _QUIET_SETS)
+    before = int(server.stats()["cmd_set"])
+    slices: list[SliceDone] = []
+    played = 0
+    while not (slices and played) or len(slices) < 5:
+        slices.append(play_slice(driver, _SHORT))
+        played += slices[-1].ops + slices[-1].errors + slices[-1].lead_in_ops
+        expect(len(slices) < MOST_SLICES, "nothing is played")
+        expect_equal(int(server.stats()["cmd_set"]) - before, played, "cmd_set after a slice")
+    done = end(driver)
+    check_slice_sums(slices, done)
+    playing = sum(one.ops + one.errors + one.lead_in_ops > 0 for one in slices)
+    expect(done.barriers >= playing, f"{done.barriers} barriers after {playing} slices")
+
+
+def slices_of_an_open_loop(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """The tape's time stands still between slices, and the intended start tells what counts."""
+    if not driver.can("open_loop"):
+        raise NotApplicableError("it has no capability `open_loop`")
+    with proxied(server.addresses[0]) as proxy:
+        begin(driver, wire, [proxy.address], _OPEN, proxy)
+        slices = [play_slice(driver, _OPEN_SLICE)]
+        # Time passes before the next slice: this one waits for its reply.
+        slices.append(play_late_slice(driver, proxy, _OPEN_SLICE))
+        slices += [play_slice(driver, _OPEN_SLICE) for _ in range(_OPEN_SLICES - 2)]
+        done = end(driver)
+        check_commands(proxy, driver)
+        check_slice_sums(slices, done)
+        counted = sum(one.ops + one.errors for one in slices) + done.unsent
+        expect_equal(counted, _OPEN_COUNTED, "operations that are counted or unsent")
+        lead_in = sum(one.lead_in_ops for one in slices)
+        # The first operation is due at once, or after a gap.
+        left = _OPEN_ALL - _OPEN_COUNTED
+        expect(left - 1 <= lead_in <= left, f"lead_in_ops {lead_in}, expected {left}")
+        each_ns = (_OPEN_SLICE.length_us - _OPEN_SLICE.lead_in_us) * 1000
+        expect_equal([one.elapsed_ns for one in slices], [each_ns] * _OPEN_SLICES, "elapsed_ns")
+
+
+def wrong_values_in_slices_are_errors(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """A counted operation whose reply is wrong is one of the slice's errors."""
+    with proxied(server.addresses[0]) as proxy:
+        begin(driver, wire, [proxy.address], _GETS, proxy)
+        proxy.values = tape_values(driver.folder / "tape")
+        proxy.fault = "corrupt"
+        slices = play_until_counted(driver, _SHORT, "errors")
+        done = end(driver)
+        check_slice_sums(slices, done)
+        wrong = sum(kind.wrong_values for kind in done.operations.values())
+        expect_equal(sum(one.errors for one in slices), wrong, "errors of all slices")
+        check_all_sent(proxy, driver, slices, done)
+
+
+def a_server_that_is_killed_between_slices(
+    driver: WorkerDriver, wire: str, server: RunningServer
+) -> None:
+    """Slices without a server end, and their operations are errors, in the lead-in too."""
+    begin(driver, wire, server.addresses, _GETS, timeout_ms=1_000)
+    slices = play_until_counted(driver, _SHORT)
+    before = sum(one.ops for one in slices)
+    expect(server.pid is not None, "the server is not ours")
+    os.kill(server.pid or 0, signal.SIGKILL)
+    slices += [
+        play_slice(driver, Slice(length_us=50_000, lead_in_us=lead)) for lead in (0, 25_000, 0)
+    ]
+    done = end(driver)
+    check_slice_sums(slices, done)
+    expect(sum(one.errors for one in slices) > 0, "no operation failed")
+    expect_equal(sum(one.ops for one in slices), before, "ok after the kill")
+
+
+def a_slice_needs_begin_slices(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """Before `begin_slices` and after `end_slices` a slice is an error; a run is as ever."""
+    with proxied(server.addresses[0]) as proxy:
+        prepare_slices(driver, wire, [proxy.address], _TAPE)
+        expect_refused(driver, _SHORT)
+        expect_refused(driver, EndSlices())
+        driver.play(Run(phase="prefill"))
+        for _ in range(2):  # the second one begins anew
+            begin_again(driver)
+            play_slice(driver, _SHORT)
+        end(driver)
+        expect_refused(driver, _SHORT)
+        proxy.commands.clear()
+        done = driver.play(Run(phase="measure", ops=10))
+        expect_equal(sum(kind.ok for kind in done.operations.values()), 10, "ok of a run after it")
+        expect(done.lead_in is None, "a run has a lead_in")
+        check_commands(proxy, driver)
+
+
+def a_stop_ends_a_slice(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """A slice ends at a stop, with all operations counted, and the next one plays on."""
+    if driver.ready.client == "reference":
+        raise NotApplicableError("it reads a stop once its slice is over")
+    with proxied(server.addresses[0]) as proxy:
+        begin(driver, wire, [proxy.address], _GETS, proxy)
+        driver.worker.send(Slice(length_us=600_000_000))
+        until = time.monotonic() + ANSWER_S
+        while not proxy.commands:
+            expect(time.monotonic() < until, f"no get came within {ANSWER_S:g} s")
+        driver.worker.send(Stop())
+        slices = [slice_answer(driver), play_slice(driver, Slice(length_us=20_000))]
+        done = end(driver)
+        check_slice_sums(slices, done)
+        check_commands(proxy, driver)
+        check_all_sent(proxy, driver, slices, done)
+
+
+def slices_inside_a_process(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
+    """Slices of any client, also of a cache inside the process: the sums of what was played."""
+    begin(driver, wire, server.addresses, _TAPE)
+    slices = play_until_counted(driver, _SHORT)
+    check_slice_sums(slices, end(driver))
+
+
+IN_PROCESS_CASES = (slices_inside_a_process,)
+CASES = (
+    slices_play_on_without_gap_or_repeat,
+    the_lead_in_ends_with_a_completion,
+    a_slice_of_lead_in_counts_nothing,
+    slices_of_several_operations_at_once,
+    slices_without_replies_end_with_a_barrier,
+    slices_of_an_open_loop,
+    wrong_values_in_slices_are_errors,
+    a_server_that_is_killed_between_slices,
+    a_slice_needs_begin_slices,
+    a_stop_ends_a_slice,
+    *IN_PROCESS_CASES,
+)
