@@ -115,7 +115,9 @@ class Experiment:
         places = np.array([(turn.square, turn.row, turn.position) for turn in played])
         key = SittingKey(block, tuple(self.cells[arm].client for arm in arms))
         self.sittings[key] = {
-            self.cells[arm]: _arm(*(of[counted & (who == arm)] for of in (places, before, ops)))
+            self.cells[arm]: _arm(
+                arm, *(of[counted & (who == arm)] for of in (places, before, ops))
+            )
             for arm in arms
         }
 
@@ -163,7 +165,7 @@ def _ar1(correlation: float, deviation: float, count: int, draw: np.random.Gener
 
 
 def _arm(
-    places: NDArray[np.int64], before: NDArray[np.int64], ops: NDArray[np.int64]
+    arm: int, places: NDArray[np.int64], before: NDArray[np.int64], ops: NDArray[np.int64]
 ) -> ArmFigures:
     """An arm's slices of a sitting, and its rate."""
     square, row, position = places.T.tolist()
@@ -178,7 +180,7 @@ def _arm(
         elapsed_ns=elapsed_ns,
         **dict.fromkeys(UNUSED, [0] * len(ops)),
     )
-    return ArmFigures(slices=slices, figures={"rate": arm_totals(slices).rate})
+    return ArmFigures(arm=arm, slices=slices, figures={"rate": arm_totals(slices).rate})
 
 
 class Seen(NamedTuple):

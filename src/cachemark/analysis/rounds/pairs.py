@@ -62,8 +62,9 @@ class SittingKey(NamedTuple):
 
 
 class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What an arm did in a sitting: its slices, and its figures by name."""
+    """What an arm did in a sitting: its number there, its slices, and its figures by name."""
 
+    arm: int
     slices: Slices
     figures: Mapping[str, float | None]
 
@@ -97,7 +98,7 @@ def read_sittings(
         key = SittingKey(outcome.trial.block, tuple(outcome.rounds.arms))
         values = {name: ROUND_FIGURES[name].of(outcome) for name in figures}
         found.setdefault(key, {})[outcome.trial.cell] = ArmFigures(
-            slices=outcome.rounds.slices, figures=values
+            arm=outcome.rounds.arm, slices=outcome.rounds.slices, figures=values
         )
     return found
 

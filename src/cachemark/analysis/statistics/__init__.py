@@ -26,6 +26,7 @@ from cachemark.analysis.statistics.figures import (
     response_ns,
 )
 from cachemark.analysis.statistics.interval import (
+    CONFIDENCE,
     Interval,
     geometric_mean,
     mean_half_width,
@@ -51,6 +52,7 @@ from cachemark.analysis.statistics.within_trial import (
 )
 
 __all__ = [
+    "CONFIDENCE",
     "FIGURES",
     "MAX_TRIALS",
     "PERCENTILES",
