@@ -15,7 +15,10 @@ import pytest
 
 from cachemark.model.outcome import Outcome, from_line
 from cachemark.runs.store import open_run
+from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli, bad_worker
+
+__all__ = ["inside"]
 
 EXPERIMENT = """
 name = "small"
@@ -102,7 +105,7 @@ def test_a_run_measures_and_reports(cli: Cli, tmp_path: Path, server: str) -> No
     assert "| native |" in report.read_text()
 
 
-def test_reports_in_every_form(cli: Cli, tmp_path: Path) -> None:
+def test_reports_in_every_form(cli: Cli, inside: Inside, tmp_path: Path) -> None:
     cli("run", write(tmp_path))
     for form, sign in (
         ("table", "native"),
@@ -110,11 +113,11 @@ def test_reports_in_every_form(cli: Cli, tmp_path: Path) -> None:
         ("csv", "client,"),
         ("json", "{"),
     ):
-        ended = cli("report", "--format", form)
+        ended = inside("report", "--format", form)
         assert ended.returncode == 0, ended.stderr
         assert sign in ended.stdout
-    assert json.loads(cli("report", "--format", "json").stdout)["groups"]
-    unknown = cli("report", "--format", "pdf")
+    assert json.loads(inside("report", "--format", "json").stdout)["groups"]
+    unknown = inside("report", "--format", "pdf")
     assert unknown.returncode == 2
     assert "formats: table" in unknown.stderr
 
@@ -296,10 +299,10 @@ def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -
     ],
 )
 def test_bad_input_is_one_clear_error(
-    cli: Cli, tmp_path: Path, arguments: list[str], says: str
+    inside: Inside, tmp_path: Path, arguments: list[str], says: str
 ) -> None:
     write(tmp_path)
-    ended = cli(*arguments)
+    ended = inside(*arguments)
     assert ended.returncode == 2, ended.stdout + ended.stderr
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -314,16 +317,18 @@ def test_bad_input_is_one_clear_error(
         ("blocks = ", "experiment.toml: not TOML"),
     ],
 )
-def test_a_slip_in_a_file_names_the_line(cli: Cli, tmp_path: Path, line: str, says: str) -> None:
+def test_a_slip_in_a_file_names_the_line(
+    inside: Inside, tmp_path: Path, line: str, says: str
+) -> None:
     write(tmp_path, EXPERIMENT.replace("blocks = 2", line))
-    ended = cli("run", "experiment.toml")
+    ended = inside("run", "experiment.toml")
     assert ended.returncode == 2
     assert says in ended.stderr
 
 
-def test_keys_that_cannot_be_made_are_known_before_the_run(cli: Cli, tmp_path: Path) -> None:
+def test_keys_that_cannot_be_made_are_known_before_the_run(inside: Inside, tmp_path: Path) -> None:
     text = EXPERIMENT.replace("count = 100,", 'count = 100, length = "1",')
-    ended = cli("run", write(tmp_path, text))
+    ended = inside("run", write(tmp_path, text))
     assert ended.returncode == 2
     assert "100 unique keys need at least 2 characters" in ended.stderr
     assert not list(tmp_path.glob("results/*"))
@@ -352,12 +357,12 @@ def test_lists(cli: Cli) -> None:
         assert sign in ended.stdout
 
 
-def test_a_plan_is_printed_and_the_same_each_time(cli: Cli, tmp_path: Path) -> None:
+def test_a_plan_is_printed_and_the_same_each_time(inside: Inside, tmp_path: Path) -> None:
     name = write(tmp_path, servers='["embedded", "memcached"]', blocks="3")
-    first, second = cli("run", name, "--dry-run"), cli("run", name, "--dry-run")
+    first, second = inside("run", name, "--dry-run"), inside("run", name, "--dry-run")
     assert first.stdout == second.stdout
     assert len(first.stdout.splitlines()) == 6
-    assert cli("run", name, "--dry-run", "--seed", "2").stdout != first.stdout
+    assert inside("run", name, "--dry-run", "--seed", "2").stdout != first.stdout
 
 
 def test_the_emcache_suite_fills_to_its_part(cli: Cli, tmp_path: Path) -> None:

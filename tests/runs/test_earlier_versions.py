@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Cli
+from tests.cli.in_process import Inside, inside
+
+__all__ = ["inside"]
 
 STORES = sorted((Path(__file__).parent / "earlier_versions").iterdir())
 
@@ -23,8 +25,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return shutil.copytree(request.param, tmp_path / "results")
 
 
-def test_its_report_has_every_trial(store: Path, cli: Cli) -> None:
-    ended = cli("report", "--runs", str(store), "--format", "json")
+def test_its_report_has_every_trial(store: Path, inside: Inside) -> None:
+    ended = inside("report", "--runs", str(store), "--format", "json")
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout)
     lines = sum(len(path.read_text("utf-8").splitlines()) for path in store.glob("*/*.jsonl"))
@@ -32,24 +34,24 @@ def test_its_report_has_every_trial(store: Path, cli: Cli) -> None:
     assert all(row["summary"]["valid"] for group in report["groups"] for row in group["rows"])
 
 
-def test_every_form_of_its_report_is_made(store: Path, cli: Cli) -> None:
+def test_every_form_of_its_report_is_made(store: Path, inside: Inside) -> None:
     for form in ("table", "markdown", "csv", "jmh", "openmetrics", "go-bench"):
-        ended = cli("report", "--runs", str(store), "--format", form)
+        ended = inside("report", "--runs", str(store), "--format", form)
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout
 
 
-def test_its_history_has_the_run(store: Path, cli: Cli) -> None:
-    ended = cli("history", "native", "--runs", str(store))
+def test_its_history_has_the_run(store: Path, inside: Inside) -> None:
+    ended = inside("history", "native", "--runs", str(store))
     assert ended.returncode == 0, ended.stderr
     assert next(store.iterdir()).name[:10] in ended.stdout
 
 
-def test_it_is_exported_and_imported(store: Path, cli: Cli, tmp_path: Path) -> None:
+def test_it_is_exported_and_imported(store: Path, inside: Inside, tmp_path: Path) -> None:
     run = next(path for path in store.iterdir() if path.is_dir()).name
     archive = tmp_path / "stored.zip"
-    ended = cli("export", run, str(archive), "--runs", str(store))
+    ended = inside("export", run, str(archive), "--runs", str(store))
     assert ended.returncode == 0, ended.stderr
-    ended = cli("import", str(archive), "--runs", str(tmp_path / "elsewhere"))
+    ended = inside("import", str(archive), "--runs", str(tmp_path / "elsewhere"))
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "elsewhere" / run / "outcomes.jsonl").is_file()

@@ -16,7 +16,10 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.address import parse_host_port
 from cachemark.model.protocol import Prepare, Run
+from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli
+
+__all__ = ["inside"]
 
 FAULTS = ["drops", "wrong values", "closes"]
 STATES = {"passed", "failed", "not judged"}
@@ -45,14 +48,14 @@ def test_native_through_the_command_line(cli: Cli) -> None:
     assert ended.returncode == any(one["state"] == "failed" for one in found), ended.stderr
 
 
-def test_bad_input_names_what_there_is(cli: Cli) -> None:
+def test_bad_input_names_what_there_is(inside: Inside) -> None:
     for arguments, said in [
         (["--case", "nonsense"], "cases: constant, list"),
         (["--tool", "ab"], "tools: memtier_benchmark, mutilate"),
         (["--tries", "0"], "at least 1"),
         (["python/nobody"], "no client 'python/nobody'"),
     ]:
-        ended = cli("fidelity", *arguments)
+        ended = inside("fidelity", *arguments)
         assert ended.returncode == 2, ended
         assert said in ended.stderr
 

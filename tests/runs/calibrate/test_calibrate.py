@@ -23,7 +23,10 @@ from cachemark.runs.calibrate import (
 )
 from cachemark.runs.calibrate.sweep import judge_step, sweep
 from tests.builders.outcomes import experiment, measured
+from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli
+
+__all__ = ["inside"]
 
 FLOOR = Floor(ops_per_s=1000.0, p50_ns=20_000, p99_ns=50_000, p999_ns=None)
 
@@ -177,8 +180,8 @@ def test_one_is_played_kept_and_reported(cli: Cli, tmp_path: Path) -> None:
     assert "The clients' own cost" in cli("run", "e.toml").stdout
 
 
-def test_bad_input(cli: Cli) -> None:
-    assert cli("calibrate", "nativ").returncode == 2
-    assert cli("calibrate", "native", "--connections", "0").returncode == 2
-    inside = cli("calibrate", "python/local")
-    assert inside.returncode == 2
+def test_bad_input(inside: Inside) -> None:
+    assert inside("calibrate", "nativ").returncode == 2
+    assert inside("calibrate", "native", "--connections", "0").returncode == 2
+    ended = inside("calibrate", "python/local")
+    assert ended.returncode == 2
