@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 /* A counter that only its lane writes. */
@@ -18,6 +17,16 @@ static __attribute__((noinline)) void next_slice(struct lane *lane, uint64_t now
 {
   timeline_advance(&lane->timeline, now);
   lane->section = lane->recorders[timeline_section(&lane->timeline)];
+}
+
+void __attribute__((noinline)) lane_begin_counting(struct lane *lane, uint64_t since_ns)
+{
+  lane->section = lane->recorders[COUNTED];
+  lane->counting = true;
+  lane->counted_since_ns = since_ns;
+  lane->lead_in_ok = lane->done;
+  lane->lead_in_failed = lane->failed;
+  lane->count_from_ns = UINT64_MAX;
 }
 
 /* One operation; the instant of its end. */
@@ -40,7 +49,8 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
   if (verified.status < WRONG_VALUE)
     timeline_note(&lane->timeline, now - (p->open_loop ? due_ns : began));
   if (p->open_loop) {
-    histogram_record(lane->lag, began - due_ns);
+    if (lane->counting)
+      histogram_record(lane->lag, began - due_ns);
     if (is_timed(verified.status))
       histogram_record(&recorder->response, now - due_ns);
   }
@@ -53,12 +63,17 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
 static void play_closed(struct lane *lane)
 {
   struct window *w = &lane->player->window;
-  uint64_t now = clock_ns(), at = 0;
-  for (uint64_t left = lane->limit; left && now < window_end_ns(w); left--) {
+  uint64_t now = clock_ns(), at = lane->next % lane->count, left = lane->limit;
+  if (now >= lane->count_from_ns)
+    lane_begin_counting(lane, lane->count_from_ns); /* it had no CPU until now: that is time of the slice */
+  for (; left && now < window_end_ns(w); left--) {
     now = play_one(lane, &lane->operations[at], 0);
     if (++at == lane->count)
       at = 0;
+    if (now >= lane->count_from_ns)
+      lane_begin_counting(lane, now);
   }
+  lane->next += lane->limit - left;
   lane->sent_ns = lane->ended_ns = now;
 }
 
@@ -78,7 +93,7 @@ static uint64_t due(const struct lane *lane, uint64_t n)
 {
   const struct player *p = lane->player;
   const struct operation *op = &lane->operations[n % lane->count];
-  return p->window.start_ns + n / lane->count * p->tape->period_ns + p->tape->times[op->number];
+  return p->window.tape_start_ns + n / lane->count * p->tape->period_ns + p->tape->times[op->number];
 }
 
 /* Note what was due in the window and will not be sent: it waited at least until now. */
@@ -86,9 +101,12 @@ static void note_unsent(struct lane *lane, uint64_t n)
 {
   uint64_t now = clock_ns(), end = window_end_ns(&lane->player->window);
   for (; n < lane->limit && due(lane, n) < (end < now ? end : now); n++) {
-    lane->unsent++;
+    if (due(lane, n) >= lane->count_from_ns)
+      lane_begin_counting(lane, due(lane, n));
+    lane->unsent += lane->counting;
     histogram_record(&lane->section[lane->operations[n % lane->count].kind]->response, now - due(lane, n));
   }
+  lane->next = n;
 }
 
 static void play_open(struct lane *lane)
@@ -96,14 +114,16 @@ static void play_open(struct lane *lane)
   struct player *p = lane->player;
   struct window *w = &p->window;
   uint64_t now = 0;
-  for (uint64_t n = 0; n < lane->limit; n++) {
+  for (uint64_t n = lane->next; n < lane->limit; n++) {
     uint64_t due_ns = due(lane, n);
     if (due_ns >= window_end_ns(w) || !window_wait_until(due_ns, w)
         || clock_ns() >= window_end_ns(w) + (w->stopped ? 0 : 2 * w->timeout_ns)) {
       note_unsent(lane, n);
       break;
     }
-    lane->queued += now > due_ns; /* the call before took until after this one was due */
+    if (due_ns >= lane->count_from_ns)
+      lane_begin_counting(lane, due_ns);
+    lane->queued += lane->counting && now > due_ns; /* the call before took until after this one was due */
     uint64_t others = atomic_fetch_add(&p->in_flight, 1) + 1, peak = p->peak;
     while (others > peak && !atomic_compare_exchange_weak(&p->peak, &peak, others))
       ;
@@ -125,27 +145,28 @@ static void end_quiet(struct lane *lane)
   if (answered < 0)
     fputs("no answer after the last operations without one\n", stderr);
   if (answered > 0) {
-    lane->barriers = (uint64_t)answered;
+    lane->barriers += (uint64_t)answered;
     lane->ended_ns = clock_ns();
   }
 }
 
-void *lane_play(void *argument)
+void lane_play_window(struct lane *lane)
 {
-  struct lane *lane = argument;
   struct player *p = lane->player;
-  prctl(PR_SET_TIMERSLACK, 1);
-  if (window_wait_until(p->window.start_ns, &p->window) && (p->prefill || lane->count)) {
-    if (p->prefill)
-      play_prefill(lane);
-    else if (p->open_loop)
-      play_open(lane);
-    else
-      play_closed(lane);
-    if (p->quiet)
-      end_quiet(lane);
-  }
+  if (!window_wait_until(p->window.start_ns, &p->window) || !(p->prefill || lane->count))
+    return;
+  if (p->prefill)
+    play_prefill(lane);
+  else if (p->open_loop)
+    play_open(lane);
+  else
+    play_closed(lane);
+  if (p->quiet)
+    end_quiet(lane);
+}
+
+void lane_tell_over(struct player *p)
+{
   if (atomic_fetch_sub(&p->playing, 1) == 1 && write(p->over_fd, "", 1) != 1)
     abort();
-  return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 /* Lanes need a moment to be there before a window begins. */
 static const uint64_t START_AHEAD_NS = 5000000;
@@ -42,6 +43,7 @@ struct player *player_open(const struct client *client, const struct setup *setu
 
 void player_close(struct player *p)
 {
+  slices_end(p);
   for (uint64_t t = 0; t < p->lane_count; t++) {
     struct lane *lane = &p->lanes[t];
     if (lane->session)
@@ -59,12 +61,16 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
 {
   const struct player *p = lane->player;
   /* What the last run did not come to is empty, and takes no memory where none did. */
-  for (unsigned section = 0; section <= timeline_section(&lane->timeline); section++)
+  unsigned last = timeline_section(&lane->timeline);
+  for (unsigned section = 0; section <= (last < LEAD_IN && p->slices.played ? LEAD_IN : last); section++)
     for (int kind = 0; kind < KINDS; kind++)
       if (lane->recorders[section][kind])
         memset(lane->recorders[section][kind], 0, sizeof(struct recorder));
   timeline_clear(&lane->timeline, duration_ns);
-  lane->section = lane->recorders[0];
+  lane->section = lane->recorders[COUNTED];
+  lane->counting = true;
+  lane->count_from_ns = UINT64_MAX;
+  lane->next = 0;
   if (p->client->begin)
     p->client->begin(lane->session, p->prefill);
   lane->limit = limit;
@@ -74,44 +80,59 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
   memset(lane->lag, 0, sizeof *lane->lag); /* their pages are there, too, before the window */
 }
 
-void player_start(struct player *p, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns)
+void player_reset(struct player *p, bool prefill, int64_t ops, int64_t duration_ms)
 {
   kind_set quiet = 0xaaaaaaaaaaaaaaaa & p->tape->kinds;
   p->prefill = prefill, p->open_loop = p->tape->times && !prefill, p->quiet = quiet && !prefill;
   p->in_flight = 0;
   p->peak = 0;
-  p->playing = p->lane_count;
+  p->window.timeout_ns = p->setup->timeout_ms * 1000000;
   for (uint64_t t = 0; t < p->lane_count; t++) {
     uint64_t total = (uint64_t)ops, extra = t < total % p->lane_count;
     begin_lane(&p->lanes[t], ops == NO_LIMIT ? UINT64_MAX : total / p->lane_count + extra,
                duration_ms == NO_LIMIT ? 0 : (uint64_t)duration_ms * 1000000);
   }
-  struct timespec wall;
-  clock_gettime(CLOCK_REALTIME, &wall);
-  uint64_t wall_ns = (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec, ahead = START_AHEAD_NS;
-  if (start_unix_ns > wall_ns + ahead)
-    ahead = start_unix_ns - wall_ns;
-  p->window.start_ns = clock_ns() + ahead;
-  p->window.timeout_ns = p->setup->timeout_ms * 1000000;
-  p->window.end_ns = duration_ms == NO_LIMIT ? UINT64_MAX / 2 : p->window.start_ns + (uint64_t)duration_ms * 1000000;
-  p->window.stopped = false;
+  p->slices.played = false;
+}
+
+/* The thread of a lane that plays a run. */
+static void *play_run(void *lane)
+{
+  prctl(PR_SET_TIMERSLACK, 1);
+  lane_play_window(lane);
+  lane_tell_over(((struct lane *)lane)->player);
+  return NULL;
+}
+
+void player_start(struct player *p, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns)
+{
+  player_reset(p, prefill, ops, duration_ms);
+  p->playing = p->lane_count;
+  window_begin(&p->window, start_unix_ns, START_AHEAD_NS,
+               duration_ms == NO_LIMIT ? UINT64_MAX / 2 : (uint64_t)duration_ms * 1000000);
   for (uint64_t t = 0; t < p->lane_count; t++)
     timeline_start(&p->lanes[t].timeline, p->window.start_ns);
   for (uint64_t t = 0; t < p->lane_count; t++)
-    if (pthread_create(&p->lanes[t].thread, NULL, lane_play, &p->lanes[t]))
+    if (pthread_create(&p->lanes[t].thread, NULL, play_run, &p->lanes[t]))
       abort();
-}
-
-void player_stop(struct player *p)
-{
-  uint64_t now = clock_ns();
-  if (now < p->window.end_ns)
-    p->window.end_ns = now;
-  p->window.stopped = true;
 }
 
 void player_join(struct player *p)
 {
   for (uint64_t t = 0; t < p->lane_count; t++)
     pthread_join(p->lanes[t].thread, NULL);
+}
+
+struct totals player_totals(struct player *p)
+{
+  uint64_t sent_ns = 0, ended_ns = 0, played = 0;
+  for (uint64_t t = 0; t < p->lane_count; t++) {
+    const struct lane *lane = &p->lanes[t];
+    sent_ns = lane->sent_ns > sent_ns ? lane->sent_ns : sent_ns;
+    ended_ns = lane->ended_ns > ended_ns ? lane->ended_ns : ended_ns;
+    played += lane->done + lane->failed > 0;
+  }
+  if (!p->open_loop)
+    p->peak = played; /* a lane that plays is always in a call */
+  return (struct totals){span(p->window.start_ns, ended_ns), span(p->window.start_ns, sent_ns), 0, 0};
 }

@@ -3,6 +3,7 @@
 #define PLAYER_H
 
 #include "recorder.h"
+#include "slices.h"
 #include "timeline.h"
 #include "window.h"
 
@@ -14,10 +15,16 @@ struct lane {
   pthread_t thread;
   struct operation *operations;  /* its share of the tape */
   uint64_t count, place, limit;
-  struct recorder *recorders[SECTIONS][KINDS];  /* of the kinds that it plays */
-  struct recorder **section;                  /* those of the section that is going on */
+  uint64_t next;                 /* how many operations it played since the tape's start */
+  /* Of the kinds that it plays. Slices use two sections: what is counted, and the lead-ins. */
+  struct recorder *recorders[SECTIONS][KINDS];
+  struct recorder **section;     /* those of the section that is going on */
   struct timeline timeline;
   struct histogram *lag;
+  /* A slice is counted after this instant; in a run, or when the slice is being counted, there is none. */
+  uint64_t count_from_ns;
+  uint64_t counted_since_ns, lead_in_ok, lead_in_failed;  /* when that began, and what came before it */
+  bool counting;
   uint8_t *used;
   uint64_t sent_ns, ended_ns, queued, unsent, barriers, reconnects_before;
   /* Read by the main thread while the lane plays. */
@@ -34,20 +41,29 @@ struct player {
   bool prefill, open_loop, quiet;
   _Atomic uint64_t in_flight, peak, playing;
   int over_fd;  /* gets a byte when the last lane is done */
+  struct slices slices;
 };
 
-/* Plays the phase that was begun, in a thread of the lane's own. */
-void *lane_play(void *lane);
+/* In lane.c. Wait for the window's start, and play until it ends. */
+void lane_play_window(struct lane *lane);
+/* What a slice plays from now on is counted. `since_ns`: when that began. */
+void lane_begin_counting(struct lane *lane, uint64_t since_ns);
+/* A thread that plays has nothing more to do; the last one tells the main thread. */
+void lane_tell_over(struct player *player);
 
 /* Null with the `reason` where it cannot connect. Takes the tape. */
 struct player *player_open(const struct client *client, const struct setup *setup, struct tape *tape,
                            int over_fd, char *reason);
 void player_close(struct player *player);
+/* Forget what the last run left; the tape is played from its start. */
+void player_reset(struct player *player, bool prefill, int64_t ops, int64_t duration_ms);
 
 enum { NO_LIMIT = -1 };
 void player_start(struct player *player, bool prefill, int64_t ops, int64_t duration_ms,
                   uint64_t start_unix_ns);
-void player_stop(struct player *player);
+/* Wait for the lanes' threads to end. */
 void player_join(struct player *player);
+/* How long the run took that has ended. */
+struct totals player_totals(struct player *player);
 
 #endif

@@ -5,10 +5,12 @@
  *   client.c   the registry of clients       verify.c     what a reply comes to
  *   client.h   what a client file gives      recorder.c   what is recorded, and its sums
  *   player.c   one prepared trial            histogram.c  HdrHistogram
+ *   slices.c   short turns of a player       messages.c   answers, as they are sent
  *   tape.c     the tape, checked             timeline.c   the window in slices and sections
  *   clients/   one file for each library     README.md    what a client file has to hold
  *
  * This thread reads stdin, tells progress and waits; lanes are threads of their own. */
+#include "messages.h"
 #include "prepare.h"
 
 #include <errno.h>
@@ -24,9 +26,6 @@ static const uint64_t PROGRESS_NS = 1000000000;
 /* A call that outlasts every time-out by this much will not come back. */
 static const uint64_t LOST_NS = 5000000000;
 
-static const char *const ERRORS[STATUSES] = {[FAULT_TIMEOUT] = "timeout", [FAULT_CONNECTION] = "connection",
-    [FAULT_SERVER] = "server", [FAULT_CLIENT] = "client", [FAULT_PROTOCOL] = "protocol"};
-
 static const struct client *client;
 static FILE *out;
 static int over[2];  /* a pipe: the last lane says that it is done */
@@ -40,11 +39,6 @@ static void send_answer(json_t *message)
   fputc('\n', out);
   fflush(out);
   json_decref(message);
-}
-
-static json_t *failed(const char *kind, const char *text, bool definite)
-{
-  return json_pack("{ss ss ss sb}", "type", "error", "kind", kind, "text", text, "definite", definite);
 }
 
 /* A line of stdin, or null at its end. What follows it stays for the next call. */
@@ -83,6 +77,7 @@ static json_t *hello(void)
   snprintf(words, sizeof words, "%s", client->capabilities);
   for (char *word; (word = strsep(&rest, " "));)
     json_array_append_new(capabilities, json_string(word));
+  json_array_append_new(capabilities, json_string("slices"));
   json_array_append_new(capabilities, json_string("timeline"));
   for (int kind = 0; kind < KINDS; kind++)
     if (client->kinds & every_kind() & (kind_set)1 << kind)
@@ -99,7 +94,7 @@ static json_t *prepare(json_t *request)
 {
   char text[TEXT_SIZE] = "";
   if (!read_setup(request, &setup, text))
-    return failed("protocol", text, true);
+    return error_message("protocol", text, true);
   json_decref(setup_request);
   setup_request = json_incref(request);
   if (player)
@@ -108,139 +103,14 @@ static json_t *prepare(json_t *request)
   const char *path = json_string_value(json_object_get(request, "tape"));
   struct tape *tape = tape_open(path, text, sizeof text);
   if (!tape)
-    return failed("tape", text, true);
+    return error_message("tape", text, true);
   refuse(client, &setup, tape, text);
   if (*text) {
     tape_close(tape);
     return json_pack("{ss ss+}", "type", "unsupported", "reason", client->name, text);
   }
   player = player_open(client, &setup, tape, over[1], text);
-  return player ? json_pack("{ss}", "type", "ready") : failed("connect", text, true);
-}
-
-static void set_histogram(json_t *object, const char *name, const struct histogram *histogram)
-{
-  char *encoded = histogram_encode(histogram);
-  json_object_set_new(object, name, encoded ? json_string(encoded) : json_null());
-  free(encoded);
-}
-
-static json_t *operation_message(const struct recorder *t, bool open_loop)
-{
-  json_t *errors = json_object();
-  for (int status = FAULT_TIMEOUT; status < STATUSES; status++)
-    if (t->faults[status])
-      json_object_set_new(errors, ERRORS[status], json_integer((json_int_t)t->faults[status]));
-  json_t *message = json_pack(
-      "{sI sI sI sI sI sI sI sI sI sI so}", "attempts", (json_int_t)t->attempts, "ok", (json_int_t)t->ok,
-      "hits", (json_int_t)t->hits, "misses", (json_int_t)t->misses, "not_stored", (json_int_t)t->not_stored,
-      "wrong_values", (json_int_t)t->faults[WRONG_VALUE], "keys", (json_int_t)t->keys, "value_bytes",
-      (json_int_t)t->value_bytes, "key_bytes", (json_int_t)t->key_bytes, "busy_ns", (json_int_t)t->busy_ns,
-      "errors", errors);
-  set_histogram(message, "service", &t->service);
-  set_histogram(message, "response", open_loop ? &t->response : &t->service);
-  return message;
-}
-
-static json_t *operations_message(void)
-{
-  json_t *operations = json_object();
-  struct recorder *sum = malloc(sizeof *sum);
-  for (int kind = 0; kind < KINDS; kind++) {
-    memset(sum, 0, sizeof *sum);
-    for (uint64_t t = 0; t < player->lane_count; t++)
-      for (unsigned s = 0; s <= timeline_section(&player->lanes[t].timeline); s++)
-        if (player->lanes[t].recorders[s][kind])
-          recorder_add(sum, player->lanes[t].recorders[s][kind]);
-    if (sum->attempts || histogram_any(&sum->response))
-      json_object_set_new(operations, kind_name(kind), operation_message(sum, player->open_loop));
-  }
-  free(sum);
-  return operations;
-}
-
-/* The response times of a section, of all lanes and kinds. */
-static json_t *section_message(unsigned section)
-{
-  static struct histogram sum;
-  memset(&sum, 0, sizeof sum);
-  for (uint64_t t = 0; t < player->lane_count; t++)
-    for (int kind = 0; kind < KINDS; kind++) {
-      const struct recorder *recorder = player->lanes[t].recorders[section][kind];
-      if (recorder && section <= timeline_section(&player->lanes[t].timeline))
-        histogram_add(&sum, player->open_loop ? &recorder->response : &recorder->service);
-    }
-  char *encoded = histogram_encode(&sum);
-  json_t *message = encoded ? json_string(encoded) : json_null();
-  free(encoded);
-  return message;
-}
-
-/* The timeline of all lanes, and the sections that it consists of. */
-static void set_timeline(json_t *message)
-{
-  static struct timeline sum;
-  sum = player->lanes[0].timeline;
-  for (uint64_t t = 1; t < player->lane_count; t++)
-    timeline_add(&sum, &player->lanes[t].timeline);
-  if (!sum.slice_ns)
-    return;
-  json_t *ok = json_array(), *response = json_array();
-  json_int_t in_section[SECTIONS] = {0};
-  for (uint32_t i = 0; i <= sum.at; i++) {
-    json_array_append_new(ok, json_integer((json_int_t)sum.slices[i].ok));
-    json_array_append_new(response, json_integer((json_int_t)sum.slices[i].response_ns));
-    in_section[i < SLICES ? i / SECTION_SLICES : SECTIONS - 1] += (json_int_t)sum.slices[i].ok;
-  }
-  json_object_set_new(message, "timeline", json_pack("{sI so so}", "slice_ns", (json_int_t)sum.slice_ns,
-                                                   "ok", ok, "response_ns", response));
-  json_t *oks = json_array(), *responses = json_array();
-  for (unsigned section = 0; section < SECTIONS; section++) {
-    json_array_append_new(oks, json_integer(in_section[section]));
-    json_array_append_new(responses, section_message(section));
-  }
-  json_object_set_new(message, "sections", json_pack("{sI so so}", "length_ns",
-      (json_int_t)sum.slice_ns * SECTION_SLICES, "ok", oks, "response", responses));
-}
-
-static json_int_t span(uint64_t from, uint64_t until)
-{
-  return until > from ? (json_int_t)(until - from) : 0;
-}
-
-static json_int_t cpu_ns(struct timeval before, struct timeval after)
-{
-  return (after.tv_sec - before.tv_sec) * 1000000000LL + (after.tv_usec - before.tv_usec) * 1000LL;
-}
-
-static json_t *done(const char *phase, const struct rusage *before)
-{
-  struct rusage after;
-  getrusage(RUSAGE_SELF, &after);
-  uint64_t sent = 0, ended = 0, queued = 0, unsent = 0, reconnects = 0, barriers = 0, playing = 0;
-  static struct histogram lag;
-  memset(&lag, 0, sizeof lag);
-  for (uint64_t t = 0; t < player->lane_count; t++) {
-    const struct lane *lane = &player->lanes[t];
-    sent = lane->sent_ns > sent ? lane->sent_ns : sent;
-    ended = lane->ended_ns > ended ? lane->ended_ns : ended;
-    queued += lane->queued, unsent += lane->unsent, barriers += lane->barriers;
-    if (client->reconnects)
-      reconnects += client->reconnects(lane->session) - lane->reconnects_before;
-    playing += lane->done + lane->failed > 0;
-    histogram_add(&lag, lane->lag);
-  }
-  uint64_t start = player->window.start_ns;
-  json_t *message = json_pack(
-      "{ss ss sI sI so sI sI sI sI sI sI sI}", "type", "done", "phase", phase, "elapsed_ns", span(start, ended),
-      "send_elapsed_ns", span(start, sent), "operations", operations_message(), "max_in_flight",
-      (json_int_t)(player->open_loop ? player->peak : playing), "queued", (json_int_t)queued, "unsent",
-      (json_int_t)unsent, "reconnects", (json_int_t)reconnects, "barriers", (json_int_t)barriers,
-      "cpu_user_ns", cpu_ns(before->ru_utime, after.ru_utime), "cpu_system_ns",
-      cpu_ns(before->ru_stime, after.ru_stime));
-  set_histogram(message, "send_lag", &lag);
-  set_timeline(message);
-  return message;
+  return player ? json_pack("{ss}", "type", "ready") : error_message("connect", text, true);
 }
 
 /* Whether a call of the library has not come back for too long. */
@@ -277,9 +147,9 @@ static bool listen_in(void)
     const char *type = type_of(request);
     bye |= !strcmp(type, "bye");
     if (!strcmp(type, "stop") || bye)
-      player_stop(player);
+      window_stop(&player->window);
     else
-      send_answer(failed("protocol", "a run is going on", true));
+      send_answer(error_message("protocol", "a run is going on", true));
     json_decref(request);
   }
   if (ended)
@@ -288,7 +158,7 @@ static bool listen_in(void)
 }
 
 /* Wait for the lanes. False if one is lost. */
-static bool wait_for_lanes(bool *bye)
+static bool wait_for_lanes(bool tells_progress, bool *bye)
 {
   uint64_t next = clock_ns() + PROGRESS_NS;
   struct pollfd sources[2] = {{0, POLLIN, 0}, {over[0], POLLIN, 0}};
@@ -303,7 +173,8 @@ static bool wait_for_lanes(bool *bye)
     if (sources[1].revents && read(over[0], &byte, 1) == 1)
       return true;
     if (clock_ns() >= next) {
-      send_progress();
+      if (tells_progress)
+        send_progress();
       next += PROGRESS_NS;
       if (is_lost())
         return false;
@@ -311,30 +182,66 @@ static bool wait_for_lanes(bool *bye)
   }
 }
 
+static json_t *lost(void)
+{
+  player = NULL; /* with a thread in it that is not coming back */
+  return error_message("client", "a call of the library does not return", false);
+}
+
 static json_t *run(json_t *request, bool *bye)
 {
   if (!player)
-    return failed("protocol", "run before prepare", true);
+    return error_message("protocol", "run before prepare", true);
   const char *phase = json_string_value(json_object_get(request, "phase"));
   json_t *ops = json_object_get(request, "ops"), *duration = json_object_get(request, "duration_ms");
   json_int_t start = json_integer_value(json_object_get(request, "start_unix_ns"));
   bool prefill = phase && !strcmp(phase, "prefill");
   if (!phase || (!prefill && strcmp(phase, "warmup") && strcmp(phase, "measure")))
-    return failed("protocol", "no phase that it knows", true);
+    return error_message("protocol", "no phase that it knows", true);
   if ((json_is_integer(ops) && json_integer_value(ops) < 0)
       || (json_is_integer(duration) && json_integer_value(duration) < 0))
-    return failed("protocol", "a run of less than nothing", true);
+    return error_message("protocol", "a run of less than nothing", true);
+  slices_end(player);
   struct rusage before;
   getrusage(RUSAGE_SELF, &before);
   player_start(player, prefill, json_is_integer(ops) ? json_integer_value(ops) : NO_LIMIT,
                json_is_integer(duration) ? json_integer_value(duration) : NO_LIMIT,
                start > 0 ? (uint64_t)start : 0);
-  if (!wait_for_lanes(bye)) {
-    player = NULL; /* with a thread in it that is not coming back */
-    return failed("client", "a call of the library does not return", false);
-  }
+  if (!wait_for_lanes(true, bye))
+    return lost();
   player_join(player);
-  return done(phase, &before);
+  struct totals totals = player_totals(player);
+  totals_add_cpu(&totals, &before);
+  return done_message(player, phase, &totals);
+}
+
+static json_t *begin_slices(bool *bye)
+{
+  if (!player)
+    return error_message("protocol", "begin_slices before prepare", true);
+  slices_begin(player);
+  return wait_for_lanes(false, bye) ? json_pack("{ss}", "type", "ready") : lost();
+}
+
+static json_t *slice(json_t *request, bool *bye)
+{
+  if (!player || !player->slices.open)
+    return error_message("protocol", "slice without begin_slices", true);
+  json_int_t length_us = json_integer_value(json_object_get(request, "length_us"));
+  json_int_t lead_in_us = json_integer_value(json_object_get(request, "lead_in_us"));
+  json_int_t start = json_integer_value(json_object_get(request, "start_unix_ns"));
+  if (length_us < 0 || lead_in_us < 0 || lead_in_us > length_us)
+    return error_message("protocol", "a slice whose lead-in is not a part of it", true);
+  slices_play(player, (uint64_t)length_us, (uint64_t)lead_in_us, start > 0 ? (uint64_t)start : 0);
+  return wait_for_lanes(false, bye) ? slice_message(slices_result(player)) : lost();
+}
+
+static json_t *end_slices(void)
+{
+  if (!player || !player->slices.open)
+    return error_message("protocol", "end_slices without begin_slices", true);
+  slices_end(player);
+  return done_message(player, "measure", &player->slices.totals);
 }
 
 static bool serve_one(const char *line)
@@ -348,8 +255,14 @@ static bool serve_one(const char *line)
     send_answer(prepare(request));
   else if (!strcmp(type, "run"))
     send_answer(run(request, &bye));
+  else if (!strcmp(type, "begin_slices"))
+    send_answer(begin_slices(&bye));
+  else if (!strcmp(type, "slice"))
+    send_answer(slice(request, &bye));
+  else if (!strcmp(type, "end_slices"))
+    send_answer(end_slices());
   else if (!bye && strcmp(type, "stop"))
-    send_answer(failed("protocol", "not a request", true));
+    send_answer(error_message("protocol", "not a request", true));
   json_decref(request);
   return !bye;
 }

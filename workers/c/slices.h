@@ -1,0 +1,41 @@
+/* Slices: lanes that stay ready in their threads, and play on for a short time when they are asked to. */
+#ifndef SLICES_H
+#define SLICES_H
+
+#include "window.h"
+
+#include <sys/resource.h>
+
+struct player;
+
+/* The sections of a lane's recorders that slices use. */
+enum { COUNTED, LEAD_IN };
+
+struct slices {
+  bool open;                  /* the lanes have threads */
+  bool played;                /* the lanes' recorders hold lead-ins */
+  bool ending;                /* the threads are to end */
+  _Atomic uint32_t turn;      /* number of slices that were asked for; the lanes' threads wait for it to change */
+  uint64_t length_ns, lead_in_ns;
+  uint64_t tape_ns;           /* the tape's time at the end of the last slice */
+  struct rusage before;       /* the slice's begin */
+  struct totals totals;       /* of all slices */
+};
+
+struct slice_result {
+  uint64_t ops, errors, lead_in_ops, elapsed_ns;
+};
+
+/* Begin anew, at the tape's start. The last lane that is ready tells the main thread, as at the end of a slice. */
+void slices_begin(struct player *player);
+
+/* Let the lanes play a slice. The last lane that is done tells the main thread. */
+void slices_play(struct player *player, uint64_t length_us, uint64_t lead_in_us, uint64_t start_unix_ns);
+
+/* What the slice that was played came to; adds it to the sums. */
+struct slice_result slices_result(struct player *player);
+
+/* End the lanes' threads, if there are any. */
+void slices_end(struct player *player);
+
+#endif
