@@ -30,7 +30,8 @@ type lane struct {
 	open    bool
 
 	sections                   [][kindCount]*Recorder // one for each part of the window, or one for all of it
-	recorders                  *[kindCount]*Recorder  // of the section that is going on
+	leadIn                     [kindCount]*Recorder   // what slices do not count
+	recorders                  *[kindCount]*Recorder  // of the section that is going on, or of the lead-in
 	timeline                   *timeline
 	lags                       *Histogram
 	sentNs                     int64
@@ -40,6 +41,7 @@ type lane struct {
 	peak                       int64
 	played                     int64
 	faults                     int64
+	slice                      laneSlice
 	nextReportNs               int64
 	reportedOk, reportedFailed atomic.Int64 // of other goroutines to read
 	alive                      atomic.Int64 // when it was last seen between two calls
@@ -72,18 +74,13 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 		l.sections = make([][kindCount]*Recorder, sectionCount)
 	}
 	for section := range l.sections {
-		for kind := range kindCount {
-			wanted := l.tape.kinds[kind] && !prefill || prefill && Kind(kind) == Set.kind(false)
-			if wanted {
-				l.sections[section][kind] = newRecorder(l.open)
-			}
-		}
+		l.sections[section] = l.newRecorders()
 	}
 	l.recorders = &l.sections[0]
-	l.lags = nil
 	if l.open {
 		l.lags = newHistogram()
 	}
+	l.slice = laneSlice{counting: true, countFromNs: math.MaxInt64}
 	l.sentNs, l.endedNs = window.startNs, window.startNs
 	l.queued, l.unsent, l.peak, l.played, l.faults = 0, 0, 0, 0, 0
 	l.nextReportNs = 0
@@ -92,83 +89,40 @@ func (l *lane) ready(prefill bool, limit int64, window *Window) {
 	l.alive.Store(window.startNs)
 }
 
+// newRecorders are recorders for the kinds that the lane plays.
+func (l *lane) newRecorders() (recorders [kindCount]*Recorder) {
+	for kind := range kindCount {
+		wanted := l.tape.kinds[kind] && !l.prefill || l.prefill && Kind(kind) == Set.kind(false)
+		if wanted {
+			recorders[kind] = newRecorder(l.open)
+		}
+	}
+	return recorders
+}
+
 // free gives back what the last run was noted into.
 func (l *lane) free() {
 	l.lags.free()
-	for _, recorders := range l.sections {
+	for _, recorders := range append(l.sections, l.leadIn) {
 		for _, recorder := range recorders {
 			if recorder != nil {
 				recorder.free()
 			}
 		}
 	}
-	l.sections, l.lags = nil, nil
+	l.sections, l.leadIn, l.lags = nil, [kindCount]*Recorder{}, nil
 }
 
-// next makes the lane's next operation ready; false if there is none.
-func (l *lane) next() bool {
-	if l.left == 0 {
-		return false
-	}
-	l.left--
-	if l.prefill {
-		return l.nextKey()
-	}
-	if l.at >= uint64(len(l.tape.records)) {
-		l.at = l.place * l.tape.group
-		l.passNs += int64(l.tape.periodNs)
-		if l.at >= uint64(len(l.tape.records)) {
-			return false // fewer groups than lanes
+// playSafely plays, and gives the error that a panic is; the other lanes stop then.
+func (l *lane) playSafely(window *Window, active *atomic.Int64) (err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			err = panicked(crash)
+			window.stop()
 		}
-	}
-	l.fill(&l.tape.records[l.at])
-	return true
-}
-
-// advance goes to the lane's next key, or its next record, which may be in its next group.
-func (l *lane) advance() {
-	if l.prefill {
-		l.at += l.lanes
-		return
-	}
-	l.at++
-	if l.at%l.tape.group == 0 {
-		l.at += (l.lanes - 1) * l.tape.group
-	}
-}
-
-func (l *lane) nextKey() bool {
-	if l.at >= l.tape.prefilled {
-		return false
-	}
-	k := uint32(l.at)
-	l.record = Record{Verb: Set, Run: 1, Key: k, Length: l.tape.lengths[k], ExptimeS: uint32(l.tape.exptimeS)}
-	l.fill(&l.record)
-	if l.at >= l.tape.counterAt {
-		l.op.Value = []byte(counterText)
-	}
-	return true
-}
-
-func (l *lane) fill(r *Record) {
-	op, facts := &l.op, &verbs[r.Verb]
-	op.Record, op.Kind, op.Prefill, op.ExptimeS = r, r.kind(), l.prefill, r.ExptimeS
-	op.Key, op.Value, op.Keys = "", nil, nil
-	switch {
-	case facts.batch:
-		op.Keys = l.names[:r.Run]
-		for i := range op.Keys {
-			op.Keys[i] = l.tape.key(op.index(i))
-		}
-	case r.Run == 1:
-		op.Key = l.tape.key(r.Key)
-	}
-	switch r.Verb {
-	case Set, Add, Replace, Cas:
-		op.Value = l.tape.value(r.Key, int(r.Length))
-	case Incr, Decr:
-		op.Amount = uint64(r.Length)
-	}
+	}()
+	l.play(window, active)
+	return nil
 }
 
 // play runs from the window's start to its end. An open loop counts its calls in `active`.
@@ -192,9 +146,15 @@ func (l *lane) play(window *Window, active *atomic.Int64) {
 // closedLoop makes call after call until the window ends.
 func (l *lane) closedLoop(window *Window) {
 	now := clock()
+	if now >= l.slice.countFromNs && l.plays() {
+		l.beginCounting(l.slice.countFromNs) // it had no CPU until now: that is time of the slice
+	}
 	for now < window.endNs.Load() && l.next() {
 		now = l.call(0, false)
 		l.advance()
+		if now >= l.slice.countFromNs {
+			l.beginCounting(now)
+		}
 	}
 }
 
@@ -211,7 +171,10 @@ func (l *lane) openLoop(window *Window, active *atomic.Int64) {
 			l.noteUnsent(due, window)
 			return
 		}
-		if busy {
+		if due >= l.slice.countFromNs {
+			l.beginCounting(due)
+		}
+		if busy && l.slice.counting {
 			l.queued++
 		}
 		l.peak = max(l.peak, active.Add(1))
@@ -234,7 +197,9 @@ func (l *lane) call(due int64, open bool) int64 {
 	lag := int64(0)
 	if open {
 		lag = began - due
-		l.lags.put(lag)
+		if l.slice.counting {
+			l.lags.put(lag)
+		}
 	}
 	if now >= l.timeline.endNs {
 		l.recorders = &l.sections[l.timeline.advance(now)]
@@ -265,8 +230,13 @@ func (l *lane) noteUnsent(due int64, window *Window) {
 	now := clock()
 	end := min(window.endNs.Load(), now)
 	for due < end {
+		if due >= l.slice.countFromNs {
+			l.beginCounting(due)
+		}
 		l.recorders[l.op.Kind].response.put(now - due)
-		l.unsent++
+		if l.slice.counting {
+			l.unsent++
+		}
 		l.advance()
 		if !l.next() {
 			return

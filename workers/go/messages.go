@@ -22,6 +22,9 @@ type Request struct {
 	StartUnixNs int64  `json:"start_unix_ns"`
 	Ops         *int64 `json:"ops"`
 	DurationMs  *int64 `json:"duration_ms"`
+	// slice, which has a StartUnixNs too
+	LengthUs int64 `json:"length_us"`
+	LeadInUs int64 `json:"lead_in_us"`
 }
 
 func parse(line []byte) (*Request, error) {
@@ -66,6 +69,16 @@ type Done struct {
 	CPUSystemNs   int64                 `json:"cpu_system_ns"`
 	Timeline      *Timeline             `json:"timeline"`
 	Sections      *Sections             `json:"sections"`
+	LeadIn        map[string]*Operation `json:"lead_in"` // of slices
+}
+
+// SliceDone is the end of a slice.
+type SliceDone struct {
+	Type      string `json:"type"`
+	Ops       int64  `json:"ops"`
+	Errors    int64  `json:"errors"`
+	LeadInOps int64  `json:"lead_in_ops"`
+	ElapsedNs int64  `json:"elapsed_ns"`
 }
 
 // Timeline is a window in slices.

@@ -24,6 +24,7 @@ type Player struct {
 	session Session
 	setup   *Prepare
 	lanes   []*lane
+	slices  *Slices // nil outside of begin_slices and end_slices
 }
 
 func newPlayer(client *Client, setup *Prepare, segment [2]int) (*Player, error) {
@@ -45,6 +46,7 @@ func newPlayer(client *Client, setup *Prepare, segment [2]int) (*Player, error) 
 }
 
 func (p *Player) close() {
+	p.endSlices()
 	for _, l := range p.lanes {
 		l.free()
 	}
@@ -71,8 +73,25 @@ func (p *Player) hangs() bool {
 	return false
 }
 
+// beginSlices makes slices ready, from the tape's start on.
+func (p *Player) beginSlices() *Slices {
+	p.endSlices()
+	p.slices = newSlices(p)
+	runtime.GC()
+	return p.slices
+}
+
+// endSlices ends those that were begun, if any; their lanes hold what they noted until the next run.
+func (p *Player) endSlices() {
+	if p.slices != nil {
+		p.slices.end()
+		p.slices = nil
+	}
+}
+
 // begin makes a run ready, so that nothing is left to do at the window's start.
 func (p *Player) begin(request *Request, window *Window) {
+	p.endSlices()
 	prefill := request.Phase == "prefill"
 	limit := request.Ops
 	if prefill {
@@ -95,13 +114,7 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			defer func() {
-				if crash := recover(); crash != nil {
-					errs[t] = panicked(crash)
-					window.stop()
-				}
-			}()
-			l.play(window, &active)
+			errs[t] = l.playSafely(window, &active)
 		}()
 	}
 	group.Wait()
@@ -111,14 +124,10 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 			return nil, err
 		}
 	}
-	done, err := p.done(window)
-	if err != nil {
-		return nil, err
-	}
-	done.Phase = request.Phase
-	done.Reconnects = p.session.Reconnects() - reconnects
-	done.CPUUserNs, done.CPUSystemNs = userNs-beforeUserNs, systemNs-beforeSystemNs
-	return done, nil
+	totals := p.totals(window)
+	totals.reconnects = p.session.Reconnects() - reconnects
+	totals.userNs, totals.systemNs = userNs-beforeUserNs, systemNs-beforeSystemNs
+	return p.done(request.Phase, totals)
 }
 
 // internalError is a mistake in this worker's own code, a client file for one.
@@ -146,19 +155,36 @@ func panicked(crash any) error {
 	return fmt.Errorf("a call of the library panicked: %v", crash)
 }
 
-func (p *Player) done(window *Window) (*Done, error) {
-	done := &Done{Type: "done"}
-	var lags *Histogram
-	atOnce := int64(0) // in a closed loop each lane that plays is always in a call
+// totals are what a run took, or all slices together.
+type totals struct {
+	elapsedNs, sendElapsedNs int64
+	userNs, systemNs         int64
+	reconnects               int64
+	atOnce                   int64 // lanes of a closed loop that played: each is always in a call
+}
+
+// totals are those of a run that has ended, without what the kernel and the library know.
+func (p *Player) totals(window *Window) (sum totals) {
 	for _, l := range p.lanes {
-		done.ElapsedNs = max(done.ElapsedNs, l.endedNs-window.startNs)
-		done.SendElapsedNs = max(done.SendElapsedNs, l.sentNs-window.startNs)
+		sum.elapsedNs = max(sum.elapsedNs, l.endedNs-window.startNs)
+		sum.sendElapsedNs = max(sum.sendElapsedNs, l.sentNs-window.startNs)
+		if l.played > 0 && !l.open {
+			sum.atOnce++
+		}
+	}
+	return sum
+}
+
+func (p *Player) done(phase string, sum totals) (*Done, error) {
+	done := &Done{
+		Type: "done", Phase: phase, ElapsedNs: sum.elapsedNs, SendElapsedNs: sum.sendElapsedNs,
+		CPUUserNs: sum.userNs, CPUSystemNs: sum.systemNs, Reconnects: sum.reconnects, MaxInFlight: sum.atOnce,
+	}
+	var lags *Histogram
+	for _, l := range p.lanes {
 		done.MaxInFlight = max(done.MaxInFlight, l.peak)
 		done.Queued += l.queued
 		done.Unsent += l.unsent
-		if l.played > 0 && !l.open {
-			atOnce++
-		}
 		if l.lags != nil && lags == nil {
 			lags = newHistogram()
 		}
@@ -166,7 +192,6 @@ func (p *Player) done(window *Window) (*Done, error) {
 			lags.add(l.lags)
 		}
 	}
-	done.MaxInFlight = max(done.MaxInFlight, atOnce)
 	var err error
 	defer lags.free()
 	if done.SendLag, err = lags.encode(); err != nil {
@@ -175,7 +200,7 @@ func (p *Player) done(window *Window) (*Done, error) {
 	if done.Timeline, done.Sections, err = timelineOf(p.lanes); err != nil {
 		return nil, err
 	}
-	done.Operations, err = sum(p.lanes, lags != nil)
+	done.Operations, err = operations(p.lanes, lags != nil)
 	return done, err
 }
 

@@ -5,8 +5,6 @@
 
 package main
 
-import "maps"
-
 // Recorder is what one kind of operation came to in one lane.
 type Recorder struct {
 	attempts, ok, hits, misses, notStored, wrong int64
@@ -92,7 +90,8 @@ func (t *Recorder) responses() *Histogram {
 	return t.service
 }
 
-func (t *Recorder) message() (*Operation, error) {
+// counts are its message without the histograms.
+func (t *Recorder) counts() *Operation {
 	message := &Operation{
 		Attempts: t.attempts, OK: t.ok, Hits: t.hits, Misses: t.misses, NotStored: t.notStored,
 		WrongValues: t.wrong, Keys: t.keys, ValueBytes: t.valueBytes, KeyBytes: t.keyBytes,
@@ -103,6 +102,11 @@ func (t *Recorder) message() (*Operation, error) {
 			message.Errors[faultNames[fault]] = count
 		}
 	}
+	return message
+}
+
+func (t *Recorder) message() (*Operation, error) {
+	message := t.counts()
 	var err error
 	if message.Service, err = t.service.encode(); err != nil {
 		return nil, err
@@ -114,30 +118,49 @@ func (t *Recorder) message() (*Operation, error) {
 	return message, err
 }
 
-// sum is the operations of all lanes by kind, as they are sent.
-func sum(lanes []*lane, open bool) (map[string]*Operation, error) {
+// operations are those of all lanes by kind, as they are sent.
+func operations(lanes []*lane, open bool) (map[string]*Operation, error) {
 	whole := map[Kind]*Recorder{}
 	for _, l := range lanes {
 		for _, recorders := range l.sections {
-			for kind, recorder := range recorders {
-				if recorder == nil || recorder.attempts == 0 && !recorder.responses().any() {
-					continue
-				}
-				if whole[Kind(kind)] == nil {
-					whole[Kind(kind)] = newRecorder(open)
-				}
-				whole[Kind(kind)].add(recorder)
-			}
+			addTo(whole, &recorders, open)
 		}
 	}
-	messages := map[string]*Operation{}
-	for kind := range maps.Keys(whole) {
-		message, err := whole[kind].message()
-		whole[kind].free()
+	return messages(whole, (*Recorder).message)
+}
+
+// leadIn is what slices did not count.
+func leadIn(lanes []*lane) (map[string]*Operation, error) {
+	whole := map[Kind]*Recorder{}
+	for _, l := range lanes {
+		addTo(whole, &l.leadIn, l.open)
+	}
+	return messages(whole, func(t *Recorder) (*Operation, error) { return t.counts(), nil })
+}
+
+// addTo adds what there is by kind.
+func addTo(whole map[Kind]*Recorder, recorders *[kindCount]*Recorder, open bool) {
+	for kind, recorder := range recorders {
+		if recorder == nil || recorder.attempts == 0 && !recorder.responses().any() {
+			continue
+		}
+		if whole[Kind(kind)] == nil {
+			whole[Kind(kind)] = newRecorder(open)
+		}
+		whole[Kind(kind)].add(recorder)
+	}
+}
+
+// messages are recorders as they are sent; they are freed.
+func messages(whole map[Kind]*Recorder, message func(*Recorder) (*Operation, error)) (map[string]*Operation, error) {
+	sent := map[string]*Operation{}
+	for kind, recorder := range whole {
+		one, err := message(recorder)
+		recorder.free()
 		if err != nil {
 			return nil, err
 		}
-		messages[kind.String()] = message
+		sent[kind.String()] = one
 	}
-	return messages, nil
+	return sent, nil
 }

@@ -35,15 +35,18 @@ type Window struct {
 	stopped    atomic.Bool
 }
 
-func newWindow(startUnixNs int64, durationMs *int64, timeout time.Duration) *Window {
-	ahead := max(startAheadNs, startUnixNs-time.Now().UnixNano())
+// newWindow begins at an instant of the wall clock, but not sooner than so long from now, and does not end.
+func newWindow(startUnixNs, aheadNs int64, timeout time.Duration) *Window {
+	ahead := max(aheadNs, startUnixNs-time.Now().UnixNano())
 	window := &Window{startNs: clock() + ahead, timeoutNs: int64(timeout)}
 	window.endNs.Store(math.MaxInt64)
-	if durationMs != nil {
-		window.durationNs = *durationMs * 1_000_000
-		window.endNs.Store(window.startNs + window.durationNs)
-	}
 	return window
+}
+
+// last makes the window last so long.
+func (w *Window) last(ns int64) {
+	w.durationNs = ns
+	w.endNs.Store(w.startNs + ns)
 }
 
 func (w *Window) stop() {

@@ -7,6 +7,8 @@
 //	tape.go      the tape, checked           histogram.go  HdrHistogram
 //	kinds.go     the kinds of operation      timeline.go   the window in slices and sections
 //	client.go    what a client file offers   connect.go    how clients connect
+//	slices.go    short turns of a player     script.go    what a lane plays next
+//	hello.go     who this worker is
 //	*_client.go  one file for each library   README.md     what a client file has to hold
 //
 // The garbage collector runs with its defaults (GOGC=100, GOMAXPROCS = all CPUs), or as the
@@ -22,8 +24,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -87,6 +87,12 @@ func (w *Worker) serve() {
 			w.send(w.prepare(request))
 		case "run":
 			w.send(w.run(request))
+		case "begin_slices":
+			w.send(w.beginSlices())
+		case "slice":
+			w.send(w.slice(request))
+		case "end_slices":
+			w.send(w.endSlices())
 		case "bye":
 			return
 		}
@@ -138,38 +144,6 @@ func (w *Worker) send(message any) {
 	_, _ = w.out.Write(append(line, '\n'))
 }
 
-func (w *Worker) hello() any {
-	return &Ready{
-		Type: "ready", Protocol: 2, Client: "go/" + w.name, Library: w.client.Library,
-		LibraryVersion: moduleVersion(w.client.Library), Language: "go", Runtime: runtimeText(),
-		Capabilities: w.client.capabilities(),
-	}
-}
-
-// moduleVersion is what the linker wrote into this binary of a module.
-func moduleVersion(path string) string {
-	info, known := debug.ReadBuildInfo()
-	if !known {
-		return ""
-	}
-	for _, module := range info.Deps {
-		if module.Path == path {
-			return module.Version
-		}
-	}
-	return ""
-}
-
-func runtimeText() string {
-	percent := debug.SetGCPercent(100)
-	debug.SetGCPercent(percent)
-	collector := fmt.Sprintf("GOGC=%d", percent)
-	if percent < 0 {
-		collector = "GOGC=off"
-	}
-	return fmt.Sprintf("%s, %s, GOMAXPROCS=%d", runtime.Version(), collector, runtime.GOMAXPROCS(0))
-}
-
 // prepare reads the tape, refuses what cannot be done, connects.
 func (w *Worker) prepare(request *Request) any {
 	if w.player != nil {
@@ -214,33 +188,50 @@ func (w *Worker) run(request *Request) any {
 		return failure("protocol", "run before prepare")
 	}
 	player := w.player
-	window := newWindow(request.StartUnixNs, request.DurationMs, player.setup.Timeout)
+	window := newWindow(request.StartUnixNs, startAheadNs, player.setup.Timeout)
+	if request.DurationMs != nil {
+		window.last(*request.DurationMs * 1_000_000)
+	}
 	w.current(window, true)
 	defer w.current(nil, true)
 	player.begin(request, window)
-	ended := make(chan any, 1)
+	var done *Done
+	var err error
+	over := make(chan struct{}, 1)
 	go func() {
-		done, err := player.play(request, window)
-		if err != nil {
-			var own *internalError
-			if errors.As(err, &own) {
-				ended <- failure("internal", err.Error())
-				return
-			}
-			ended <- failure("client", err.Error())
-			return
-		}
-		ended <- done
+		done, err = player.play(request, window)
+		over <- struct{}{}
 	}()
+	if lost := w.wait(player, over, true); lost != nil {
+		return lost
+	}
+	return doneOr(done, err)
+}
+
+func doneOr[Answer any](done *Answer, err error) any {
+	var own *internalError
+	switch {
+	case errors.As(err, &own):
+		return failure("internal", err.Error())
+	case err != nil:
+		return failure("client", err.Error())
+	}
+	return done
+}
+
+// wait waits for the lanes; the failure that it is if one of them does not come back.
+func (w *Worker) wait(player *Player, over <-chan struct{}, tells bool) any {
 	ticker := time.NewTicker(progressEvery)
 	defer ticker.Stop()
 	for {
 		select {
-		case answer := <-ended:
-			return answer
+		case <-over:
+			return nil
 		case <-ticker.C:
-			ops, faults := player.progress()
-			w.send(&Progress{Type: "progress", Ops: ops, Errors: faults})
+			if tells {
+				ops, faults := player.progress()
+				w.send(&Progress{Type: "progress", Ops: ops, Errors: faults})
+			}
 			if player.hangs() {
 				w.player = nil // with its tape: a lane still has it in its hands
 				lost := failure("client", "a call of the library does not return")
@@ -249,4 +240,45 @@ func (w *Worker) run(request *Request) any {
 			}
 		}
 	}
+}
+
+func (w *Worker) beginSlices() any {
+	if w.player == nil {
+		return failure("protocol", "begin_slices before prepare")
+	}
+	<-w.player.beginSlices().over
+	return &Ready{Type: "ready", Protocol: 2}
+}
+
+// slice lets the lanes play on for a short time.
+func (w *Worker) slice(request *Request) any {
+	if w.player == nil || w.player.slices == nil {
+		return failure("protocol", "slice without begin_slices")
+	}
+	if request.LeadInUs < 0 || request.LeadInUs > request.LengthUs {
+		return failure("protocol", "a slice whose lead-in is not a part of it")
+	}
+	player, slices := w.player, w.player.slices
+	window := newWindow(request.StartUnixNs, 0, player.setup.Timeout)
+	window.last(request.LengthUs * 1_000)
+	w.current(window, true)
+	defer w.current(nil, true)
+	slices.begin(window, request.LeadInUs*1_000)
+	if lost := w.wait(player, slices.over, false); lost != nil {
+		return lost
+	}
+	done, err := slices.result()
+	if err != nil {
+		player.endSlices() // its lanes are in no state to play on
+	}
+	return doneOr(done, err)
+}
+
+func (w *Worker) endSlices() any {
+	if w.player == nil || w.player.slices == nil {
+		return failure("protocol", "end_slices without begin_slices")
+	}
+	slices := w.player.slices
+	w.player.endSlices()
+	return doneOr(slices.done())
 }

@@ -1,0 +1,41 @@
+// Who this worker is.
+
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+func (w *Worker) hello() any {
+	return &Ready{
+		Type: "ready", Protocol: 2, Client: "go/" + w.name, Library: w.client.Library,
+		LibraryVersion: moduleVersion(w.client.Library), Language: "go", Runtime: runtimeText(),
+		Capabilities: w.client.capabilities(),
+	}
+}
+
+// moduleVersion is what the linker wrote into this binary of a module.
+func moduleVersion(path string) string {
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == path {
+			return module.Version
+		}
+	}
+	return ""
+}
+
+func runtimeText() string {
+	percent := debug.SetGCPercent(100)
+	debug.SetGCPercent(percent)
+	collector := fmt.Sprintf("GOGC=%d", percent)
+	if percent < 0 {
+		collector = "GOGC=off"
+	}
+	return fmt.Sprintf("%s, %s, GOMAXPROCS=%d", runtime.Version(), collector, runtime.GOMAXPROCS(0))
+}

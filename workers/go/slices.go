@@ -1,0 +1,179 @@
+// Slices: lanes that stay ready in their goroutines, and play on for a short time when they are asked to.
+
+package main
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// laneSlice is what a lane knows of the slice that is going on. In a run all is counted.
+type laneSlice struct {
+	counting       bool  // the lead-in is over
+	countFromNs    int64 // what comes after this instant is counted
+	countedSinceNs int64 // when that began
+	played, faults int64 // in the lead-in
+}
+
+// plays tells whether there are operations for the lane: a tape may have fewer groups than lanes.
+func (l *lane) plays() bool { return l.place*l.tape.group < uint64(len(l.tape.records)) }
+
+// beginCounting ends the lead-in.
+func (l *lane) beginCounting(sinceNs int64) {
+	l.slice = laneSlice{
+		counting: true, countFromNs: math.MaxInt64, countedSinceNs: sinceNs, played: l.played, faults: l.faults,
+	}
+	l.recorders = &l.sections[0]
+}
+
+// readySlices begins at the tape's start; all that slices are noted into is made here.
+func (l *lane) readySlices(window *Window) {
+	l.ready(false, math.MaxInt64, window)
+	l.leadIn = l.newRecorders()
+}
+
+// beginSlice makes a lane go on where it is on the tape, whose time stood still for so long.
+func (l *lane) beginSlice(window *Window, leadInNs, pausedNs int64) {
+	l.passNs += pausedNs
+	l.played, l.faults = 0, 0
+	l.recorders = &l.leadIn
+	l.slice = laneSlice{countFromNs: window.startNs + leadInNs}
+	if leadInNs == window.durationNs {
+		l.slice.countFromNs = math.MaxInt64 // nothing is counted
+	}
+	l.alive.Store(window.startNs)
+}
+
+// Slices are lanes that wait for their next slice, each in its goroutine.
+type Slices struct {
+	player     *Player
+	turns      []chan *Window // one for each lane; closed at the end
+	over       chan struct{}  // the last lane is ready for the next slice
+	playing    atomic.Int64
+	active     atomic.Int64
+	lanes      sync.WaitGroup
+	errs       []error
+	window     *Window // of the last slice
+	leadInNs   int64
+	totals     totals
+	reconnects int64
+	// The slice's begin.
+	userNs, systemNs int64
+}
+
+// newSlices starts the goroutines. The first message of `over` says that all of them wait.
+func newSlices(player *Player) *Slices {
+	count := len(player.lanes)
+	s := &Slices{
+		player: player, over: make(chan struct{}, 1), errs: make([]error, count),
+		window: newWindow(0, 0, player.setup.Timeout), reconnects: player.session.Reconnects(),
+	}
+	s.window.last(0)
+	s.playing.Store(int64(count))
+	for t, l := range player.lanes {
+		l.readySlices(s.window)
+		s.turns = append(s.turns, make(chan *Window, 1))
+		s.lanes.Add(1)
+		go s.playLane(t, l)
+	}
+	return s
+}
+
+func (s *Slices) playLane(t int, l *lane) {
+	defer s.lanes.Done()
+	for {
+		l.alive.Store(math.MaxInt64)
+		if s.playing.Add(-1) == 0 {
+			s.over <- struct{}{}
+		}
+		window, more := <-s.turns[t]
+		if !more {
+			return
+		}
+		s.errs[t] = l.playSafely(window, &s.active)
+	}
+}
+
+// begin lets the lanes play a slice; `over` tells when it has ended.
+func (s *Slices) begin(window *Window, leadInNs int64) {
+	s.userNs, s.systemNs = cpuNs()
+	pausedNs := window.startNs - max(s.window.startNs, s.window.endNs.Load())
+	s.window, s.leadInNs = window, leadInNs
+	s.playing.Store(int64(len(s.turns)))
+	for _, l := range s.player.lanes {
+		l.beginSlice(window, leadInNs, pausedNs)
+	}
+	for _, turn := range s.turns {
+		turn <- window
+	}
+}
+
+// result is what the slice that has ended came to; it is added to the totals.
+func (s *Slices) result() (*SliceDone, error) {
+	for _, err := range s.errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	done := &SliceDone{Type: "slice_done"}
+	for _, l := range s.player.lanes {
+		lead := l.slice
+		if !lead.counting {
+			lead.played, lead.faults = l.played, l.faults
+		}
+		done.LeadInOps += lead.played
+		done.Errors += l.faults - lead.faults
+		done.Ops += l.played - lead.played - (l.faults - lead.faults)
+	}
+	if s.player.lanes[0].open {
+		done.ElapsedNs = max(0, s.window.endNs.Load()-s.window.startNs-s.leadInNs)
+	} else {
+		done.ElapsedNs = s.countedNs()
+	}
+	userNs, systemNs := cpuNs()
+	s.totals.elapsedNs += done.ElapsedNs
+	s.totals.sendElapsedNs = s.totals.elapsedNs
+	s.totals.userNs += userNs - s.userNs
+	s.totals.systemNs += systemNs - s.systemNs
+	return done, nil
+}
+
+// countedNs is how long the slice was counted for: the mean of the lanes that have operations.
+func (s *Slices) countedNs() int64 {
+	sumNs, callers, played := int64(0), int64(0), int64(0)
+	for _, l := range s.player.lanes {
+		endedNs := l.endedNs
+		if l.played == 0 {
+			endedNs = s.window.endNs.Load() // it had no CPU until then: it did nothing in all of its time
+		} else {
+			played++
+		}
+		if l.slice.counting {
+			sumNs += max(0, endedNs-l.slice.countedSinceNs)
+		}
+		if l.plays() {
+			callers++
+		}
+	}
+	s.totals.atOnce = max(s.totals.atOnce, played)
+	return sumNs / max(callers, 1)
+}
+
+// end ends the goroutines. The slices' sum is `done` then.
+func (s *Slices) end() {
+	for _, turn := range s.turns {
+		close(turn)
+	}
+	s.lanes.Wait()
+}
+
+func (s *Slices) done() (*Done, error) {
+	s.totals.reconnects = s.player.session.Reconnects() - s.reconnects
+	done, err := s.player.done("measure", s.totals)
+	if err != nil {
+		return nil, err
+	}
+	done.LeadIn, err = leadIn(s.player.lanes)
+	return done, err
+}
