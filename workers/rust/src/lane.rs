@@ -10,6 +10,7 @@ use crate::client::Session;
 use crate::histogram::histogram;
 use crate::prepare::Prepare;
 use crate::recorder::Recorder;
+use crate::slices::Turn;
 use crate::tape::{KINDS, Operation, Tape, Verb};
 use crate::timeline::{SECTIONS, Timeline};
 use crate::verify::{ReplyStatus, Verified};
@@ -58,14 +59,32 @@ pub struct LaneRecord {
     pub unsent: u64,
     pub barriers: u64,
     pub reconnects_before: u64,
+    /// How many operations it played since the tape's start.
+    next: u64,
+    pub slice: LaneSlice,
 }
 
+/// What a lane knows of the slice that is going on. In a run all is counted.
+#[derive(Clone, Copy)]
+pub struct LaneSlice {
+    /// The lead-in is over.
+    pub counting: bool,
+    /// What comes after this instant is counted.
+    pub count_from_ns: u64,
+    /// When that began, and what was played before: operations that succeeded, and that failed.
+    pub counted_since_ns: u64,
+    pub lead_in: (u64, u64),
+}
+
+/// The sections of the recorders that slices use.
+pub const COUNTED: usize = 0;
+pub const LEAD_IN: usize = 1;
+
 impl LaneRecord {
-    fn new(tape: &'static Tape, duration_ns: Option<u64>) -> LaneRecord {
+    fn new(tape: &'static Tape, sections: usize, duration_ns: Option<u64>) -> LaneRecord {
         let prefill = 2 * usize::from(Verb::SET.0);
         let played = |kind| kind == prefill || tape.kinds.contains(&kind);
         let recorders = || (0..KINDS).map(|kind| played(kind).then(Recorder::new)).collect();
-        let sections = if duration_ns.is_some() { SECTIONS } else { 1 };
         LaneRecord {
             tape,
             recorders: (0..sections).map(|_| recorders()).collect(),
@@ -79,12 +98,44 @@ impl LaneRecord {
             unsent: 0,
             barriers: 0,
             reconnects_before: 0,
+            next: 0,
+            slice: LaneSlice {
+                counting: true,
+                count_from_ns: u64::MAX,
+                counted_since_ns: 0,
+                lead_in: (0, 0),
+            },
         }
+    }
+
+    /// The lead-in of a slice begins.
+    pub fn begin_lead_in(&mut self, count_from_ns: u64) {
+        self.section = LEAD_IN;
+        self.watch.done.store(0, Relaxed);
+        self.watch.failed.store(0, Relaxed);
+        self.slice = LaneSlice { counting: false, count_from_ns, ..self.slice };
+    }
+
+    /// The lead-in is over.
+    #[cold]
+    pub fn begin_counting(&mut self, since_ns: u64) {
+        self.section = COUNTED;
+        self.slice = LaneSlice {
+            counting: true,
+            count_from_ns: u64::MAX,
+            counted_since_ns: since_ns,
+            lead_in: (self.watch.done.load(Relaxed), self.watch.failed.load(Relaxed)),
+        };
     }
 
     fn recorder(&mut self, op: &Operation) -> &mut Recorder {
         self.recorders[self.section][op.kind].as_mut().expect("a kind of the tape")
     }
+}
+
+/// In this thread a sleep ends when it should.
+pub fn punctual_sleeps() {
+    let _ = nix::sys::prctl::set_timerslack(1);
 }
 
 /// A counter that only its lane writes.
@@ -117,7 +168,9 @@ async fn play_one<S: Session>(
     }
     let timed = notes.recorder(op).note(op, &verified, now - began);
     if let Some(due_ns) = due_ns {
-        notes.lag.saturating_record((began - due_ns).max(1));
+        if notes.slice.counting {
+            notes.lag.saturating_record((began - due_ns).max(1));
+        }
         if timed {
             notes.recorder(op).response.saturating_record((now - due_ns).max(1));
         }
@@ -151,16 +204,29 @@ impl<S: Session> Lane<S> {
             operations: tape.lane(place, lanes),
             place,
             lanes,
-            notes: LaneRecord::new(tape, None),
+            notes: LaneRecord::new(tape, 1, None),
         })
     }
 
     /// Play a phase, in a thread of this lane's own.
-    pub fn play(mut self, task: Task) -> Lane<S> {
-        let Lane { session, runtime, operations, place, lanes, notes } = &mut self;
+    pub fn play(mut self, task: &Task) -> Lane<S> {
+        punctual_sleeps();
+        self.play_window(task);
+        self
+    }
+
+    /// Play on where the last slice ended; true for the last lane that is done.
+    pub fn play_slice(&mut self, turn: &Turn) -> bool {
+        self.notes.begin_lead_in(turn.count_from_ns);
+        self.play_window(&turn.task);
+        let end_ns = turn.task.window.end_ns.load(Relaxed);
+        turn.sums.add(&self.notes, !self.operations.is_empty(), end_ns)
+    }
+
+    /// Wait for the window's start, and play until it ends.
+    fn play_window(&mut self, task: &Task) {
+        let Lane { session, runtime, operations, place, lanes, notes } = self;
         let window = &*task.window;
-        // So that a sleep ends when it should.
-        let _ = nix::sys::prctl::set_timerslack(1);
         if window.wait_until(window.start_ns) {
             runtime.block_on(async {
                 if task.prefill {
@@ -175,12 +241,18 @@ impl<S: Session> Lane<S> {
                 }
             });
         }
-        self
     }
 
     /// Forget the last run; the next lasts so long.
     pub fn reset(&mut self, duration_ns: Option<u64>) {
-        self.notes = LaneRecord::new(self.notes.tape, duration_ns);
+        let sections = if duration_ns.is_some() { SECTIONS } else { 1 };
+        self.notes = LaneRecord::new(self.notes.tape, sections, duration_ns);
+        self.notes.reconnects_before = self.session.reconnects();
+    }
+
+    /// Forget the last run; slices come next.
+    pub fn reset_for_slices(&mut self) {
+        self.notes = LaneRecord::new(self.notes.tape, LEAD_IN + 1, None);
         self.notes.reconnects_before = self.session.reconnects();
     }
 }
@@ -211,14 +283,21 @@ async fn closed_loop<S: Session>(
     limit: u64,
 ) {
     let mut now = clock_ns();
-    let mut left = limit;
-    for op in operations.iter().cycle() {
-        if left == 0 || now >= window.end_ns.load(Relaxed) {
-            break;
-        }
-        left -= 1;
-        now = play_one(session, notes, op, window, None).await;
+    if now >= notes.slice.count_from_ns && !operations.is_empty() {
+        // It had no CPU until now: that is time of the slice.
+        notes.begin_counting(notes.slice.count_from_ns);
     }
+    let mut left = if operations.is_empty() { 0 } else { limit };
+    let mut at = notes.next as usize % operations.len().max(1);
+    while left > 0 && now < window.end_ns.load(Relaxed) {
+        left -= 1;
+        now = play_one(session, notes, &operations[at], window, None).await;
+        at = if at + 1 < operations.len() { at + 1 } else { 0 };
+        if now >= notes.slice.count_from_ns {
+            notes.begin_counting(now);
+        }
+    }
+    notes.next = at as u64;
     (notes.sent_ns, notes.ended_ns) = (now, now);
 }
 
@@ -232,10 +311,10 @@ async fn open_loop<S: Session>(
     let tape = notes.tape;
     let times = tape.times.as_deref().unwrap_or_default();
     let due =
-        |pass: u64, op: &Operation| window.start_ns + pass * tape.period_ns + times[op.number];
+        |pass: u64, op: &Operation| window.tape_start_ns + pass * tape.period_ns + times[op.number];
     let count = operations.len() as u64;
     let mut now = 0;
-    let mut n = 0;
+    let mut n = notes.next;
     let at = |n: u64| {
         (&operations[(n % count) as usize], due(n / count, &operations[(n % count) as usize]))
     };
@@ -247,8 +326,11 @@ async fn open_loop<S: Session>(
         {
             break;
         }
+        if due_ns >= notes.slice.count_from_ns {
+            notes.begin_counting(due_ns);
+        }
         // The call before took until after this one was due.
-        notes.queued += u64::from(now > due_ns);
+        notes.queued += u64::from(notes.slice.counting && now > due_ns);
         window.peak.fetch_max(window.in_flight.fetch_add(1, Relaxed) + 1, Relaxed);
         now = play_one(session, notes, op, window, Some(due_ns)).await;
         window.in_flight.fetch_sub(1, Relaxed);
@@ -263,10 +345,14 @@ async fn open_loop<S: Session>(
         if due_ns >= end_ns {
             break;
         }
-        notes.unsent += 1;
+        if due_ns >= notes.slice.count_from_ns {
+            notes.begin_counting(due_ns);
+        }
+        notes.unsent += u64::from(notes.slice.counting);
         notes.recorder(op).response.saturating_record((left_at - due_ns).max(1));
         n += 1;
     }
+    notes.next = n;
 }
 
 /// Operations without a reply are ended by a command that has one.
@@ -277,7 +363,10 @@ async fn end_quiet<S: Session>(session: &mut S, notes: &mut LaneRecord) {
     notes.watch.called_ns.store(clock_ns(), Relaxed);
     match session.barrier().await {
         Ok(0) => {}
-        Ok(answered) => (notes.barriers, notes.ended_ns) = (answered, clock_ns()),
+        Ok(answered) => {
+            notes.barriers += answered;
+            notes.ended_ns = clock_ns();
+        }
         Err(_) => eprintln!("no answer after the last operations without one"),
     }
     notes.watch.called_ns.store(0, Relaxed);

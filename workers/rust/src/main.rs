@@ -1,7 +1,7 @@
 //! The worker for memcached clients in Rust: `worker CLIENT` speaks the worker protocol (PROTOCOL.md).
 //!
 //! `worker` answers requests; `prepare` is what a trial asks for; `player` is one prepared trial, `lane`
-//! has the measured loops, `window` is when a run begins and ends, `tape` says what is to be done,
+//! has the measured loops, `slices` its short turns, `window` is when a run begins and ends, `tape` says what is to be done,
 //! `verify` what a reply comes to, `recorder` its sums, `histogram` how times travel, `timeline` the
 //! window in slices and sections; `client` is what a file of `clients` gives, one for each library.
 
@@ -13,6 +13,7 @@ mod panics;
 mod player;
 mod prepare;
 mod recorder;
+mod slices;
 mod tape;
 mod timeline;
 mod verify;

@@ -108,19 +108,26 @@ impl Recorder {
 
     /// As it is sent.
     pub fn message(&self, open_loop: bool) -> Value {
+        let mut message = self.counts();
+        let service = encode(&self.service);
+        message["response"] =
+            if open_loop { encode(&self.response).into() } else { service.clone().into() };
+        message["service"] = service.into();
+        message
+    }
+
+    /// As it is sent, without its histograms.
+    pub fn counts(&self) -> Value {
         let count = |status: ReplyStatus| self.failed[status as usize];
         let errors: Map<String, Value> = (ERRORS.iter())
             .filter(|(status, _)| count(*status) > 0)
             .map(|(status, name)| ((*name).to_owned(), json!(count(*status))))
             .collect();
-        let service = encode(&self.service);
         json!({
             "attempts": self.attempts, "ok": self.ok, "hits": self.hits, "misses": self.misses,
             "not_stored": self.not_stored, "wrong_values": count(ReplyStatus::WrongValue), "errors": errors,
             "keys": self.keys, "value_bytes": self.value_bytes, "key_bytes": self.key_bytes,
             "busy_ns": self.busy_ns,
-            "response": if open_loop { encode(&self.response) } else { service.clone() },
-            "service": service,
         })
     }
 }

@@ -20,6 +20,8 @@ pub fn clock_ns() -> u64 {
 /// Shared by the lanes of a run. `end_ns` moves to the past when the run is stopped.
 pub struct Window {
     pub start_ns: u64,
+    /// When the tape's time was 0, or would have been.
+    pub tape_start_ns: u64,
     pub end_ns: AtomicU64,
     pub stopped: AtomicBool,
     pub timeout_ns: u64,
@@ -33,6 +35,7 @@ impl Window {
         let end_ns = start_ns + duration_ns.unwrap_or(u64::MAX / 4);
         Window {
             start_ns,
+            tape_start_ns: start_ns,
             end_ns: end_ns.into(),
             stopped: false.into(),
             timeout_ns,

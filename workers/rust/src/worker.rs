@@ -11,10 +11,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::client::Session;
-use crate::lane::{Lane, Task, Watch};
+use crate::lane::{Lane, Task, Watch, punctual_sleeps};
 use crate::panics;
-use crate::player::{Player, Run, done, usage};
+use crate::player::{Player, Run, Totals, done, usage};
 use crate::prepare::{Prepare, refusal};
+use crate::slices::{Slice, Slices, Turn};
 use crate::tape::{Refusal, Tape, kind_name};
 use crate::window::{Window, clock_ns};
 
@@ -30,6 +31,8 @@ enum Event<S: Session> {
     End,
     /// A lane of a run, by the run's number, has ended: itself, or what it panicked with.
     Over(u64, Result<Box<Lane<S>>, panics::Panic>),
+    /// The last lane has ended a slice.
+    SliceOver(u64),
 }
 
 /// Answers for one client.
@@ -39,6 +42,8 @@ pub struct Worker<S: Session> {
     events: Receiver<Event<S>>,
     sender: Sender<Event<S>>,
     player: Option<Player<S>>,
+    /// From begin_slices to end_slices; the lanes are in their threads meanwhile.
+    slices: Option<Slices>,
     runs: u64,
     ended: bool,
 }
@@ -62,12 +67,13 @@ impl<S: Session> Worker<S> {
             }
             let _ = lines.send(Event::End);
         });
+        let (player, slices) = (None, None);
         let mut worker =
-            Worker::<S> { name, out, events, sender, player: None, runs: 0, ended: false };
+            Worker::<S> { name, out, events, sender, player, slices, runs: 0, ended: false };
         while !worker.ended {
             match worker.events.recv() {
                 Ok(Event::Line(line)) => worker.answer(&line),
-                Ok(Event::Over(..)) => {} // of a run that was given up
+                Ok(Event::Over(..) | Event::SliceOver(_)) => {} // of a run that was given up
                 Ok(Event::End) | Err(_) => return,
             }
         }
@@ -85,6 +91,9 @@ impl<S: Session> Worker<S> {
             Some("hello") => hello::<S>(self.name),
             Some("prepare") => self.prepare(request),
             Some("run") => self.run(request),
+            Some("begin_slices") => self.begin_slices(),
+            Some("slice") => self.slice(request),
+            Some("end_slices") => self.end_slices(),
             Some("bye") => {
                 self.ended = true;
                 return;
@@ -104,6 +113,7 @@ impl<S: Session> Worker<S> {
             Ok(setup) => setup,
             Err(error) => return failed("protocol", &format!("prepare: {error}"), true),
         };
+        self.close_slices();
         self.player = None;
         let tape = match Tape::open(&setup.tape) {
             Ok(tape) => tape,
@@ -133,16 +143,20 @@ impl<S: Session> Worker<S> {
         if !["prefill", "warmup", "measure"].contains(&run.phase.as_str()) {
             return failed("protocol", "no phase that it knows", true);
         }
+        self.close_slices();
         let Some(mut player) = self.player.take() else {
             return failed("protocol", "run before prepare", true);
         };
         let before = usage();
         let (window, watches) = self.start(&mut player, &run);
-        let lanes = match self.wait_for_lanes(&window, &watches) {
+        let lanes = match self.wait_for_lanes(&window, &watches, true) {
             Ok(lanes) => lanes,
             Err(answer) => return answer,
         };
-        let message = done(&run.phase, &player, &lanes, &window, before);
+        let open_loop = player.tape.times.is_some() && run.phase != "prefill";
+        let mut totals = Totals::of(&lanes, &window, open_loop);
+        totals.add_cpu(before, usage());
+        let message = done(&run.phase, &lanes, open_loop, &totals, false);
         player.lanes = lanes;
         self.player = Some(player);
         message
@@ -153,22 +167,20 @@ impl<S: Session> Worker<S> {
         self.runs += 1;
         let duration_ns = run.duration_ms.map(|ms| ms * 1_000_000);
         player.lanes.iter_mut().for_each(|lane| lane.reset(duration_ns));
-        let wall_ns =
-            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
-        let start_ns = clock_ns() + run.start_unix_ns.saturating_sub(wall_ns).max(START_AHEAD_NS);
+        let start_ns = instant_of(run.start_unix_ns, START_AHEAD_NS);
         let timeout_ns = player.setup.timeout_ms * 1_000_000;
         player.lanes.iter_mut().for_each(|lane| lane.notes.timeline.start(start_ns));
         let window = Arc::new(Window::new(start_ns, duration_ns, timeout_ns));
         let watches = player.lanes.iter().map(|lane| lane.notes.watch.clone()).collect();
         let (prefill, count) = (run.phase == "prefill", player.lanes.len() as u64);
-        let quiet = !prefill && player.tape.kinds.iter().any(|kind| kind % 2 == 1);
+        let quiet = !prefill && player.quiet();
         for (t, lane) in player.lanes.drain(..).enumerate() {
             let limit =
                 run.ops.map_or(u64::MAX, |ops| ops / count + u64::from((t as u64) < ops % count));
             let task = Task { window: window.clone(), prefill, limit, quiet };
             let (sender, run) = (self.sender.clone(), self.runs);
             thread::spawn(move || {
-                let ended = panics::caught(|| Box::new(lane.play(task)));
+                let ended = panics::caught(|| Box::new(lane.play(&task)));
                 let _ = sender.send(Event::Over(run, ended));
             });
         }
@@ -180,13 +192,31 @@ impl<S: Session> Worker<S> {
         &mut self,
         window: &Window,
         watches: &[Arc<Watch>],
+        tells_progress: bool,
     ) -> Result<Vec<Lane<S>>, Value> {
         let mut lanes: Vec<Lane<S>> = Vec::new();
         let mut next = Instant::now() + PROGRESS;
         while lanes.len() < watches.len() {
+            let lane = self.wait(window, watches, tells_progress, &mut next)?;
+            lanes.extend(lane.map(|lane| *lane));
+        }
+        Ok(lanes)
+    }
+
+    /// Wait for a lane that has ended, or for all of them to have ended a slice: that is no lane.
+    fn wait(
+        &mut self,
+        window: &Window,
+        watches: &[Arc<Watch>],
+        tells_progress: bool,
+        next: &mut Instant,
+    ) -> Result<Option<Box<Lane<S>>>, Value> {
+        loop {
             match self.events.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(Event::Over(run, _)) if run != self.runs => {} // of one that was given up
-                Ok(Event::Over(_, Ok(lane))) => lanes.push(*lane),
+                // Of a run that was given up.
+                Ok(Event::Over(run, _) | Event::SliceOver(run)) if run != self.runs => {}
+                Ok(Event::Over(_, Ok(lane))) => return Ok(Some(lane)),
+                Ok(Event::SliceOver(_)) => return Ok(None),
                 Ok(Event::Over(_, Err(panic))) => {
                     window.stop();
                     return Err(failed(panic.kind(), &panic.text, panic.own));
@@ -195,12 +225,10 @@ impl<S: Session> Worker<S> {
                 // Nobody is left to tell, and a call of the library may not come back.
                 Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => std::process::exit(0),
                 Err(RecvTimeoutError::Timeout) => {
-                    next += PROGRESS;
-                    let sum =
-                        |of: fn(&Watch) -> u64| watches.iter().map(|watch| of(watch)).sum::<u64>();
-                    let ops = sum(|watch| watch.done.load(Relaxed));
-                    let errors = sum(|watch| watch.failed.load(Relaxed));
-                    self.send(&json!({"type": "progress", "ops": ops, "errors": errors}));
+                    *next += PROGRESS;
+                    if tells_progress {
+                        self.send_progress(watches);
+                    }
                     let longest = 2 * window.timeout_ns + LOST_NS;
                     if watches.iter().any(|watch| is_lost(watch.called_ns.load(Relaxed), longest)) {
                         let text = "a call of the library does not return";
@@ -209,7 +237,100 @@ impl<S: Session> Worker<S> {
                 }
             }
         }
-        Ok(lanes)
+    }
+
+    fn send_progress(&mut self, watches: &[Arc<Watch>]) {
+        let sum = |of: fn(&Watch) -> u64| watches.iter().map(|watch| of(watch)).sum::<u64>();
+        let ops = sum(|watch| watch.done.load(Relaxed));
+        let errors = sum(|watch| watch.failed.load(Relaxed));
+        self.send(&json!({"type": "progress", "ops": ops, "errors": errors}));
+    }
+
+    /// Each lane into a thread, where it waits for slices.
+    fn begin_slices(&mut self) -> Value {
+        self.close_slices();
+        let Some(player) = &mut self.player else {
+            return failed("protocol", "begin_slices before prepare", true);
+        };
+        self.runs += 1;
+        let mut slices = Slices::new(
+            player.tape.times.is_some(),
+            player.quiet(),
+            player.setup.timeout_ms * 1_000_000,
+        );
+        for mut lane in player.lanes.drain(..) {
+            lane.reset_for_slices();
+            slices.watches.push(lane.notes.watch.clone());
+            let (lane_sender, turns) = channel::<Turn>();
+            slices.turns.push(lane_sender);
+            let (sender, run) = (self.sender.clone(), self.runs);
+            thread::spawn(move || {
+                let ended = panics::caught(|| {
+                    punctual_sleeps();
+                    for turn in turns {
+                        if lane.play_slice(&turn) {
+                            let _ = sender.send(Event::SliceOver(run));
+                        }
+                    }
+                    Box::new(lane)
+                });
+                let _ = sender.send(Event::Over(run, ended));
+            });
+        }
+        self.slices = Some(slices);
+        json!({"type": "ready"})
+    }
+
+    /// Let the lanes play on for a short time.
+    fn slice(&mut self, request: Value) -> Value {
+        let slice: Slice = match serde_json::from_value(request) {
+            Ok(slice) => slice,
+            Err(error) => return failed("protocol", &format!("slice: {error}"), true),
+        };
+        if let Some(reason) = slice.refusal() {
+            return failed("protocol", reason, true);
+        }
+        let Some(mut slices) = self.slices.take() else {
+            return failed("protocol", "slice without begin_slices", true);
+        };
+        let before = usage();
+        let turn = slices.begin(&slice, instant_of(slice.start_unix_ns, 0));
+        let mut next = Instant::now() + PROGRESS;
+        if let Err(answer) = self.wait(&turn.task.window, &slices.watches, false, &mut next) {
+            self.player = None;
+            return answer;
+        }
+        let message = slices.end(&slice, &turn, before);
+        self.slices = Some(slices);
+        message
+    }
+
+    fn end_slices(&mut self) -> Value {
+        let Some(mut slices) = self.slices.take() else {
+            return failed("protocol", "end_slices without begin_slices", true);
+        };
+        slices.turns.clear();
+        let window = Window::new(0, None, slices.timeout_ns);
+        match self.wait_for_lanes(&window, &slices.watches, false) {
+            Ok(lanes) => {
+                let message = done("measure", &lanes, slices.open_loop, &slices.totals, true);
+                if let Some(player) = &mut self.player {
+                    player.lanes = lanes;
+                }
+                message
+            }
+            Err(answer) => {
+                self.player = None;
+                answer
+            }
+        }
+    }
+
+    /// Whatever comes next, it is no slice.
+    fn close_slices(&mut self) {
+        if self.slices.is_some() {
+            self.end_slices();
+        }
     }
 
     /// What is asked while a run goes on.
@@ -226,6 +347,13 @@ impl<S: Session> Worker<S> {
     }
 }
 
+/// An instant of the wall clock, but not sooner than so long from now.
+fn instant_of(start_unix_ns: u64, ahead_ns: u64) -> u64 {
+    let wall_ns =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+    clock_ns() + start_unix_ns.saturating_sub(wall_ns).max(ahead_ns)
+}
+
 fn is_lost(called_ns: u64, longest_ns: u64) -> bool {
     called_ns > 0 && clock_ns() > called_ns + longest_ns
 }
@@ -237,7 +365,7 @@ fn hello<S: Session>(name: &str) -> Value {
         .wires
         .iter()
         .chain(client.features)
-        .chain(&["timeline"])
+        .chain(&["slices", "timeline"])
         .map(|word| (*word).to_owned());
     json!({
         "type": "ready", "protocol": 2, "client": format!("rust/{name}"), "library": client.library,

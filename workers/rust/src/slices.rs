@@ -1,0 +1,136 @@
+//! Slices: lanes that stay ready in their threads, and play on for a short time when they are asked to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::mpsc::Sender;
+
+use nix::sys::resource::Usage;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::lane::{LaneRecord, Task, Watch};
+use crate::player::{Totals, usage};
+use crate::window::Window;
+
+#[derive(Deserialize)]
+pub struct Slice {
+    pub length_us: u64,
+    #[serde(default)]
+    pub lead_in_us: u64,
+    #[serde(default)]
+    pub start_unix_ns: u64,
+}
+
+impl Slice {
+    /// Why it cannot be played.
+    pub fn refusal(&self) -> Option<&'static str> {
+        (self.lead_in_us > self.length_us).then_some("a slice whose lead-in is not a part of it")
+    }
+}
+
+/// A slice, as each lane is asked for it.
+#[derive(Clone)]
+pub struct Turn {
+    pub task: Task,
+    /// What comes after this instant is counted.
+    pub count_from_ns: u64,
+    pub sums: Arc<Sums>,
+}
+
+/// What the lanes add up when a slice has ended.
+#[derive(Default)]
+pub struct Sums {
+    playing: AtomicU64,
+    /// Lanes that have operations, and those of them that made one.
+    callers: AtomicU64,
+    played: AtomicU64,
+    ops: AtomicU64,
+    errors: AtomicU64,
+    lead_in_ops: AtomicU64,
+    elapsed_ns: AtomicU64,
+}
+
+impl Sums {
+    /// Add what a lane played; true for the last of them.
+    pub fn add(&self, notes: &LaneRecord, has_operations: bool, end_ns: u64) -> bool {
+        let (ok, failed) = (notes.watch.done.load(Relaxed), notes.watch.failed.load(Relaxed));
+        let slice = &notes.slice;
+        let (lead_in_ok, lead_in_failed) =
+            if slice.counting { slice.lead_in } else { (ok, failed) };
+        self.lead_in_ops.fetch_add(lead_in_ok + lead_in_failed, Relaxed);
+        self.ops.fetch_add(ok - lead_in_ok, Relaxed);
+        self.errors.fetch_add(failed - lead_in_failed, Relaxed);
+        self.callers.fetch_add(has_operations.into(), Relaxed);
+        self.played.fetch_add((ok + failed > 0).into(), Relaxed);
+        if slice.counting {
+            // A caller that had no CPU until the slice's end did nothing in all of its time.
+            let ended_ns = if ok + failed > 0 { notes.ended_ns } else { end_ns };
+            self.elapsed_ns.fetch_add(ended_ns.saturating_sub(slice.counted_since_ns), Relaxed);
+        }
+        self.playing.fetch_sub(1, SeqCst) == 1
+    }
+}
+
+/// Lanes that wait for their next slice, each in its thread.
+pub struct Slices {
+    /// Of the lanes' threads, which end with it.
+    pub turns: Vec<Sender<Turn>>,
+    pub watches: Vec<Arc<Watch>>,
+    pub open_loop: bool,
+    pub quiet: bool,
+    pub timeout_ns: u64,
+    pub totals: Totals,
+    /// The tape's time at the end of the last slice.
+    tape_ns: u64,
+}
+
+impl Slices {
+    pub fn new(open_loop: bool, quiet: bool, timeout_ns: u64) -> Slices {
+        let (turns, watches, totals) = (Vec::new(), Vec::new(), Totals::default());
+        Slices { turns, watches, open_loop, quiet, timeout_ns, totals, tape_ns: 0 }
+    }
+
+    /// Ask the lanes for a slice that begins then.
+    pub fn begin(&self, slice: &Slice, start_ns: u64) -> Turn {
+        let (length_ns, lead_in_ns) = (slice.length_us * 1000, slice.lead_in_us * 1000);
+        let mut window = Window::new(start_ns, Some(length_ns), self.timeout_ns);
+        window.tape_start_ns = start_ns - self.tape_ns;
+        let sums = Sums { playing: (self.turns.len() as u64).into(), ..Sums::default() };
+        let turn = Turn {
+            task: Task {
+                window: Arc::new(window),
+                prefill: false,
+                limit: u64::MAX,
+                quiet: self.quiet,
+            },
+            count_from_ns: if lead_in_ns < length_ns { start_ns + lead_in_ns } else { u64::MAX },
+            sums: Arc::new(sums),
+        };
+        for lane in &self.turns {
+            let _ = lane.send(turn.clone());
+        }
+        turn
+    }
+
+    /// What a slice came to, which the totals get too.
+    pub fn end(&mut self, slice: &Slice, turn: &Turn, before: Usage) -> Value {
+        let (window, sums) = (&turn.task.window, &turn.sums);
+        let callers = sums.callers.load(Relaxed);
+        let mut elapsed_ns = sums.elapsed_ns.load(Relaxed).checked_div(callers).unwrap_or(0);
+        let mut peak = sums.played.load(Relaxed);
+        if self.open_loop {
+            let length_ns = window.end_ns.load(Relaxed).saturating_sub(window.start_ns);
+            self.tape_ns += length_ns;
+            elapsed_ns = length_ns.saturating_sub(slice.lead_in_us * 1000);
+            peak = window.peak.load(Relaxed);
+        }
+        self.totals.elapsed_ns += elapsed_ns;
+        self.totals.send_elapsed_ns += elapsed_ns;
+        self.totals.max_in_flight = self.totals.max_in_flight.max(peak);
+        self.totals.add_cpu(before, usage());
+        json!({
+            "type": "slice_done", "ops": sums.ops.load(Relaxed), "errors": sums.errors.load(Relaxed),
+            "lead_in_ops": sums.lead_in_ops.load(Relaxed), "elapsed_ns": elapsed_ns,
+        })
+    }
+}
