@@ -19,7 +19,7 @@ final class Lane {
     final Timeline timeline;
     private Recorder recorder;
     private final Script script;
-    private final Window window;
+    private Window window;
     /** Operations that it may begin; less than 0 is no limit. */
     private long left;
 
@@ -36,6 +36,7 @@ final class Lane {
     private volatile long failedSoFar;
     private long ok;
     private long failed;
+    private final SliceCount slice = new SliceCount();
 
     Lane(Session session, Script script, Recorder[] recorders, Timeline timeline, Window window,
             long limit) {
@@ -47,6 +48,23 @@ final class Lane {
         this.window = window;
         left = limit;
         sentNs = endedNs = window.startNs;
+    }
+
+    /** A slice comes next: the script goes on where it is. */
+    void beginSlice(Window next, Recorder leadIn, long countFromNs) {
+        window = next;
+        left = -1;
+        ok = 0;
+        failed = 0;
+        recorder = leadIn;
+        slice.beginLeadIn(countFromNs);
+    }
+
+    /** Add what the slice came to. */
+    void addTo(Slices.Sums sums) {
+        sums.callers += script.isEmpty() ? 0 : 1;
+        // A caller that had no CPU until the slice's end did nothing in all of its time.
+        slice.addTo(sums, ok, failed, ok + failed > 0 ? endedNs : window.endNs);
     }
 
     private static VarHandle handle(String field) {
@@ -82,6 +100,15 @@ final class Lane {
         }
     }
 
+    /** In a closed loop after each completion and before the first call; in an open one what is due. */
+    private void lookAtLeadIn(long now) {
+        if (now >= slice.countFromNs && !script.isEmpty()) {
+            // A caller that has played nothing by then had no CPU: that is time of the slice.
+            recorder = recorders[0];
+            slice.beginCounting(ok + failed == 0 ? slice.countFromNs : now, ok, failed);
+        }
+    }
+
     /** What a call came to: its answer, verified, or what was thrown. Throws OwnError. */
     private long outcome(Object answer, Throwable failure, Op op) {
         if (failure == null) {
@@ -94,6 +121,7 @@ final class Lane {
     /** Call after call until the window ends. */
     void closedLoop() {
         long now = System.nanoTime();
+        lookAtLeadIn(now);
         while (left-- != 0 && now < window.endNs) {
             Op op = script.next();
             if (op == null) {
@@ -112,6 +140,7 @@ final class Lane {
             }
             long outcome = outcome(answer, failure, op);
             note(op, outcome, began, now, 0);
+            lookAtLeadIn(now);
         }
         sentNs = endedNs = now;
     }
@@ -126,12 +155,16 @@ final class Lane {
         long[] begans = new long[depth];
         int oldest = 0;
         int count = 0;
+        lookAtLeadIn(System.nanoTime());
         while (true) {
             int before = count;
             while (count < depth && left != 0) {
                 Op op = script.next();
                 long began = System.nanoTime();
                 if (op == null || began >= window.endNs) {
+                    if (op != null) {
+                        script.unread();
+                    }
                     left = 0;
                     break;
                 }
@@ -142,6 +175,7 @@ final class Lane {
                 } catch (Throwable thrown) {
                     sentNs = endedNs = System.nanoTime();
                     note(op, outcome(null, thrown, op), began, endedNs, 0);
+                    lookAtLeadIn(endedNs);
                     continue;
                 }
                 ops[slot] = op;
@@ -161,6 +195,7 @@ final class Lane {
                 oldest = oldest + 1 < depth ? oldest + 1 : 0;
                 count--;
             } while (count > 0 && futures[oldest].isDone());
+            lookAtLeadIn(endedNs); // what was there together is one completion
         }
     }
 
@@ -187,13 +222,14 @@ final class Lane {
             if (op == null) {
                 return;
             }
-            long due = window.startNs + script.dueNs();
+            long due = window.tapeStartNs + script.dueNs();
             if (due >= window.endNs || !window.await(due)
                     || System.nanoTime() >= window.drainNs()) {
                 noteUnsent(op, due);
                 return;
             }
-            if (now > due) {
+            lookAtLeadIn(due);
+            if (now > due && slice.counting) {
                 queued++; // the call before took until after this one was due
             }
             peak = Math.max(peak, inFlight.incrementAndGet());
@@ -215,18 +251,18 @@ final class Lane {
     }
 
     /** Note what was due in the window and will not be sent: it waited at least until now. */
-    private void noteUnsent(Op first, long firstDue) {
+    private void noteUnsent(Op op, long due) {
         long now = System.nanoTime();
         long until = Math.min(window.endNs, now);
-        long due = firstDue;
-        for (Op op = first; op != null && due < until; op = left-- != 0 ? script.next() : null) {
-            if (op != first) {
-                due = window.startNs + script.dueNs();
-            }
-            if (due < until) {
-                unsent++;
-                recorder.unsent(op, now - due);
-            }
+        while (op != null && due < until) {
+            lookAtLeadIn(due);
+            unsent += slice.counting ? 1 : 0;
+            recorder.unsent(op, now - due);
+            op = left-- != 0 ? script.next() : null;
+            due = op == null ? 0 : window.tapeStartNs + script.dueNs();
+        }
+        if (op != null) {
+            script.unread(); // the next slice begins with it
         }
     }
 
@@ -236,7 +272,7 @@ final class Lane {
             return;
         }
         try {
-            barriers = session.barrier();
+            barriers += session.barrier();
             endedNs = System.nanoTime();
         } catch (Exception error) { // the server is gone, and with it what was sent last
             System.err.println("no answer after the last operations without one: " + error);

@@ -1,6 +1,5 @@
 package cachemark.worker;
 
-import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -13,7 +12,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.HdrHistogram.Histogram;
 
 /** A client with its connections open, and the callers of this worker. */
 final class Player {
@@ -30,9 +28,12 @@ final class Player {
     private final Recorder[][] recorders;
     private final Timeline[] timelines;
     private final boolean quiet;
+    /** Of the tape and of its prefill. */
+    private final Set<Integer> kinds = new TreeSet<>();
     private volatile Lane[] lanes = {};
     private volatile boolean waits;
     private volatile boolean playing;
+    private Slices slices;
 
     /** Whatever is thrown means that a server cannot be reached. */
     Player(Client client, Prepare setup) throws Exception {
@@ -42,7 +43,7 @@ final class Player {
         int all = setup.shares * setup.threads;
         scripts = tape.scripts(first, setup.threads, all);
         times = new long[setup.threads][];
-        Set<Integer> kinds = new TreeSet<>(Set.of(Verb.SET.kind(false))); // the prefill's
+        kinds.add(Verb.SET.kind(false)); // the prefill's
         boolean anyQuiet = false;
         for (int t = 0; t < setup.threads; t++) {
             times[t] = tape.file.openLoop ? tape.times(first + t, all) : null;
@@ -78,11 +79,15 @@ final class Player {
                 recorder.reset();
             }
         }
-        Window window = new Window(startUnixNs, durationMs, setup.timeoutMs * 1_000_000);
+        Window window = Window.ofRun(startUnixNs, durationMs, timeoutNs());
         for (Timeline timeline : timelines) {
             timeline.reset(window.startNs, window.durationNs);
         }
         return window;
+    }
+
+    long timeoutNs() {
+        return setup.timeoutMs * 1_000_000;
     }
 
     long okSoFar() {
@@ -110,9 +115,10 @@ final class Player {
     JsonObject run(String phase, Long ops, Window window) throws Exception {
         boolean prefill = phase.equals("prefill");
         boolean openLoop = tape.file.openLoop && !prefill;
+        endSlices();
         Lane[] own = new Lane[setup.threads];
         for (int t = 0; t < own.length; t++) {
-            own[t] = lane(t, prefill, ops, window);
+            own[t] = lane(t, prefill, ops, window, recorders[t]);
         }
         AtomicInteger inFlight = new AtomicInteger();
         List<Callable<Void>> plays = new ArrayList<>();
@@ -133,10 +139,11 @@ final class Player {
             playing = false;
         }
         long callersNs = Arrays.stream(own).mapToLong(lane -> lane.cpuNs).sum();
-        return done(phase, window, own, openLoop, Cpu.now().since(before, callersNs));
+        long[] cpuNs = Cpu.now().since(before, callersNs);
+        return Done.of(phase, own, openLoop, Done.Totals.of(window, own, cpuNs));
     }
 
-    private Lane lane(int t, boolean prefill, Long ops, Window window) {
+    private Lane lane(int t, boolean prefill, Long ops, Window window, Recorder[] rows) {
         int lane = setup.share * setup.threads + t;
         Script script = prefill
                 ? new Script.Prefill(tape, lane, setup.shares * setup.threads)
@@ -144,10 +151,11 @@ final class Player {
         long limit = ops == null ? -1
                 : ops / setup.threads + (t < ops % setup.threads ? 1 : 0);
         Session session = sessions.get(t * sessions.size() / setup.threads);
-        return new Lane(session, script, recorders[t], timelines[t], window, limit);
+        return new Lane(session, script, rows, timelines[t], window, limit);
     }
 
-    private Void play(Lane lane, Window window, boolean prefill, boolean openLoop,
+    /** Play until the window ends, in the caller's thread. */
+    Void play(Lane lane, Window window, boolean prefill, boolean openLoop,
             AtomicInteger inFlight) {
         try {
             playLane(lane, window, prefill, openLoop, inFlight);
@@ -172,75 +180,41 @@ final class Player {
         if (quiet && !prefill) {
             lane.endQuiet();
         }
-        lane.cpuNs = Cpu.ofThisThread() - cpuNs;
+        lane.cpuNs += Cpu.ofThisThread() - cpuNs;
     }
 
-    private JsonObject done(String phase, Window window, Lane[] own, boolean openLoop,
-            long[] cpuNs) {
-        long sentNs = window.startNs;
-        long endedNs = window.startNs;
-        long inFlight = 0;
-        long queued = 0;
-        long unsent = 0;
-        long barriers = 0;
-        JsonObject sections = sections(own);
-        Recorder sum = own[0].recorders[0];
-        for (Lane lane : own) {
-            sentNs = Math.max(sentNs, lane.sentNs);
-            endedNs = Math.max(endedNs, lane.endedNs);
-            // In an open loop each lane has seen the count of all.
-            inFlight = openLoop ? Math.max(inFlight, lane.peak) : inFlight + lane.peak;
-            queued += lane.queued;
-            unsent += lane.unsent;
-            barriers += lane.barriers;
-            for (Recorder recorder : lane.recorders) {
-                if (recorder != sum) {
-                    sum.add(recorder);
-                }
-            }
+    /** Slices that begin at the tape's start; all that they need is made here. */
+    Slices slices() {
+        endSlices();
+        Window none = window(0, null);
+        Lane[] own = new Lane[setup.threads];
+        Recorder[] leadIns = new Recorder[setup.threads];
+        for (int t = 0; t < own.length; t++) {
+            own[t] = lane(t, false, null, none, new Recorder[] {recorders[t][0]});
+            leadIns[t] = recorders[t].length > 1
+                    ? recorders[t][1] : new Recorder(kinds, tape.file.openLoop);
         }
-        JsonObject done = new JsonObject();
-        done.addProperty("type", "done");
-        done.addProperty("phase", phase);
-        done.addProperty("elapsed_ns", endedNs - window.startNs);
-        done.addProperty("send_elapsed_ns", sentNs - window.startNs);
-        done.add("operations", sum.operations());
-        done.addProperty("send_lag", openLoop ? Recorder.encode(sum.lag) : null);
-        done.addProperty("max_in_flight", inFlight);
-        done.addProperty("queued", queued);
-        done.addProperty("unsent", unsent);
-        // A library that connects again does not say so: these are the worker's own, none.
-        done.addProperty("reconnects", 0);
-        done.addProperty("cpu_user_ns", cpuNs[0]);
-        done.addProperty("cpu_system_ns", cpuNs[1]);
-        done.addProperty("barriers", barriers);
-        done.add("timeline", own[0].timeline.message());
-        done.add("sections", sections);
-        return done;
+        slices = new Slices(this, own, leadIns, tape.file.openLoop, callers);
+        System.gc(); // what came before is not to be collected in a slice
+        return slices;
     }
 
-    /** The sections of all lanes, whose timelines become that of the first; null without any. */
-    private static JsonObject sections(Lane[] own) {
-        Timeline timeline = own[0].timeline;
-        Arrays.stream(own).skip(1).forEach(lane -> timeline.add(lane.timeline));
-        JsonObject sections = own[0].recorders.length == 1 ? null : timeline.sections();
-        if (sections == null) {
-            return null;
+    /** Those that were begun, or null. */
+    Slices openSlices() {
+        return slices;
+    }
+
+    /** End those that were begun, if any. */
+    void endSlices() {
+        if (slices != null) {
+            slices.end();
+            slices = null;
         }
-        JsonArray responses = new JsonArray();
-        for (int section = 0; section < Timeline.SECTIONS; section++) {
-            Histogram sum = Recorder.histogram();
-            for (Lane lane : own) {
-                lane.recorders[section].addResponses(sum);
-            }
-            responses.add(Recorder.encode(sum));
-        }
-        sections.add("response", responses);
-        return sections;
     }
 
     /** Close the connections. */
     void close() {
+        endSlices();
         callers.shutdownNow();
         for (Session session : sessions) {
             try {

@@ -95,6 +95,17 @@ final class Recorder {
         }
     }
 
+    /** What was played, without the times. */
+    JsonObject counts() {
+        JsonObject operations = new JsonObject();
+        for (int k = 0; k < kinds.length; k++) {
+            if (kinds[k] != null && kinds[k].attempts > 0) {
+                operations.add(Verb.kindName(k), kinds[k].counts(Verb.looksUp(k)));
+            }
+        }
+        return operations;
+    }
+
     JsonObject operations() {
         JsonObject operations = new JsonObject();
         for (int k = 0; k < kinds.length; k++) {
@@ -161,6 +172,13 @@ final class Recorder {
         }
 
         private JsonObject message(boolean looksUp) {
+            JsonObject message = counts(looksUp);
+            message.addProperty("response", encode(response));
+            message.addProperty("service", encode(service));
+            return message;
+        }
+
+        private JsonObject counts(boolean looksUp) {
             JsonObject message = new JsonObject();
             message.addProperty("attempts", attempts);
             message.addProperty("ok", ok);
@@ -179,8 +197,6 @@ final class Recorder {
             message.addProperty("value_bytes", valueBytes);
             message.addProperty("key_bytes", keyBytes);
             message.addProperty("busy_ns", busyNs);
-            message.addProperty("response", encode(response));
-            message.addProperty("service", encode(service));
             return message;
         }
     }

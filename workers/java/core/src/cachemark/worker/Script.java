@@ -5,6 +5,12 @@ interface Script {
     /** The next operation; null at the end, which a looped script does not have. */
     Op next();
 
+    /** Whether there is none from the start. */
+    boolean isEmpty();
+
+    /** Take the operation that was given last back: it is given again. */
+    void unread();
+
     /** When the operation that was given last is due, in ns from the window's start. */
     default long dueNs() {
         return 0;
@@ -38,6 +44,16 @@ interface Script {
         }
 
         @Override
+        public boolean isEmpty() {
+            return ops.length == 0;
+        }
+
+        @Override
+        public void unread() {
+            at--;
+        }
+
+        @Override
         public long dueNs() {
             return passNs + times[at];
         }
@@ -63,6 +79,16 @@ interface Script {
             Op op = tape.prefill((int) key);
             key += lanes;
             return op;
+        }
+
+        @Override
+        public boolean isEmpty() {
+            return key >= tape.file.prefillCount;
+        }
+
+        @Override
+        public void unread() {
+            key -= lanes;
         }
     }
 }

@@ -13,6 +13,8 @@ final class Window {
     private static final long LOOK_NS = 20_000_000;
 
     final long startNs;
+    /** When the tape's time was 0, or would have been. */
+    final long tapeStartNs;
     final long timeoutNs;
     /** How long it is to last; 0 where it ends by a number of operations. */
     final long durationNs;
@@ -20,13 +22,33 @@ final class Window {
     volatile long endNs;
     private volatile boolean stopped;
 
-    Window(long startUnixNs, Long durationMs, long timeoutNs) {
+    private Window(long startNs, long tapeNs, long durationNs, long endNs, long timeoutNs) {
+        this.startNs = startNs;
+        tapeStartNs = startNs - tapeNs;
+        this.durationNs = durationNs;
+        this.endNs = endNs;
+        this.timeoutNs = timeoutNs;
+    }
+
+    /** That of a run. */
+    static Window ofRun(long startUnixNs, Long durationMs, long timeoutNs) {
+        long startNs = instant(startUnixNs, START_AHEAD_NS);
+        long durationNs = durationMs == null ? 0 : durationMs * 1_000_000;
+        long endNs = durationMs == null ? Long.MAX_VALUE : startNs + durationNs;
+        return new Window(startNs, 0, durationNs, endNs, timeoutNs);
+    }
+
+    /** That of a slice, where the tape's time is `tapeNs` at its start. */
+    static Window ofSlice(long startUnixNs, long tapeNs, long durationNs, long timeoutNs) {
+        long startNs = instant(startUnixNs, 0);
+        return new Window(startNs, tapeNs, durationNs, startNs + durationNs, timeoutNs);
+    }
+
+    /** An instant of the wall clock, but not sooner than so long from now. */
+    private static long instant(long unixNs, long aheadNs) {
         Instant now = Instant.now();
         long nowUnixNs = now.getEpochSecond() * 1_000_000_000 + now.getNano();
-        startNs = System.nanoTime() + Math.max(START_AHEAD_NS, startUnixNs - nowUnixNs);
-        durationNs = durationMs == null ? 0 : durationMs * 1_000_000;
-        endNs = durationMs == null ? Long.MAX_VALUE : startNs + durationNs;
-        this.timeoutNs = timeoutNs;
+        return System.nanoTime() + Math.max(aheadNs, unixNs - nowUnixNs);
     }
 
     synchronized void stop() {

@@ -4,8 +4,6 @@ import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParseException;
-import com.google.gson.JsonParser;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -17,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -74,6 +73,9 @@ public final class Worker {
                 case "hello" -> send(answer(this::hello));
                 case "prepare" -> send(answer(() -> prepare(request)));
                 case "run" -> send(answer(() -> run(request)));
+                case "begin_slices" -> send(answer(this::beginSlices));
+                case "slice" -> send(answer(() -> slice(request)));
+                case "end_slices" -> send(answer(this::endSlices));
                 case "bye" -> {
                     return;
                 }
@@ -86,9 +88,9 @@ public final class Worker {
         try (BufferedReader in = new BufferedReader(
                 new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
-                JsonObject request = parse(line);
+                JsonObject request = Messages.parse(line);
                 if (request == null) {
-                    send(failed("protocol", "not a request: " + line, true));
+                    send(Messages.error("protocol", "not a request: " + line, true));
                     continue;
                 }
                 Window open = window;
@@ -114,60 +116,32 @@ public final class Worker {
         }
     }
 
-    private static JsonObject parse(String line) {
-        try {
-            JsonObject request = JsonParser.parseString(line).getAsJsonObject();
-            request.get("type").getAsString();
-            return request;
-        } catch (JsonParseException | IllegalStateException | NullPointerException error) {
-            return null;
-        }
-    }
-
     private synchronized void send(JsonObject message) throws IOException {
         out.write((gson.toJson(message) + "\n").getBytes(StandardCharsets.UTF_8));
         out.flush();
     }
 
-    private interface Answering {
-        JsonObject answer() throws Exception;
-    }
-
-    private static JsonObject answer(Answering request) {
+    private static JsonObject answer(Callable<JsonObject> request) {
         try {
-            return request.answer();
+            return request.call();
         } catch (Unsupported refusal) {
-            JsonObject answer = message("unsupported");
+            JsonObject answer = Messages.of("unsupported");
             answer.addProperty("reason", refusal.getMessage());
             answer.addProperty("remedy", refusal.remedy);
             return answer;
         } catch (TapeException error) {
-            return failed("tape", error.getMessage(), true);
+            return Messages.error("tape", error.getMessage(), true);
         } catch (Exception | Error error) {
             error.printStackTrace();
             boolean own = error instanceof OwnError;
-            return failed("internal", own ? error.getMessage() : OwnError.describe(error), true);
+            return Messages.error("internal", own ? error.getMessage() : OwnError.describe(error), true);
         }
-    }
-
-    private static JsonObject message(String type) {
-        JsonObject message = new JsonObject();
-        message.addProperty("type", type);
-        return message;
-    }
-
-    private static JsonObject failed(String kind, String text, boolean definite) {
-        JsonObject error = message("error");
-        error.addProperty("kind", kind);
-        error.addProperty("text", text);
-        error.addProperty("definite", definite);
-        return error;
     }
 
     /** Who this is. A library that is not there is an answer too. */
     private JsonObject hello() {
         client = Client.load(name);
-        JsonObject ready = message("ready");
+        JsonObject ready = Messages.of("ready");
         ready.addProperty("protocol", 2);
         ready.addProperty("client", "java/" + name);
         ready.addProperty("library", client.library());
@@ -178,6 +152,7 @@ public final class Worker {
         JsonArray capabilities = new JsonArray();
         client.wires().forEach(capabilities::add);
         client.features().forEach(capabilities::add);
+        capabilities.add("slices");
         capabilities.add("timeline");
         Set<String> kinds = new TreeSet<>();
         client.wires().forEach(wire -> kinds.addAll(client.kinds(wire, false)));
@@ -199,7 +174,7 @@ public final class Worker {
         try {
             tape = new Tape(Prepare.tape(request));
         } catch (IOException error) {
-            return failed("tape", error.toString(), true);
+            return Messages.error("tape", error.toString(), true);
         }
         Prepare setup = new Prepare(request, tape);
         setup.check(client);
@@ -209,21 +184,20 @@ public final class Worker {
             String servers = setup.servers.stream().map(InetSocketAddress::toString)
                     .map(text -> text.substring(text.indexOf('/') + 1))
                     .collect(Collectors.joining(" "));
-            return failed("connect", servers + ": " + unreachable, true);
+            return Messages.error("connect", servers + ": " + unreachable, true);
         }
-        return message("ready");
+        return Messages.of("ready");
     }
 
     /** Play a phase, and tell progress each second. */
     private JsonObject run(JsonObject request) throws Exception {
         if (player == null) {
-            return failed("protocol", "run before prepare", true);
+            return Messages.error("protocol", "run before prepare", true);
         }
         Player playing = player;
-        Long ops = number(request, "ops");
-        Long startUnixNs = number(request, "start_unix_ns");
-        Window own = playing.window(startUnixNs == null ? 0 : startUnixNs,
-                number(request, "duration_ms"));
+        Long ops = Messages.number(request, "ops");
+        Window own = playing.window(Messages.start(request),
+                Messages.number(request, "duration_ms"));
         FutureTask<JsonObject> run = new FutureTask<>(
                 () -> playing.run(request.get("phase").getAsString(), ops, own));
         window = own;
@@ -236,9 +210,47 @@ public final class Worker {
         }
     }
 
-    private static Long number(JsonObject request, String name) {
-        return request.has(name) && !request.get(name).isJsonNull()
-                ? request.get(name).getAsLong() : null;
+    private JsonObject beginSlices() {
+        if (player == null) {
+            return Messages.error("protocol", "begin_slices before prepare", true);
+        }
+        player.slices();
+        return Messages.of("ready");
+    }
+
+    /** Let the callers play on for a short time. */
+    private JsonObject slice(JsonObject request) throws Exception {
+        Slices slices = player == null ? null : player.openSlices();
+        if (slices == null) {
+            return Messages.error("protocol", "slice without begin_slices", true);
+        }
+        long lengthNs = Messages.spanNs(request, "length_us");
+        long leadInNs = request.has("lead_in_us") ? Messages.spanNs(request, "lead_in_us") : 0;
+        if (leadInNs < 0 || leadInNs > lengthNs) {
+            return Messages.error("protocol", "a slice whose lead-in is not a part of it", true);
+        }
+        Player playing = player;
+        player = null; // until its callers are known to be able to play on
+        window = slices.begin(Messages.start(request), lengthNs, leadInNs);
+        endAbandoned();
+        try {
+            if (!slices.await()) {
+                return Messages.error("client", "a call of the library does not return", false);
+            }
+        } finally {
+            window = null;
+        }
+        player = playing;
+        return slices.result();
+    }
+
+    private JsonObject endSlices() {
+        Slices slices = player == null ? null : player.openSlices();
+        if (slices == null) {
+            return Messages.error("protocol", "end_slices without begin_slices", true);
+        }
+        player.endSlices();
+        return slices.done();
     }
 
     private JsonObject waitForRun(FutureTask<JsonObject> run, Player playing, Window own)
@@ -252,12 +264,9 @@ public final class Worker {
                 player = null; // its callers are in no state to play again
                 throw error.getCause() instanceof Exception cause ? cause : error;
             } catch (TimeoutException stillPlaying) {
-                JsonObject progress = message("progress");
                 long ok = playing.okSoFar();
                 long failed = playing.failedSoFar();
-                progress.addProperty("ops", ok);
-                progress.addProperty("errors", failed);
-                send(progress);
+                send(Messages.progress(ok, failed));
                 long now = System.nanoTime();
                 if (ok + failed != before || !playing.busy()) {
                     lastProgressNs = Math.max(now, own.startNs);
@@ -265,7 +274,7 @@ public final class Worker {
                 }
                 if (now - lastProgressNs > 2 * own.timeoutNs + LOST_NS) {
                     player = null;
-                    return failed("client", "a call of the library does not return", false);
+                    return Messages.error("client", "a call of the library does not return", false);
                 }
             }
         }

@@ -1,0 +1,38 @@
+package cachemark.worker;
+
+/** Where the counted part of a lane's slice begins. A run is counted from its start. */
+final class SliceCount {
+    /** What comes after this instant is counted. */
+    long countFromNs = Long.MAX_VALUE;
+    /** The lead-in is over. */
+    boolean counting = true;
+    /** When that began, and how many operations had succeeded and failed by then. */
+    private long sinceNs;
+    private long leadInOk;
+    private long leadInFailed;
+
+    void beginLeadIn(long untilNs) {
+        countFromNs = untilNs;
+        counting = false;
+    }
+
+    void beginCounting(long nowNs, long ok, long failed) {
+        countFromNs = Long.MAX_VALUE;
+        counting = true;
+        sinceNs = nowNs;
+        leadInOk = ok;
+        leadInFailed = failed;
+    }
+
+    /** Add what the slice came to, in which so many operations succeeded and failed. */
+    void addTo(Slices.Sums sums, long ok, long failed, long endedNs) {
+        long okBefore = counting ? leadInOk : ok;
+        long failedBefore = counting ? leadInFailed : failed;
+        sums.leadInOps += okBefore + failedBefore;
+        sums.ops += ok - okBefore;
+        sums.errors += failed - failedBefore;
+        if (counting) {
+            sums.elapsedNs += Math.max(0, endedNs - sinceNs);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+package cachemark.worker;
+
+import com.google.gson.JsonObject;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Lanes that stay ready, each in a parked thread, and play on for a short time when they are asked
+ * to. All memory that they need is there before the first slice.
+ */
+final class Slices {
+    /** A call that outlasts every time-out by this much will not come back. */
+    private static final long LOST_NS = 5_000_000_000L;
+
+    /** What the lanes add up at the end of a slice. */
+    static final class Sums {
+        long ops;
+        long errors;
+        long leadInOps;
+        /** Of the lanes that have operations, which are so many. */
+        long elapsedNs;
+        long callers;
+    }
+
+    private final Player player;
+    private final Lane[] lanes;
+    private final Recorder[] leadIns;
+    private final boolean openLoop;
+    private final Thread[] threads;
+    private final AtomicInteger inFlight = new AtomicInteger();
+    private final AtomicInteger playing = new AtomicInteger();
+    /** The last lane that is ready for the next slice gives a permit. */
+    private final Semaphore over = new Semaphore(0);
+    /** How many slices were asked for. */
+    private volatile int turn;
+    private volatile boolean ending;
+    private volatile Throwable failure;
+    /** The slice that is going on, or the last one. */
+    private Window window;
+    private long leadInNs;
+    private Cpu before;
+
+    private long tapeNs;
+    private long elapsedNs;
+    private Cpu used = new Cpu(0, 0, 0);
+
+    Slices(Player player, Lane[] lanes, Recorder[] leadIns, boolean openLoop,
+            ExecutorService callers) {
+        this.player = player;
+        this.lanes = lanes;
+        this.leadIns = leadIns;
+        this.openLoop = openLoop;
+        threads = new Thread[lanes.length];
+        playing.set(lanes.length);
+        for (int t = 0; t < lanes.length; t++) {
+            int lane = t;
+            callers.execute(() -> playSlices(lane));
+        }
+        over.acquireUninterruptibly();
+    }
+
+    private void playSlices(int t) {
+        threads[t] = Thread.currentThread();
+        int seen = 0;
+        while (true) {
+            if (playing.decrementAndGet() == 0) {
+                over.release();
+            }
+            while (turn == seen) {
+                LockSupport.park(this);
+            }
+            seen++;
+            if (ending) {
+                return;
+            }
+            try {
+                player.play(lanes[t], window, false, openLoop, inFlight);
+            } catch (RuntimeException | Error error) {
+                failure = error;
+            }
+        }
+    }
+
+    private void wakeLanes() {
+        playing.set(lanes.length);
+        turn++;
+        for (Thread thread : threads) {
+            LockSupport.unpark(thread);
+        }
+    }
+
+    /** Let the lanes play a slice: its window, which a `stop` ends. */
+    Window begin(long startUnixNs, long lengthNs, long leadInNs) {
+        before = Cpu.ticks();
+        this.leadInNs = leadInNs;
+        window = Window.ofSlice(startUnixNs, tapeNs, lengthNs, player.timeoutNs());
+        long countFromNs = leadInNs < lengthNs ? window.startNs + leadInNs : Long.MAX_VALUE;
+        for (int t = 0; t < lanes.length; t++) {
+            lanes[t].beginSlice(window, leadIns[t], countFromNs);
+        }
+        wakeLanes();
+        return window;
+    }
+
+    /** Wait for the slice to end. False if a call of the library does not return. */
+    boolean await() throws Exception {
+        long longestNs = (openLoop ? 4 : 2) * window.timeoutNs + LOST_NS;
+        while (!over.tryAcquire(1, TimeUnit.SECONDS)) {
+            if (System.nanoTime() - Math.max(window.startNs, window.endNs) > longestNs) {
+                return false;
+            }
+        }
+        if (failure instanceof Error error) {
+            throw error;
+        }
+        if (failure != null) {
+            throw (RuntimeException) failure;
+        }
+        return true;
+    }
+
+    /** What the slice that has ended came to; it is added to the totals. */
+    JsonObject result() {
+        Sums sums = new Sums();
+        for (Lane lane : lanes) {
+            lane.addTo(sums);
+        }
+        long tookNs = sums.callers == 0 ? 0 : sums.elapsedNs / sums.callers;
+        if (openLoop) {
+            long lengthNs = Math.max(0, window.endNs - window.startNs);
+            tapeNs += lengthNs;
+            tookNs = Math.max(0, lengthNs - leadInNs);
+        }
+        elapsedNs += tookNs;
+        used = used.plus(before, Cpu.ticks());
+        JsonObject result = new JsonObject();
+        result.addProperty("type", "slice_done");
+        result.addProperty("ops", sums.ops);
+        result.addProperty("errors", sums.errors);
+        result.addProperty("lead_in_ops", sums.leadInOps);
+        result.addProperty("elapsed_ns", tookNs);
+        return result;
+    }
+
+    /** End the lanes' threads' work. */
+    void end() {
+        ending = true;
+        wakeLanes();
+    }
+
+    /** All slices together. */
+    JsonObject done() {
+        long callersNs = 0;
+        for (Lane lane : lanes) {
+            callersNs += lane.cpuNs;
+        }
+        long[] cpuNs = used.since(new Cpu(0, 0, 0), callersNs);
+        JsonObject done = Done.of("measure", lanes, openLoop,
+                new Done.Totals(elapsedNs, elapsedNs, cpuNs));
+        for (Recorder leadIn : leadIns) {
+            if (leadIn != leadIns[0]) {
+                leadIns[0].add(leadIn);
+            }
+        }
+        done.add("lead_in", leadIns[0].counts());
+        return done;
+    }
+}
