@@ -28,6 +28,8 @@ class TaskLanes:
         self.since = {}  # when each task's call began
         self.turn = asyncio.Lock()
         self.waiting = 0
+        self.left = None  # open loop: the first call that is not due in the window
+        self.elapsed_ns = []  # slices: of each task that played, the time that is counted
 
     async def call(self, function, arguments, verify, op):
         """One call, timed and noted: the instants of its begin and its end."""
@@ -72,7 +74,7 @@ class TaskLanes:
 
 
 async def play(session, calls, window, record, count, lane):  # noqa: PLR0917
-    """Run so many tasks of a kind from the window's start until all are through."""
+    """Run so many tasks of a kind from the window's start until all are through; the lanes."""
     lanes = TaskLanes(session, calls, window, record)
     wait_until(window.start_ns, window)
     tasks = [asyncio.ensure_future(lane(lanes)) for _ in range(count)]
@@ -81,15 +83,33 @@ async def play(session, calls, window, record, count, lane):  # noqa: PLR0917
         await asyncio.gather(*tasks)
     finally:
         watch.cancel()
+    return lanes
 
 
 async def closed_loop_lane(lanes):
     """Call after call until the window ends."""
     window, call, now = lanes.window, lanes.call, clock()
-    for function, arguments, verify, op in lanes.calls:
+    for function, arguments, verify, op in lanes.calls if now < window.end_ns else ():
+        _, now = await call(function, arguments, verify, op)
         if now >= window.end_ns:
             break
-        _, now = await call(function, arguments, verify, op)
+
+
+async def slice_lane(lanes):
+    """The same in a slice: counted after the task's first completion after the lead-in."""
+    window, record = lanes.window, lanes.record
+    now, counted = clock(), not window.lead_in_ns
+    began = window.start_ns if counted else 0
+    if now >= window.end_ns:
+        return
+    for function, arguments, verify, op in lanes.calls:
+        _, now = await lanes.call(function, arguments, verify, op)
+        if not counted:
+            record.lead_in.append(len(record.codes) - 1)
+            began, counted = now, window.lead_in_end_ns <= now < window.end_ns
+        if now >= window.end_ns:
+            break
+    lanes.elapsed_ns.append(now - began if counted else 0)
 
 
 async def open_loop_lane(lanes):
@@ -110,13 +130,15 @@ async def open_loop_lane(lanes):
                     record.queued += 1
                 sent = due < window.end_ns and await due_now(due, window)
                 if not sent or clock() >= window.drain_ns:
-                    record_unsent(lanes.calls, call, window, record)
+                    lanes.left = record_unsent(lanes.calls, call, window, record)
                     lanes.calls, call = iter(()), None
             lanes.waiting -= 1
         if call is None:
             return
         began, _ = await lanes.call(*call[1:])
         record.lags.append(began - due)
+        if due < window.lead_in_end_ns:
+            record.lead_in.append(len(record.codes) - 1)
 
 
 async def due_now(due, window):

@@ -19,9 +19,8 @@ def closed_loop_lane(session, calls, window, record, _active):
     timeline = record.timeline
     slice_ends_ns = timeline.end_ns
     now = clock()
-    for function, arguments, verify, op in calls:
-        if now >= window.end_ns:
-            break
+    # A call that is taken is made: the next slice goes on with the one after it.
+    for function, arguments, verify, op in calls if now < window.end_ns else ():
         began = clock()
         try:
             answer = function(*arguments)
@@ -40,6 +39,8 @@ def closed_loop_lane(session, calls, window, record, _active):
         number(op.number)
         code_of(code)
         time_of(now - began)
+        if now >= window.end_ns:
+            break
     record.sent_ns = record.ended_ns = now
 
 
@@ -47,15 +48,16 @@ def open_loop_lane(session, calls, window, record, active):
     """Each call when it is due, or as soon after that as this lane is free.
 
     `active` is a list with an entry for each call that is going on, over all lanes: appending and
-    popping are atomic.
+    popping are atomic. Returns the first call that is not due in the window, or None.
     """
+    left = None
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
     lag_of, timeline = record.lags.append, record.timeline
     begin, end = active.append, active.pop
     now = 0
     for due, function, arguments, verify, op in calls:
         if due >= window.end_ns or not wait_until(due, window) or clock() >= window.drain_ns:
-            record_unsent(calls, (due, function, arguments, verify, op), window, record)
+            left = record_unsent(calls, (due, function, arguments, verify, op), window, record)
             break
         if now > due:
             record.queued += 1  # the call before took until after this one was due
@@ -77,17 +79,26 @@ def open_loop_lane(session, calls, window, record, active):
             record.failed += 1
         if now >= timeline.end_ns:
             timeline.advance(now, len(record.codes))
+        if due < window.lead_in_end_ns:
+            record.lead_in.append(len(record.codes))
         number(op.number)
         code_of(code)
         time_of(now - began)
         lag_of(began - due)
     record.sent_ns = record.ended_ns = now or window.start_ns
+    return left
 
 
 def record_unsent(calls, first, window, record):
-    """Note what was due in the window and will not be sent: it waited at least until now."""
+    """Note what was due in the window and will not be sent: it waited at least until now.
+
+    Returns the first call that is not due, or None.
+    """
     now = clock()
-    for due, _, _, _, op in chain([first], calls):
+    for call in chain([first], calls):
+        due, op = call[0], call[4]
         if due >= min(window.end_ns, now):
-            break
-        record.unsent.append((op.number, now - due))
+            return call
+        if due >= window.lead_in_end_ns:
+            record.unsent.append((op.number, now - due))
+    return None

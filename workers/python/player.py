@@ -41,10 +41,13 @@ class Player:
         self.lanes = shares * setup.threads
         self.scripts = [self._script(*pair) for pair in zip(self.sessions, self.places)]
 
+    def begin(self, function, arguments):
+        """Begin a call of a function in each lane's thread, all at the same time; its futures."""
+        return [thread.submit(function, *own) for thread, own in zip(self.threads, arguments)]
+
     def _in_threads(self, function, arguments):
         """Call a function in each lane's thread, all at the same time; what each call returned."""
-        begun = [thread.submit(function, *own) for thread, own in zip(self.threads, arguments)]
-        return [future.result() for future in begun]
+        return [future.result() for future in self.begin(function, arguments)]
 
     def _open(self):
         if self.loop is None:
@@ -154,9 +157,10 @@ class Player:
             loop(session, calls, window, record, active)
         session.finish()
         if quiet:
-            record.end_quiet(lambda: self._barrier(session))
+            record.end_quiet(lambda: self.barrier(session))
 
-    def _barrier(self, session):
+    def barrier(self, session):
+        """Answered commands on the session's connections, after operations without a reply."""
         answer = session.barrier()
         return self.loop.run_until_complete(answer) if self.loop else answer
 

@@ -30,13 +30,14 @@ class Recorder:
         self.times = array("Q")  # ns from its call to its end
         self.lags = array("Q")  # open loop: ns from its due instant to its call
         self.unsent = []  # open loop: (number, ns that it waited) of what was never sent
+        self.lead_in = array("Q")  # slices: the places of what is not counted
         self.failed = self.queued = self.peak = self.barriers = 0
         self.sent_ns = self.ended_ns = 0
 
     def end_quiet(self, barrier):
         """End operations that had no reply by commands that have one."""
         try:
-            self.barriers = barrier() if self.numbers else 0
+            self.barriers += barrier() if self.numbers else 0
         except Exception as error:  # the server is gone, and with it what was sent last
             print(f"no answer after the last operations without one: {error!r}", file=sys.stderr)
         else:

@@ -13,13 +13,18 @@ _LOOK_NS = 20_000_000
 
 
 class Window:
-    """Shared by the lanes of a run. `end_ns` moves to the past when the run is stopped."""
+    """Shared by the lanes of a run or slice. `end_ns` moves to the past when it is stopped.
 
-    def __init__(self, start_ns, duration_ns, timeout_ns):
+    What a slice's lead-in does is not counted; it ends at `lead_in_end_ns`.
+    """
+
+    def __init__(self, start_ns, duration_ns, timeout_ns, lead_in_ns=0):
         self.start_ns = start_ns
         self.duration_ns = duration_ns
         self.planned_end_ns = FOR_EVER_NS if duration_ns is None else start_ns + duration_ns
         self.end_ns = self.planned_end_ns
+        self.lead_in_ns = lead_in_ns
+        self.lead_in_end_ns = start_ns + lead_in_ns
         self.stopped = False
         self.timeout_ns = timeout_ns
 

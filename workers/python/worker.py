@@ -6,7 +6,8 @@ client.py     what a client file builds on    window.py        when a run begins
 player.py     one prepared trial, its phases  verify.py        what a reply comes to
 tape.py       the tape, checked               recorder.py      what is recorded, and its sums
 operation.py  its records, made ready         timeline.py      the window in slices and sections
-clients/      one file for each library       histogram.py     HdrHistogram
+slices.py     slices in turn with others      histogram.py     HdrHistogram
+clients/      one file for each library
 README.md     what a client file has to hold
 """
 
@@ -20,6 +21,8 @@ import platform
 import queue
 import sys
 import threading
+import time
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 
 from client import describe, load_client, log
@@ -39,12 +42,15 @@ class Worker:
     def __init__(self, name, out):
         self.name, self._out = name, out
         self._inbox = queue.SimpleQueue()
-        self._make_player = self._client = self._player = self._window = None
+        self._make_player = self._client = self._player = self._window = self._slices = None
 
     def serve(self):
         """Answer until `bye` or the end of stdin."""
         threading.Thread(target=self._listen, daemon=True).start()
-        answers = {"hello": self.hello, "prepare": self.prepare, "run": self.run}
+        answers = {
+            "hello": self.hello, "prepare": self.prepare, "run": self.run,
+            "begin_slices": self.begin_slices, "slice": self.slice, "end_slices": self.end_slices,
+        }  # fmt: skip
         while True:
             request = self._inbox.get()
             if request["type"] == "bye":
@@ -77,6 +83,7 @@ class Worker:
         self._client = client
         # Only now: the histograms' library is not there either before the set-up.
         self._make_player = importlib.import_module("player").Player
+        self._make_slices = importlib.import_module("slices").Slices
         implementation = platform.python_implementation()
         prefix = "pypy" if implementation == "PyPy" else "python"
         kinds = [kind for kind in KINDS if kind in client.CALLS]
@@ -84,7 +91,7 @@ class Worker:
             "type": "ready", "protocol": 2, "client": f"{prefix}/{self.name.replace('_', '-')}",
             "library": client.LIBRARY, "library_version": version, "language": "python",
             "runtime": f"{implementation} {platform.python_version()}",
-            "capabilities": [*client.WIRES, *client.FEATURES, "timeline", *kinds],
+            "capabilities": [*client.WIRES, *client.FEATURES, "timeline", "slices", *kinds],
         }  # fmt: skip
 
     def prepare(self, request):
@@ -93,7 +100,7 @@ class Worker:
             self.hello(request)
         if self._player:
             self._player.close()
-        self._player = None
+        self._player = self._slices = None
         # PyPy closes what nobody refers to any more only now: tapes, sockets of libraries.
         gc.collect()
         try:
@@ -116,6 +123,7 @@ class Worker:
         if self._player is None:
             return failed("protocol", "run before prepare")
         player, results = self._player, queue.SimpleQueue()
+        self._slices = None
         player.clear_away()
         window = player.window(request.get("start_unix_ns", 0), request.get("duration_ms"))
 
@@ -132,6 +140,45 @@ class Worker:
             return ended
         finally:
             self._window = None
+
+    def begin_slices(self, _request):
+        """Get ready for slices from the tape's start."""
+        if self._player is None:
+            return failed("protocol", "begin_slices before prepare")
+        self._slices = self._make_slices(self._player)
+        self._player.clear_away()
+        return {"type": "ready"}
+
+    def slice(self, request):
+        """Play a slice. Its lanes' threads are there; this one waits for them."""
+        if self._slices is None:
+            return failed("protocol", "slice before begin_slices")
+        self._window = window = self._slices.window(request)
+        limit_ns = 2 * window.timeout_ns + _LOST_NS
+
+        def call_threads(function, arguments):
+            left_ns = window.planned_end_ns - clock() + limit_ns
+            until_s = time.monotonic() + left_ns / 1e9
+            begun = self._player.begin(function, arguments)
+            return [each.result(max(0.0, until_s - time.monotonic())) for each in begun]
+
+        try:
+            return self._slices.play(window, call_threads)
+        except FutureTimeoutError:
+            self._player = self._slices = None
+            return failed("client", "a call of the library does not return", definite=False)
+        except BaseException:
+            self._player = self._slices = None  # its lanes are in no state to play again
+            raise
+        finally:
+            self._window = None
+
+    def end_slices(self, _request):
+        """The sum of all slices."""
+        if self._slices is None:
+            return failed("protocol", "end_slices before begin_slices")
+        done, self._slices = self._slices.done(), None
+        return done
 
     def _wait_for_run(self, results, player, window):
         last_progress_ns, before = window.start_ns, None

@@ -1,0 +1,230 @@
+"""Plays slices: short parts of the tape, in turn with other clients.
+
+The measured loops are those of a run. What a lane notes goes on from slice to slice; which of it
+belongs to lead-ins is noted beside it, and everything is summed up after the last slice.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections import Counter
+from itertools import chain, count, repeat
+
+import lane_tasks
+import lane_threads
+from histogram import encode
+from recorder import FIGURES, Recorder, summed
+from window import FOR_EVER_NS, Window, clock
+
+
+class LeadIn:
+    """The lead-in of a lane's slice, in place of a timeline: the loop tells it when that ends.
+
+    The operation that completes then is the last one of the lead-in.
+    """
+
+    def __init__(self, window, noted):
+        self.end_ns = FOR_EVER_NS
+        self.first, self.counted_from, self.began_ns = noted, noted, window.start_ns
+        if window.lead_in_ns:
+            self.counted_from, self.began_ns = None, None
+            whole = window.lead_in_end_ns >= window.end_ns
+            self.end_ns = FOR_EVER_NS if whole else window.lead_in_end_ns
+
+    def advance(self, now_ns, noted):
+        """The lead-in is over; an operation is about to be noted."""
+        self.counted_from, self.began_ns = noted + 1, now_ns
+        self.end_ns = FOR_EVER_NS
+        return FOR_EVER_NS
+
+
+class Lane:
+    """What a lane keeps from slice to slice."""
+
+    def __init__(self, session, calls):
+        self.session, self._calls, self._left = session, calls, None
+        self.record = Recorder(None)
+        self.elapsed_ns = []
+
+    def calls(self, origin_ns):
+        """The calls that follow those of the last slice."""
+        if self._left is None:
+            return self._calls
+        (due, *call), self._left = self._left, None
+        return chain([(due + origin_ns, *call)], self._calls)
+
+    def put_back(self, call, origin_ns):
+        """A call that was taken and not made: the next slice begins with it."""
+        if call is not None:
+            self._left = (call[0] - origin_ns, *call[1:])
+
+
+class Slices:
+    """The slices of a player, from `begin_slices` to `end_slices`."""
+
+    def __init__(self, player):
+        self._player = player
+        self._open_loop = player.tape.open_loop
+        self._quiet = any("noreply" in kind for kind in player.tape.kinds)
+        self._origin_ns = 0  # open loop: the instant of the tape's time 0, which moves in pauses
+        self._tape_ns = self._elapsed_ns = self._user_s = self._system_s = 0
+        self._lanes = [Lane(s, self._calls(t)) for t, s in enumerate(player.sessions)]
+
+    def _calls(self, t):
+        """A lane's calls, over and over; of an open loop each with the instant that it is due."""
+        player, times = self._player, self._player.tape.times
+        script = player.scripts[t]
+        if not player.tape.numbers(player.places[t], player.lanes):
+            return iter(())
+        if not times:
+            return chain.from_iterable(script() for _ in repeat(0))
+        passes = ((player.tape.period_ns * turn, script()) for turn in count())
+        return (
+            (self._origin_ns + base + times[call[3].number], *call)
+            for base, one in passes
+            for call in one
+        )
+
+    def window(self, request):
+        """The window of a slice that begins now, or at an instant of the wall clock."""
+        ahead_ns = max(0, request.get("start_unix_ns", 0) - time.time_ns())
+        length_ns, lead_in_ns = request["length_us"] * 1000, request.get("lead_in_us", 0) * 1000
+        return Window(clock() + ahead_ns, length_ns, self._player.setup.timeout_ns, lead_in_ns)
+
+    def play(self, window, call_threads):
+        """Play a slice; `call_threads` calls a function for each lane. The fields of its answer."""
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        self._origin_ns = window.start_ns - self._tape_ns
+        if window.duration_ns:
+            self._tape_ns += window.duration_ns if self._open_loop else 0
+            parts = call_threads(self._play, [(lane, window, []) for lane in self._lanes])
+        else:
+            parts = []
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        self._user_s += after.ru_utime - before.ru_utime
+        self._system_s += after.ru_stime - before.ru_stime
+        return self._answer(window, parts)
+
+    def _answer(self, window, parts):
+        elapsed = [elapsed_ns for part in parts for elapsed_ns in part[3]]
+        elapsed_ns = sum(elapsed) // len(elapsed) if elapsed else 0
+        if self._open_loop:
+            elapsed_ns = window.duration_ns - window.lead_in_ns
+        self._elapsed_ns += elapsed_ns
+        ops, errors, lead_in_ops = (sum(part[i] for part in parts) for i in range(3))
+        return {
+            "type": "slice_done", "ops": ops, "errors": errors, "lead_in_ops": lead_in_ops,
+            "elapsed_ns": elapsed_ns,
+        }  # fmt: skip
+
+    def _play(self, lane, window, active):
+        """Play a lane's slice: its ops, errors and operations of the lead-in, and the times."""
+        try:
+            return self._play_lane(lane, window, active)
+        except BaseException:
+            window.stop()
+            raise
+
+    def _play_lane(self, lane, window, active):
+        session, record = lane.session, lane.record
+        first, first_lead_in = len(record.codes), len(record.lead_in)
+        session.record, record.timeline = record, LeadIn(window, first)
+        session.begin(self._quiet)
+        calls = lane.calls(self._origin_ns)
+        if self._player.loop:
+            elapsed = self._play_tasks(lane, window, calls)
+        else:
+            elapsed = self._play_thread(lane, window, calls, active)
+        session.finish()
+        if self._quiet and len(record.codes) > first:
+            record.end_quiet(lambda: self._player.barrier(session))
+        if elapsed is None:  # one caller, until its last completion
+            elapsed = self._note_lead_in(record)
+        return (*_counts(record, first, first_lead_in), elapsed)
+
+    def _play_tasks(self, lane, window, calls):
+        setup = self._player.setup
+        task = lane_tasks.open_loop_lane if self._open_loop else lane_tasks.slice_lane
+        count = setup.connections * setup.depth
+        lane.record.timeline.end_ns = FOR_EVER_NS  # each task has a lead-in of its own
+        playing = lane_tasks.play(lane.session, calls, window, lane.record, count, task)
+        lanes = self._player.loop.run_until_complete(playing)
+        lane.put_back(lanes.left, self._origin_ns)
+        return lanes.elapsed_ns
+
+    def _play_thread(self, lane, window, calls, active):
+        record = lane.record
+        lane_threads.wait_until(window.start_ns, window)
+        if self._open_loop:
+            record.timeline.end_ns = FOR_EVER_NS
+            play = lane_threads.open_loop_lane
+            lane.put_back(play(lane.session, calls, window, record, active), self._origin_ns)
+            return []
+        lane_threads.closed_loop_lane(lane.session, calls, window, record, active)
+        return None
+
+    @staticmethod
+    def _note_lead_in(record):
+        """Note which operations of a closed loop are not counted, and how long the others took."""
+        lead_in, noted = record.timeline, len(record.codes)
+        counted_from = noted if lead_in.counted_from is None else lead_in.counted_from
+        record.lead_in.extend(range(lead_in.first, counted_from))
+        if noted == lead_in.first:
+            return []
+        return [record.ended_ns - lead_in.began_ns if lead_in.began_ns is not None else 0]
+
+    def done(self):
+        """The fields of `done`: the sum of all slices."""
+        facts = self._player.operations.facts
+        parts = [_split(lane.record) for lane in self._lanes]
+        counted, lead_in = ([part[i] for part in parts] for i in range(2))
+        records = [lane.record for lane in self._lanes]
+        for record, part in zip(records, counted):
+            part.unsent = record.unsent
+        in_flight = max(*(r.peak for r in records), sum(bool(r.numbers) for r in records))
+        return {
+            "type": "done",
+            "phase": "measure",
+            "elapsed_ns": self._elapsed_ns,
+            "send_elapsed_ns": self._elapsed_ns,
+            "operations": summed(counted, facts),
+            "lead_in": {kind: _untimed(sums) for kind, sums in summed(lead_in, facts).items()},
+            "send_lag": encode(sum((Counter(part.lags) for part in counted), Counter())),
+            "max_in_flight": in_flight,
+            "queued": sum(record.queued for record in records),
+            "unsent": sum(len(record.unsent) for record in records),
+            "reconnects": 0,
+            "cpu_user_ns": int(self._user_s * 1e9),
+            "cpu_system_ns": int(self._system_s * 1e9),
+            "barriers": sum(record.barriers for record in records),
+        }
+
+
+def _counts(record, first, first_lead_in):
+    """Of what was noted since: counted and right, counted and failed, not counted."""
+    codes, lead_in = record.codes[first:], record.lead_in[first_lead_in:]
+    failed = sum(code < 0 for code in codes) if codes and min(codes) < 0 else 0
+    if failed and lead_in:
+        failed -= sum(record.codes[at] < 0 for at in lead_in)
+    counted = len(codes) - len(lead_in)
+    return counted - failed, failed, len(lead_in)
+
+
+def _split(record):
+    """A lane's notes in two: what is counted, and the lead-ins."""
+    parts, not_counted = (Recorder(None), Recorder(None)), frozenset(record.lead_in)
+    lags = record.lags or repeat(None)
+    notes = zip(record.numbers, record.codes, record.times, lags)
+    for at, (number, code, time_ns, lag_ns) in enumerate(notes):
+        part = parts[at in not_counted]
+        part.numbers.append(number)
+        part.codes.append(code)
+        part.times.append(time_ns)
+        if lag_ns is not None:
+            part.lags.append(lag_ns)
+    return parts
+
+
+def _untimed(message):
+    return {name: message[name] for name in (*FIGURES, "errors")}
