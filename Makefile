@@ -41,34 +41,30 @@ fuzz: ## Search for inputs that break a parser or the store: SECONDS=60 for each
 	  cargo install --quiet --locked --version $(CARGO_FUZZ_VERSION) --root .tools/cargo cargo-fuzz; }
 	@PATH="$$PWD/.tools/cargo/bin:$$PATH" engine/fuzz/run $(SECONDS) $(TARGETS)
 
-test: test-set-up ## Set up (Debian packages and every language too), then run the tests; `make test-all` has a few more
-	@$(MAKE) --no-print-directory test-rust test-python
+test: languages-and-test-rust ## Set up (Debian packages and every language too), then run the tests; `make test-all` has a few more
+	@$(MAKE) --no-print-directory test-python
 
-test-all: test-set-up ## The same, with the tests that take long
-	@$(MAKE) --no-print-directory test-rust test-python-all
+test-all: languages-and-test-rust ## The same, with the tests that take long
+	@$(MAKE) --no-print-directory test-python-all
 
-# Setting the languages up is downloading for the most part, so the engine's tests compile beside it.
-.PHONY: test-set-up languages rust-tests-built
-test-set-up: debian setup
-	@$(MAKE) --no-print-directory -j2 languages rust-tests-built
+# Setting the languages up is downloading for the most part, so the engine's tests are built and run beside it.
+.PHONY: languages-and-test-rust languages
+languages-and-test-rust: debian setup
+	@$(MAKE) --no-print-directory -j2 languages test-rust
 
 languages: setup
 	@$(RUN) cachemark setup --install
 
-rust-tests-built:
-	@echo "setup: the engine's tests"
-	@cd engine && cargo test --quiet --locked --no-run
-
 test-rust: ## The engine's tests
 	cd engine && cargo test --quiet --locked
 
-# Half of a test's time is waiting for a time-out or a schedule: more processes than cores.
-PYTEST := $(RUN) pytest -n 6 --dist loadgroup
+# A client's tests mostly wait, for time-outs and schedules: four processes for each of two cores.
+PYTEST := $(RUN) pytest -n 8 --dist loadgroup
 
 test-python: setup ## The orchestrator's and the workers' tests, end to end, without those marked as slow
 	$(PYTEST) -m "not slow"
 
-test-python-all: setup ## All of them
+test-python-all: setup
 	$(PYTEST)
 
 check: setup ## Formatters, linters, types, directions of imports, sizes, and docs that are printed from code
