@@ -1,0 +1,258 @@
+"""How narrow are the answers? Rounds against trials, slices of several lengths, quiet and loaded.
+
+    python benchmarks/precision.py               the table for this machine (about 15 minutes)
+    python benchmarks/precision.py --seconds 20  a first impression
+    python benchmarks/precision.py --load        also with every core busy elsewhere
+
+Each row has the same time. `A/A` is a client against itself: its interval should hold 1, and its
+width is what this machine allows. `pair` is pylibmc against pymemcache. Widths are half of the 95 %
+interval, in percent; the last column is the time that would make the A/A interval ±3 %, if it
+shrinks with the root of the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from cachemark import host
+from cachemark.analysis.statistics import FIGURES, Interval, figures_of, paired_ratio
+from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.servers import parse_spec
+from cachemark.host import process
+from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
+from cachemark.model.outcome import Outcome
+from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, client_labels, make_plan
+from cachemark.runs.campaign import Parties, run_campaign
+from cachemark.runs.store import create_run
+
+BASE, OTHER = "python/pymemcache", "python/pylibmc"
+LANGUAGES = (
+    "native",
+    "c/libmemcached",
+    "rust/memcache",
+    "go/gomemcache",
+    "java/xmemcached",
+    "node/memcached",
+    "php/memcached",
+    "perl/fast",
+    "ruby/dalli",
+    "python/pymemcache",
+    "pypy/pymemcache",
+)
+SLICES_MS = (10, 20, 30, 50, 100, 250)
+SITTINGS = (4, 6, 12)
+TRIAL_MS = 1000
+GOAL = 0.03
+COLUMNS = (
+    "setting",
+    "took",
+    "valid",
+    "A/A rate",
+    "pair rate",
+    "A/A CPU",
+    "pair CPU",
+    "±3 % after",
+)
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table: a design that is given `seconds`."""
+
+    name: str
+    design: str
+    sittings: int = 6
+    slice_ms: float = 30.0
+
+
+class Silent:
+    """Nobody watches."""
+
+    def __getattr__(self, _name: str) -> object:
+        return lambda *_: None
+
+
+def experiment(setting: Setting, clients: list[str], seconds: float) -> Experiment:
+    """The work of the suite `quick` in this setting."""
+    arms = len(clients) + 1
+    each_ms = seconds * 1e3 / arms
+    rounds = setting.design == "rounds"
+    blocks = setting.sittings if rounds else max(2, round(each_ms / (TRIAL_MS + 1000)))
+    return Experiment(
+        name="precision",
+        question="How narrow are the answers?",
+        clients=clients,
+        servers=["embedded"],
+        twice=clients[0],
+        blocks=blocks,
+        seed=random.SystemRandom().randrange(2**31),
+        design=setting.design,  # type: ignore[arg-type]
+        rounds=RoundsTiming(slice_ms=setting.slice_ms, until="fixed"),
+        timing=Timing(
+            warmup_ms=300,
+            measure_ms=max(1, round(each_ms / blocks * 0.85)) if rounds else TRIAL_MS,
+        ),
+        workloads=[
+            Workload(
+                name="mixed",
+                mix={"get": 9, "set": 1},
+                keys=Keys(count=2000, distribution="zipf:0.99"),
+                records=20_000,
+            )
+        ],
+        loads=[Load(name="one-caller")],
+    )
+
+
+def play(planned: Experiment) -> tuple[list[Outcome], float]:
+    """The outcomes, and the seconds that they took."""
+    engine = process.binary_path()
+    known = registry(engine)
+    parties = Parties(
+        clients={
+            c: parse_client(c.removesuffix(REPEAT_SUFFIX), known) for c in client_labels(planned)
+        },
+        servers={text: parse_spec(text) for text in [*planned.servers, NO_SERVER]},
+        engine=engine,
+    )
+    with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
+        run = create_run(Path(folder), planned, host=host.facts(), command="precision")
+        began = time.monotonic()
+        with run:
+            outcomes = run_campaign(run, make_plan(planned), parties, Silent())  # type: ignore[arg-type]
+        return outcomes, time.monotonic() - began
+
+
+def ratio(outcomes: list[Outcome], client: str, figure: str) -> Interval | None:
+    """A client's figure against that of BASE, paired by block; only trials that count."""
+    by_client = {
+        name: {
+            o.trial.block: o
+            for o in outcomes
+            if o.trial.cell.client == name and o.verdict == "VALID"
+        }
+        for name in (client, BASE)
+    }
+    blocks = sorted(by_client[client].keys() & by_client[BASE].keys())
+    first = figures_of([by_client[client][b] for b in blocks], FIGURES[figure])
+    second = figures_of([by_client[BASE][b] for b in blocks], FIGURES[figure])
+    return paired_ratio(first, second) if first and second and len(blocks) > 1 else None
+
+
+def width(of: Interval | None) -> float | None:
+    """Half of the interval as a factor minus 1."""
+    if of is None or of.low is None or of.high is None:
+        return None
+    return (of.high / of.low) ** 0.5 - 1
+
+
+def shown(of: Interval | None) -> str:
+    half = width(of)
+    return "–" if of is None or half is None else f"{of.value:.3f} ±{100 * half:.1f} %"
+
+
+@contextmanager
+def busy(active: bool) -> Generator[None]:
+    """Keep every core busy with other work."""
+    spinners = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in (host.usable_cpus() if active else [])
+    ]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+def precision_table(seconds: float, loaded: bool) -> Table:
+    """Every setting once, in random order."""
+    settings = [
+        *[
+            Setting(name=f"rounds, slices of {ms} ms", design="rounds", slice_ms=ms)
+            for ms in SLICES_MS
+        ],
+        *[Setting(name=f"rounds, {n} sittings", design="rounds", sittings=n) for n in SITTINGS],
+        Setting(name="trials of 1 s", design="trials"),
+    ]
+    rows: dict[str, list[str]] = {}
+    for setting in random.sample(settings, len(settings)):
+        with busy(loaded):
+            outcomes, took_s = play(experiment(setting, [BASE, OTHER], seconds))
+        again = ratio(outcomes, BASE + REPEAT_SUFFIX, "rate")
+        half = width(again)
+        needed = "–" if half is None else f"{took_s / 60 * (half / GOAL) ** 2:.1f} min"
+        valid = sum(outcome.verdict == "VALID" for outcome in outcomes)
+        rows[setting.name] = [
+            f"{took_s:.0f} s",
+            f"{valid}/{len(outcomes)}",
+            shown(again),
+            shown(ratio(outcomes, OTHER, "rate")),
+            shown(ratio(outcomes, BASE + REPEAT_SUFFIX, "client-cpu")),
+            shown(ratio(outcomes, OTHER, "client-cpu")),
+            needed,
+        ]
+    columns = [
+        "setting",
+        "took",
+        "valid",
+        "A/A rate",
+        "pair rate",
+        "A/A CPU",
+        "pair CPU",
+        "±3 % after",
+    ]
+    table = Table(*columns, title="every core busy elsewhere" if loaded else "quiet", box=None)
+    for setting in settings:
+        table.add_row(setting.name, *rows[setting.name])
+    return table
+
+
+def turn_table() -> Table:
+    """What a start, a warm-up and a turn cost in each language."""
+    table = Table("client", "start", "warm-up", "turn", "CPU of a turn", title="costs", box=None)
+    setting = Setting(name="costs", design="rounds", sittings=1)
+    outcomes, _ = play(experiment(setting, [c for c in LANGUAGES if _is_here(c)], 30))
+    for outcome in outcomes:
+        if outcome.rounds is not None:
+            of = outcome.rounds
+            table.add_row(
+                outcome.trial.cell.client,
+                f"{of.start_ns / 1e9:.2f} s",
+                f"{of.warmup_rounds * of.length_us / 1e6:.2f} s",
+                f"{of.turn_cost_ns / 1e6:.2f} ms",
+                f"{of.turn_cpu_ns / 1e6:.2f} ms",
+            )
+    return table
+
+
+def _is_here(client: str) -> bool:
+    return not registry(process.binary_path())[client].missing()
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60, help="time of each row")
+    parser.add_argument("--load", action="store_true", help="also with every core busy elsewhere")
+    options = parser.parse_args()
+    console = Console(width=150)
+    console.print(turn_table())
+    for loaded in (False, True) if options.load else (False,):
+        console.print(precision_table(options.seconds, loaded))
+
+
+if __name__ == "__main__":
+    main()
