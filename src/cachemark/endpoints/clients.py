@@ -47,6 +47,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     packages: list[str] = []
     needs: str = ""
     setup: str = ""
+    package: str = ""
+    install_version: str = ""
+    version_path: str = ""
     problem: str = ""
 
     def missing(self) -> str:
@@ -64,13 +67,16 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A client as an experiment names it, with its options.
 
-    `text` is one of `id`, `id?option=value&…`, `id@defaults` (the library's own settings) and
-    `command:PROGRAM ARGS` (any worker).
+    `text` is one of `id`, `id?option=value&…`, `id@defaults` (the library's own settings),
+    `id@VERSION` or `id@PATH` (another version or a build of the library, see
+    client_versions.py), and `command:PROGRAM ARGS` (any worker). `version` is empty for the
+    library that is set up.
     """
 
     text: str
     client: Client
     options: dict[str, str] = {}
+    version: str = ""
 
 
 NETWORK = "network"
@@ -86,11 +92,14 @@ class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     command: list[str]
     needs: str = ""
     setup: str = ""
+    install_version: str = ""
+    version_path: str = ""
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     runtimes: list[str]
+    package: str = ""
     home: str = ""
     note: str = ""
     released: str = ""
@@ -182,6 +191,9 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
         packages=declared.packages,
         needs=str(folder / runtime.needs) if runtime.needs else "",
         setup=runtime.setup,
+        package=entry.package or entry.name,
+        install_version=str(folder / runtime.install_version) if runtime.install_version else "",
+        version_path=runtime.version_path,
     )
 
 
@@ -204,7 +216,7 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
         return ClientSpec(text=text, client=own)
     name, _, tail = text.partition("?")
     profile = {"profile": "defaults"} if name.endswith(DEFAULTS_SUFFIX) else {}
-    name = name.removesuffix(DEFAULTS_SUFFIX)
+    name, _, version = name.removesuffix(DEFAULTS_SUFFIX).partition("@")
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -213,7 +225,15 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
             f"no client {name!r}" + "".join(f"; {problem}" for problem in broken),
             f"{hint}`cachemark clients` lists {len(known)} of them",
         )
-    return ClientSpec(text=text, client=known[name], options=profile | _options(text, tail))
+    client = known[name]
+    if version and not client.install_version:
+        raise UsageError(
+            f"client {text!r}: versions can be chosen for Python's libraries only",
+            'name the worker of another checkout: command:"PROGRAM ARGS"',
+        )
+    return ClientSpec(
+        text=text, client=client, options=profile | _options(text, tail), version=version
+    )
 
 
 def _options(text: str, tail: str) -> dict[str, str]:
