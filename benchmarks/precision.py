@@ -32,8 +32,8 @@ from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
 from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
-from cachemark.model.outcome import Outcome
-from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, client_labels, make_plan
+from cachemark.model.outcome import Outcome, Trial
+from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Sitting, client_labels, make_plan
 from cachemark.runs.campaign import Parties, run_campaign
 from cachemark.runs.store import create_run
 
@@ -79,8 +79,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 class Silent:
     """Nobody watches."""
 
-    def __getattr__(self, _name: str) -> object:
-        return lambda *_: None
+    def auditing(self, what: str) -> None: ...
+    def begins(self, trial: Trial, number: int, total: int) -> None: ...
+    def ops(self, ops: int) -> None: ...
+    def ends(self, outcome: Outcome) -> None: ...
+    def sitting(self, sitting: Sitting, number: int, total: int) -> None: ...
+    def doing(self, what: str) -> None: ...
+    def played(self, part: float) -> None: ...
+    def answers(self, outcomes: list[Outcome]) -> None: ...
 
 
 def experiment(setting: Setting, clients: list[str], seconds: float) -> Experiment:
@@ -130,7 +136,7 @@ def play(planned: Experiment) -> tuple[list[Outcome], float]:
         run = create_run(Path(folder), planned, host=host.facts(), command="precision")
         began = time.monotonic()
         with run:
-            outcomes = run_campaign(run, make_plan(planned), parties, Silent())  # type: ignore[arg-type]
+            outcomes = run_campaign(run, make_plan(planned), parties, Silent())
         return outcomes, time.monotonic() - began
 
 

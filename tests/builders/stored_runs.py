@@ -50,5 +50,5 @@ def kept(root: Path, head: RunHeader, outcomes: Sequence[Outcome]) -> Run:
     run = Run(folder, head)
     with run:
         for outcome in numbered(outcomes):
-            run.append(msgspec.structs.replace(outcome, run=head.id))
+            run.append([msgspec.structs.replace(outcome, run=head.id)])
     return run

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cachemark.model import suites
 from cachemark.model.errors import DECODE_ERRORS, UsageError
-from cachemark.model.experiment import parse
+from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import from_line, to_line
 from cachemark.model.protocol import (
     Done,

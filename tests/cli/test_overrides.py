@@ -6,7 +6,8 @@ import pytest
 
 from cachemark.cli.overrides import Overrides, apply
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Experiment, parse
+from cachemark.model.experiment import Experiment
+from cachemark.model.experiment_file import parse
 
 EXPERIMENT = """
 name = "e"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import msgspec
@@ -11,8 +12,15 @@ from hypothesis import strategies as st
 
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Load, max_keys_per_command, parse
-from cachemark.model.plan import cells, loads_differing_only_in_wire, make_plan
+from cachemark.model.experiment import Load, max_keys_per_command
+from cachemark.model.experiment_file import parse
+from cachemark.model.plan import (
+    Skipped,
+    cells,
+    loads_differing_only_in_wire,
+    make_plan,
+    uses_rounds,
+)
 from cachemark.model.suites import shortened
 from cachemark.runs.tapes import tape_arguments
 
@@ -37,6 +45,10 @@ threads = 2
 """
 
 
+def _asking_for_rounds(text: str, says: str) -> str:
+    return f'design = "rounds"\n{text}' if "without an end" in says else text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -58,11 +70,27 @@ threads = 2
         ("mix = { get = 1 }", "run = 2", "it needs a mix, a sequence, a preset or a trace"),
         ("mix = { get = 1 }", "mix = { get = 1 }\nkey_step = 1", "key_step needs a sequence"),
         ("mix = { get = 1 }", "mix = { get = 0 }", "Expected `float` > 0.0"),
+        (
+            'question = "q"',
+            'question = "q"\nrounds = { slice_ms = 4 }',
+            "rounds.slice_ms: Expected",
+        ),
+        ('question = "q"', 'question = "q"\ndesign = "turns"', "f.toml:3: design: Invalid enum"),
+        (
+            'question = "q"',
+            'question = "q"\ndesign = "rounds"\nrounds = { slice_ms = 501 }',
+            "slices of 501 ms; a closed loop takes at most 500 ms",
+        ),
+        (
+            "mix = { get = 1 }",
+            "mix = { get = 1 }\nfill_percent = 80",
+            "rounds need a workload without an end",
+        ),
     ],
 )
 def test_a_slip_is_one_clear_error(old: str, new: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
-        parse(TEXT.replace(old, new), "f.toml")
+        parse(_asking_for_rounds(TEXT.replace(old, new), says), "f.toml")
     assert says in str(refused.value)
 
 
@@ -97,9 +125,58 @@ def test_each_block_runs_every_cell_once(seed: int, blocks: int) -> None:
 
 
 def test_blocks_are_shuffled_differently() -> None:
-    trials = make_plan(parse(f"blocks = 4\n{TEXT}", "f.toml")).trials
+    trials = make_plan(parse(f'blocks = 4\ndesign = "trials"\n{TEXT}', "f.toml")).trials
     orders = {tuple(str(t.cell) for t in trials if t.block == block) for block in range(4)}
     assert len(orders) == 4
+
+
+def test_sittings_have_every_cell_once_a_block_and_whole_sets() -> None:
+    plan = make_plan(parse(f'blocks = 4\ndesign = "rounds"\n{TEXT}', "f.toml"))
+    assert [sitting.number for sitting in plan.sittings] == list(range(len(plan.sittings)))
+    for block in range(4):
+        played = [s.trials for s in plan.sittings if s.block == block]
+        assert sorted(str(t.cell) for trials in played for t in trials) == sorted(
+            map(str, plan.cells)
+        )
+        assert len({t.tape_seed for trials in played for t in trials}) == 1
+    assert [t.index for s in plan.sittings for t in s.trials] == list(range(len(plan.trials)))
+
+
+def test_skipped_cells_are_no_trials() -> None:
+    experiment = parse(TEXT, "f.toml")
+    gone = cells(experiment)[0]
+    plan = make_plan(experiment, [Skipped(cell=gone, reason="not here")])
+    assert gone not in plan.playable
+    assert gone not in [trial.cell for trial in plan.trials]
+    assert gone in plan.cells
+
+
+DESIGNS = [
+    ("closed loops", "", "rounds"),
+    ("asked for", 'design = "trials"', "trials"),
+    ("an open loop", "open", "trials"),
+    ("a number of operations", "ops", "trials"),
+    ("one cell", "single", "trials"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"), [c[1:] for c in DESIGNS], ids=[c[0] for c in DESIGNS]
+)
+def test_the_design_fits_the_load_and_the_workload(change: str, expected: str) -> None:
+    text = TEXT
+    if change == "open":
+        text = text.replace("threads = 2", 'schedule = "uniform"\nrate = 100')
+    elif change == "ops":
+        text = text.replace('name = "get"', 'name = "get"\nops = 100')
+    elif change == "single":
+        text = re.sub(r"clients = .*", 'clients = ["native"]', text)
+        text = re.sub(r"servers = .*", 'servers = ["embedded"]', text)
+    else:
+        text = f"{change}\n{text}"
+    if "design" not in text:
+        text = f'design = "auto"\n{text}'
+    assert uses_rounds(parse(text, "f.toml")) is (expected == "rounds")
 
 
 def test_a_tape_is_asked_for_in_the_engines_words() -> None:

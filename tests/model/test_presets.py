@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Experiment, Load, Timing, Workload, parse
+from cachemark.model.experiment import Experiment, Load, Timing, Workload
+from cachemark.model.experiment_file import parse
 from cachemark.model.presets import expand, load_presets
 from cachemark.runs.tapes import tape_arguments
 

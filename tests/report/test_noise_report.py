@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import parse
+from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.plan import REPEAT_SUFFIX, make_plan
 from cachemark.report import markdown, terminal

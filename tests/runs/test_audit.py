@@ -13,7 +13,7 @@ from cachemark.checks.probe import ProbeResult
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
-from cachemark.model import experiment
+from cachemark.model import experiment_file
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.outcome import Cell, Outcome, from_line
 from cachemark.model.plan import make_plan
@@ -70,7 +70,7 @@ def auditor(made: Experiment, *words: str) -> Auditor:
 
 
 def claimed(text: str) -> set[tuple[str, str, str, int]]:
-    made = experiment.parse(text, "test")
+    made = experiment_file.parse(text, "test")
     found = claims(
         make_plan(made),
         {name: client(name) for name in made.clients},
@@ -123,7 +123,7 @@ wire = "binary"
 
 
 def looked(tmp_path: Path, *words: str, text: str = LEVELS) -> dict[str, Level]:
-    made = experiment.parse(text, "test")
+    made = experiment_file.parse(text, "test")
     shelf = TapeCache(process.binary_path(), tmp_path)
     heard: list[str] = []
     audit = auditor(made, *words).run(shelf, heard.append)
@@ -151,7 +151,7 @@ def test_levels_that_are_not(tmp_path: Path) -> None:
 
 def test_what_cannot_be_played_is_unknown(tmp_path: Path) -> None:
     text = LEVELS.replace("memcached:memory=16", "memcached:binary=/nowhere/memcached")
-    made = experiment.parse(text.replace(', "embedded:io=blocking,memory=16m"', ""), "test")
+    made = experiment_file.parse(text.replace(', "embedded:io=blocking,memory=16m"', ""), "test")
     look = auditor(made, "honest")
     audit = look.run(TapeCache(process.binary_path(), tmp_path), lambda _: None)
     assert "/nowhere/memcached" in audit.servers[0].unseen
@@ -161,7 +161,7 @@ def test_what_cannot_be_played_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_void_level_is_an_objection_to_its_cells_alone() -> None:
-    made = experiment.parse(LEVELS, "test")
+    made = experiment_file.parse(LEVELS, "test")
     level = Level(
         factor="server threads",
         level="blocking",
@@ -237,7 +237,7 @@ def test_counters_that_are_wrong_are_not_held_against_a_trial() -> None:
 
 
 def test_only_what_is_done_needs_a_look() -> None:
-    made = experiment.parse(TEXT, "test")
+    made = experiment_file.parse(TEXT, "test")
     assert unused_wires(made) == set()
     text_only = msgspec.structs.replace(made, clients=["native"], loads=made.loads[:1])
     assert unused_wires(text_only) == {"binary"}

@@ -21,7 +21,7 @@ def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     outcome = measured("a", 0, 100, index=3)
     with run:
-        run.append(outcome)
+        run.append([outcome])
     again = open_run(run.id, tmp_path)
     assert again.outcomes() == [outcome]
     assert again.done() == {3}
@@ -32,13 +32,13 @@ def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
 def test_a_torn_line_is_dropped_before_the_next(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     with run:
-        run.append(measured("a", 0, 100))
+        run.append([measured("a", 0, 100)])
     path = run.folder / "outcomes.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"run":"to')
     assert len(run.outcomes()) == 1
     with run:
-        run.append(measured("a", 1, 100, index=1))
+        run.append([measured("a", 1, 100, index=1)])
     assert path.read_bytes().startswith(whole)
     assert len(run.outcomes()) == 2
 
@@ -55,7 +55,7 @@ def test_a_run_has_one_writer(tmp_path: Path) -> None:
     with run, pytest.raises(UsageError, match="another process"), open_run(run.id, tmp_path):
         pass
     with pytest.raises(RuntimeError):
-        run.append(measured("a", 0, 100))
+        run.append([measured("a", 0, 100)])
 
 
 def test_runs_made_at_once_have_names_of_their_own(tmp_path: Path) -> None:

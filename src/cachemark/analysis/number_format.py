@@ -88,6 +88,11 @@ def counted(count: int) -> str:
     return str(count) if count < 10_000 else number(count)
 
 
+def count_of(count: int, thing: str) -> str:
+    """A count with its noun, such as `1 trial` and `2 trials`."""
+    return f"{count} {thing}" + ("" if count == 1 else "s")
+
+
 def part(user_bytes: float, whole_bytes: float | None) -> str:
     """A whole, and the users' part of it; a dash where it is not known."""
     if not whole_bytes or whole_bytes < 0:

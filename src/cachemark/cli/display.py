@@ -11,7 +11,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from cachemark.model.foreign_text import clean
 from cachemark.model.outcome import Outcome, Trial
+from cachemark.model.plan import Sitting
 from cachemark.runs.campaign import Display
+
+# The bar of a sitting moves by such parts: drawing it takes CPU time from what is measured.
+_PART_SHOWN = 0.05
 
 
 @contextmanager
@@ -21,7 +25,7 @@ def make_display(console: Console) -> Generator[Display]:
         yield PlainDisplay(console)
         return
     progress = Progress(
-        TextColumn("trial {task.fields[number]} of {task.total}"),
+        TextColumn("{task.fields[number]} of {task.total}"),
         BarColumn(bar_width=20),
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[rate]}"),
@@ -86,6 +90,7 @@ class LiveDisplay:
         self._progress = progress
         self._clock = RemainingTime()
         self._rate = RateMeter()
+        self._last_part: float | None = None
         self._task = progress.add_task("", total=None, number=0, left="", rate="", what="")
 
     def auditing(self, what: str) -> None:
@@ -111,6 +116,38 @@ class LiveDisplay:
         if rate is not None:
             self._progress.update(self._task, rate=f"{rate:,.0f} ops/s")
 
+    def sitting(self, sitting: Sitting, number: int, total: int) -> None:
+        """A sitting begins."""
+        self._clock.begins(number, total)
+        self._rate.restart()
+        self._progress.update(
+            self._task,
+            total=total,
+            completed=number - 1,
+            number=number,
+            left=self._clock.left(),
+            rate="",
+            what=f"{len(sitting.trials)} clients",
+        )
+
+    def doing(self, what: str) -> None:
+        """A step of the sitting begins."""
+        self._progress.update(self._task, what=what)
+
+    def played(self, part: float) -> None:
+        """A row of a square has been played: seldom shown, as showing it costs CPU time."""
+        if self._last_part is None or not 0 <= part - self._last_part < _PART_SHOWN:
+            self._last_part = part
+            number = self._clock.number
+            self._progress.update(
+                self._task, completed=number - 1 + part, what=f"in turns, {part:.0%}"
+            )
+
+    def answers(self, outcomes: list[Outcome]) -> None:
+        """A sitting has ended: show the ranking so far."""
+        for line in standing(outcomes):
+            self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended: only what went wrong is worth a line that stays.
 
@@ -127,6 +164,7 @@ class PlainDisplay:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._clock = RemainingTime()
+        self._what = "trial"
 
     def auditing(self, what: str) -> None:
         """A step of the audit: not shown, since the report has the result."""
@@ -139,13 +177,36 @@ class PlainDisplay:
     def ops(self, ops: int) -> None:
         """Operations so far: not shown, since the line at the end has the rate."""
 
+    def sitting(self, sitting: Sitting, number: int, total: int) -> None:
+        """A sitting begins."""
+        del sitting
+        self._what = "sitting"
+        self._clock.begins(number, total)
+
+    def doing(self, what: str) -> None:
+        """A step of the sitting: not shown."""
+
+    def played(self, part: float) -> None:
+        """A part of the sitting: not shown."""
+
+    def answers(self, outcomes: list[Outcome]) -> None:
+        """A sitting has ended: show the ranking so far."""
+        for line in standing(outcomes):
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended."""
         left = self._clock.left()
-        head = f"trial {self._clock.number} of {self._clock.total}"
+        head = f"{self._what} {self._clock.number} of {self._clock.total}"
         line = problem_of(outcome) or f"{name_of(outcome.trial)}: {rate_of(outcome)}"
         text = f"{head}: {line}" + (f" ({left})" if left else "")
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def standing(outcomes: list[Outcome]) -> list[str]:
+    """The ranking so far, a line for each group. Pure."""
+    del outcomes
+    return []
 
 
 def name_of(trial: Trial) -> str:

@@ -12,7 +12,8 @@ import msgspec
 from cyclopts import Parameter
 
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload, check
+from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload
+from cachemark.model.experiment_checks import check
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Overrides:
         Parameter(negative="", help="only this load of the experiment (may be repeated)"),
     ] = ()
     blocks: Annotated[
-        int | None, Parameter(help="number of blocks: repetitions of the whole grid")
+        int | None,
+        Parameter(help="number of blocks: repetitions of the whole grid; rounds: of sittings"),
     ] = None
     seed: Annotated[int | None, Parameter(help="seed of the plan and the tapes")] = None
     warmup_ms: Annotated[
@@ -76,6 +78,24 @@ class Overrides:
             negative="", help="keep idle CPUs awake, with threads that give way to all others"
         ),
     ] = False
+    design: Annotated[
+        Literal["auto", "rounds", "trials"] | None,
+        Parameter(help="play cells in turns (rounds), or one after the other (trials)"),
+    ] = None
+    slice_ms: Annotated[
+        float | None, Parameter(help="rounds: length of a turn, in ms (5 to 500)")
+    ] = None
+    until: Annotated[
+        Literal["settled", "fixed"] | None,
+        Parameter(help="rounds: stop when all is answered, or play all sittings"),
+    ] = None
+    max: Annotated[
+        str | None,
+        Parameter(help="rounds: begin no sitting that would end after this time, such as 10m"),
+    ] = None
+    margin: Annotated[
+        float | None, Parameter(help="smallest difference that matters, in percent")
+    ] = None
     quick: Annotated[bool, Parameter(negative="", help="the suite's small grid")] = False
 
 
@@ -92,6 +112,14 @@ def apply(
         seed=overrides.seed,
         noise=overrides.noise,
         awake=overrides.awake or None,
+        design=overrides.design,
+        margin_percent=overrides.margin,
+    )
+    changed["rounds"] = _replace(
+        experiment.rounds,
+        slice_ms=overrides.slice_ms,
+        until=overrides.until,
+        max_s=None if overrides.max is None else _seconds(overrides.max),
     )
     if overrides.twice is not None:
         changed["twice"] = overrides.twice
@@ -117,6 +145,18 @@ def apply(
     result = _replace(experiment, **changed)
     check(result, "command line")
     return result
+
+
+_TIME = re.compile(r"([0-9]{1,6})(s|m|h)?")
+_SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
+
+
+def _seconds(text: str) -> int:
+    """A time such as `90s` or `10m` in seconds. Raises UsageError."""
+    found = _TIME.fullmatch(text)
+    if found is None or not int(found[1]):
+        raise UsageError(f"--max {text}: not a time", "write 90s, 10m or 1h")
+    return int(found[1]) * _SECONDS[found[2]]
 
 
 def _workloads(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 
@@ -200,7 +200,7 @@ def merge(parts: list[Done]) -> Done:
         phase=parts[0].phase,
         elapsed_ns=max(part.elapsed_ns for part in parts),
         send_elapsed_ns=max(part.send_elapsed_ns for part in parts),
-        operations=_merge_kinds([part.operations for part in parts]),
+        operations=merge_kinds([part.operations for part in parts]),
         send_lag=_merge_blobs([part.send_lag for part in parts]),
         # Only known as a whole if every worker reports it.
         generator_lag=_merge_blobs([part.generator_lag for part in parts])
@@ -216,7 +216,7 @@ def merge(parts: list[Done]) -> Done:
         overflow=sum(part.overflow for part in parts),
         timeline=_merge_timelines([part.timeline for part in parts]),
         sections=_merge_sections([part.sections for part in parts]),
-        lead_in=_merge_kinds(lead_ins) if lead_ins else None,
+        lead_in=merge_kinds(lead_ins) if lead_ins else None,
     )
 
 
@@ -273,7 +273,8 @@ def _sum_columns(columns: list[list[int]]) -> list[int]:
     return [sum(values) for values in zip_longest(*columns, fillvalue=0)]
 
 
-def _merge_kinds(parts: list[dict[str, Operation]]) -> dict[str, Operation]:
+def merge_kinds(parts: Sequence[dict[str, Operation]]) -> dict[str, Operation]:
+    """Merge the results by kind: counts are added, histograms merged."""
     kinds = sorted({kind for part in parts for kind in part})
     return {
         kind: _merge_operations([part[kind] for part in parts if kind in part]) for kind in kinds

@@ -187,9 +187,14 @@ def cpu_ns(pid: int) -> int | None:
     and the scheduler's statistics of a thread vanish with the thread.
     """
     try:
-        return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
+        return time.clock_gettime_ns(cpu_clock(pid))
     except OSError:
         return None
+
+
+def cpu_clock(pid: int) -> int:
+    """The number of a process's CPU-time clock, for clock_gettime."""
+    return (~pid << 3) | _CPUCLOCK_SCHED
 
 
 def binary_path() -> str:

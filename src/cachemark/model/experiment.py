@@ -1,20 +1,14 @@
-"""Experiments: what is compared with what, read from TOML files into frozen values.
+"""Experiments: what is compared with what, as frozen values.
 
 An experiment is a grid, clients × servers × workloads × loads, repeated in `blocks` blocks.
-An error names the file, the line and the remedy.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-
-from cachemark.model.errors import DECODE_ERRORS, UsageError
 
 # Above any real count or time, and below what JSON readers turn into a floating-point number.
 _MAX_VALUE = 2**40
@@ -166,6 +160,22 @@ class Timing(TomlTable, frozen=True, kw_only=True):
     silence_ms: Positive = 15_000
 
 
+class RoundsTiming(TomlTable, frozen=True, kw_only=True):
+    """How cells are played in turns (`design = "rounds"`).
+
+    In each sitting every client plays slices of `slice_ms` (closed loops 5 to 500, open loops 1000
+    or more) until it has played `timing.measure_ms`
+    in all; the first `lead_in_percent` of a slice is not counted. `blocks` is the largest number of
+    sittings. `until = "settled"` stops at a look (after 6, 9 or 12 sittings) when every question is
+    answered; `fixed` plays them all. No sitting begins after `max_s` seconds.
+    """
+
+    slice_ms: Annotated[float, Meta(ge=5, le=10_000)] = 30.0
+    lead_in_percent: Annotated[float, Meta(ge=0, le=50)] = 15.0
+    until: Literal["settled", "fixed"] = "settled"
+    max_s: Positive | None = None
+
+
 class Placement(TomlTable, frozen=True, kw_only=True):
     """CPU sets such as `0-1,3`; `auto`: half of the machine each; `none`: any CPU."""
 
@@ -195,6 +205,11 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     Each of `clients` is played against each of `servers`. `in_process` are caches inside the
     worker's own process; they have no server.
 
+    `design` is `rounds` (all cells that are compared are ready at once, and play short slices in
+    turn), `trials` (one cell after the other), or `auto`: rounds where the loads are closed loops,
+    at least two cells can be compared, and no workload is a fill, a trace or a number of
+    operations.
+
     `noise` says what happens to a trial if the machine was not quiet: `refuse` makes it INVALID,
     `note` adds a note, `auto` refuses it in open loops and if the noise affects some clients more
     than others. `twice` names a client that is played a second time in each block under another
@@ -212,179 +227,17 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     analysis: str = ""
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 1
     blocks: Positive = 5
-    margin_percent: Annotated[float, Meta(ge=0)] = 2.0
+    margin_percent: Annotated[float, Meta(ge=0)] = 5.0
     noise: NoisePolicy = "auto"
     twice: str = ""
     awake: bool = False
     timing: Timing = Timing()
+    design: Literal["auto", "rounds", "trials"] = "trials"
+    rounds: RoundsTiming = RoundsTiming()
     placement: Placement = Placement()
     quick: QuickGrid | None = None
 
 
-def parse(text: str, where: str) -> Experiment:
-    """Read an experiment from TOML text; `where` names the file in messages. Raises UsageError."""
-    try:
-        document = tomllib.loads(text)
-    except DECODE_ERRORS as error:
-        raise UsageError(f"{where}: not TOML: {error}") from error
-    try:
-        experiment = msgspec.convert(document, Experiment)
-    except msgspec.ValidationError as error:
-        raise _with_location(error, text, where) from error
-    check(experiment, where)
-    return experiment
-
-
-def load(path: Path) -> Experiment:
-    """Read an experiment file. Raises UsageError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-    return parse(text, str(path))
-
-
-def check(experiment: Experiment, where: str) -> None:
-    """Check what types cannot express, such as duplicate names. Raises UsageError."""
-    for what, names in (
-        ("workload", [w.name for w in experiment.workloads]),
-        ("load", [a.name for a in experiment.loads]),
-        ("client", [*experiment.clients, *experiment.in_process]),
-        ("server", experiment.servers),
-    ):
-        twice = sorted({n for n in names if names.count(n) > 1})
-        if twice:
-            raise UsageError(f"{where}: {what} {twice[0]!r} is listed twice", "list it once")
-    _check_clients_and_servers(experiment, where)
-    for load_ in experiment.loads:
-        _check_load(load_, where)
-    for workload in experiment.workloads:
-        _check_workload(workload, where)
-    known = {load_.name for load_ in experiment.loads}
-    for workload in experiment.workloads:
-        unknown = sorted(set(workload.loads or []) - known)
-        if unknown:
-            raise UsageError(
-                f"{where}: workload {workload.name!r}: no load {unknown[0]!r}",
-                f"known loads: {', '.join(sorted(known))}",
-            )
-
-
-def _check_clients_and_servers(experiment: Experiment, where: str) -> None:
-    if experiment.twice and experiment.twice not in experiment.clients:
-        raise UsageError(
-            f"{where}: twice = {experiment.twice!r} is not one of the clients",
-            f"one of: {', '.join(experiment.clients)}",
-        )
-    if not experiment.clients and not experiment.in_process:
-        raise UsageError(f"{where}: no client", 'add clients = ["native"]')
-    if experiment.clients and not experiment.servers:
-        raise UsageError(f"{where}: no server", 'add servers = ["embedded"]')
-
-
-def _check_workload(workload: Workload, where: str) -> None:
-    place = f"{where}: workload {workload.name!r}"
-    if workload.mix and workload.sequence:
-        raise UsageError(f"{place}: give a mix or a sequence, not both")
-    if workload.trace and (workload.mix or workload.sequence or workload.preset):
-        raise UsageError(
-            f"{place}: a trace has its own operations", "remove mix, sequence and preset"
-        )
-    if not (workload.mix or workload.sequence or workload.preset or workload.trace):
-        raise UsageError(f"{place}: it needs a mix, a sequence, a preset or a trace")
-    if workload.hit_ratio is not None and workload.prefill != 1.0:
-        raise UsageError(f"{place}: hit_ratio sets the prefill itself", "remove prefill")
-    if workload.sequence and workload.order != "mixed":
-        raise UsageError(f"{place}: a sequence has its own order", "remove order")
-    if workload.key_step and not workload.sequence:
-        raise UsageError(f"{place}: key_step needs a sequence", "remove key_step")
-
-
-def _check_load(load_: Load, where: str) -> None:
-    place = f"{where}: load {load_.name!r}"
-    if load_.schedule == "closed" and load_.rate is not None:
-        raise UsageError(
-            f"{place}: a closed loop has no rate",
-            'set schedule = "uniform" or "poisson", or remove the rate',
-        )
-    if load_.schedule != "closed" and load_.think is not None:
-        raise UsageError(f"{place}: think time is for closed loops only", "remove think")
-    replay = load_.schedule.startswith("replay")
-    if replay and load_.rate is not None:
-        raise UsageError(f"{place}: a replay uses the trace's own rate", "remove rate")
-    if load_.schedule != "closed" and not replay and load_.rate is None:
-        raise UsageError(
-            f"{place}: schedule {load_.schedule!r} needs a rate", "add rate = operations per second"
-        )
-    connections = load_.connections or load_.threads
-    if connections % load_.threads and load_.threads % connections:
-        raise UsageError(
-            f"{place}: {load_.connections} connections cannot be shared by {load_.threads} threads",
-            "make connections a multiple or a divisor of threads",
-        )
-
-
-# msgspec names a location as `$.workloads[0].keys.count`, or `$.workloads[...]` inside a mapping.
-_PLACE = re.compile(r" - at `\$?(?:key in )?(?P<path>[^`]*)`$")
-_HEADER = re.compile(r"(?:(?P<array>\[\[)|\[)\s*(?P<name>[\w-]+)\s*[.\]]")
-_UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
-
-
-def _with_location(error: msgspec.ValidationError, text: str, where: str) -> UsageError:
-    message = str(error)
-    found = _PLACE.search(message)
-    path = found["path"].lstrip(".") if found else ""
-    what = message[: found.start()] if found else message
-    unknown = _UNKNOWN.search(message)
-    if unknown:
-        path = f"{path}.{unknown['field']}".lstrip(".")
-        what = "no such setting"
-    line = _line_of(path, text)
-    place = f"{where}:{line}" if line else where
-    return UsageError(f"{place}: {path or 'experiment'}: {what}", _remedy(path, bool(unknown)))
-
-
-def _remedy(path: str, unknown: bool) -> str:
-    if not unknown:
-        return ""
-    types: dict[str, type[TomlTable]] = {
-        "workloads": Workload,
-        "loads": Load,
-        "keys": Keys,
-        "values": Values,
-        "timing": Timing,
-        "placement": Placement,
-        "quick": QuickGrid,
-    }
-    parts = [re.sub(r"\[.*", "", part) for part in path.split(".")]
-    owner = types.get(parts[-2], Experiment) if len(parts) > 1 else Experiment
-    known = ", ".join(field.name for field in msgspec.structs.fields(owner))
-    return f"known settings there: {known}"
-
-
-def _line_of(path: str, text: str) -> int | None:
-    """The line number of a setting: follows the table headers to the key; None if not found."""
-    parts = [part for part in re.split(r"[.\[\]]+", path) if part and part != "..."]
-    names = [part for part in parts if not part.isdigit()]
-    if not names:
-        return None
-    index = next((int(part) for part in parts if part.isdigit()), 0)
-    key = re.compile(rf"(^|[\[{{,.\s]){re.escape(names[-1])}\s*(=|\])")
-    section, seen = "", -1
-    best: int | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        header = _HEADER.match(stripped)
-        if header:
-            section = header["name"]
-            if section == names[0] and header["array"]:
-                seen += 1
-        if section == names[0]:
-            inside = seen in (-1, index)
-            best = best or (number if inside else None)
-        else:
-            # Before the first table header: a top-level setting, or an inline table.
-            inside = not section and (len(names) == 1 or stripped.startswith(names[0]))
-        if inside and key.search(stripped):
-            return number
-    return best
+def plays_to_an_end(workload: Workload) -> bool:
+    """Whether a workload ends by itself: a fill, a trace, or a number of operations."""
+    return bool(workload.fill_percent is not None or workload.ops is not None or workload.trace)

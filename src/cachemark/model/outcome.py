@@ -31,10 +31,14 @@ class Cell(Record, frozen=True, kw_only=True):
 
 
 class Trial(Record, frozen=True, kw_only=True):
-    """One measurement of one cell, and its place in the plan."""
+    """One measurement of one cell, and its place in the plan.
+
+    Trials with the same `sitting` were played in turns with each other; None: one after the other.
+    """
 
     index: int
     block: int
+    sitting: int | None = None
     cell: Cell
     tape_seed: int
 

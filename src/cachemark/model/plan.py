@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.model.experiment import Experiment, Load, Workload
+from cachemark.model.experiment import Experiment, Load, Workload, plays_to_an_end
 from cachemark.model.outcome import Cell, Trial
+from cachemark.model.sitting_plan import sittings_of
 
 # Each block has its own tape seed; the stride keeps the seeds of different experiments apart.
 _SEED_STRIDE = 1_000_003
@@ -67,12 +69,45 @@ def loads_of(experiment: Experiment, workload: Workload) -> list[Load]:
     ]
 
 
+class Sitting(msgspec.Struct, frozen=True, kw_only=True):
+    """Trials that are played in turns with each other, in sets (see model/sitting_plan.py)."""
+
+    number: int
+    block: int
+    sets: list[list[Trial]]
+
+    @property
+    def trials(self) -> list[Trial]:
+        """The trials of all sets."""
+        return [trial for part in self.sets for trial in part]
+
+
+class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that cannot be played on this machine, known before the first trial, and why."""
+
+    cell: Cell
+    reason: str
+    remedy: str = ""
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run plays: its trials in their order. Made once, then handed on."""
+    """What a run plays: its trials in their order. Made once, then handed on.
+
+    `sittings` is empty where trials are played one after the other. `cells` has the skipped ones,
+    too.
+    """
 
     experiment: Experiment
     cells: list[Cell]
     trials: list[Trial]
+    sittings: list[Sitting] = []
+    skipped: list[Skipped] = []
+
+    @property
+    def playable(self) -> list[Cell]:
+        """The cells without the skipped ones."""
+        left_out = [skip.cell for skip in self.skipped]
+        return [cell for cell in self.cells if cell not in left_out]
 
     def workload(self, cell: Cell) -> Workload:
         """The workload that a cell names."""
@@ -83,24 +118,82 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return load_of(self.experiment, cell)
 
 
-def make_plan(experiment: Experiment) -> Plan:
+def uses_rounds(experiment: Experiment) -> bool:
+    """Whether an experiment's cells are played in turns, see `Experiment.design`."""
+    if experiment.design != "auto":
+        return experiment.design == "rounds"
+    closed = all(load.schedule == "closed" for load in experiment.loads)
+    several = len(client_labels(experiment)) * len(experiment.servers) > 1
+    return closed and several and not any(map(plays_to_an_end, experiment.workloads))
+
+
+def make_plan(experiment: Experiment, skipped: Sequence[Skipped] = ()) -> Plan:
+    """The plan of an experiment without the cells that cannot be played."""
+    grid = cells(experiment)
+    left_out = [skip.cell for skip in skipped]
+    playable = [cell for cell in grid if cell not in left_out]
+    make = _make_sittings if uses_rounds(experiment) else _make_blocks
+    trials, sittings = make(experiment, playable)
+    return Plan(
+        experiment=experiment,
+        cells=grid,
+        trials=trials,
+        sittings=sittings,
+        skipped=list(skipped),
+    )
+
+
+def _make_blocks(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial], list[Sitting]]:
     """Randomised blocks: each block plays every cell once, in a random order.
 
     Drift of the machine then affects all cells alike (randomised multiple interleaved trials,
     Abedi & Brecht, ICPE 2017). Within a block all clients play the same tape.
     """
     order = random.Random(experiment.seed)
-    grid = cells(experiment)
     trials: list[Trial] = []
     for block in range(experiment.blocks):
         shuffled = list(grid)
         order.shuffle(shuffled)
-        seed = (experiment.seed * _SEED_STRIDE + block) % 2**53
+        seed = _tape_seed(experiment, block)
         trials += [
             Trial(index=len(trials) + offset, block=block, cell=cell, tape_seed=seed)
             for offset, cell in enumerate(shuffled)
         ]
-    return Plan(experiment=experiment, cells=grid, trials=trials)
+    return trials, []
+
+
+def _make_sittings(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial], list[Sitting]]:
+    """Each block has the sittings that play every cell once, in a random order."""
+    order = random.Random(experiment.seed)
+    parts = sittings_of(grid, experiment.twice)
+    trials: list[Trial] = []
+    sittings: list[Sitting] = []
+    for block in range(experiment.blocks):
+        seed = _tape_seed(experiment, block)
+        order.shuffle(parts)
+        for sets in parts:
+            number, made = len(sittings), list[list[Trial]]()
+            for part in sets:
+                first = len(trials)
+                made.append(
+                    [
+                        Trial(
+                            index=first + offset,
+                            block=block,
+                            sitting=number,
+                            cell=cell,
+                            tape_seed=seed,
+                        )
+                        for offset, cell in enumerate(part)
+                    ]
+                )
+                trials += made[-1]
+            sittings.append(Sitting(number=number, block=block, sets=made))
+    return trials, sittings
+
+
+def _tape_seed(experiment: Experiment, block: int) -> int:
+    return (experiment.seed * _SEED_STRIDE + block) % 2**53
 
 
 def workload_of(experiment: Experiment, cell: Cell) -> Workload:

@@ -48,7 +48,8 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
 
     `arms` are the labels of the arms of the arm's set, `arm` is the number of its own label there.
     `length_us` and `lead_in_us` are those of each slice.
-    `warmup_rounds` were played by all arms before the first counted one. `turn_cost_ns` and
+    `start_ns` is how long the arm's server and worker took until its keys were stored;
+    `warmup_rounds` slices were played before the first counted one. `turn_cost_ns` and
     `turn_cpu_ns`: wall and CPU time of an empty slice of this worker, the medians of a few.
     `retired`: the arm left the sitting's later squares, as its questions were answered.
     """
@@ -57,6 +58,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     arm: int
     length_us: int
     lead_in_us: int
+    start_ns: int = 0
     warmup_rounds: int = 0
     turn_cost_ns: int = 0
     turn_cpu_ns: int = 0

@@ -1,8 +1,8 @@
-"""The one loop over trials: stores each outcome, resumes, keeps a display up to date."""
+"""The loops over trials and sittings: store each outcome, resume, keep a display up to date."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
 from contextlib import nullcontext
 from typing import Protocol
 
@@ -13,11 +13,16 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import Plan
+from cachemark.model.plan import Plan, Sitting
 from cachemark.runs.audit import Audit, Auditor
+from cachemark.runs.sitting import SittingDisplay, SittingSetting, play_sitting
+from cachemark.runs.stopping import Stopping
 from cachemark.runs.store import Run
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trial import Setting, run_trial
+
+# Keeps the orders of play of different seeds apart.
+_SITTING_STRIDE = 1_000_003
 
 
 class Display(Protocol):
@@ -34,6 +39,18 @@ class Display(Protocol):
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended and its outcome is on disk."""
+
+    def sitting(self, sitting: Sitting, number: int, total: int) -> None:
+        """Sitting `number` of at most `total` begins."""
+
+    def doing(self, what: str) -> None:
+        """A step of the sitting begins."""
+
+    def played(self, part: float) -> None:
+        """This part of the sitting's slices has been played."""
+
+    def answers(self, outcomes: list[Outcome]) -> None:
+        """A sitting has ended; these are all outcomes of the run so far."""
 
 
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +73,8 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> list[Outcome]:
-    """Run every trial of the plan that the run does not hold yet; return all its outcomes."""
+    """Run everything of the plan that the run does not hold yet; return all its outcomes."""
     experiment = plan.experiment
-    done = run.done()
     usable = host.usable_cpus()
     placed = host.placement(experiment.placement, usable, host.cores(usable))
     with (
@@ -75,13 +91,79 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
             worker_cpus=placed[1],
             awake_pid=awake_pid,
         )
-        for trial in _left(plan.trials, done):
-            display.begins(trial, trial.index + 1, len(plan.trials))
-            setting = _setting(run.id, trial, plan, parties, common)
-            outcome = run_trial(setting, display.ops)
-            run.append(outcome)
-            display.ends(outcome)
+        campaign = _Campaign(run, plan, parties, common, display)
+        if plan.sittings:
+            campaign.play_sittings()
+        else:
+            campaign.play_trials()
     return run.outcomes()
+
+
+class _Campaign:
+    """What the loops over trials and over sittings share."""
+
+    def __init__(
+        self, run: Run, plan: Plan, parties: Parties, common: _Common, display: Display
+    ) -> None:
+        self._run, self._plan, self._parties = run, plan, parties
+        self._common, self._display = common, display
+
+    def play_trials(self) -> None:
+        """One trial after the other."""
+        done = self._run.done()
+        for trial in (trial for trial in self._plan.trials if trial.index not in done):
+            self._display.begins(trial, trial.index + 1, len(self._plan.trials))
+            outcome = run_trial(self._setting(trial), self._display.ops)
+            self._run.append([outcome])
+            self._display.ends(outcome)
+
+    def play_sittings(self) -> None:
+        """One sitting after the other, until every question is answered or the time is over."""
+        plan, display = self._plan, self._display
+        schedule = Stopping(plan, time.monotonic())
+        watch = SittingDisplay(doing=display.doing, played=display.played)
+        done = self._run.done()
+        outcomes = self._run.outcomes()
+        for sitting in plan.sittings:
+            if any(trial.index in done for trial in sitting.trials):
+                continue
+            sets = schedule.next_sets(sitting, outcomes, time.monotonic())
+            if not sets:
+                continue
+            display.sitting(sitting, sitting.number + 1, len(plan.sittings))
+            setting = SittingSetting(
+                sets=[[self._setting(trial) for trial in part] for part in sets],
+                rounds=plan.experiment.rounds,
+                seed=plan.experiment.seed * _SITTING_STRIDE + sitting.number,
+                awake_pid=self._common.awake_pid,
+            )
+            new = play_sitting(setting, watch)
+            self._run.append(new)
+            outcomes += new
+            for outcome in new:
+                display.ends(outcome)
+            display.answers(outcomes)
+
+    def _setting(self, trial: Trial) -> Setting:
+        plan, parties, common = self._plan, self._parties, self._common
+        workload, load = plan.workload(trial.cell), plan.load(trial.cell)
+        timing = plan.experiment.timing
+        return Setting(
+            run=self._run.id,
+            trial=trial,
+            client=parties.clients[trial.cell.client],
+            server=parties.servers[trial.cell.server],
+            workload=workload,
+            load=load,
+            timing=timing,
+            tape=common.shelf.get(workload, load, timing, trial.tape_seed),
+            server_cpus=common.server_cpus,
+            worker_cpus=common.worker_cpus,
+            awake_pid=common.awake_pid,
+            noise=plan.experiment.noise,
+            restrictions=common.auditor.restrictions(common.audit, trial.cell),
+            slices=bool(plan.sittings),
+        )
 
 
 def _audit(run: Run, auditor: Auditor, shelf: TapeCache, display: Display) -> Audit:
@@ -91,33 +173,3 @@ def _audit(run: Run, auditor: Auditor, shelf: TapeCache, display: Display) -> Au
         audit = auditor.run(shelf, display.auditing)
         run.store_audit(audit)
     return audit
-
-
-def _left(trials: list[Trial], done: set[int]) -> Iterable[Trial]:
-    return (trial for trial in trials if trial.index not in done)
-
-
-def _setting(
-    run_id: str,
-    trial: Trial,
-    plan: Plan,
-    parties: Parties,
-    common: _Common,
-) -> Setting:
-    experiment = plan.experiment
-    workload, load = plan.workload(trial.cell), plan.load(trial.cell)
-    return Setting(
-        run=run_id,
-        trial=trial,
-        client=parties.clients[trial.cell.client],
-        server=parties.servers[trial.cell.server],
-        workload=workload,
-        load=load,
-        timing=experiment.timing,
-        tape=common.shelf.get(workload, load, experiment.timing, trial.tape_seed),
-        server_cpus=common.server_cpus,
-        worker_cpus=common.worker_cpus,
-        awake_pid=common.awake_pid,
-        noise=experiment.noise,
-        restrictions=common.auditor.restrictions(common.audit, trial.cell),
-    )

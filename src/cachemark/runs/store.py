@@ -11,7 +11,7 @@ import datetime
 import fcntl
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -108,15 +108,15 @@ class Run:
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error}") from error
 
-    def append(self, outcome: Outcome) -> None:
-        """Append an outcome, which is on disk when this returns. Needs the lock."""
+    def append(self, outcomes: Sequence[Outcome]) -> None:
+        """Append outcomes, which are on disk when this returns. Needs the lock."""
         if self._lock is None:
             raise RuntimeError("a run must be entered before it is written to")
         path = self.folder / _OUTCOMES
         try:
             # Buffered: a raw write may write a part only, and its return value alone says so.
             with path.open("ab") as file:
-                file.write(to_line(outcome))
+                file.write(b"".join(map(to_line, outcomes)))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:

@@ -70,9 +70,10 @@ class TapeCache:
 
     def check(self, plan: Plan) -> None:
         """Write the first tape of each cell, to find errors early. Raises UsageError."""
-        for trial in plan.trials[: len(plan.cells)]:
-            workload, load = plan.workload(trial.cell), plan.load(trial.cell)
-            self.get(workload, load, plan.experiment.timing, trial.tape_seed)
+        for trial in plan.trials[:1]:
+            for cell in plan.playable:
+                workload, load = plan.workload(cell), plan.load(cell)
+                self.get(workload, load, plan.experiment.timing, trial.tape_seed)
 
     def _clear(self) -> None:
         for tape in self._tapes.values():

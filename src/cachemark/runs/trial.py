@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,23 +13,30 @@ import msgspec
 from cachemark.analysis.verdict import commands_per_server, conclude, invalid_finding, judge
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import ClientSpec
-from cachemark.endpoints.fleet import Fleet, RunMonitor
-from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running
+from cachemark.endpoints.fleet import Fleet, RunMonitor, merge_kinds
+from cachemark.endpoints.servers import (
+    ProcessUse,
+    RunningServer,
+    ServerSpec,
+    options_for,
+    running,
+)
 from cachemark.endpoints.wire import select_wire
 from cachemark.host.binaries import binaries, of_command
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
 from cachemark.model.outcome import Binary, CommandCount, Outcome, Trial
-from cachemark.model.protocol import Prepare, Ready, Run
+from cachemark.model.protocol import Done, Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
 from cachemark.runs.audit.claims import needed_kinds
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
 from cachemark.runs.audit.value import Restrictions
+from cachemark.runs.callers import callers_of, processes_of
 from cachemark.runs.fill import fill_sample_ops, ops_to_fill, storage
 from cachemark.runs.prefill import run_prefill
 from cachemark.runs.tapes import Tape
-from cachemark.runs.window import play_window
+from cachemark.runs.window import Window, play_window
 
 _LOG_CHARS = 4000
 # Starts what the client talks to, where that is no server as an experiment names one.
@@ -53,28 +60,22 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     noise: NoisePolicy = "auto"
     target: Target | None = None
     awake_pid: int | None = None
+    slices: bool = False
 
 
-class _Endpoints(NamedTuple):
-    """The two sides of a trial while it is played."""
+class Endpoints(NamedTuple):
+    """The two sides of a trial while it is played; `empty` is the server before any operation."""
 
     server: RunningServer
     fleet: Fleet
+    empty: ProcessUse | None
 
 
 def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
     """Run one trial. Never raises for what a server or a worker did: that is in the outcome."""
-    began = time.monotonic()
     trial = TrialRun(setting, progress)
-    try:
-        trial.play()
-    except UnsupportedError as error:
-        trial.record(state="unsupported", reason=error.text, remedy=error.remedy)
-    except TrialError as error:
-        trial.record(reason=error.text, remedy=error.remedy)
-    else:
+    if trial.attempt(trial.play):
         trial.judge()
-    trial.record(wall_ms=round((time.monotonic() - began) * 1e3))
     return trial.outcome
 
 
@@ -87,6 +88,7 @@ class TrialRun:
 
     def __init__(self, setting: Setting, progress: Callable[[int], None]) -> None:
         self._setting = setting
+        self._began_s = time.monotonic()
         self._watch = RunMonitor(
             progress=progress, silence_timeout_s=setting.timing.silence_ms / 1e3
         )
@@ -110,20 +112,76 @@ class TrialRun:
         """Add to the outcome; `fields` are fields of Outcome."""
         self.outcome = msgspec.structs.replace(self.outcome, **fields)
 
+    def attempt(self, action: Callable[[], None]) -> bool:
+        """Do something, and say whether it succeeded: a failure is in the outcome."""
+        try:
+            action()
+        except UnsupportedError as error:
+            self.record(state="unsupported", reason=error.text, remedy=error.remedy)
+            return False
+        except TrialError as error:
+            self.record(reason=error.text, remedy=error.remedy)
+            return False
+        finally:
+            self.record(wall_ms=round((time.monotonic() - self._began_s) * 1e3))
+        return True
+
     def play(self) -> None:
         """Play every phase. Raises UnsupportedError and TrialError."""
+        with ExitStack() as stack:
+            ends = self.start(stack)
+            window = play_window(
+                ends.server,
+                ends.fleet,
+                self._warm_up(ends),
+                self._watch,
+                awake_pid=self._setting.awake_pid,
+                keep=lambda samples: self.record(samples=samples),
+            )
+            self.record_window(ends, window)
+            ends.fleet.bye()
+
+    def start(self, stack: ExitStack) -> Endpoints:
+        """Start the server and the workers, connect them and store the keys.
+
+        Both end with `stack`. Raises UnsupportedError and TrialError.
+        """
         setting, client = self._setting, self._setting.client.client
         if missing := client.missing():
             raise UnsupportedError(missing, client.setup)
         self._refuse("" if setting.load.wire == "own" else setting.load.wire)
-        with self._target() as server:
-            self.record(server=server.facts)
-            count = _processes(setting)
-            with Fleet(client.command, count, cpus=setting.worker_cpus, name=client.id) as fleet:
-                try:
-                    self._phases(_Endpoints(server, fleet))
-                finally:
-                    self.record(log=fleet.log_tail()[-_LOG_CHARS:])
+        server = stack.enter_context(self._target())
+        self.record(server=server.facts)
+        count = processes_of(setting.load, client.concurrency)
+        fleet = stack.enter_context(
+            Fleet(client.command, count, cpus=setting.worker_cpus, name=client.id)
+        )
+        stack.callback(lambda: self.record(log=fleet.log_tail()[-_LOG_CHARS:]))
+        ends = Endpoints(server, fleet, server.use())
+        ready_s = setting.timing.ready_ms / 1e3
+        ready = fleet.hello(ready_s)
+        self.record(worker=ready, binaries=self._binaries(ends))
+        fleet.prepare(self._prepare(server, ready), ready_s)
+        if setting.workload.prefill > 0:
+            self.record(prefill=run_prefill(lambda: fleet.run(Run(phase="prefill"), self._watch)))
+        return ends
+
+    def record_window(self, ends: Endpoints, window: Window) -> None:
+        """Add what was measured to the outcome."""
+        use = window.use
+        if use is not None and ends.empty is not None:
+            use = msgspec.structs.replace(use, rss_before_bytes=ends.empty.rss_bytes)
+        self._ticks = window.command_counts
+        self._server_commands = commands_per_server(window.before, window.after)
+        self.record(
+            measure_started_at=_utc(window.began_unix_ns),
+            measure=window.done,
+            stats_before=dict(merge_stats(window.before)),
+            stats_after=dict(merge_stats(window.after)),
+            server_use=use,
+            noise=window.noise,
+            rounds=window.rounds,
+        )
 
     def judge(self) -> None:
         """Add the verdict. The trial must have been played to its end."""
@@ -132,7 +190,7 @@ class TrialRun:
         before, after = ServerStats(outcome.stats_before), ServerStats(outcome.stats_after)
         stats = comparable_stats(setting.restrictions, before, after)
         judgement = judge(
-            outcome.measure,
+            _all_played(outcome.measure),
             workload=setting.workload,
             load=setting.load,
             before=stats.before,
@@ -142,7 +200,8 @@ class TrialRun:
             merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
             command_counts=self._ticks_with_due(),
             noise=outcome.noise,
-            policy=setting.noise,
+            # In rounds the noise hits all arms alike, and their ratios take it out.
+            policy=setting.noise if outcome.rounds is None else "note",
         )
         if stats.reason:
             findings = [*judgement.findings, invalid_finding("distrust", stats.reason)]
@@ -168,40 +227,7 @@ class TrialRun:
         if why := skip_reason(setting.restrictions, setting.workload, setting.load, wire):
             raise UnsupportedError(why)
 
-    def _phases(self, ends: _Endpoints) -> None:
-        timing = self._setting.timing
-        ready_s = timing.ready_ms / 1e3
-        empty = ends.server.use()
-        ready = ends.fleet.hello(ready_s)
-        self.record(worker=ready, binaries=self._binaries(ends))
-        ends.fleet.prepare(self._prepare(ends.server, ready), ready_s)
-        if self._setting.workload.prefill > 0:
-            prefill = run_prefill(lambda: ends.fleet.run(Run(phase="prefill"), self._watch))
-            self.record(prefill=prefill)
-        window = play_window(
-            ends.server,
-            ends.fleet,
-            self._warm_up(ends),
-            self._watch,
-            awake_pid=self._setting.awake_pid,
-            keep=lambda samples: self.record(samples=samples),
-        )
-        use = window.use
-        if use is not None and empty is not None:
-            use = msgspec.structs.replace(use, rss_before_bytes=empty.rss_bytes)
-        self._ticks = window.command_counts
-        self._server_commands = commands_per_server(window.before, window.after)
-        self.record(
-            measure_started_at=_utc(window.began_unix_ns),
-            measure=window.done,
-            stats_before=dict(merge_stats(window.before)),
-            stats_after=dict(merge_stats(window.after)),
-            server_use=use,
-            noise=window.noise,
-        )
-        ends.fleet.bye()
-
-    def _binaries(self, ends: _Endpoints) -> list[Binary]:
+    def _binaries(self, ends: Endpoints) -> list[Binary]:
         return [
             *binaries("server", ends.server.pids),
             *binaries("worker", [worker.pid for worker in ends.fleet.workers]),
@@ -210,7 +236,7 @@ class TrialRun:
 
     def _prepare(self, server: RunningServer, ready: Ready) -> Prepare:
         setting, load, client = self._setting, self._setting.load, self._setting.client
-        threads, connections, notes = _callers(setting, ready)
+        threads, connections, notes = callers_of(load, client.client.concurrency, ready)
         self.record(notes=[*self.outcome.notes, *notes])
         wire = select_wire(load, ready)
         self.record(wire=wire)
@@ -240,11 +266,12 @@ class TrialRun:
             kinds=needed_kinds(workload),
             open_loop=load.schedule != "closed",
             think=bool(load.think),
+            slices=self._setting.slices,
         )
         if lacking := unclaimed(demand, ready):
             raise UnsupportedError(lacking)
 
-    def _warm_up(self, ends: _Endpoints) -> Run:
+    def _warm_up(self, ends: Endpoints) -> Run:
         """Warm up, and say what ends the measured window: a time, a number, or a fill."""
         workload, timing = self._setting.workload, self._setting.timing
         if workload.fill_percent is not None:
@@ -257,7 +284,7 @@ class TrialRun:
             return Run(phase="measure", ops=workload.ops)
         return Run(phase="measure", duration_ms=timing.measure_ms)
 
-    def _fill_ops(self, ends: _Endpoints) -> int:
+    def _fill_ops(self, ends: Endpoints) -> int:
         workload = self._setting.workload
         before = storage(ends.server.stats())
         request = Run(phase="warmup", ops=fill_sample_ops(workload))
@@ -282,22 +309,9 @@ def _utc(unix_ns: int) -> str:
     return instant.isoformat(timespec="milliseconds")
 
 
-def _processes(setting: Setting) -> int:
-    """How many workers: callers that are processes have one each."""
-    each = setting.load.threads if setting.client.client.concurrency == "processes" else 1
-    return setting.load.processes * each
-
-
-def _callers(setting: Setting, ready: Ready) -> tuple[int, int, list[str]]:
-    """Threads and connections of each worker, and notes where its callers are no threads."""
-    threads, connections = setting.load.threads, setting.load.connections or setting.load.threads
-    callers = setting.client.client.concurrency
-    notes: list[str] = []
-    if threads > 1 and callers in ("processes", "forks"):
-        notes.append(f"{threads} processes instead of {threads} threads")
-    if callers == "processes":
-        return 1, max(1, connections // threads), notes
-    if threads > 1 and "threads" not in ready.capabilities:
-        notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
-        return 1, connections, notes
-    return threads, connections, notes
+def _all_played(done: Done) -> Done:
+    """The results with the lead-ins of slices: what the server has counted."""
+    if done.lead_in is None:
+        return done
+    operations = merge_kinds([done.operations, done.lead_in])
+    return msgspec.structs.replace(done, operations=operations)

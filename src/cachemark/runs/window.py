@@ -11,6 +11,7 @@ from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host import NoiseMonitor
 from cachemark.model.outcome import CommandCount, HostNoise, Sample, ServerUse
 from cachemark.model.protocol import Done, Run
+from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.sampler import Sampler
 
@@ -22,7 +23,8 @@ _SHORTEST_TICK_S = 0.1
 class Window(msgspec.Struct, frozen=True, kw_only=True):
     """A window that was played to its end, and what was read around and within it.
 
-    `before` and `after` hold the `stats` of each server that has them.
+    `before` and `after` hold the `stats` of each server that has them. `rounds` has the slices of a
+    window that was played in turns with others.
     """
 
     done: Done
@@ -32,6 +34,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     use: ServerUse | None
     command_counts: list[CommandCount]
     noise: HostNoise
+    rounds: Rounds | None = None
 
 
 def play_window(

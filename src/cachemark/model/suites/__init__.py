@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.model import experiment
+from cachemark.model import experiment_file
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, QuickGrid, Workload
+from cachemark.model.experiment_checks import check
 
 
 def names() -> list[str]:
@@ -29,7 +30,7 @@ def find(name: str, *, quick: bool = False) -> Experiment:
     if name.endswith(".toml") or "/" in name:
         if quick:
             raise UsageError("--quick is for suites", "remove it, or reduce the grid in the file")
-        return experiment.load(Path(name))
+        return experiment_file.load(Path(name))
     known = names()
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.4)
@@ -38,7 +39,7 @@ def find(name: str, *, quick: bool = False) -> Experiment:
             f"no suite {name!r}",
             f"{hint}suites: {', '.join(known)}; or name a file that ends .toml",
         )
-    whole = experiment.parse(_file(name).read_text(encoding="utf-8"), f"suite {name}")
+    whole = experiment_file.parse(_file(name).read_text(encoding="utf-8"), f"suite {name}")
     if not quick:
         return whole
     if whole.quick is None:
@@ -65,7 +66,7 @@ def shortened(whole: Experiment, quick: QuickGrid) -> Experiment:
         timing=quick.timing or whole.timing,
         quick=None,
     )
-    experiment.check(small, f"suite {whole.name}, its quick grid")
+    check(small, f"suite {whole.name}, its quick grid")
     return small
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.number_format import counted, size
+from cachemark.analysis.number_format import count_of, counted, size
 from cachemark.model.experiment import Load, Placement, Workload
 from cachemark.report.model import Report
 
@@ -55,13 +55,13 @@ def load(of: Load) -> str:
     callers = of.processes * of.threads
     connections = of.processes * (of.connections or of.threads)
     if of.schedule == "closed":
-        parts = ["closed loop", _plural(callers, "caller")]
+        parts = ["closed loop", count_of(callers, "caller")]
         if of.think:
             parts.append(f"thinking {of.think}")
     else:
         rate = f", {counted(round(of.rate))} operations/s" if of.rate else ""
         parts = [f"open loop, {of.schedule}{rate}"]
-    parts.append(_plural(connections, "connection"))
+    parts.append(count_of(connections, "connection"))
     if of.processes > 1:
         parts.append(f"{of.processes} processes")
     if of.depth > 1:
@@ -69,10 +69,6 @@ def load(of: Load) -> str:
     if of.wire != "own":
         parts.append(f"{of.wire} protocol")
     return ", ".join(parts)
-
-
-def _plural(count: int, thing: str) -> str:
-    return f"{count} {thing}" + ("" if count == 1 else "s")
 
 
 def environment(report: Report) -> list[tuple[str, str]]:

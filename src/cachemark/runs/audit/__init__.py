@@ -42,7 +42,7 @@ class Auditor:
     def run(self, shelf: TapeCache, announce: Callable[[str], None]) -> Audit:
         """Check every server and every claimed level; `announce` hears what is being checked."""
         fitnesses: list[Fitness] = []
-        for text in self._experiment.servers:
+        for text in self._played_servers():
             announce(f"is {text} fit to be timed?")
             fitnesses.append(self._fitness(self._servers[text]))
         audit = Audit(servers=fitnesses)
@@ -51,7 +51,7 @@ class Auditor:
             announce(f"{claim.factor} {claim.level} of {claim.subject}: is it?")
             with suppress(UnsupportedWireError):
                 levels.append(self._level(claim, audit, shelf))
-        return Audit(servers=fitnesses, levels=levels)
+        return Audit(skipped=self._plan.skipped, servers=fitnesses, levels=levels)
 
     def restrictions(self, audit: Audit, cell: Cell) -> Restrictions:
         """What an audit rules out for a cell."""
@@ -64,6 +64,10 @@ class Auditor:
                 break
         fitness = next((one for one in audit.servers if one.server == cell.server), None)
         return of_server(fitness or Fitness(server=cell.server), void)
+
+    def _played_servers(self) -> list[str]:
+        played = {trial.cell.server for trial in self._plan.trials}
+        return [text for text in self._experiment.servers if text in played]
 
     def _fitness(self, spec: ServerSpec) -> Fitness:
         try:

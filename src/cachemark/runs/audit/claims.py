@@ -56,7 +56,7 @@ def claims(
             workload=plan.workload(cell),
             load=plan.load(cell),
         )
-        for cell in plan.cells
+        for cell in plan.playable
         if cell.server != NO_SERVER
     ]
     return [claim for factor, claimed in _FACTORS.items() for claim in _of(factor, claimed, places)]

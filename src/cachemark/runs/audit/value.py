@@ -6,6 +6,7 @@ import msgspec
 
 from cachemark.checks.probe.result import ProbeResult, excluded
 from cachemark.model.factors import ProofAnswer
+from cachemark.model.plan import Skipped
 
 
 class Fitness(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +32,9 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """Every check before the first trial."""
+    """Every check before the first trial. `skipped`: cells that cannot be played here."""
 
+    skipped: list[Skipped] = []
     servers: list[Fitness] = []
     levels: list[Level] = []
 

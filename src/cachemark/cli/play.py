@@ -1,0 +1,124 @@
+"""Plays an experiment on the terminal: what `run` and `compare --play` share."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import msgspec
+
+from cachemark import host
+from cachemark.analysis.number_format import count_of
+from cachemark.cli.display import make_display
+from cachemark.endpoints.client_versions import with_version
+from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.servers import parse_spec
+from cachemark.host import process
+from cachemark.host.atomic_file import write_file
+from cachemark.host.temporary import temporary_folder
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Outcome
+from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Plan, client_labels, make_plan
+from cachemark.report.console import plain_console
+from cachemark.report.formats import render
+from cachemark.runs.campaign import Parties, run_campaign
+from cachemark.runs.preflight import Preflight, one_line_each
+from cachemark.runs.store import Run, create_run
+from cachemark.runs.tapes import TapeCache
+
+
+def new_run(experiment: Experiment, parties: Parties, out: Path) -> Run:
+    """Create the run of an experiment that can be placed and written. Raises UsageError."""
+    # What cannot be placed or written is said before there is a folder for it.
+    host.placement(experiment.placement, host.usable_cpus())
+    with temporary_folder() as folder:
+        TapeCache(parties.engine, folder).check(make_plan(experiment))
+    return create_run(out, experiment, host=host.facts(), command=shlex.join(sys.argv))
+
+
+def parties_of(experiment: Experiment) -> Parties:
+    """Everything the experiment names, known before anything runs. Raises UsageError."""
+    engine = process.binary_path()
+    known = registry(engine)
+    named = {
+        text: parse_client(text, known) for text in [*experiment.clients, *experiment.in_process]
+    }
+    servers = {text: parse_spec(text) for text in [*experiment.servers, NO_SERVER]}
+    ready = {text: with_version(spec, _say) for text, spec in named.items()}
+    return Parties(
+        clients={
+            text: ready[text.removesuffix(REPEAT_SUFFIX)]
+            for text in [*client_labels(experiment), *experiment.in_process]
+        },
+        servers=servers,
+        engine=engine,
+    )
+
+
+def play(run: Run, parties: Parties) -> list[Outcome]:
+    """Play what a run does not hold yet; its reports are written. Returns all of its outcomes."""
+    plan = _without_skipped(run, parties)
+    _say(f"{run.header.experiment.name}: {_extent(plan)}, kept in {run.folder}")
+    try:
+        with run, make_display(plain_console(stderr=True)) as display:
+            outcomes = run_campaign(run, plan, parties, display)
+    except KeyboardInterrupt:
+        _say(
+            f"interrupted: {len(run.done())} of {len(plan.trials)} trials are kept; "
+            f"continue with: cachemark run --resume {shlex.quote(str(run.folder))}"
+        )
+        raise
+    _write_report(run)
+    return outcomes
+
+
+def _write_report(run: Run) -> None:
+    path = run.folder / "report.md"
+    try:
+        write_file(path, render("markdown", run, None))
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be written: {error.strerror}",
+            "all outcomes are kept; `cachemark report` makes it again",
+        ) from error
+
+
+def exit_status(outcomes: list[Outcome]) -> int:
+    """1 if a trial failed, nothing was measured, or all measured trials of a cell are INVALID."""
+    measured = [outcome for outcome in outcomes if outcome.state == "measured"]
+    good = {msgspec.json.encode(o.trial.cell) for o in measured if o.verdict != "INVALID"}
+    cells = {msgspec.json.encode(outcome.trial.cell) for outcome in measured}
+    failed = any(outcome.state == "failed" for outcome in outcomes)
+    return 1 if failed or not measured or cells - good else 0
+
+
+def _without_skipped(run: Run, parties: Parties) -> Plan:
+    """The plan without what cannot be played here; a run that goes on knows it already."""
+    plan, audit = make_plan(run.header.experiment), run.audit()
+    if audit is not None:
+        return make_plan(plan.experiment, audit.skipped)
+    skipped = Preflight(parties.clients, parties.servers).skipped(plan)
+    for line in one_line_each(skipped):
+        _say(line)
+    return make_plan(plan.experiment, skipped)
+
+
+def _say(line: str) -> None:
+    plain_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _extent(plan: Plan) -> str:
+    """How much a plan plays, in words."""
+    experiment = plan.experiment
+    seed = f"seed {experiment.seed}"
+    if not plan.sittings:
+        blocks = count_of(experiment.blocks, "block")
+        return f"{count_of(len(plan.trials), 'trial')}, {blocks}, {seed}"
+    arms = len({msgspec.json.encode(trial.cell) for trial in plan.trials})
+    most = "" if experiment.rounds.until == "fixed" else "at most "
+    return (
+        f"{count_of(arms, 'cell')} in turns of {experiment.rounds.slice_ms:g} ms, "
+        f"{most}{count_of(len(plan.sittings), 'sitting')}, {seed}"
+    )

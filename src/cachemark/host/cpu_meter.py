@@ -1,0 +1,69 @@
+"""CPU time of processes and their children, cheap enough to be read between two slices."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cachemark.host.process import cpu_clock
+
+UNKNOWN_NS = -1
+
+
+class CpuMeter:
+    """The CPU time of some processes, with the children that they had when this was made.
+
+    A reading is one system call for each process, of about a microsecond, and is exact to the
+    nanosecond (the scheduler's own account, over all threads).
+    """
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._clocks = [cpu_clock(pid) for first in pids for pid in family(first)]
+
+    def read_ns(self) -> int:
+        """CPU time since the start of the processes; UNKNOWN_NS if there is none or one is gone."""
+        if not self._clocks:
+            return UNKNOWN_NS
+        try:
+            return sum(map(time.clock_gettime_ns, self._clocks))
+        except OSError:
+            return UNKNOWN_NS
+
+
+class StealMeter:
+    """CPU time that the hypervisor took from all CPUs of this machine, in ns since boot."""
+
+    _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    _STEAL_FIELD = 8
+    _FIRST_LINE_BYTES = 256
+
+    def __init__(self, path: Path = Path("/proc/stat")) -> None:
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read_ns(self) -> int:
+        """The first line of /proc/stat has it in clock ticks."""
+        line = os.pread(self._file, self._FIRST_LINE_BYTES, 0).split(b"\n", 1)[0].split()
+        return int(line[self._STEAL_FIELD]) * self._TICK_NS if len(line) > self._STEAL_FIELD else 0
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def family(pid: int, root: Path = Path("/proc")) -> list[int]:
+    """A process and all of its descendants that are alive."""
+    found = [pid]
+    for parent in found:
+        try:
+            tasks = list((root / str(parent) / "task").iterdir())
+        except OSError:
+            continue
+        for task in tasks:
+            try:
+                children = (task / "children").read_text()
+            except OSError:
+                continue
+            found += map(int, children.split())
+    return found

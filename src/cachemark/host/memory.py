@@ -1,0 +1,39 @@
+"""Memory that is left on this machine, and the refusal to fill it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cachemark.host.files import kib_field, read
+from cachemark.model.errors import UsageError
+
+# Below this the kernel begins to reclaim and to swap, and every figure is about that.
+_MIN_FREE_BYTES = 256 * 2**20
+_CGROUP = Path("sys/fs/cgroup")
+
+
+def available_bytes(root: Path = Path("/")) -> int | None:
+    """What processes can still take: the least of the machine and of this process's cgroup (v2)."""
+    known = [
+        left
+        for left in (kib_field(read(root / "proc/meminfo"), "MemAvailable"), _cgroup_left(root))
+        if left is not None
+    ]
+    return min(known, default=None)
+
+
+def _cgroup_left(root: Path) -> int | None:
+    limit, used = read(root / _CGROUP / "memory.max"), read(root / _CGROUP / "memory.current")
+    if not (limit.isdecimal() and used.isdecimal()):
+        return None
+    return int(limit) - int(used)
+
+
+def check_memory(what: str, root: Path = Path("/")) -> None:
+    """Raise UsageError if `what` has left too little memory."""
+    left = available_bytes(root)
+    if left is not None and left < _MIN_FREE_BYTES:
+        raise UsageError(
+            f"{what}: only {left // 2**20} MiB of memory are left",
+            "use fewer clients or servers at once, or --design trials",
+        )

@@ -1,0 +1,117 @@
+"""What the types of an experiment cannot express, such as names that are listed twice."""
+
+from __future__ import annotations
+
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, Load, Workload, plays_to_an_end
+
+# An open loop waits for what is outstanding at the end of each slice.
+_MIN_OPEN_SLICE_MS = 1000
+_MAX_CLOSED_SLICE_MS = 500
+
+
+def check(experiment: Experiment, where: str) -> None:
+    """Check what types cannot express, such as duplicate names. Raises UsageError."""
+    for what, names in (
+        ("workload", [w.name for w in experiment.workloads]),
+        ("load", [a.name for a in experiment.loads]),
+        ("client", [*experiment.clients, *experiment.in_process]),
+        ("server", experiment.servers),
+    ):
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise UsageError(f"{where}: {what} {twice[0]!r} is listed twice", "list it once")
+    _check_clients_and_servers(experiment, where)
+    for load_ in experiment.loads:
+        _check_load(load_, where)
+    for workload in experiment.workloads:
+        _check_workload(workload, where)
+    _check_rounds(experiment, where)
+    known = {load_.name for load_ in experiment.loads}
+    for workload in experiment.workloads:
+        unknown = sorted(set(workload.loads or []) - known)
+        if unknown:
+            raise UsageError(
+                f"{where}: workload {workload.name!r}: no load {unknown[0]!r}",
+                f"known loads: {', '.join(sorted(known))}",
+            )
+
+
+def _check_clients_and_servers(experiment: Experiment, where: str) -> None:
+    if experiment.twice and experiment.twice not in experiment.clients:
+        raise UsageError(
+            f"{where}: twice = {experiment.twice!r} is not one of the clients",
+            f"one of: {', '.join(experiment.clients)}",
+        )
+    if not experiment.clients and not experiment.in_process:
+        raise UsageError(f"{where}: no client", 'add clients = ["native"]')
+    if experiment.clients and not experiment.servers:
+        raise UsageError(f"{where}: no server", 'add servers = ["embedded"]')
+
+
+def _check_rounds(experiment: Experiment, where: str) -> None:
+    if experiment.design != "rounds":
+        return
+    whole = next(filter(plays_to_an_end, experiment.workloads), None)
+    if whole is not None:
+        raise UsageError(
+            f"{where}: workload {whole.name!r}: rounds need a workload without an end, "
+            "not a fill, a trace or a number of operations",
+            'set design = "trials"',
+        )
+    slice_ms = experiment.rounds.slice_ms
+    opened = next((load for load in experiment.loads if load.schedule != "closed"), None)
+    if opened is not None and slice_ms < _MIN_OPEN_SLICE_MS:
+        raise UsageError(
+            f"{where}: load {opened.name!r}: an open loop needs slices of {_MIN_OPEN_SLICE_MS} ms "
+            f"or more, not {slice_ms:g} ms",
+            'set design = "trials"',
+        )
+    if opened is None and slice_ms > _MAX_CLOSED_SLICE_MS:
+        raise UsageError(
+            f"{where}: slices of {slice_ms:g} ms; a closed loop takes at most "
+            f"{_MAX_CLOSED_SLICE_MS} ms",
+            "lower slice_ms",
+        )
+
+
+def _check_workload(workload: Workload, where: str) -> None:
+    place = f"{where}: workload {workload.name!r}"
+    if workload.mix and workload.sequence:
+        raise UsageError(f"{place}: give a mix or a sequence, not both")
+    if workload.trace and (workload.mix or workload.sequence or workload.preset):
+        raise UsageError(
+            f"{place}: a trace has its own operations", "remove mix, sequence and preset"
+        )
+    if not (workload.mix or workload.sequence or workload.preset or workload.trace):
+        raise UsageError(f"{place}: it needs a mix, a sequence, a preset or a trace")
+    if workload.hit_ratio is not None and workload.prefill != 1.0:
+        raise UsageError(f"{place}: hit_ratio sets the prefill itself", "remove prefill")
+    if workload.sequence and workload.order != "mixed":
+        raise UsageError(f"{place}: a sequence has its own order", "remove order")
+    if workload.key_step and not workload.sequence:
+        raise UsageError(f"{place}: key_step needs a sequence", "remove key_step")
+
+
+def _check_load(load_: Load, where: str) -> None:
+    place = f"{where}: load {load_.name!r}"
+    if load_.schedule == "closed" and load_.rate is not None:
+        raise UsageError(
+            f"{place}: a closed loop has no rate",
+            'set schedule = "uniform" or "poisson", or remove the rate',
+        )
+    if load_.schedule != "closed" and load_.think is not None:
+        raise UsageError(f"{place}: think time is for closed loops only", "remove think")
+    replay = load_.schedule.startswith("replay")
+    if replay and load_.rate is not None:
+        raise UsageError(f"{place}: a replay uses the trace's own rate", "remove rate")
+    if load_.schedule != "closed" and not replay and load_.rate is None:
+        raise UsageError(
+            f"{place}: schedule {load_.schedule!r} needs a rate", "add rate = operations per second"
+        )
+    connections = load_.connections or load_.threads
+    if connections % load_.threads and load_.threads % connections:
+        raise UsageError(
+            f"{place}: {load_.connections} connections cannot be shared by {load_.threads} threads",
+            "make connections a multiple or a divisor of threads",
+        )

@@ -1,0 +1,66 @@
+"""Which cells are played in turns with each other: sets, and the sets that share a sitting. Pure.
+
+A set is what one Williams square balances: at most MAX_SET cells. A sitting holds whole sets of one
+workload and load, with all of their processes alive at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.model.outcome import Cell
+
+# A square of more cells takes too long: an odd number of n cells needs 2n rows of n slices.
+MAX_SET = 8
+MAX_SITTING = 16
+Sets = list[list[Cell]]
+
+
+def sittings_of(grid: Sequence[Cell], reference: str) -> list[Sets]:
+    """The sittings that play every cell of a grid once; the first sets hold the first cells.
+
+    Cells of one workload and load are compared with each other. Up to MAX_SET of them are one set.
+    Above that, a set has the clients of one server, or, with one or two clients, the servers of one
+    client. Where even these are too many, the sets overlap: each begins with the cell of
+    `reference`, or else with the first cell, through which cells of different sets are compared.
+    """
+    tables: dict[tuple[str, str], list[Cell]] = {}
+    for cell in grid:
+        tables.setdefault((cell.workload, cell.load), []).append(cell)
+    return [sitting for table in tables.values() for sitting in _pack(_sets(table, reference))]
+
+
+def _sets(table: list[Cell], reference: str) -> Sets:
+    if len(table) <= MAX_SET:
+        return [table]
+    by_server: dict[str, list[Cell]] = {}
+    by_client: dict[str, list[Cell]] = {}
+    for cell in table:
+        by_server.setdefault(cell.server, []).append(cell)
+        by_client.setdefault(cell.client, []).append(cell)
+    few_clients = max(map(len, by_server.values())) <= 2
+    groups = by_client if few_clients else by_server
+    return [part for group in groups.values() for part in _overlapping(group, reference)]
+
+
+def _overlapping(group: list[Cell], reference: str) -> Sets:
+    """Cut a group into sets of about equal size that share their first cell."""
+    if len(group) <= MAX_SET:
+        return [group]
+    shared = next((cell for cell in group if cell.client == reference), group[0])
+    others = [cell for cell in group if cell is not shared]
+    count = -(-len(others) // (MAX_SET - 1))
+    return [[shared, *others[part::count]] for part in range(count)]
+
+
+def _pack(sets: Sets) -> list[Sets]:
+    """Join sets that follow each other, while they share no cell and a sitting has room."""
+    sittings: list[Sets] = []
+    for part in sets:
+        held = [cell for other in sittings[-1] for cell in other] if sittings else []
+        fits = held and len(held) + len(part) <= MAX_SITTING
+        if fits and not any(cell in held for cell in part):
+            sittings[-1].append(part)
+        else:
+            sittings.append([part])
+    return sittings

@@ -1,0 +1,327 @@
+"""One sitting: cells that are compared with each other are all ready, and play slices in turn.
+
+Each arm (a cell of the sitting) has a fresh server and a fresh worker of its own. So no client
+changes what another one reads, and the counters of a server belong to one client. Each arm becomes
+one outcome, as a trial does.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from statistics import median
+
+import msgspec
+
+from cachemark.analysis.rounds.order import Turn, random_square, turns, williams
+from cachemark.host import NoiseMonitor
+from cachemark.host.cpu_meter import CpuMeter, StealMeter
+from cachemark.host.memory import check_memory
+from cachemark.model.errors import TrialError
+from cachemark.model.experiment import RoundsTiming
+from cachemark.model.outcome import HostNoise, Outcome, ServerUse
+from cachemark.model.protocol import Slice, SliceDone
+from cachemark.model.rounds import Rounds
+from cachemark.model.server_stats import ServerStats
+from cachemark.runs.slice_log import CpuReading, Place, SliceLog
+from cachemark.runs.trial import Endpoints, Setting, TrialRun
+from cachemark.runs.warm_up import is_warm
+from cachemark.runs.window import Window
+
+# Fewer operations in a slice than this make its figures a matter of where the slice ends.
+_MIN_OPS_PER_SLICE = 3
+_EMPTY_SLICES = 5
+
+
+class SittingDisplay(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sitting reports: what it does, and which part of its slices has been played."""
+
+    doing: Callable[[str], None]
+    played: Callable[[float], None]
+
+
+class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a sitting needs to know. `seed` is that of the order of play."""
+
+    sets: list[list[Setting]]
+    rounds: RoundsTiming
+    seed: int
+    awake_pid: int | None = None
+
+
+def play_sitting(setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:
+    """Play a sitting. Never raises for what a server or a worker did: that is in its outcome.
+
+    An arm that fails leaves the sitting; the others go on. Raises UsageError if the processes do
+    not fit into the machine's memory.
+    """
+    with ExitStack() as stack:
+        sitting = _Sitting(setting, display, stack)
+        try:
+            sitting.play()
+        finally:
+            gc.enable()
+    return [arm.trial.outcome for arm in sitting.arms]
+
+
+class _Arm:
+    """One cell of a sitting: its trial, both of its ends, and its slices so far."""
+
+    def __init__(self, setting: Setting, part: int, number: int) -> None:
+        self.setting = setting
+        self.part, self.number = part, number
+        self.trial = TrialRun(setting, lambda _: None)
+        self.stack = ExitStack()
+        self.ends: Endpoints | None = None
+        self.log = SliceLog()
+        self.before: list[ServerStats] = []
+        self.began_unix_ns = self.start_ns = 0
+        self.warm_up: list[int] = []
+        self.turn_cost: tuple[int, int] = (0, 0)
+        self.worker_cpu = self.server_cpu = CpuMeter([])
+
+    @property
+    def label(self) -> str:
+        """The arm's name in its set."""
+        cell = self.setting.trial.cell
+        return f"{cell.client} · {cell.server}"
+
+    def attempt(self, action: Callable[[Endpoints], None]) -> None:
+        """Do something with both ends; a failure ends the arm, and is in its outcome."""
+        ends = self.ends
+        if ends is not None and not self.trial.attempt(lambda: action(ends)):
+            self.close()
+
+    def close(self) -> None:
+        """Stop the arm's processes."""
+        self.ends = None
+        self.stack.close()
+
+    def start(self) -> None:
+        """Start, connect and prefill."""
+        if not self.trial.attempt(self._start):
+            self.close()
+
+    def _start(self) -> None:
+        began = time.monotonic_ns()
+        self.ends = self.trial.start(self.stack)
+        self.start_ns = time.monotonic_ns() - began
+
+    def begin(self, ends: Endpoints) -> None:
+        """Make the worker ready for slices, from the start of its tape."""
+        ends.fleet.begin_slices(self.setting.timing.ready_ms / 1e3)
+        self.worker_cpu = CpuMeter([worker.pid for worker in ends.fleet.workers])
+        self.server_cpu = CpuMeter(ends.server.pids)
+
+    def read_before(self, ends: Endpoints) -> None:
+        """Read the server's counters before the first slice."""
+        self.before = ends.server.member_stats()
+        self.began_unix_ns = time.time_ns()
+
+
+class _Sitting:
+    def __init__(self, setting: SittingSetting, display: SittingDisplay, stack: ExitStack) -> None:
+        self._setting, self._display = setting, display
+        self._order = random.Random(setting.seed)
+        self._steal = StealMeter()
+        stack.callback(self._steal.close)
+        self._length_us = round(setting.rounds.slice_ms * 1000)
+        self._lead_in_us = round(self._length_us * setting.rounds.lead_in_percent / 100)
+        self.arms = [
+            _Arm(own, part, number)
+            for part, members in enumerate(setting.sets)
+            for number, own in enumerate(members)
+        ]
+        for arm in self.arms:
+            stack.callback(arm.close)
+        self._meters: list[CpuMeter] = []
+        self._began_ns = 0
+
+    def play(self) -> None:
+        """Start all arms, warm them up, play the squares, record what came of it."""
+        for arm in self.arms:
+            self._display.doing(f"starts {arm.label}")
+            arm.start()
+            check_memory(f"{len(self.arms)} clients, each with its server")
+        self._display.doing("warms up")
+        for arm in self.arms:
+            arm.attempt(arm.begin)
+        self._warm_up()
+        for arm in self.arms:
+            arm.attempt(arm.begin)
+            arm.attempt(lambda ends, arm=arm: self._measure_turn_cost(arm, ends))
+        self._meters = [m for arm in self.arms for m in (arm.worker_cpu, arm.server_cpu)]
+        noise = self._played_with_noise()
+        for arm in self.arms:
+            arm.attempt(lambda ends, arm=arm: self._finish(arm, ends, noise))
+
+    def _warm_up(self) -> None:
+        """Play rounds without counting, until each arm is warm or has had its time."""
+        rounds = round(max(arm.setting.timing.warmup_ms for arm in self.arms) * 1e3)
+        for _ in range(-(-rounds // self._length_us)):
+            cold = [arm for arm in self.arms if arm.ends and not is_warm(arm.warm_up)]
+            self._order.shuffle(cold)
+            for arm in cold:
+                arm.attempt(lambda ends, arm=arm: arm.warm_up.append(self._uncounted(ends)))
+        for arm in self.arms:
+            arm.attempt(lambda _, arm=arm: self._check_length(arm))
+
+    def _uncounted(self, ends: Endpoints, length_us: int | None = None) -> int:
+        """Play a slice that is all lead-in; how many operations it had."""
+        length = self._length_us if length_us is None else length_us
+        return ends.fleet.slice(Slice(length_us=length, lead_in_us=length)).lead_in_ops
+
+    def _check_length(self, arm: _Arm) -> None:
+        typical = median(arm.warm_up) if arm.warm_up else _MIN_OPS_PER_SLICE
+        if typical < _MIN_OPS_PER_SLICE:
+            raise TrialError(
+                f"a slice of {self._length_us / 1e3:g} ms has room for {typical:g} operations",
+                "raise --slice-ms, or use --design trials",
+            )
+
+    def _measure_turn_cost(self, arm: _Arm, ends: Endpoints) -> None:
+        """What a slice costs beside its own length: play some that have none."""
+        costs: list[tuple[int, int]] = []
+        for _ in range(_EMPTY_SLICES):
+            cpu, began = arm.worker_cpu.read_ns(), time.monotonic_ns()
+            self._uncounted(ends, 0)
+            costs.append((time.monotonic_ns() - began, arm.worker_cpu.read_ns() - cpu))
+        walls, cpus = zip(*costs, strict=True)
+        arm.turn_cost = (int(median(walls)), int(median(cpus)))
+
+    def _played_with_noise(self) -> HostNoise:
+        noise = NoiseMonitor()
+        for arm in self.arms:
+            arm.attempt(arm.read_before)
+        pids = [pid for arm in self.arms if arm.ends for pid in _pids(arm.ends)]
+        noise.start(pids, self._setting.awake_pid)
+        gc.collect()
+        # A collection of garbage takes milliseconds, and there are none between two slices.
+        gc.disable()
+        self._play_squares()
+        gc.enable()
+        return noise.stop()
+
+    def _play_squares(self) -> None:
+        rows = merge_rows([self._rows_of(part) for part in range(len(self._setting.sets))])
+        self._began_ns = time.monotonic_ns()
+        for played, (part, row) in enumerate(rows):
+            self._display.played(played / len(rows))
+            before = row[0].arm
+            for turn in row:
+                arm = self._arm(part, turn.arm)
+                arm.attempt(lambda ends, a=arm, t=turn, b=before: self._turn(a, ends, t, b))
+                before = turn.arm
+
+    def _rows_of(self, part: int) -> list[list[Turn]]:
+        """The rows of all squares of a set; arms that have failed take no part."""
+        alive = [arm.number for arm in self.arms if arm.part == part and arm.ends]
+        if not alive:
+            return []
+        measure_ms = self._setting.sets[part][0].timing.measure_ms
+        count = squares_for(measure_ms, self._setting.rounds.slice_ms, len(alive))
+        rows: list[list[Turn]] = []
+        for number in range(count):
+            square = random_square(self._order, alive)
+            rows += by_row(turns(number, square))
+        return rows
+
+    def _arm(self, part: int, number: int) -> _Arm:
+        return next(arm for arm in self.arms if (arm.part, arm.number) == (part, number))
+
+    def _turn(self, arm: _Arm, ends: Endpoints, turn: Turn, before: int) -> None:
+        if not turn.counted:
+            self._uncounted(ends)
+            return
+        request = Slice(length_us=self._length_us, lead_in_us=self._lead_in_us)
+        steal, first = self._steal.read_ns(), [meter.read_ns() for meter in self._meters]
+        began = time.monotonic_ns()
+        done: SliceDone = ends.fleet.slice(request)
+        wall_ns = time.monotonic_ns() - began
+        last = [meter.read_ns() for meter in self._meters]
+        steal = self._steal.read_ns() - steal
+        own = self.arms.index(arm) * 2
+        cpu = cpu_reading(first, last, own, steal)
+        place = Place(turn, before, began - self._began_ns, wall_ns)
+        arm.log.add(place, done, cpu)
+
+    def _finish(self, arm: _Arm, ends: Endpoints, noise: HostNoise) -> None:
+        done = ends.fleet.end_slices()
+        slices = arm.log.slices()
+        window = Window(
+            done=done,
+            began_unix_ns=arm.began_unix_ns,
+            before=arm.before,
+            after=ends.server.member_stats(),
+            use=_server_use(ends, sum(slices.server_cpu_ns)),
+            command_counts=[],
+            noise=noise,
+            rounds=Rounds(
+                arms=[other.label for other in self.arms if other.part == arm.part],
+                arm=arm.number,
+                length_us=self._length_us,
+                lead_in_us=self._lead_in_us,
+                start_ns=arm.start_ns,
+                warmup_rounds=len(arm.warm_up),
+                turn_cost_ns=arm.turn_cost[0],
+                turn_cpu_ns=arm.turn_cost[1],
+                slices=slices,
+            ),
+        )
+        arm.trial.record_window(ends, window)
+        ends.fleet.bye()
+        arm.trial.judge()
+
+
+def squares_for(measure_ms: int, slice_ms: float, arms: int) -> int:
+    """How many squares give each arm about `measure_ms` of slices; at least one. Pure."""
+    return max(1, round(measure_ms / (len(williams(arms)) * slice_ms)))
+
+
+def by_row(played: Iterator[Turn]) -> list[list[Turn]]:
+    """Turns in lists of one row each, in their order. Pure."""
+    rows: dict[tuple[int, int], list[Turn]] = {}
+    for turn in played:
+        rows.setdefault((turn.square, turn.row), []).append(turn)
+    return list(rows.values())
+
+
+def merge_rows(sets: Sequence[list[list[Turn]]]) -> list[tuple[int, list[Turn]]]:
+    """Alternate the rows of several sets so that all sets advance alike; (set, row). Pure."""
+    placed = [
+        ((number + 0.5) / len(rows), part, row)
+        for part, rows in enumerate(sets)
+        for number, row in enumerate(rows)
+    ]
+    placed.sort(key=lambda place: place[:2])
+    return [(part, row) for _, part, row in placed]
+
+
+def cpu_reading(first: Sequence[int], last: Sequence[int], own: int, steal_ns: int) -> CpuReading:
+    """The CPU time between two readings of all meters; those at `own` are worker and server. Pure.
+
+    What could not be read counts as nothing for the idle ones, and as not available for one's own.
+    """
+    used = [b - a if a >= 0 and b >= 0 else -1 for a, b in zip(first, last, strict=True)]
+    idle = sum(max(0, ns) for at, ns in enumerate(used) if at not in (own, own + 1))
+    return CpuReading(used[own], used[own + 1], idle, steal_ns)
+
+
+def _pids(ends: Endpoints) -> list[int]:
+    return [worker.pid for worker in ends.fleet.workers] + ends.server.pids
+
+
+def _server_use(ends: Endpoints, cpu_ns: int) -> ServerUse | None:
+    use = ends.server.use()
+    if use is None or ends.empty is None:
+        return None
+    return ServerUse(
+        cpu_ns=cpu_ns,
+        rss_before_bytes=ends.empty.rss_bytes,
+        rss_after_bytes=use.rss_bytes,
+        rss_peak_bytes=use.rss_peak_bytes,
+        threads=use.threads,
+    )

@@ -1,0 +1,62 @@
+"""The slices of one arm while a sitting is played: columns that grow, and their frozen form."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.analysis.rounds.order import Turn
+from cachemark.model.protocol import SliceDone
+from cachemark.model.rounds import Slices
+
+
+class CpuReading(msgspec.Struct, frozen=True):
+    """CPU time that passed in a slice; -1: not available."""
+
+    worker_ns: int
+    server_ns: int
+    idle_ns: int
+    steal_ns: int
+
+
+class Place(msgspec.Struct, frozen=True):
+    """When a slice was played: its turn, the arm before it, its begin, its length as seen here."""
+
+    turn: Turn
+    predecessor: int
+    began_ns: int
+    wall_ns: int
+
+
+class SliceLog:
+    """Every counted slice of an arm, in the order of play."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, ...]] = []
+
+    def add(self, place: Place, done: SliceDone, cpu: CpuReading) -> None:
+        """Note a slice; the order of the values is that of the columns of `Slices`."""
+        self._rows.append(
+            (
+                place.turn.square,
+                place.turn.row,
+                place.turn.position,
+                place.predecessor,
+                place.began_ns,
+                place.wall_ns,
+                done.ops,
+                done.errors,
+                done.lead_in_ops,
+                done.elapsed_ns,
+                cpu.worker_ns,
+                cpu.server_ns,
+                cpu.idle_ns,
+                cpu.steal_ns,
+            )
+        )
+
+    def slices(self) -> Slices:
+        """The columns."""
+        if not self._rows:
+            return Slices()
+        columns = map(list, zip(*self._rows, strict=True))
+        return Slices(**dict(zip(Slices.__struct_fields__, columns, strict=True)))

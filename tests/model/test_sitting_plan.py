@@ -1,0 +1,62 @@
+"""Which cells share a set and a sitting: properties that hold for every grid."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachemark.model.outcome import Cell
+from cachemark.model.sitting_plan import MAX_SET, MAX_SITTING, sittings_of
+
+
+def grid(clients: int, servers: int, loads: int) -> list[Cell]:
+    return [
+        Cell(client=f"c{client}", server=f"s{server}", workload="w", load=f"l{load}")
+        for load in range(loads)
+        for server in range(servers)
+        for client in range(clients)
+    ]
+
+
+@given(st.integers(1, 50), st.integers(1, 12), st.integers(1, 3))
+def test_every_cell_is_played_and_no_set_or_sitting_is_too_large(
+    clients: int, servers: int, loads: int
+) -> None:
+    cells = grid(clients, servers, loads)
+    sittings = sittings_of(cells, "c0")
+    played = [cell for sets in sittings for part in sets for cell in part]
+    assert set(map(str, played)) == set(map(str, cells))
+    for sets in sittings:
+        arms = [str(cell) for part in sets for cell in part]
+        assert len(arms) == len(set(arms)) <= MAX_SITTING
+        assert all(1 <= len(part) <= MAX_SET for part in sets)
+        assert len({cell.load for part in sets for cell in part}) == 1
+
+
+@given(st.integers(3, 50), st.integers(1, 6))
+def test_clients_of_one_server_meet_in_a_set_or_share_the_reference(
+    clients: int, servers: int
+) -> None:
+    sittings = sittings_of(grid(clients, servers, 1), "c1")
+    sets = [{(c.client, c.server) for c in part} for sitting in sittings for part in sitting]
+    for server in range(servers):
+        here = [part for part in sets if any(s == f"s{server}" for _, s in part)]
+        for first, second in combinations(range(clients), 2):
+            pair = {(f"c{first}", f"s{server}"), (f"c{second}", f"s{server}")}
+            together = any(pair <= part for part in here)
+            assert together or all(("c1", f"s{server}") in part for part in here)
+
+
+def test_two_servers_with_seven_clients_each_are_one_sitting_of_two_sets() -> None:
+    (sitting,) = sittings_of(grid(7, 2, 1), "c0")
+    assert [len(part) for part in sitting] == [7, 7]
+    assert [{cell.server for cell in part} for part in sitting] == [{"s0"}, {"s1"}]
+
+
+def test_many_servers_with_one_client_are_compared_through_the_first() -> None:
+    sittings = sittings_of(grid(1, 12, 1), "c0")
+    sets = [[cell.server for cell in part] for sitting in sittings for part in sitting]
+    assert all(part[0] == "s0" for part in sets)
+    assert {server for part in sets for server in part} == {f"s{number}" for number in range(12)}
