@@ -9,9 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+# A test that is slow on a busy machine has not failed.
+settings.register_profile("cachemark", deadline=None)
+settings.load_profile("cachemark")
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 

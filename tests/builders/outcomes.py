@@ -27,6 +27,7 @@ def experiment(clients: list[str], blocks: int = 5) -> Experiment:
         workloads=[WORKLOAD],
         loads=[LOAD],
         blocks=blocks,
+        margin_percent=2.0,
     )
 
 

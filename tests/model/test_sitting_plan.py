@@ -35,7 +35,7 @@ def test_every_cell_is_played_and_no_set_or_sitting_is_too_large(
         assert len({cell.load for part in sets for cell in part}) == 1
 
 
-@given(st.integers(3, 50), st.integers(1, 6))
+@given(st.integers(3, 30), st.integers(1, 3))
 def test_clients_of_one_server_meet_in_a_set_or_share_the_reference(
     clients: int, servers: int
 ) -> None:

@@ -84,7 +84,7 @@ def test_there_and_back(run: Run, exported: Path, tmp_path: Path) -> None:
     there = files(tmp_path / "there" / run.id)
     assert there == {name: data for name, data in files(run.folder).items() if name != "lock"}
     with open_run(run.id, tmp_path / "there") as again:
-        again.append(trials("a", 500, 4)[3])  # what was imported is a run like any other
+        again.append([trials("a", 500, 4)[3]])  # what was imported is a run like any other
 
 
 def test_the_same_run_gives_the_same_bytes(run: Run, exported: Path, tmp_path: Path) -> None:

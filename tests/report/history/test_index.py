@@ -53,7 +53,7 @@ def test_new_changed_and_removed_runs_are_noticed(tmp_path: Path) -> None:
     assert counts(tmp_path) == {"one": 2}
     kept(tmp_path, made_header("two"), trials("a", 500, 3))
     with first:
-        first.append(trials("b", 500, 3)[2])
+        first.append([trials("b", 500, 3)[2]])
     assert counts(tmp_path) == {"one": 3, "two": 3}
     for file in first.folder.iterdir():
         file.unlink()
