@@ -35,6 +35,7 @@ class RoundContrast(msgspec.Struct, frozen=True, kw_only=True):
     - `stopped_early`: an arm left the run once its questions were answered. Such a ratio is biased
       outwards, as the run goes on longer where the first data show less.
     - `needed`: the total number of sittings that would settle an open pair.
+    - `tested`: no answer is sought if the pair is in no family that was fixed before the run.
     - `why`: the reason if there is no ratio.
     """
 
@@ -54,7 +55,33 @@ class RoundContrast(msgspec.Struct, frozen=True, kw_only=True):
     gap: bool = False
     stopped_early: bool = False
     needed: int | None = None
+    tested: bool = True
     why: str = ""
+
+    def reversed(self) -> RoundContrast:
+        """The same contrast with the arms in the other order."""
+        return msgspec.structs.replace(
+            self,
+            first=self.second,
+            second=self.first,
+            ratio=_inverse(self.ratio) if self.ratio else None,
+            typical=_inverse(self.typical) if self.typical else None,
+            answer={"above": "below", "below": "above"}.get(self.answer, self.answer),
+        )
+
+
+def _inverse(ratio: Interval) -> Interval:
+    """The interval of 1 / ratio."""
+    return msgspec.structs.replace(
+        ratio,
+        value=_one_over(ratio.value),
+        low=_one_over(ratio.high) if ratio.high is not None else None,
+        high=_one_over(ratio.low) if ratio.low is not None else None,
+    )
+
+
+def _one_over(value: float) -> float:
+    return 1 / value if value else math.inf
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +131,12 @@ def contrast_alone(looked: Looked, pair: Pair, figure: str) -> RoundContrast:
     """The contrast of one pair, without correction: the winner's lead, or the A/A test."""
     estimate = _answerable(looked, [pair], figure)[pair]
     return _contrast(looked, pair, figure, decide_lead(estimate, looked.rule), 1)
+
+
+def describe(looked: Looked, pair: Pair, figure: str) -> RoundContrast:
+    """The ratio of a pair that no family tests: its interval, and no answer."""
+    found = _contrast(looked, pair, figure, Decision(), 1)
+    return msgspec.structs.replace(found, tested=False, needed=None)
 
 
 def _answerable(

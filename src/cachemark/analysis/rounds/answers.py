@@ -1,0 +1,276 @@
+"""The answers of a run that was played in turns: one ranking for each question and figure.
+
+The same function serves the display of a run that goes on, and its report. Only whole sittings may
+be handed in: with half of a sitting's outcomes, the last look would come too early for some arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from cachemark.analysis.rounds.carry_over import CarryOverTable, carry_over
+from cachemark.analysis.rounds.contrast import (
+    Looked,
+    RoundContrast,
+    contrast_alone,
+    contrast_family,
+    describe,
+    look,
+)
+from cachemark.analysis.rounds.family import Pair
+from cachemark.analysis.rounds.looks import StopRule
+from cachemark.analysis.rounds.pairs import (
+    ROUND_FIGURES,
+    Sittings,
+    read_sittings,
+    retired_arms,
+)
+from cachemark.analysis.rounds.questions import Question
+from cachemark.analysis.rounds.ranking import rank
+from cachemark.analysis.statistics import Figure
+from cachemark.model.outcome import Cell, Outcome
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell's place in a ranking; `value` is in the figure's unit.
+
+    `to_winner` and `to_reference`: this cell's figure relative to theirs; None for themselves.
+    """
+
+    cell: Cell
+    name: str
+    value: float
+    to_winner: RoundContrast | None
+    to_reference: RoundContrast | None
+
+
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """The cells of a question by one figure, the best one first.
+
+    `lead` is the winner relative to its runner-up, tested by itself. `pairs` are those of the
+    family. `twice` is the A/A test; `false_difference`: it shows a difference that cannot be.
+    """
+
+    figure: str
+    title: str
+    unit: str
+    more_is_better: bool
+    places: list[Place]
+    lead: RoundContrast | None
+    pairs: list[RoundContrast]
+    twice: RoundContrast | None
+    false_difference: bool
+
+
+class RateAndCpu(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rate and the client's CPU time per operation say about a pair.
+
+    `agree`: the faster client needs less CPU time. `disagree`: it needs more. `cpu`, `rate`: only
+    this one shows a difference.
+    """
+
+    rate: RoundContrast
+    cpu: RoundContrast
+    verdict: Literal["agree", "disagree", "cpu", "rate"]
+
+
+class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a question: a ranking by each figure that all of its cells have.
+
+    `primary` is the figure that the question is decided by: the rate of closed loops, the p99 of
+    open ones.
+    """
+
+    question: Question
+    primary: str
+    rankings: list[Ranking]
+    rate_and_cpu: list[RateAndCpu]
+
+    def ranking(self, figure: str) -> Ranking | None:
+        """The ranking by a figure; None if there is none."""
+        return next((of for of in self.rankings if of.figure == figure), None)
+
+    @property
+    def settled(self) -> bool:
+        """Whether every pair, and the lead, is answered by the primary figure."""
+        ranking = self.ranking(self.primary)
+        if ranking is None or ranking.lead is None:
+            return False
+        return all(of.answer != "open" for of in (*ranking.pairs, ranking.lead))
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """All answers of a run after `sittings` sittings, as of the look at `answered_at`; 0: none yet.
+
+    `next_look` is None after the last one. `carry_over` has a table for each set of arms.
+    `more_sittings`: how many more would settle what is open; None: nothing is, or nobody knows.
+    """
+
+    rule: StopRule
+    sittings: int
+    answered_at: int
+    next_look: int | None
+    groups: list[GroupAnswer]
+    carry_over: list[CarryOverTable]
+    more_sittings: int | None
+
+    @property
+    def settled(self) -> bool:
+        """Whether all questions are answered."""
+        return all(group.settled for group in self.groups)
+
+
+def answers(
+    outcomes: Sequence[Outcome],
+    questions: Sequence[Question],
+    rule: StopRule,
+    *,
+    final: bool,
+    figures: Sequence[str] = tuple(ROUND_FIGURES),
+) -> Answers:
+    """The answers after some whole sittings; `final`: the run is over."""
+    sittings = read_sittings(outcomes, figures)
+    looked = look(sittings, rule, final=final, retired=retired_arms(outcomes))
+    open_loops = {of.trial.cell.load for of in outcomes if of.load.schedule != "closed"}
+    groups = [
+        _group(looked, question, figures, "p99" if question.load in open_loops else "rate")
+        for question in questions
+    ]
+    return Answers(
+        rule=rule,
+        sittings=looked.played,
+        answered_at=looked.answered_at,
+        next_look=None if final else next((at for at in rule.looks if at > looked.played), None),
+        groups=groups,
+        carry_over=_carry_over(sittings),
+        more_sittings=_more_sittings(groups),
+    )
+
+
+def _group(looked: Looked, question: Question, figures: Sequence[str], primary: str) -> GroupAnswer:
+    # The rate of an open loop is given, and so is none of its client's merits.
+    shown = [name for name in figures if name != "rate" or primary == "rate"]
+    found = [_ranking(looked, question, ROUND_FIGURES[name]) for name in shown]
+    rankings = [ranking for ranking in found if ranking.places]
+    return GroupAnswer(
+        question=question,
+        primary=primary,
+        rankings=rankings,
+        rate_and_cpu=_rate_and_cpu({of.figure: of for of in rankings}),
+    )
+
+
+def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:
+    ranked = rank(looked.sittings, question.cells, figure)
+    tested = contrast_family(looked, question.family, figure.name)
+    first_two = [cell for cell, _ in ranked[:2]]
+    lead = (
+        contrast_alone(looked, (first_two[0], first_two[1]), figure.name)
+        if len(first_two) == 2
+        else None
+    )
+    twice = contrast_alone(looked, question.twice, figure.name) if question.twice else None
+    table = _Table(looked, figure.name, tested, lead)
+    return Ranking(
+        figure=figure.name,
+        title=figure.title,
+        unit=figure.unit,
+        more_is_better=figure.more_is_better,
+        places=[
+            Place(
+                cell=cell,
+                name=question.name(cell),
+                value=value,
+                to_winner=table.ratio(cell, ranked[0][0]),
+                to_reference=table.ratio(cell, question.reference),
+            )
+            for cell, value in ranked
+        ],
+        lead=lead,
+        pairs=list(tested.values()),
+        twice=twice,
+        false_difference=_is_significant(twice, looked.rule),
+    )
+
+
+class _Table:
+    """The contrasts of any two cells of a ranking, in the order that is asked for."""
+
+    def __init__(
+        self,
+        looked: Looked,
+        figure: str,
+        tested: dict[Pair, RoundContrast],
+        lead: RoundContrast | None,
+    ) -> None:
+        self._looked, self._figure = looked, figure
+        self._known = dict(tested)
+        if lead is not None:
+            # The lead has a test of its own, without the family's correction.
+            self._known.pop((lead.second, lead.first), None)
+            self._known[lead.first, lead.second] = lead
+
+    def ratio(self, cell: Cell, other: Cell) -> RoundContrast | None:
+        """The contrast cell / other; None for a cell with itself."""
+        if cell == other:
+            return None
+        if (cell, other) in self._known:
+            return self._known[cell, other]
+        if (other, cell) in self._known:
+            return self._known[other, cell].reversed()
+        return describe(self._looked, (cell, other), self._figure)
+
+
+def _is_significant(contrast: RoundContrast | None, rule: StopRule) -> bool:
+    """Whether a contrast differs from 1, whatever the margin."""
+    return contrast is not None and contrast.p_holm is not None and contrast.p_holm <= rule.level
+
+
+def _rate_and_cpu(rankings: dict[str, Ranking]) -> list[RateAndCpu]:
+    """The pairs of which the rate, the CPU time or both show a difference."""
+    if "rate" not in rankings or "client-cpu" not in rankings:
+        return []
+    found: list[RateAndCpu] = []
+    both = zip(rankings["rate"].pairs, rankings["client-cpu"].pairs, strict=True)
+    for rate, cpu in both:
+        differ = [of.answer in ("above", "below") for of in (rate, cpu)]
+        if all(differ):
+            # More operations and less CPU time are both better.
+            verdict = "agree" if rate.answer != cpu.answer else "disagree"
+        elif any(differ):
+            verdict = "rate" if differ[0] else "cpu"
+        else:
+            continue
+        found.append(RateAndCpu(rate=rate, cpu=cpu, verdict=verdict))
+    return found
+
+
+def _carry_over(sittings: Sittings) -> list[CarryOverTable]:
+    """A table for each set of arms; a set that has lost arms is counted as long as it had all."""
+    sets: dict[frozenset[Cell], dict[tuple[int, tuple[str, ...]], None]] = {}
+    for key, arms in sittings.items():
+        home = next((whole for whole in sets if whole >= arms.keys()), frozenset(arms))
+        sets.setdefault(home, {})[key] = None
+    tables = [
+        carry_over({key: arms for key, arms in sittings.items() if key in keys})
+        for keys in sets.values()
+    ]
+    return [table for table in tables if table is not None]
+
+
+def _more_sittings(groups: Sequence[GroupAnswer]) -> int | None:
+    """How many more sittings settle what is open by the primary figures; None if nobody knows."""
+    more: list[int] = []
+    for group in groups:
+        ranking = group.ranking(group.primary)
+        contrasts = [*ranking.pairs, ranking.lead] if ranking else []
+        for of in contrasts:
+            if of is None or of.answer != "open":
+                continue
+            if of.needed is None:
+                return None
+            more.append(max(1, of.needed - of.sittings))
+    return max(more, default=None)

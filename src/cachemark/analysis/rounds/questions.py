@@ -1,0 +1,86 @@
+"""What a run is asked: which cells are compared with each other, and which pairs are tested.
+
+Fixed before the run, from its cells alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from cachemark.analysis.rounds.family import Pair, family_of
+from cachemark.model.outcome import Cell
+from cachemark.model.plan import REPEAT_SUFFIX, is_repeat
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Clients on one server, or servers for one client; `common` is what all of its cells share.
+
+    `family` are the pairs that are tested together. `reference` is the cell that the others are
+    compared with in tables. `twice` are the two arms of the A/A test: the repetition, and the cell
+    that it repeats.
+    """
+
+    kind: Literal["clients", "servers"]
+    common: str
+    workload: str
+    load: str
+    cells: tuple[Cell, ...]
+    family: tuple[Pair, ...]
+    reference: Cell
+    twice: Pair | None = None
+
+    def name(self, cell: Cell) -> str:
+        """How a cell is called among those of this question."""
+        return cell.client if self.kind == "clients" else cell.server
+
+
+def questions_of(
+    cells: Sequence[Cell], reference_client: str = "", reference_server: str = ""
+) -> list[Question]:
+    """The questions of a run: clients on each server, then servers for each client.
+
+    A question needs at least two cells. Where the named reference is missing, it is the first cell.
+    """
+    asked: dict[tuple[Literal["clients", "servers"], str, str, str], list[Cell]] = {}
+    for cell in cells:
+        asked.setdefault(("clients", cell.server, cell.workload, cell.load), []).append(cell)
+    for cell in (cell for cell in cells if not is_repeat(cell)):
+        asked.setdefault(("servers", cell.client, cell.workload, cell.load), []).append(cell)
+    found: list[Question] = []
+    for (kind, common, workload, load), group in asked.items():
+        choices = [cell for cell in group if not is_repeat(cell)]
+        if len(choices) < 2:
+            continue
+        wanted = [
+            cell
+            for cell in choices
+            if (cell.client if kind == "clients" else cell.server)
+            == (reference_client if kind == "clients" else reference_server)
+        ]
+        reference = wanted[0] if wanted else choices[0]
+        found.append(
+            Question(
+                kind=kind,
+                common=common,
+                workload=workload,
+                load=load,
+                cells=tuple(choices),
+                family=family_of(choices, reference),
+                reference=reference,
+                twice=_twice(group),
+            )
+        )
+    return found
+
+
+def _twice(group: Sequence[Cell]) -> Pair | None:
+    """The two arms of the A/A test of a group."""
+    for again in (cell for cell in group if is_repeat(cell)):
+        client = again.client.removesuffix(REPEAT_SUFFIX)
+        same = msgspec.structs.replace(again, client=client)
+        if same in group:
+            return again, same
+    return None

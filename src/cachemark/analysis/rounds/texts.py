@@ -1,0 +1,202 @@
+"""The answers in plain English: what is settled, what is not, and what that would take."""
+
+from __future__ import annotations
+
+import math
+
+from cachemark.analysis.number_format import interval
+from cachemark.analysis.rounds.answers import Answers, Ranking, RateAndCpu
+from cachemark.analysis.rounds.carry_over import CarryOverTable
+from cachemark.analysis.rounds.contrast import RoundContrast
+from cachemark.analysis.rounds.looks import ALPHA, MAX_SITTINGS, MIN_SITTINGS, StopRule
+from cachemark.analysis.rounds.questions import Question
+from cachemark.analysis.statistics import Interval
+
+_BEST = {
+    "rate": "the highest rate",
+    "client-cpu": "the least client CPU time per operation",
+    "server-cpu": "the least server CPU time per operation",
+}
+_WHAT = {
+    "rate": "rate",
+    "client-cpu": "client CPU time per operation",
+    "server-cpu": "server CPU time per operation",
+}
+
+
+def best_words(figure: str) -> str:
+    """What the first of a ranking has, such as `the highest rate` or `the lowest p99`."""
+    return _BEST.get(figure, f"the lowest {figure}")
+
+
+def figure_words(figure: str) -> str:
+    """A figure within a sentence."""
+    return _WHAT.get(figure, figure)
+
+
+def ratio_words(ratio: Interval) -> str:
+    """Such as `1.49 (1.44–1.54)`; three digits where the ratio is near 1."""
+    return interval(ratio, "{:.3f}" if abs(ratio.value - 1) < 0.1 else "{:.2f}")
+
+
+def plus_minus_percent(ratio: Interval) -> float | None:
+    """How far an interval goes either way, in percent; None without an interval."""
+    if ratio.low is None or ratio.high is None or ratio.low <= 0:
+        return None
+    return 100 * math.sqrt(ratio.high / ratio.low) - 100
+
+
+def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: float = 0) -> str:
+    """Who is first by a figure, by how much, and whether that is settled."""
+    lead = ranking.lead
+    if lead is None or lead.ratio is None:
+        only = ranking.places[0].name if len(ranking.places) == 1 else ""
+        return (
+            f"Only {only} has this figure."
+            if only
+            else "No answer: " + (lead.why if lead else "no figures") + "."
+        )
+    first, second = question.name(lead.first), question.name(lead.second)
+    best, ratio = best_words(ranking.figure), ratio_words(lead.ratio)
+    if lead.scope == "within":
+        return (
+            f"Within {_sittings(lead.sittings)}, {first} has {best}: {ratio} × {second}."
+            f" That is no answer yet: it takes {max(of.rule.first, MIN_SITTINGS)} sittings."
+        )
+    if of.answered_at == 0:
+        return (
+            f"So far, after {_sittings(lead.sittings)}, {first} has {best}: {ratio} × {second}."
+            f" The first answer comes after {of.rule.first}."
+        )
+    if lead.answer == "equal":
+        return (
+            f"{first} and {second}, the first two, are equal in {figure_words(ranking.figure)}"
+            f" within {100 * of.rule.margin:g} %: {ratio} ×."
+        )
+    if lead.answer == "open":
+        return f"{first} is first and {second} second, but {open_words(lead, of.rule, sitting_s)}"
+    return f"{first} has {best}: {ratio} × {second}, the second.{_early(lead)}"
+
+
+def open_words(contrast: RoundContrast, rule: StopRule, sitting_s: float = 0) -> str:
+    """What is known about a pair that is open, and what would settle it."""
+    ratio = contrast.ratio
+    if ratio is None:
+        return f"not settled: {contrast.why}."
+    width = plus_minus_percent(ratio)
+    around = f", ±{width:.1f} %" if width is not None else ""
+    return f"not settled: {ratio_words(ratio)} ×{around}{more_words(contrast, rule, sitting_s)}."
+
+
+def more_words(contrast: RoundContrast, rule: StopRule, sitting_s: float = 0) -> str:
+    """How much longer a run must be; `sitting_s` is how long a sitting takes, 0 if not known."""
+    if contrast.scope == "within":
+        more = max(1, rule.first - contrast.sittings)
+    elif contrast.needed is None:
+        return f"; more than {MAX_SITTINGS} sittings" if contrast.tested else ""
+    else:
+        more = max(1, contrast.needed - contrast.sittings)
+    if sitting_s <= 0:
+        return f", about {more} more sitting{'s' if more > 1 else ''}"
+    minutes = math.ceil(more * sitting_s / 60)
+    return f", about {minutes} more minute{'s' if minutes > 1 else ''}"
+
+
+def pair_text(
+    contrast: RoundContrast, question: Question, rule: StopRule, sitting_s: float = 0
+) -> str:
+    """A pair of a family in one sentence."""
+    first, second = question.name(contrast.first), question.name(contrast.second)
+    what = figure_words(contrast.figure)
+    if contrast.ratio is None:
+        return f"{what}, {first} and {second}: {contrast.why}."
+    ratio = ratio_words(contrast.ratio)
+    if contrast.answer == "open":
+        return f"{what}, {first} to {second}: {open_words(contrast, rule, sitting_s)}"
+    if contrast.answer == "equal":
+        return f"{what}, {first} to {second}: equal within {100 * rule.margin:g} %, {ratio} ×."
+    return f"{what}, {first} to {second}: {ratio} ×.{_early(contrast)}"
+
+
+def _early(contrast: RoundContrast) -> str:
+    if not contrast.stopped_early:
+        return ""
+    return " (It was answered early, so the ratio may be a little too far from 1.)"
+
+
+def twice_text(ranking: Ranking, question: Question) -> str:
+    """The A/A test in one sentence; empty if there is none."""
+    twice = ranking.twice
+    if twice is None or twice.ratio is None:
+        return ""
+    text = f"{question.name(twice.second)} played twice: {ratio_words(twice.ratio)} × itself"
+    if twice.scope == "within":
+        return f"{text}, within {_sittings(twice.sittings)}."
+    if not ranking.false_difference:
+        return f"{text}; no false difference."
+    return f"{text}: a false difference (p = {twice.p_holm:.2g}). Do not trust this ranking."
+
+
+def gap_text(contrast: RoundContrast, question: Question) -> str:
+    """What the typical slice says if it differs from the totals; else empty."""
+    if not contrast.gap or contrast.typical is None or contrast.ratio is None:
+        return ""
+    first, second = question.name(contrast.first), question.name(contrast.second)
+    return (
+        f"In the typical slice, {first} is {ratio_words(contrast.typical)} × {second} in"
+        f" {figure_words(contrast.figure)}; in total it is {ratio_words(contrast.ratio)} ×."
+        " Rare slices that are unlike the others make the difference."
+    )
+
+
+def rate_and_cpu_text(of: RateAndCpu, question: Question) -> str:
+    """Both ratios of a pair of which rate and CPU time do not say the same; else empty."""
+    if of.verdict != "disagree" or of.rate.ratio is None or of.cpu.ratio is None:
+        return ""
+    rate, cpu = (
+        (of.rate, of.cpu) if of.rate.answer == "above" else (of.rate.reversed(), of.cpu.reversed())
+    )
+    first, second = question.name(rate.first), question.name(rate.second)
+    if rate.ratio is None or cpu.ratio is None:
+        return ""
+    return (
+        f"{first} has {ratio_words(rate.ratio)} × the rate of {second}, and needs"
+        f" {ratio_words(cpu.ratio)} × its client CPU time per operation."
+    )
+
+
+def carry_over_texts(table: CarryOverTable) -> list[str]:
+    """The arms that change the slice after their own, and what that does to ratios."""
+    if not table.shown:
+        return [f"No carry-over is shown; it moves ratios by {_percent(table.moves)} at most."]
+    lines: list[str] = []
+    for arm in table.arms:
+        if arm.p_holm is not None and arm.p_holm < ALPHA:
+            lines.append(
+                f"The slice after {arm.cell.client} on {arm.cell.server} has"
+                f" {ratio_words(arm.successor)} × the rate of those after the others."
+            )
+    return [*lines, f"Carry-over moves ratios by {_percent(table.moves)} at most."]
+
+
+def _percent(factor: float) -> str:
+    return f"{100 * factor - 100:.1f} %"
+
+
+def _sittings(count: int) -> str:
+    return f"{count} sitting{'s' if count != 1 else ''}"
+
+
+def texts(of: Answers, sitting_s: float = 0) -> list[str]:
+    """The answers of a run: for each question who is first, the A/A test, and what qualifies it."""
+    lines: list[str] = []
+    for group in of.groups:
+        ranking = group.ranking(group.primary)
+        if ranking is None:
+            continue
+        question = group.question
+        lines.append(lead_text(ranking, question, of, sitting_s))
+        lines += [rate_and_cpu_text(both, question) for both in group.rate_and_cpu]
+        lines += [gap_text(ranking.lead, question) if ranking.lead else ""]
+        lines.append(twice_text(ranking, question))
+    return [line for line in lines if line]

@@ -1,0 +1,207 @@
+"""From outcomes to answers, and to the sentences that say them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.analysis.rounds.answers import Answers, answers
+from cachemark.analysis.rounds.looks import StopRule
+from cachemark.analysis.rounds.questions import Question, questions_of
+from cachemark.analysis.rounds.texts import (
+    carry_over_texts,
+    lead_text,
+    pair_text,
+    rate_and_cpu_text,
+    texts,
+    twice_text,
+)
+from cachemark.model.outcome import Cell, Outcome
+from tests.builders.rounds import run
+
+RATES = {"fast": 30_000, "slow": 20_000, "slow#again": 20_000, "slowest": 10_000}
+
+
+def asked(made: list[Outcome], reference: str = "") -> list[Question]:
+    return questions_of(list(dict.fromkeys(of.trial.cell for of in made)), reference)
+
+
+def answered(made: list[Outcome], *, final: bool = True, rule: StopRule | None = None) -> Answers:
+    return answers(made, asked(made), rule or StopRule(), final=final)
+
+
+def test_clients_are_compared_on_each_server_and_servers_for_each_client() -> None:
+    cells = [
+        Cell(client=client, server=server, workload="w", load="l")
+        for client in ("a", "b", "a#again")
+        for server in ("s", "t")
+    ]
+    found = questions_of(cells, "b", "t")
+    assert [(of.kind, of.common, len(of.cells)) for of in found] == [
+        ("clients", "s", 2),
+        ("clients", "t", 2),
+        ("servers", "a", 2),
+        ("servers", "b", 2),
+    ]
+    assert found[0].reference.client == "b"
+    assert found[2].reference.server == "t"
+    assert found[0].twice == (cells[4], cells[0])
+    assert found[2].twice is None
+    assert [found[2].name(cell) for cell in found[2].cells] == ["s", "t"]
+    assert questions_of(cells[:1]) == []
+
+
+def test_a_ranking_has_places_ratios_and_the_test_of_its_winner() -> None:
+    made = run(RATES, 6)
+    found = answers(made, asked(made, "slow"), StopRule(), final=True)
+    ranking = found.groups[0].ranking("rate")
+    assert ranking is not None
+    assert [place.name for place in ranking.places] == ["fast", "slow", "slowest"]
+    assert ranking.places[0].value == pytest.approx(30_000, rel=0.02)
+    assert ranking.places[0].to_winner is None
+    assert ranking.places[1].to_reference is None
+    to_winner = ranking.places[2].to_winner
+    assert to_winner is not None
+    assert to_winner.ratio is not None
+    assert (to_winner.answer, to_winner.first.client) == ("below", "slowest")
+    assert to_winner.ratio.value == pytest.approx(1 / 3, rel=0.05)
+    assert ranking.lead is not None
+    assert (ranking.lead.answer, ranking.lead.second.client) == ("above", "slow")
+    # The repetition of the A/A test is in no family.
+    assert len(ranking.pairs) == 3
+    assert not ranking.false_difference
+    assert found.settled
+    assert found.more_sittings is None
+
+
+def test_all_figures_that_every_cell_has_are_ranked() -> None:
+    found = answered(run(RATES, 6)).groups[0]
+    assert [of.figure for of in found.rankings] == [
+        "rate",
+        "client-cpu",
+        "server-cpu",
+        "p50",
+        "p99",
+    ]
+    assert found.primary == "rate"
+
+
+def test_the_rate_of_an_open_loop_is_not_ranked() -> None:
+    made = [
+        msgspec.structs.replace(of, load=msgspec.structs.replace(of.load, schedule="poisson"))
+        for of in run(RATES, 6)
+    ]
+    found = answered(made).groups[0]
+    assert found.primary == "p99"
+    assert found.ranking("rate") is None
+
+
+def test_rate_and_cpu_that_disagree_are_both_told() -> None:
+    made = run({"a": 30_000, "b": 20_000}, 6, cpu_us={"a": 30, "b": 20})
+    group = answered(made).groups[0]
+    assert [of.verdict for of in group.rate_and_cpu] == ["disagree"]
+    text = rate_and_cpu_text(group.rate_and_cpu[0], group.question)
+    assert text.startswith("a has 1.49 (")
+    assert "× the rate of b, and needs 1.50" in text
+    made = run({"b": 20_000, "a": 30_000}, 6, cpu_us={"a": 20, "b": 30})
+    assert [of.verdict for of in answered(made).groups[0].rate_and_cpu] == ["agree"]
+    made = run({"a": 20_000, "b": 20_000}, 6, cpu_us={"a": 20, "b": 30})
+    assert [of.verdict for of in answered(made).groups[0].rate_and_cpu] == ["cpu"]
+
+
+def first_line(made: list[Outcome], *, final: bool = True, sitting_s: float = 0) -> str:
+    found = answered(made, final=final)
+    ranking = found.groups[0].ranking("rate")
+    assert ranking is not None
+    return lead_text(ranking, found.groups[0].question, found, sitting_s)
+
+
+def test_the_sentences_say_what_is_settled_and_what_is_not() -> None:
+    line = first_line(run(RATES, 6))
+    assert line.startswith("fast has the highest rate: 1.5")
+    assert line.endswith("× slow, the second.")
+    equal = first_line(run({"a": 20_000, "b": 20_000}, 6, deviation=0.005))
+    assert "the first two, are equal in rate within 5 %: " in equal
+    still_open = first_line(run({"a": 20_000, "b": 20_000}, 6, deviation=0.1), sitting_s=30)
+    assert "not settled: " in still_open
+    assert "more minutes." in still_open
+
+
+def test_before_there_is_an_answer_the_sentences_say_so() -> None:
+    within = first_line(run(RATES, 2), final=False)
+    assert within.startswith("Within 2 sittings, fast has the highest rate")
+    assert "That is no answer yet" in within
+    so_far = first_line(run(RATES, 5), final=False)
+    assert so_far.startswith("So far, after 5 sittings, fast has the highest rate")
+    assert so_far.endswith("The first answer comes after 6.")
+    assert answered(run(RATES, 5), final=False).next_look == 6
+    assert answered(run(RATES, 12), final=False).next_look is None
+
+
+def test_the_second_arm_of_the_same_client_is_told_beside_it() -> None:
+    found = answered(run(RATES, 6))
+    ranking, question = found.groups[0].rankings[0], found.groups[0].question
+    assert twice_text(ranking, question).startswith("slow played twice: ")
+    assert twice_text(ranking, question).endswith("no false difference.")
+    wrong = answered(run({**RATES, "slow#again": 24_000}, 6))
+    ranking = wrong.groups[0].rankings[0]
+    assert ranking.false_difference
+    assert "Do not trust this ranking" in twice_text(ranking, question)
+
+
+def test_every_pair_has_a_sentence() -> None:
+    found = answered(run({"a": 20_000, "b": 20_000, "c": 10_000}, 6, deviation=0.03))
+    group = found.groups[0]
+    lines = [pair_text(of, group.question, found.rule) for of in group.rankings[0].pairs]
+    assert len(lines) == 3
+    assert "a to b: not settled: " in lines[0]
+    assert "a to c: 2.0" in lines[1]
+
+
+def test_cells_of_two_servers_give_four_questions_and_one_table_of_carry_over() -> None:
+    cells = {"a": 30_000, "b": 20_000}
+    made = [*run(cells, 6), *run(cells, 6, server="memcached")]
+    labels = ["a embedded", "b embedded", "a memcached", "b memcached"]
+    one_set = [
+        msgspec.structs.replace(of, rounds=msgspec.structs.replace(of.rounds, arms=labels))
+        for of in made
+        if of.rounds
+    ]
+    found = answered(one_set)
+    assert [of.question.kind for of in found.groups] == ["clients"] * 2 + ["servers"] * 2
+    servers = found.groups[2].ranking("rate")
+    assert servers is not None
+    assert {place.name for place in servers.places} == {"embedded", "memcached"}
+    assert len(texts(found)) >= 4
+
+
+def test_clients_of_different_sets_are_ranked_through_the_reference() -> None:
+    made = [
+        *run({"r": 10_000, "a": 30_000}, 6, deviation=0.005),
+        *run({"r": 10_000, "b": 20_000}, 6, deviation=0.005),
+    ]
+    found = answered(made)
+    ranking = found.groups[0].rankings[0]
+    assert [place.name for place in ranking.places] == ["a", "b", "r"]
+    assert ranking.lead is not None
+    assert (ranking.lead.through_reference, ranking.lead.answer) == (True, "above")
+
+
+def test_more_cells_than_a_set_holds_are_tested_with_the_reference_only() -> None:
+    rates = {f"c{n}": 10_000 * 1.2**n for n in range(10)}
+    found = answered(run(rates, 6))
+    ranking = found.groups[0].rankings[0]
+    assert len(ranking.pairs) == 9
+    assert ranking.lead is not None
+    assert (ranking.lead.first.client, ranking.lead.answer) == ("c9", "above")
+    untested = ranking.places[4].to_winner
+    assert untested is not None
+    assert (untested.tested, untested.answer) == (False, "open")
+    assert untested.ratio is not None
+
+
+def test_carry_over_is_told() -> None:
+    found = answered(run({"a": 30_000, "b": 20_000, "c": 10_000}, 6))
+    assert len(found.carry_over) == 1
+    assert carry_over_texts(found.carry_over[0])[-1].startswith(("No carry-over", "Carry-over"))
+    assert answered([]).groups == []
