@@ -125,6 +125,7 @@ export class Call {
     // What came of it, from the function that verifies.
     this.hits = this.notStored = this.bytes = 0;
     this.dueNs = this.beganNs = 0;
+    this.fromNs = this.endNs = 0; // see slices.mjs
     this.out = this.waiting = false;
     // What a library is given to answer with: a promise's two ends, or a Node callback.
     this.resolve = (answer) => this.end(answer, undefined);
@@ -179,6 +180,7 @@ export class Call {
     next.run = this.run;
     this.out = false;
     Object.assign(next, { out: true, waiting: true, beganNs: this.beganNs, dueNs: this.dueNs });
+    Object.assign(next, { fromNs: this.fromNs, endNs: this.endNs });
     Object.assign(next, { kind: this.kind, keyCount: this.keyCount, keyBytes: this.keyBytes });
     next.hits = next.notStored = next.bytes = 0;
     next.close(clock(), TIMEOUT);

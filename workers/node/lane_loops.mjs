@@ -1,104 +1,9 @@
 // The loops that are measured: a closed one, and one with a schedule.
 
-import { OK, TIMEOUT } from './verify.mjs';
+import { Run } from './run.mjs';
 import { clock, sleepUntil, timerMs } from './window.mjs';
-import { Timeline, SECTIONS } from './timeline.mjs';
-import { LostCall } from './prepare.mjs';
-import { Histogram } from './histogram.mjs';
-import { Recorder } from './recorder.mjs';
 
 const TURN_NS = 20e6; // other things of the event loop get their turn at least this often
-const LOST_NS = 5e9; // a call that outlasts every time-out by this much will not come back
-
-/** What both loops have in common: whose calls they are, what is noted, and when all is over. */
-class Run {
-  constructor(calls, kinds, window, open) {
-    this.calls = calls;
-    this.window = window;
-    this.timeoutNs = window.timeoutNs;
-    this.open = open;
-    this.timeline = new Timeline(window.durationNs);
-    this.sections = [];
-    for (let i = 0; i < (this.timeline.sliceNs > 0 ? SECTIONS : 1); i++) {
-      this.sections[i] = [];
-      for (const kind of kinds) this.sections[i][kind] = new Recorder(kind, open);
-    }
-    this.recorders = this.sections[0]; // of the section that is going on
-    this.lags = open ? new Histogram() : null;
-    this.active = this.peak = this.queued = this.unsent = 0;
-    this.over = new Promise((resolve, reject) => {
-      this.finish = resolve;
-      this.fail = reject;
-    });
-    this.over.catch(() => {}); // it may fail before anybody waits for it
-    for (const call of calls) call.run = this;
-  }
-
-  /** The window's start is known. */
-  begin() {
-    this.timeline.begin(this.window.startNs);
-    this.endedNs = this.window.startNs;
-  }
-
-  note(call, now, fault) {
-    const tookNs = now - call.beganNs;
-    let lagNs = 0;
-    if (this.open) {
-      lagNs = call.beganNs - call.dueNs;
-      this.lags.note(lagNs);
-    }
-    const came = tookNs >= this.timeoutNs ? TIMEOUT : fault;
-    const { timeline } = this;
-    if (now >= timeline.endNs) this.recorders = this.sections[timeline.advance(now)];
-    this.recorders[call.kind].note(call, tookNs, lagNs, came);
-    if (came === OK) timeline.note(lagNs + tookNs);
-    this.endedNs = now;
-  }
-
-  /** Now is the end of all that was asked for. */
-  end() {
-    this.endedNs = clock();
-  }
-
-  /** An error of this worker's own code ends the run. */
-  abort(error) {
-    this.window.stop();
-    this.fail(error);
-  }
-
-  /** Operations that succeeded and that failed so far. */
-  get progress() {
-    let ops = 0;
-    let errors = 0;
-    for (const recorder of this.sections.flat()) {
-      ops += recorder.ok;
-      errors += recorder.failures;
-    }
-    return { ops, errors };
-  }
-
-  /** The recorders of the whole window, by kind. */
-  get whole() {
-    const whole = [];
-    for (const recorders of this.sections) {
-      recorders.forEach((recorder, kind) => {
-        whole[kind] ??= new Recorder(kind, this.open);
-        whole[kind].add(recorder);
-      });
-    }
-    return whole;
-  }
-
-  /** Look after calls that last too long: give them up where the library forgets them, or the run. */
-  watch() {
-    const now = clock();
-    this.calls.forEach((call, i) => {
-      const lastsNs = call.out ? now - call.beganNs : 0;
-      if (lastsNs > call.session.giveUpAfterTimeouts * this.timeoutNs) this.calls[i] = call.giveUp();
-      else if (lastsNs > 2 * this.timeoutNs + LOST_NS) this.fail(new LostCall('a call of the library does not return'));
-    });
-  }
-}
 
 /** Call after call until the window ends. */
 export class ClosedRun extends Run {
@@ -160,10 +65,15 @@ export class OpenRun extends Run {
     const { lane } = call;
     const idle = this.lanes.get(lane);
     const waits = idle.length === 0 && lane.more && lane.dueNs < Math.min(now, this.window.endNs);
-    if (waits) this.queued += 1; // it came due while none was free
+    if (waits && this.counts(lane.dueNs)) this.queued += 1; // it came due while none was free
     idle.push(call);
     this.serve(lane);
     this.sleep();
+  }
+
+  /** Whether an operation that is due then counts. */
+  counts() {
+    return true;
   }
 
   pump() {
@@ -230,9 +140,10 @@ export class OpenRun extends Run {
     const call = {};
     for (const lane of this.lanes.keys()) {
       while (lane.more && lane.dueNs < ended) {
-        const waitedNs = now - lane.dueNs;
+        const { dueNs } = lane;
         lane.fill(call);
-        this.recorders[call.kind].response.note(waitedNs);
+        if (!this.counts(dueNs)) continue;
+        this.recorders[call.kind].response.note(now - dueNs);
         this.unsent += 1;
       }
     }

@@ -6,6 +6,7 @@ import { KINDS, SET } from './kinds.mjs';
 import { Call, Lane } from './lane.mjs';
 import { ConnectError } from './prepare.mjs';
 import { ClosedRun, OpenRun } from './lane_loops.mjs';
+import { Slices } from './slices.mjs';
 import { sockets } from './sockets.mjs';
 
 const WATCH_MS = 20;
@@ -32,6 +33,7 @@ export class Player {
     this.inProcess = client.wires[0] === 'none';
     this.sessions = [];
     this.run = null;
+    this.slices = null;
   }
 
   /** Connect, and make every operation ready. Throws ConnectError. */
@@ -76,7 +78,8 @@ export class Player {
     const Loop = tape.times !== null && !prefill ? OpenRun : ClosedRun;
     this.run = new Loop(this.calls, prefill ? new Set([SET]) : tape.kinds, window);
     if (this.inProcess) this.run.timeoutNs = Infinity; // with no server to wait for, nothing is late
-    this.quiet = !prefill && [...tape.kinds].some((kind) => kind % 2 === 1);
+    this.quiet = !prefill && this.hasNoreply;
+    this.slices = null;
     globalThis.gc?.(); // what came before is not the run's to clear away
     window.plan(request.start_unix_ns ?? 0);
     this.run.begin();
@@ -84,26 +87,66 @@ export class Player {
     return this.run;
   }
 
+  get hasNoreply() {
+    return [...this.setup.tape.kinds].some((kind) => kind % 2 === 1);
+  }
+
   /** Play the phase that was made ready; the fields of `done`. */
   async play(phase) {
     const { run } = this;
-    const { window } = run;
+    const { endedNs, sentNs, ...figures } = await this.playWindow(run);
+    const since = (ns) => Math.max(0, Math.round(ns - run.window.startNs));
+    return {
+      ...done(phase, run, figures),
+      elapsed_ns: since(endedNs),
+      send_elapsed_ns: since(sentNs),
+      timeline: run.timeline.message(),
+      sections: run.timeline.sections(run.sections),
+    };
+  }
+
+  /** Play a run's window; what it took. */
+  async playWindow(run) {
     const watch = setInterval(() => run.watch(), WATCH_MS);
     const opened = sockets.opened;
     try {
-      await window.begin();
+      await run.window.begin();
       const before = process.cpuUsage();
       run.start();
       await run.over;
       const sentNs = run.endedNs;
       const barriers = await this.endQuiet(run);
       const cpu = process.cpuUsage(before);
-      return this.done(phase, { sentNs, barriers, cpu, reconnects: sockets.opened - opened });
+      return { endedNs: run.endedNs, sentNs, barriers, cpu, reconnects: sockets.opened - opened };
     } finally {
       clearInterval(watch);
       this.calls = run.calls;
       this.run = null;
     }
+  }
+
+  /** Make everything ready that slices need. */
+  beginSlices() {
+    this.quiet = this.hasNoreply;
+    this.slices = new Slices(this);
+    globalThis.gc?.();
+  }
+
+  beginSlice(request) {
+    this.run = this.slices.begin(request);
+    return this.run;
+  }
+
+  /** The fields of `done` of all slices together. */
+  endSlices() {
+    const { run, sum } = this.slices;
+    this.slices = null;
+    return {
+      ...done('measure', run, { ...sum, cpu: sum }),
+      elapsed_ns: sum.elapsedNs,
+      send_elapsed_ns: sum.elapsedNs,
+      lead_in: played(run.leadIn, (recorder) => recorder.counts()),
+    };
   }
 
   /** End operations that had no reply by commands that have one. */
@@ -120,36 +163,36 @@ export class Player {
     return this.sessions.length;
   }
 
-  done(phase, { sentNs, barriers, cpu, reconnects }) {
-    const { run } = this;
-    const operations = {};
-    run.whole.forEach((recorder, kind) => {
-      if (recorder.attempts > 0 || recorder.response?.sumNs > 0) operations[KINDS[kind]] = recorder.message();
-    });
-    const since = (ns) => Math.max(0, Math.round(ns - run.window.startNs));
-    return {
-      type: 'done',
-      phase,
-      elapsed_ns: since(run.endedNs),
-      send_elapsed_ns: since(sentNs),
-      operations,
-      send_lag: run.lags?.encode() ?? null,
-      max_in_flight: run.peak,
-      queued: run.queued,
-      unsent: run.unsent,
-      reconnects,
-      cpu_user_ns: cpu.user * 1000,
-      cpu_system_ns: cpu.system * 1000,
-      barriers,
-      timeline: run.timeline.message(),
-      sections: run.timeline.sections(run.sections),
-    };
-  }
-
   close() {
     for (const session of this.sessions) session.close();
     sockets.reset(false);
   }
+}
+
+/** What `done` has of every run. */
+function done(phase, run, { barriers, cpu, reconnects }) {
+  return {
+    type: 'done',
+    phase,
+    operations: played(run.whole, (recorder) => recorder.message()),
+    send_lag: run.lags?.encode() ?? null,
+    max_in_flight: run.peak,
+    queued: run.queued,
+    unsent: run.unsent,
+    reconnects,
+    cpu_user_ns: cpu.user * 1000,
+    cpu_system_ns: cpu.system * 1000,
+    barriers,
+  };
+}
+
+/** What recorders have, by the name of the kind, of those kinds that were played or due. */
+function played(recorders, message) {
+  const operations = {};
+  recorders.forEach((recorder, kind) => {
+    if (recorder.attempts > 0 || recorder.response?.sumNs > 0) operations[KINDS[kind]] = message(recorder);
+  });
+  return operations;
 }
 
 /** How much of a total falls to one of so many parts; without a total it is endless. */

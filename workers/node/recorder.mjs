@@ -54,8 +54,14 @@ export class Recorder {
     return this.attempts - this.ok;
   }
 
+  /** As it travels. */
   message() {
     const service = this.service.encode();
+    return { ...this.counts(), service, response: this.response === null ? service : this.response.encode() };
+  }
+
+  /** The same without times. */
+  counts() {
     const errors = {};
     this.errors.forEach((count, fault) => {
       if (count > 0) errors[ERRORS[fault]] = count;
@@ -72,8 +78,6 @@ export class Recorder {
       value_bytes: this.bytes,
       key_bytes: this.keyBytes,
       busy_ns: Math.round(this.busyNs),
-      service,
-      response: this.response === null ? service : this.response.encode(),
     };
   }
 }

@@ -33,10 +33,18 @@ export class Window {
   }
 
   /** Set its start, once all is ready: what takes longer than lanes need would be time of the window. */
-  plan(startUnixNs) {
+  plan(startUnixNs, aheadNs = AHEAD_NS) {
     const unixNs = (performance.timeOrigin + performance.now()) * 1e6;
-    this.startNs = clock() + Math.max(AHEAD_NS, startUnixNs - unixNs);
+    this.startNs = clock() + Math.max(aheadNs, startUnixNs - unixNs);
     if (!this.stopped) this.endNs = this.startNs + this.durationNs;
+  }
+
+  /** It is a slice's now, and may begin at once: its callers are there. Whole ns add up without rounding. */
+  planSlice(durationNs, startUnixNs) {
+    this.stopped = false;
+    this.plan(startUnixNs, 0);
+    this.startNs = Math.round(this.startNs);
+    this.endNs = this.startNs + durationNs;
   }
 
   stop() {
@@ -53,6 +61,7 @@ export class Window {
   async begin() {
     for (let left; !this.stopped && (left = this.startNs - clock()) > 0; ) {
       if (timerMs(left) > 0) await new Promise((wake) => setTimeout(wake, timerMs(left)));
+      else sleepUntil(this.startNs);
     }
   }
 }

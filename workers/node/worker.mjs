@@ -7,6 +7,7 @@
 //   tape.mjs     the tape, checked              histogram.mjs   HdrHistogram
 //   kinds.mjs    the kinds of operation         timeline.mjs    the window in slices and sections
 //   sockets.mjs  the connections                window.mjs      when a run begins and ends
+//   run.mjs      what the loops share           slices.mjs      the tape played in short turns
 //   clients/     one file for each library      README.md       what a client file has to hold
 //
 // A caller is a lane, all lanes run on one event loop, as a program for Node has it. Each has a
@@ -31,7 +32,7 @@ class Worker {
     this.name = name;
     this.player = null;
     this.requests = Promise.resolve();
-    this.pendingRun = null; // the run that was asked for last, begun or not
+    this.pendingRun = null; // the run or slice that was asked for last, begun or not
   }
 
   /** Answer one request after the other; only a stop overtakes. */
@@ -44,7 +45,7 @@ class Worker {
       send(failure('protocol', `not a request: ${line.slice(0, 120)}`));
       return;
     }
-    if (request.type === 'run') this.pendingRun = request;
+    if (request.type === 'run' || request.type === 'slice') this.pendingRun = request;
     if (request.type === 'stop' || request.type === 'bye') this.stop();
     this.requests = this.requests.then(() => this.answer(request));
   }
@@ -59,7 +60,14 @@ class Worker {
 
   async answer(request) {
     if (request.type === 'bye') process.exit(0);
-    const doing = { hello: this.hello, prepare: this.prepare, run: this.run }[request.type];
+    const doing = {
+      hello: this.hello,
+      prepare: this.prepare,
+      run: this.run,
+      begin_slices: this.beginSlices,
+      slice: this.slice,
+      end_slices: this.endSlices,
+    }[request.type];
     if (doing === undefined) return;
     try {
       send(await doing.call(this, request));
@@ -102,7 +110,7 @@ class Worker {
       library_version: version,
       language: 'node',
       runtime: `Node.js ${process.version}, V8 ${process.versions.v8}`,
-      capabilities: [...wires, ...features, 'timeline', ...this.kinds],
+      capabilities: [...wires, ...features, 'timeline', 'slices', ...this.kinds],
     };
   }
 
@@ -140,6 +148,30 @@ class Worker {
       clearInterval(progress);
       if (this.pendingRun === request) this.pendingRun = null;
     }
+  }
+
+  /** Collect garbage and make room now: nothing of that comes between slices. */
+  beginSlices() {
+    if (this.player === null) return failure('protocol', 'begin_slices before prepare');
+    this.player.beginSlices();
+    return { type: 'ready' };
+  }
+
+  async slice(request) {
+    try {
+      const slices = this.player?.slices;
+      if (!slices) return failure('protocol', 'slice before begin_slices');
+      const run = this.player.beginSlice(request);
+      if (request.stop) run.window.stop();
+      return await slices.play();
+    } finally {
+      if (this.pendingRun === request) this.pendingRun = null;
+    }
+  }
+
+  endSlices() {
+    if (!this.player?.slices) return failure('protocol', 'end_slices before begin_slices');
+    return this.player.endSlices();
   }
 
   /** What a library throws where no caller can catch it would end a program; it ends the run. */

@@ -1,0 +1,151 @@
+// Slices: the tape is played in turns with other workers. A caller goes on where its last slice ended.
+//
+// What is played in a slice's lead-in has recorders of its own. All of them are made by `begin_slices`,
+// so a change of turns makes nothing but a promise and an answer.
+
+import { BadRequest } from './prepare.mjs';
+import { ClosedRun, OpenRun } from './lane_loops.mjs';
+import { Recorder } from './recorder.mjs';
+import { TIMEOUT } from './verify.mjs';
+import { Window } from './window.mjs';
+
+/** A loop that is played in slices. Of a call, `fromNs` is when its counted part began, `endNs` when it last ended. */
+const sliced = (Loop) =>
+  class extends Loop {
+    constructor(calls, kinds, window) {
+      super(calls, kinds, window);
+      this.leadIn = [];
+      for (const kind of kinds) this.leadIn[kind] = new Recorder(kind, this.open);
+    }
+
+    /** The next slice's window is known. */
+    begin(leadInNs) {
+      super.begin();
+      this.arm();
+      const { startNs, endNs } = this.window;
+      this.leadInEndNs = startNs + leadInNs < endNs ? startNs + leadInNs : Infinity;
+      for (const call of this.calls) {
+        call.fromNs = leadInNs === 0 ? startNs : Infinity;
+        call.endNs = 0;
+      }
+    }
+
+    /** How much was played since `begin_slices`. */
+    get totals() {
+      const totals = { ops: 0, errors: 0, leadIn: 0 };
+      for (const recorder of this.recorders) {
+        totals.ops += recorder?.ok ?? 0;
+        totals.errors += recorder?.failures ?? 0;
+      }
+      for (const recorder of this.leadIn) totals.leadIn += recorder?.attempts ?? 0;
+      return totals;
+    }
+  };
+
+/** A call counts from its first completion after the lead-in on. */
+class SlicedClosedRun extends sliced(ClosedRun) {
+  note(call, now, fault) {
+    const tookNs = now - call.beganNs;
+    const came = tookNs >= this.timeoutNs ? TIMEOUT : fault;
+    if (call.fromNs < Infinity) {
+      this.recorders[call.kind].note(call, tookNs, 0, came);
+    } else {
+      this.leadIn[call.kind].note(call, tookNs, 0, came);
+      if (now >= this.leadInEndNs) call.fromNs = now;
+    }
+    call.endNs = this.endedNs = now;
+  }
+
+  end() {
+    super.end();
+    for (const call of this.calls) if (call.endNs > call.fromNs) call.endNs = this.endedNs;
+  }
+
+  /** The mean over the calls that played. Where calls never wait, all of them are one sequence of operations. */
+  get elapsedNs() {
+    let played = 0;
+    let sumNs = 0;
+    let firstNs = Infinity;
+    let lastNs = 0;
+    for (const { fromNs, endNs } of this.calls) {
+      if (endNs === 0) continue;
+      played += 1;
+      sumNs += Math.max(0, endNs - fromNs);
+      firstNs = Math.min(firstNs, fromNs);
+      lastNs = Math.max(lastNs, endNs);
+    }
+    if (played === 0) return 0;
+    return Math.round(this.inProcess ? Math.max(0, lastNs - firstNs) : sumNs / played);
+  }
+}
+
+/** A call counts if it was due after the lead-in. */
+class SlicedOpenRun extends sliced(OpenRun) {
+  note(call, now, fault) {
+    const tookNs = now - call.beganNs;
+    const lagNs = call.beganNs - call.dueNs;
+    const came = tookNs >= this.timeoutNs ? TIMEOUT : fault;
+    const counted = this.counts(call.dueNs);
+    if (counted) this.lags.note(lagNs);
+    (counted ? this.recorders : this.leadIn)[call.kind].note(call, tookNs, lagNs, came);
+    this.endedNs = now;
+  }
+
+  counts(dueNs) {
+    return dueNs >= this.leadInEndNs;
+  }
+
+  get elapsedNs() {
+    return Math.max(0, Math.round(this.window.endNs - this.leadInEndNs));
+  }
+}
+
+/** The slices of a prepared trial, from `begin_slices` to `end_slices`. */
+export class Slices {
+  constructor(player) {
+    const { calls, lanes, setup } = player;
+    this.player = player;
+    this.window = new Window(null, setup.timeoutMs * 1e6);
+    const Loop = setup.tape.times === null ? SlicedClosedRun : SlicedOpenRun;
+    this.run = new Loop(calls, setup.tape.kinds, this.window);
+    this.run.inProcess = player.inProcess;
+    if (player.inProcess) this.run.timeoutNs = Infinity;
+    for (const lane of lanes) lane.begin(false, Infinity, 0);
+    this.tapeNs = 0; // the instant at which the tape stands still between slices
+    this.sum = { elapsedNs: 0, user: 0, system: 0, barriers: 0, reconnects: 0 };
+    this.before = this.run.totals;
+  }
+
+  /** The next slice can be played; it may be stopped from now on. */
+  begin({ length_us: lengthUs, lead_in_us: leadInUs = 0, start_unix_ns: startUnixNs = 0 }) {
+    const whole = [lengthUs, leadInUs].every(Number.isSafeInteger);
+    if (!whole || leadInUs < 0 || leadInUs > lengthUs) {
+      throw new BadRequest('a slice has a length, and a lead-in that is not longer');
+    }
+    this.window.planSlice(lengthUs * 1000, startUnixNs);
+    this.run.begin(leadInUs * 1000);
+    for (const lane of this.player.lanes) lane.passNs += this.window.startNs - this.tapeNs;
+    return this.run;
+  }
+
+  /** Play it; the answer. */
+  async play() {
+    const { run, window, sum, before } = this;
+    const figures = await this.player.playWindow(run);
+    this.tapeNs = Math.round(Math.max(window.startNs, window.endNs)); // it may be stopped before it begins
+    const elapsedNs = run.elapsedNs;
+    sum.elapsedNs += elapsedNs;
+    sum.user += figures.cpu.user;
+    sum.system += figures.cpu.system;
+    sum.barriers += figures.barriers;
+    sum.reconnects += figures.reconnects;
+    this.before = run.totals;
+    return {
+      type: 'slice_done',
+      ops: this.before.ops - before.ops,
+      errors: this.before.errors - before.errors,
+      lead_in_ops: this.before.leadIn - before.leadIn,
+      elapsed_ns: elapsedNs,
+    };
+  }
+}
