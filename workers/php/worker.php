@@ -6,8 +6,8 @@
 //   src/client.php    what a client file builds on   src/recorder.php   what is recorded, and its sums
 //   src/player.php    one prepared trial, its lanes  src/histogram.php  HdrHistogram, in PHP
 //   src/tape.php      the tape, checked              src/timeline.php   the window in slices and sections
-//   src/messages.php  JSON lines                     README.md          what a client file has to hold
-//   clients/          one file for each library
+//   src/messages.php  JSON lines                     src/slices.php     the tape played in turns
+//   clients/          one file for each library      README.md          what a client file has to hold
 
 declare(strict_types=1);
 
@@ -32,7 +32,7 @@ set_error_handler(static function (int $level, string $text): bool {
     return true;
 });
 
-foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'lane', 'player'] as $part) {
+foreach (['messages', 'tape', 'verify', 'histogram', 'prepare', 'client', 'timeline', 'recorder', 'slices', 'lane', 'player'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 
@@ -71,6 +71,9 @@ final class Worker
                 'hello' => $this->hello(),
                 'prepare' => $this->prepare($request),
                 'run' => $this->run($request),
+                'begin_slices' => $this->beginSlices(),
+                'slice' => $this->slice($request),
+                'end_slices' => $this->player?->endSlices() ?? self::failed('protocol', 'end_slices before begin_slices'),
                 'stop' => null, // the run is over already
                 default => self::failed('protocol', 'not a request: ' . ($request['text'] ?? $request['type'])),
             };
@@ -111,7 +114,7 @@ final class Worker
         return [
             'type' => 'ready', 'protocol' => 2, 'client' => 'php/' . $this->name, 'library' => Client::LIBRARY,
             'library_version' => Client::libraryVersion(), 'language' => 'php', 'runtime' => 'PHP ' . PHP_VERSION,
-            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', ...Client::FEATURES, ...$kinds],
+            'capabilities' => [...Client::WIRES, 'threads', 'open_loop', 'timeline', 'slices', ...Client::FEATURES, ...$kinds],
         ];
     }
 
@@ -137,7 +140,31 @@ final class Worker
         if ($this->player === null) {
             return self::failed('protocol', 'run before prepare');
         }
-        $answer = $this->player->run($request);
+        return $this->played($this->player->run($request));
+    }
+
+    /** Make room now: nothing of that comes between slices. @return array<string, mixed> */
+    private function beginSlices(): array
+    {
+        return $this->played($this->player?->beginSlices() ?? self::failed('protocol', 'begin_slices before prepare'));
+    }
+
+    /** @param array<string, mixed> $request @return array<string, mixed> */
+    private function slice(array $request): array
+    {
+        if (!$this->player?->hasSlices()) {
+            return self::failed('protocol', 'slice before begin_slices');
+        }
+        [$lengthUs, $leadInUs] = [$request['length_us'] ?? null, $request['lead_in_us'] ?? 0];
+        if (!is_int($lengthUs) || !is_int($leadInUs) || $leadInUs < 0 || $leadInUs > $lengthUs) {
+            return self::failed('protocol', 'a slice has a length, and a lead-in that is not longer');
+        }
+        return $this->played($this->player->slice($lengthUs, $leadInUs, $request['start_unix_ns'] ?? 0));
+    }
+
+    /** An answer of the lanes: after an error they are in no state to play. @param array<string, mixed> $answer @return array<string, mixed> */
+    private function played(array $answer): array
+    {
         if ($answer['type'] === 'error') {
             $this->closePlayer();
         }

@@ -6,6 +6,8 @@ declare(strict_types=1);
 
 final class Lane
 {
+    use SlicedLane;
+
     /** How often a lane looks up from its work: is it to stop, is its parent still there? */
     private const LOOK_NS = 20_000_000;
     private const PROGRESS_NS = 1_000_000_000;
@@ -27,10 +29,21 @@ final class Lane
     private int $lanes;
     private int $timeoutNs;
     private readonly int $drainNs;
+    /** @var list<int> */
+    private readonly array $shifts;
+
+    /** Whether the tape has operations without a reply. */
+    private readonly bool $quiet;
 
     private Recorder $record;
     private int $responseNs = 0;
+    /** When the last operation ended. */
+    private int $now = 0;
+    /** When this pass of the tape began, in an open loop. */
+    private int $passNs = 0;
+    /** When the window ends, or this part of a slice; and when the window, or the slice. */
     private int $endNs = 0;
+    private int $lastNs = 0;
     private int $lookNs = 0;
     private int $reportedNs = 0;
     private bool $stopped = false;
@@ -44,6 +57,8 @@ final class Lane
         // Where there is no server to wait for, nothing is late.
         $this->timeoutNs = Client::WIRES === ['none'] ? self::FOR_EVER_NS : $setup->timeoutMs * 1_000_000;
         $this->drainNs = 2 * $setup->timeoutMs * 1_000_000;
+        $this->quiet = (bool) preg_grep('/_noreply$/', array_keys($tape->kinds));
+        $this->shifts = Histogram::shifts();
         $this->dues = $tape->dues($this->place, $this->lanes);
         if ($tape->heldBytes($this->place, $this->lanes) <= self::HELD_BYTES) {
             $this->made = iterator_to_array($this->bound($tape->lane($this->place, $this->lanes, true)), false);
@@ -78,18 +93,22 @@ final class Lane
         $this->responseNs = 0;
         $this->stopped = false;
         $prefill = $phase === 'prefill';
-        $quiet = !$prefill && (bool) preg_grep('/_noreply$/', array_keys($this->tape->kinds));
+        $quiet = !$prefill && $this->quiet;
+        $open = $this->tape->openLoop && !$prefill;
+        if ($open) {
+            $record->forOpenLoop();
+        }
         $this->session->begin($quiet);
         $script = $prefill ? fn () => $this->bound($this->tape->prefill($this->place, $this->lanes)) : $this->script(...);
         $length = $prefill ? $this->tape->prefillLength($this->place, $this->lanes) : $this->length;
         $limit = $prefill ? $length : ($length ? $ops ?? PHP_INT_MAX : 0);
         $startNs = $start();
         $timeline->start($startNs);
-        $this->endNs = $durationMs === null ? self::FOR_EVER_NS : $startNs + $durationMs * 1_000_000;
-        $this->reportedNs = $startNs;
+        $this->endNs = $this->lastNs = $durationMs === null ? self::FOR_EVER_NS : $startNs + $durationMs * 1_000_000;
+        $this->reportedNs = $this->passNs = $this->now = $record->sentNs = $startNs;
         $before = getrusage();
         $this->wait($startNs);
-        $this->tape->openLoop && !$prefill ? $this->playOpenLoop($script, $limit, $startNs) : $this->playClosedLoop($script, $limit);
+        $open ? $this->playOpenLoop($script, $limit) : $this->playClosedLoop($script, $limit);
         $timeline->close($record->played - $record->failed, $record->response ? $this->responseNs : array_sum($record->busyNs));
         $record->endedNs = $record->sentNs;
         if ($quiet && $record->played) {
@@ -111,22 +130,22 @@ final class Lane
         return ($usage["ru_$which.tv_sec"] * 1_000_000 + $usage["ru_$which.tv_usec"]) * 1000;
     }
 
-    /** Call after call until the window ends. @param Closure(): iterable<Operation> $script */
+    /** Call after call until the window ends, or the last slice. @param Closure(): iterable<Operation> $script */
     private function playClosedLoop(Closure $script, int $limit): void
     {
-        [$record, $timeoutNs, $shifts] = [$this->record, $this->timeoutNs, Histogram::shifts()];
-        [$service, $busyNs] = [$record->service, $record->busyNs];
-        // The loop's arrays are its own: a second reference would have them copied.
-        $record->service = $record->busyNs = [];
-        $played = 0;
-        $lookNs = 0;
+        [$timeoutNs, $shifts, $lookNs] = [$this->timeoutNs, $this->shifts, 0];
+        [$record, $service, $busyNs, $played, $now] = $this->takeCounts();
         $sliceEndsNs = $record->timeline->endNs;
-        $now = hrtime(true);
         while ($played < $limit) {
             foreach ($script() as $op) {
                 if ($now >= $lookNs) {
-                    if (!$this->look($now, $played)) {
-                        break 2;
+                    while (!$this->look($now, $played)) {
+                        $this->giveCounts($service, $busyNs, $played, $now);
+                        $more = $this->nextPart();
+                        [$record, $service, $busyNs, $played, $now] = $this->takeCounts();
+                        if (!$more) {
+                            break 3;
+                        }
                     }
                     $lookNs = $this->lookNs;
                 }
@@ -157,47 +176,57 @@ final class Lane
                 if ($code >= 0 || $code === TIMEOUT) {
                     $service[$op->base + Histogram::place($took)]++;
                 }
-                if ($code >= 0) {
-                    $busyNs[$op->base] += $took;
-                }
+                $busyNs[$op->base] += $code >= 0 ? $took : 0;
             }
         }
-        [$record->service, $record->busyNs, $record->played, $record->sentNs] = [$service, $busyNs, $played, $now];
+        $this->giveCounts($service, $busyNs, $played, $now);
+        $record->sentNs = $now;
     }
 
     /** Each call when it is due, or as soon after that as this lane is free. @param Closure(): iterable<Operation> $script */
-    private function playOpenLoop(Closure $script, int $limit, int $startNs): void
+    private function playOpenLoop(Closure $script, int $limit): void
     {
-        $record = $this->record;
-        $record->response = $record->service;
-        $record->lag = array_fill(0, Histogram::PLACES, 0);
-        $now = $record->sentNs = $startNs;
-        for ($passNs = $startNs; $record->played < $limit; $passNs += $this->tape->periodNs) {
+        for (; $this->record->played < $limit; $this->passNs += $this->tape->periodNs) {
             $turn = 0;
             foreach ($script() as $op) {
-                $due = $passNs + $this->dues[$turn];
-                if ($record->played === $limit) {
-                    return;
-                }
-                if ($now >= $this->lookNs) {
-                    $this->look($now, $record->played);
-                }
-                if ($due >= $this->endNs || !$this->wait($due) || hrtime(true) >= $this->drainNs()) {
-                    $this->noteUnsent($script, $turn, $passNs, $limit - $record->played);
-                    return;
+                while ($this->isOver($due = $this->passNs + $this->dues[$turn], $limit)) {
+                    if (!$this->nextPart()) {
+                        return;
+                    }
                 }
                 $turn++;
-                $record->queued += (int) ($record->played > 0 && $now > $due);
+                if (hrtime(true) >= $this->drainNs()) {
+                    $this->noteUnsent($op, $due);
+                    continue;
+                }
+                $record = $this->record;
+                $record->queued += (int) ($record->played > 0 && $this->now > $due);
                 $began = hrtime(true);
                 try {
                     $answer = ($op->call)(...$op->arguments);
                 } catch (Throwable $error) {
                     $answer = $error;
                 }
-                $now = hrtime(true);
-                $this->noteOpen($op, $answer, $due, $began, $now);
+                $this->now = hrtime(true);
+                $this->noteOpen($op, $answer, $due, $began, $this->now);
             }
         }
+    }
+
+    /** Whether what is due then is no longer a part of the window; waits until it is due. */
+    private function isOver(int $due, int $limit): bool
+    {
+        if ($this->now >= $this->lookNs) {
+            $this->look($this->now, $this->record->played);
+        }
+        return $this->record->played + $this->record->unsent >= $limit || $due >= $this->endNs || !$this->wait($due);
+    }
+
+    /** It was due in the window and will not be sent: it waited at least until now. */
+    private function noteUnsent(Operation $op, int $due): void
+    {
+        $this->record->unsent++;
+        $this->record->response[$op->base + Histogram::place(hrtime(true) - $due)]++;
     }
 
     private function noteOpen(Operation $op, mixed $answer, int $due, int $began, int $now): void
@@ -222,27 +251,6 @@ final class Lane
         }
     }
 
-    /** What was due in the window and will not be sent: it waited at least until now. @param Closure(): iterable<Operation> $script */
-    private function noteUnsent(Closure $script, int $turn, int $passNs, int $left): void
-    {
-        $now = hrtime(true);
-        $until = min($now, $this->endNs);
-        for (; true; $passNs += $this->tape->periodNs) {
-            foreach ($script() as $number => $op) {
-                if ($number < $turn) {
-                    continue;
-                }
-                $due = $passNs + $this->dues[$number];
-                if ($due >= $until || $left-- <= 0) {
-                    return;
-                }
-                $this->record->unsent++;
-                $this->record->response[$op->base + Histogram::place($now - $due)]++;
-            }
-            $turn = 0;
-        }
-    }
-
     /** An answer other than the expected one; what it comes to. An error of this worker's own code is thrown. */
     private function note(Operation $op, mixed $answer, int $took): int
     {
@@ -262,7 +270,7 @@ final class Lane
         foreach ($this->parent->poll() as $request) {
             if ($request['type'] === 'stop') {
                 $this->stopped = true;
-                $this->endNs = min($this->endNs, $now);
+                [$this->endNs, $this->lastNs] = [min($this->endNs, $now), min($this->lastNs, $now)];
             }
         }
         if ($this->parent->ended) {
@@ -280,7 +288,7 @@ final class Lane
     /** What was due in an open loop's window and is not sent by this instant never is. */
     private function drainNs(): int
     {
-        return $this->stopped ? $this->endNs : $this->endNs + $this->drainNs;
+        return $this->stopped ? $this->lastNs : $this->lastNs + $this->drainNs;
     }
 
     /** Wait for an instant. False if the run was stopped before it came. */
@@ -304,7 +312,7 @@ final class Lane
     private function endQuiet(): void
     {
         try {
-            $this->record->barriers = $this->session->barrier();
+            $this->record->barriers += $this->session->barrier();
             $this->record->endedNs = hrtime(true);
         } catch (Throwable $error) { // the server is gone, and with it what was sent last
             fwrite(STDERR, "no answer after the last operations without one: {$error->getMessage()}\n");

@@ -9,6 +9,8 @@ declare(strict_types=1);
 
 final class Player
 {
+    use SlicedPlayer;
+
     /** A call that outlasts every time-out by this much will not come back. */
     private const LOST_NS = 5_000_000_000;
     /** Lanes need a moment to hear of it before a window begins: so long, and so long for each. */
@@ -48,6 +50,9 @@ final class Player
             $parent->send(['type' => 'ready']);
             while ($requests = $parent->wait()) {
                 foreach ($requests as $request) {
+                    if ($request['type'] === 'begin_slices') {
+                        $parent->send(['type' => 'done', ...$lane->playSlices()]);
+                    }
                     if ($request['type'] === 'run') {
                         $start = static function () use ($parent): int {
                             $parent->send(['type' => 'armed']);
@@ -77,6 +82,7 @@ final class Player
     /** Play one phase. @param array<string, mixed> $request @return array<string, mixed> */
     public function run(array $request): array
     {
+        $this->endSlices();
         foreach (array_values($this->lanes) as $t => $lane) {
             $lane->send([
                 'type' => 'run', 'phase' => $request['phase'], 'duration_ms' => $request['duration_ms'] ?? null,
@@ -88,15 +94,26 @@ final class Player
         if (isset($armed['error'])) {
             return $armed['error'];
         }
-        $now = hrtime(true);
-        [$seconds, $nanoseconds] = self::wallClock();
-        $planned = ($request['start_unix_ns'] ?? 0) - ($seconds * 1_000_000_000 + $nanoseconds);
-        $this->sharedNs = $now + max(self::START_AHEAD_NS + self::START_AHEAD_LANE_NS * count($this->lanes), $planned);
-        foreach ($this->lanes as $lane) {
-            $lane->send(['type' => 'start', 'start_ns' => $this->sharedNs]);
-        }
+        $this->sharedNs = self::startNs($request['start_unix_ns'] ?? 0, self::START_AHEAD_NS + self::START_AHEAD_LANE_NS * count($this->lanes));
+        $this->tell(['type' => 'start', 'start_ns' => $this->sharedNs]);
         $done = $this->gather('done', $this->progress());
         return $done['error'] ?? self::merge($request['phase'], $done);
+    }
+
+    /** @param array<string, mixed> $message */
+    private function tell(array $message): void
+    {
+        foreach ($this->lanes as $lane) {
+            $lane->send($message);
+        }
+    }
+
+    /** When a window begins: as planned, but not before so long from now. */
+    private static function startNs(int $startUnixNs, int $aheadNs): int
+    {
+        $now = hrtime(true);
+        [$seconds, $nanoseconds] = self::wallClock();
+        return $now + max($aheadNs, $startUnixNs - ($seconds * 1_000_000_000 + $nanoseconds));
     }
 
     /** Seconds and nanoseconds since the epoch, to the µs. @return array{int, int} */
@@ -146,14 +163,14 @@ final class Player
         return $answers;
     }
 
-    /** Tell progress about each second; true once a lane was silent for too long. */
-    private function progress(): Closure
+    /** Tell progress about each second, unless it is of a slice; true once a lane was silent for too long. */
+    private function progress(bool $told = true): Closure
     {
         $reportedNs = $this->sharedNs;
         $lostNs = self::LOST_NS + 2 * $this->setup->timeoutMs * 1_000_000 + self::PROGRESS_NS;
-        return function (array $heard) use (&$reportedNs, $lostNs): bool {
+        return function (array $heard) use (&$reportedNs, $lostNs, $told): bool {
             $now = hrtime(true);
-            if ($now - $reportedNs >= self::PROGRESS_NS) {
+            if ($told && $now - $reportedNs >= self::PROGRESS_NS) {
                 $reportedNs = $now;
                 $this->orchestrator->send([
                     'type' => 'progress',
@@ -162,7 +179,7 @@ final class Player
                 ]);
             }
             foreach (array_keys($this->lanes) as $pid) {
-                if ($now - max($heard[$pid]['at_ns'] ?? 0, $this->sharedNs) > $lostNs && ($heard[$pid]['type'] ?? '') !== 'done') {
+                if ($now - max($heard[$pid]['at_ns'] ?? 0, $this->sharedNs) > $lostNs && !in_array($heard[$pid]['type'] ?? '', ['done', 'slice_done'], true)) {
                     return true;
                 }
             }
@@ -176,9 +193,7 @@ final class Player
         $requests = $this->orchestrator->poll();
         foreach ($requests as $request) {
             if ($request['type'] === 'stop' || $request['type'] === 'bye') {
-                foreach ($this->lanes as $lane) {
-                    $lane->send(['type' => 'stop']);
-                }
+                $this->tell(['type' => 'stop']);
             }
         }
         if ($this->orchestrator->ended || in_array('bye', array_column($requests, 'type'), true)) {
@@ -212,26 +227,35 @@ final class Player
     private static function merge(string $phase, array $lanes): array
     {
         $all = static fn (string $name) => array_column($lanes, $name);
-        $kinds = array_keys(array_merge(...array_values($all('operations'))));
-        $operations = [];
-        foreach ($kinds as $kind) {
+        $startNs = $all('start_ns')[0];
+        $timeline = Timeline::merge($all('timeline'));
+        $sections = array_filter($all('sections'));
+        return [
+            ...self::figures($phase, $lanes),
+            'elapsed_ns' => max(0, max($all('ended_ns')) - $startNs),
+            'send_elapsed_ns' => max(0, max($all('sent_ns')) - $startNs),
+            'timeline' => $timeline,
+            'sections' => $timeline && $sections ? Timeline::sections($timeline, self::sectioned($sections)) : null,
+        ];
+    }
+
+    /** What `done` has of every run. @param array<int, array<string, mixed>> $lanes @return array<string, mixed> */
+    private static function figures(string $phase, array $lanes): array
+    {
+        $all = static fn (string $name) => array_column($lanes, $name);
+        $operations = self::counts($all('operations'));
+        foreach ($operations as $kind => $counts) {
             $parts = array_column($all('operations'), $kind);
             $service = self::sum(array_column($parts, 'service'));
             $response = self::sum(array_column($parts, 'response')) ?: $service;
-            $operations[$kind] = self::sum(array_column($parts, 'figures')) + [
-                'errors' => (object) self::sum(array_column($parts, 'errors')),
+            $operations[$kind] = $counts + [
                 'service' => $coded = Histogram::encode($service),
                 // In a closed loop the two are the same.
                 'response' => $response === $service ? $coded : Histogram::encode($response),
             ];
         }
-        $startNs = $all('start_ns')[0];
-        $timeline = Timeline::merge($all('timeline'));
-        $sections = array_filter($all('sections'));
         return [
             'type' => 'done', 'phase' => $phase, 'operations' => (object) $operations,
-            'elapsed_ns' => max(0, max($all('ended_ns')) - $startNs),
-            'send_elapsed_ns' => max(0, max($all('sent_ns')) - $startNs),
             'send_lag' => Histogram::encode(self::sum($all('lag'))),
             'max_in_flight' => count(array_filter($all('played'))),
             'queued' => array_sum($all('queued')),
@@ -241,9 +265,19 @@ final class Player
             'cpu_user_ns' => array_sum($all('cpu_user_ns')),
             'cpu_system_ns' => array_sum($all('cpu_system_ns')),
             'barriers' => array_sum($all('barriers')),
-            'timeline' => $timeline,
-            'sections' => $timeline && $sections ? Timeline::sections($timeline, self::sectioned($sections)) : null,
         ];
+    }
+
+    /** Counts and errors by kind. @param list<array<string, array<string, mixed>>> $lanes @return array<string, array<string, mixed>> */
+    private static function counts(array $lanes): array
+    {
+        $counts = [];
+        foreach (array_keys(array_merge(...array_values($lanes))) as $kind) {
+            $parts = array_column($lanes, $kind);
+            $errors = ['errors' => (object) self::sum(array_column($parts, 'errors'))];
+            $counts[$kind] = self::sum(array_column($parts, 'figures')) + $errors;
+        }
+        return $counts;
     }
 
     /** A histogram for each section, of all lanes. @param list<list<array<int, int>>> $lanes @return list<string|null> */

@@ -27,6 +27,8 @@ final class Recorder
     public int $barriers = 0;
     public int $sentNs = 0;
     public int $endedNs = 0;
+    /** In slices: where operations that were played began among the lane's, and how many there were. @var list<array{int, int}> */
+    public array $spans = [];
 
     /** The response times of sections that are over; in a closed loop they are service times. @var list<array<int, int>> */
     private array $past = [];
@@ -48,6 +50,13 @@ final class Recorder
         foreach ($kinds as $number) {
             $this->busyNs[$number * Histogram::PLACES] = 0;
         }
+    }
+
+    /** Make room for response times of their own, and for the lag. */
+    public function forOpenLoop(): void
+    {
+        $this->response = array_fill(0, count($this->service), 0);
+        $this->lag = array_fill(0, Histogram::PLACES, 0);
     }
 
     /** A slice has ended: empty room for the next one's response times, or those given where its section goes on. @param array<int, int> $times @return array<int, int> */
@@ -101,15 +110,55 @@ final class Recorder
     /** Count what was played: `$operations` are the lane's from the first one on. @param iterable<Operation> $operations */
     public function total(iterable $operations, int $length): void
     {
-        $passes = $length ? intdiv($this->played, $length) : 0;
-        $rest = $length ? $this->played % $length : 0;
+        [$passes, $changes] = self::passes($this->spans ?: [[0, $this->played]], $length);
+        $last = max([0, ...array_keys($changes)]);
+        $turn = 0;
         foreach ($operations as $op) {
-            if ($passes === 0 && $rest === 0) {
+            if ($passes === 0 && $turn >= $last) {
                 break;
             }
-            $this->add($op, Verify::done($op), $passes + ($rest > 0 ? 1 : 0));
-            $rest = max(0, $rest - 1);
+            $passes += $changes[$turn++] ?? 0;
+            if ($passes > 0) {
+                $this->add($op, Verify::done($op), $passes);
+            }
         }
+    }
+
+    /**
+     * How often the first of so many operations was played but for the changes, and at which of them that changes.
+     *
+     * @param list<array{int, int}> $spans @return array{int, array<int, int>}
+     */
+    private static function passes(array $spans, int $length): array
+    {
+        $passes = 0;
+        $changes = [];
+        foreach ($spans as [$first, $count]) {
+            if ($count === 0) {
+                continue;
+            }
+            $passes += intdiv($count, $length);
+            $rest = $first + $count % $length;
+            $ends = $rest > $length ? [[$first, $length], [0, $rest - $length]] : [[$first, $rest]];
+            foreach ($ends as [$from, $to]) {
+                $changes[$from] = ($changes[$from] ?? 0) + 1;
+                $changes[$to] = ($changes[$to] ?? 0) - 1;
+            }
+        }
+        return [$passes, $changes];
+    }
+
+    /** Figures and errors by kind. @return array<string, array<string, mixed>> */
+    public function counts(): array
+    {
+        $counts = [];
+        foreach ($this->sums as $kind => $sum) {
+            $counts[$kind] = [
+                'figures' => ['busy_ns' => $this->busyNs[$this->kinds[$kind] * Histogram::PLACES]] + $sum,
+                'errors' => $this->errors[$kind] ?? [],
+            ];
+        }
+        return $counts;
     }
 
     /** As it is told to the parent process. @return array<string, mixed> */
@@ -119,12 +168,10 @@ final class Recorder
         $open = $this->response !== [];
         $last = $open ? $this->response : $this->service;
         $parts = [...$this->past, $last, ...$this->rooms];
-        foreach ($this->sums as $kind => $sum) {
+        foreach ($this->counts() as $kind => $counts) {
             $number = $this->kinds[$kind];
             $responses = self::whole($parts, [$number]);
-            $operations[$kind] = [
-                'figures' => ['busy_ns' => $this->busyNs[$number * Histogram::PLACES]] + $sum,
-                'errors' => $this->errors[$kind] ?? [],
+            $operations[$kind] = $counts + [
                 'service' => $open ? self::counted($this->service, $number) : $responses,
                 'response' => $open ? $responses : [],
             ];
