@@ -6,8 +6,8 @@
 #   lib/Client.pm    what a client file builds on   lib/Recorder.pm   what is recorded, and its sums
 #   lib/Player.pm    one prepared trial             lib/Histogram.pm  HdrHistogram, in Perl
 #   lib/Tape.pm      the tape, checked              lib/Timeline.pm   the window in slices and sections
-#   lib/Messages.pm  JSON lines                     README.md         what a client file has to hold
-#   clients/       one file for each library
+#   lib/Messages.pm  JSON lines                     lib/Slices.pm     the tape played in turns
+#   clients/       one file for each library        README.md         what a client file has to hold
 use v5.36;
 
 use FindBin;
@@ -40,6 +40,7 @@ open STDOUT,  '>&', \*STDERR or die $!;
 $SIG{PIPE} = 'IGNORE';
 my $orchestrator = Messages->new(\*STDIN, $out);
 my ($player, $player_id, $timeout_s);
+my $has_slices = 0;    # between `begin_slices` and `end_slices`
 
 REQUEST: until ($orchestrator->{ended}) {
     Messages::wait_for(undef, $orchestrator);
@@ -61,6 +62,7 @@ sub answer ($request) {
     return hello()            if $type eq 'hello';
     return prepare($request)  if $type eq 'prepare';
     return run($request)      if $type eq 'run';
+    return slices($request)   if $type =~ /^(?:begin_slices|slice|end_slices)\z/;
     return undef              if $type eq 'stop';    # the run is over already
     return failure('protocol', 'not a request: ' . ($request->{text} // $type));
 }
@@ -74,7 +76,7 @@ sub hello () {
     return {
         type         => 'ready', protocol => 2, client => "perl/$name", library => $class->LIBRARY,
         library_version => $class->VERSION_TEXT, language => 'perl', runtime => sprintf('perl %vd', $^V),
-        capabilities => [$class->WIRES, $class->FEATURES, 'timeline', @kinds],
+        capabilities => [$class->WIRES, $class->FEATURES, 'timeline', 'slices', @kinds],
     };
 }
 
@@ -83,6 +85,7 @@ sub dismiss () {
     kill KILL => $player_id;
     waitpid $player_id, 0;
     $player = $player_id = undef;
+    $has_slices = 0;
 }
 
 # A new player, which reads the tape and connects.
@@ -108,14 +111,35 @@ sub prepare ($request) {
 sub run ($request) {
     return failure('protocol', 'run before prepare') unless $player;
     return failure('protocol', 'no phase that it knows') if ($request->{phase} // '') !~ /^(?:prefill|warmup|measure)\z/;
+    $has_slices = 0;
+    return ask_player($request);
+}
+
+# What is asked for in slices, and what of it makes no sense.
+sub slices ($request) {
+    my ($type, $length_us) = @$request{qw(type length_us)};
+    my $lead_in_us = $request->{lead_in_us} //= 0;
+    return failure('protocol', "$type before prepare") unless $player;
+    return failure('protocol', "$type before begin_slices") unless $has_slices || $type eq 'begin_slices';
+    if ($type eq 'slice') {
+        my $is_sound = 2 == grep { defined && /^[0-9]+\z/a } $length_us, $lead_in_us;
+        return failure('protocol', 'a slice has a length, and a lead-in that is not longer')
+            unless $is_sound && $lead_in_us <= $length_us;
+    }
+    $has_slices = $type ne 'end_slices';
+    return ask_player($request);
+}
+
+sub ask_player ($request) {
     $player->send_message($request);
-    my $answer = wait_for_answer(LOST_S + 2 * $timeout_s);
+    my $answer = wait_for_answer(LOST_S + 2 * $timeout_s, $request->{type} eq 'run');
     dismiss() if $answer->{type} eq 'error';
     return $answer;
 }
 
-# Wait for the player's answer, and listen meanwhile. It must not be silent for longer than this.
-sub wait_for_answer ($patience_s) {
+# Wait for the player's answer, and listen meanwhile. It must not be silent for longer than this. `$tells`:
+# whether its progress is told.
+sub wait_for_answer ($patience_s, $tells = 0) {
     my $last_answer_s = Time::HiRes::time();
     while (1) {
         Messages::wait_for(0.25, $player, $orchestrator);
@@ -127,7 +151,7 @@ sub wait_for_answer ($patience_s) {
         while (my $message = $player->next) {
             $last_answer_s = Time::HiRes::time();
             return $message if $message->{type} ne 'progress';
-            $orchestrator->send_message($message);
+            $orchestrator->send_message($message) if $tells;
         }
         return failure('client', 'the library ended its process', 0) if $player->{ended};
         return failure('client', 'a call of the library does not return', 0) if Time::HiRes::time() - $last_answer_s > $patience_s;
@@ -152,8 +176,9 @@ sub play ($parent, $request) {
     until ($parent->{ended}) {
         Messages::wait_for(undef, $parent);
         while (my $asked = $parent->next) {
-            next unless $asked->{type} eq 'run';
-            $parent->send_message(eval { $self->run($asked) } // refused($@));
+            my $type = $asked->{type};
+            next if $type eq 'stop';    # the run is over already
+            $parent->send_message(eval { $self->$type($asked) } // refused($@));
         }
     }
 }

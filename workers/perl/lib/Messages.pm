@@ -3,10 +3,13 @@
 package Messages;
 use v5.36;
 
-use IO::Select;
 use JSON::PP ();
 
 my $JSON = JSON::PP->new->utf8->allow_nonref;
+
+# JSON::PP takes 0.2 ms for the shortest line. What is said between two slices is flat: words and whole numbers.
+my $PAIR = qr/"(?:\w+)"\s*:\s*(?:"\w*"|0|-?[1-9][0-9]*)/a;
+my $FLAT = qr/\A\s*\{\s*$PAIR(?:\s*,\s*$PAIR)*\s*\}\s*\z/a;
 
 sub new ($class, $in, $out) {
     $in->blocking(0);
@@ -15,18 +18,33 @@ sub new ($class, $in, $out) {
 }
 
 sub send_message ($self, $message) {
-    my $line = $JSON->encode($message) . "\n";
+    my $line = encode($message) . "\n";
     while (length $line) {
         my $sent = syswrite $self->{out}, $line;
         if (defined $sent) {
             substr $line, 0, $sent, '';
         } elsif ($!{EAGAIN} || $!{EINTR}) {
-            IO::Select->new($self->{out})->can_write(1);
+            select undef, bits($self->{out}), undef, 1;
         } else {
             $self->{ended} = 1;    # nobody is left to tell
             return;
         }
     }
+}
+
+sub encode ($message) {
+    my @wide = grep { !defined || ref || !/\A\w+\z/a } values %$message;
+    return $JSON->encode($message) if @wide;
+    return '{' . join(',', map { "\"$_\":" . _word($message->{$_}) } keys %$message) . '}';
+}
+
+sub _word ($word) { return $word =~ /\A[0-9]+\z/a ? 0 + $word : "\"$word\"" }
+
+sub decode ($text) {
+    return $JSON->decode($text) unless $text =~ $FLAT;
+    my %message = $text =~ /"(\w+)"\s*:\s*"?([\w-]*)/ga;
+    /\A-?[0-9]+\z/a && ($_ += 0) for values %message;
+    return \%message;
 }
 
 # The next message, if one has come in by now; never waits. A line that is none comes as its text.
@@ -41,7 +59,7 @@ sub _read ($self) {
     $self->{ended} ||= defined $read;
     while ($self->{rest} =~ s/^([^\n]*)\n//) {
         my $text    = $1;
-        my $message = eval { $JSON->decode($text) };
+        my $message = eval { decode($text) };
         my $is      = ref $message eq 'HASH' && defined $message->{type};
         push $self->{queue}->@*, $is ? $message : {type => '', text => substr $text, 0, 120} if $text =~ /\S/;
     }
@@ -50,7 +68,14 @@ sub _read ($self) {
 # Wait until one of several has something to say, at most so long.
 sub wait_for ($seconds, @wires) {
     return if grep { $_->{queue}->@* } @wires;
-    IO::Select->new(map { $_->{in} } @wires)->can_read($seconds);
+    select bits(map { $_->{in} } @wires), undef, undef, $seconds;
+}
+
+# Handles as `select` takes them.
+sub bits (@handles) {
+    my $bits = '';
+    vec($bits, fileno $_, 1) = 1 for @handles;
+    return $bits;
 }
 
 1;

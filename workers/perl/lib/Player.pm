@@ -7,6 +7,7 @@ use List::Util qw(max min);
 use Lane;
 use Operation;
 use Recorder;
+use Slices;
 use Tape;
 use Time::HiRes qw(clock_gettime clock_nanosleep CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID CLOCK_REALTIME);
 
@@ -16,7 +17,11 @@ use constant { LOOK_S => 0.02, PROGRESS_S => 1 };
 # Sleeping is late by some tens of µs; the rest of a wait is spent asking the clock.
 use constant { SPIN_S => 0.0001, FOR_EVER_S => 9e15 };
 
-sub now () { clock_gettime(CLOCK_MONOTONIC) }
+# Instants are in s, to some ns; what is due at the very end is not due before it.
+use constant ROUNDING_S => 1e-8;
+
+sub now ()            { clock_gettime(CLOCK_MONOTONIC) }
+sub timeout_s ($self) { $self->{setup}{timeout_ms} / 1000 }
 
 # Connect and make everything that the window needs. Dies with a message of the protocol.
 sub new ($class, $parent, $setup, $client_class) {
@@ -41,6 +46,7 @@ sub new ($class, $parent, $setup, $client_class) {
 # Play one phase. Returns the message `done`.
 sub run ($self, $request) {
     my $prefill = $request->{phase} eq 'prefill';
+    delete $self->{slices};
     my $script  = $prefill ? $self->{prefill} : $self->{lane};
     my $limit   = $script->{ops}->@* ? $request->{ops} // FOR_EVER_S : 0;
     $limit = $script->{ops}->@* if $prefill;
@@ -49,29 +55,38 @@ sub run ($self, $request) {
     my $timeline  = Timeline->new($start_s, $request->{duration_ms});
     my $record  = $self->{record} = Recorder->new($script->{ops}, $timeline);
     my $last_s  = defined $request->{duration_ms} ? $start_s + $request->{duration_ms} / 1000 : FOR_EVER_S;
-    @$self{qw(end_s reported_s look_s stopped)} = ($last_s, now(), 0, 0);
-    $record->{sent_s} = $start_s;
+    @$self{qw(end_s last_s reported_s look_s stopped)} = ($last_s, $last_s, now(), 0, 0);
+    @$self{qw(at tape_s ended_s counted)} = (0, $start_s, undef, 1);
+    $self->{now_s} = $record->{sent_s} = $start_s;
     if ($self->wait_until($start_s)) {
         my @before = usage();
         my $open   = $self->{tape}{open_loop} && !$prefill;
-        $open ? $self->play_open_loop($script, $limit, $start_s) : $self->play_closed_loop($script, $limit);
-        $record->{ended_s} = $record->{sent_s};
+        $open ? $self->play_open_loop($script, $limit) : $self->play_closed_loop($script, $limit);
+        $record->{ended_s} = $record->{sent_s} = $self->{now_s};
         $self->end_quiet if $self->{quiet} && !$prefill && $record->{played};
-        my @after = usage();
-        @$record{qw(cpu_ns system_ns)} = map { 1e9 * ($after[$_] - $before[$_]) } 0, 1;
+        $record->add_usage(\@before, [usage()]);
     }
-    $record->count($self->{setup}{timeout_ms} / 1000, sub { $self->look(now()) });
+    $record->count($self->timeout_s, sub { $self->look(now()) });
     return done($request->{phase}, $record, $start_s);
 }
+
+# Make all ready for slices.
+sub begin_slices ($self, $request) {
+    $self->{slices} = Slices->new($self);
+    return {type => 'ready'};
+}
+
+sub slice ($self, $request) { return $self->{slices}->play($request) }
+
+sub end_slices ($self, $request) { return (delete $self->{slices})->done }
 
 # CPU time of this process in s: all of it, and the kernel's share, which comes in ticks of 10 ms.
 sub usage () { (clock_gettime(CLOCK_PROCESS_CPUTIME_ID), (times)[1]) }
 
-# Call after call until the window ends.
+# Call after call until the window ends, from the one on that is next.
 sub play_closed_loop ($self, $script, $limit) {
     my ($record, $play) = @{ {%$self, %$script} }{qw(record play)};
-    my ($last, $at, @odd) = ($#{ $script->{ops} }, 0);
-    my $now = now();
+    my ($last, $at, $now, @odd) = ($#{ $script->{ops} }, @$self{qw(at now_s)});
     while ($record->{played} < $limit) {
         last if $now >= $self->{look_s} && !$self->look($now);
         my $to     = min($last, $at + Lane::BATCH - 1, $at + $limit - $record->{played} - 1);
@@ -82,49 +97,44 @@ sub play_closed_loop ($self, $script, $limit) {
         $at += $n;
         $at = 0 if $at > $last;
     }
-    $record->{sent_s} = $now;
+    @$self{qw(at now_s)} = ($at, $now);
 }
 
 # Each call when it is due, or as soon after that as the one before is over.
-sub play_open_loop ($self, $script, $limit, $start_s) {
-    my ($record, $play, $length) = ($self->{record}, $script->{play}, scalar $script->{ops}->@*);
-    my (@odd, $ended_s);
-    for (my $n = 0; $n < $limit; $n++) {
-        my $due_s = $self->due($script, $n, $start_s);
+sub play_open_loop ($self, $script, $limit) {
+    my ($record, $play, $length, $counted) = (@$self{qw(record)}, $script->{play}, scalar $script->{ops}->@*, $self->{counted});
+    my @odd;
+    while ($record->{played} + $record->{unsent} < $limit) {
+        my ($due_s, $ended_s) = ($self->due($script, $self->{at}), $self->{ended_s});
         $self->look($ended_s) if defined $ended_s && $ended_s >= $self->{look_s};
-        if ($due_s >= $self->{end_s} || !$self->wait_until($due_s) || now() >= $self->drain_s) {
-            return $self->note_unsent($script, $n, $limit, $start_s);
+        last                  if $due_s > $self->{end_s} - ROUNDING_S || !$self->wait_until($due_s);
+        my $turn = $self->{at}++ % $length;
+        if (now() >= $self->drain_s) {
+            $record->unsent($script->{ops}[$turn], now() - $due_s) if $counted;
+            next;
         }
-        $record->{queued}++ if defined $ended_s && $ended_s > $due_s;
-        (undef, my $began_s, $ended_s, my $took) = $play->($n % $length, $n % $length, FOR_EVER_S, \@odd);
-        push $record->{lag}->@*,   $began_s - $due_s;
-        push $record->{waits}->@*, $ended_s - $due_s;
-        push $record->{ends}->@*,  $ended_s;
-        $record->{sent_s} = $ended_s;
+        (undef, my $began_s, $self->{now_s}, my $took) = $play->($turn, $turn, FOR_EVER_S, \@odd);
+        if ($counted) {
+            $record->{queued}++ if defined $ended_s && $ended_s > $due_s;
+            push $record->{lag}->@*, $began_s - $due_s;
+        }
+        $self->{ended_s} = $self->{now_s};
+        push $record->{waits}->@*, $self->{now_s} - $due_s;
+        push $record->{ends}->@*,  $self->{now_s};
         $record->note(1, $took, \@odd);
     }
 }
 
 # When the nth operation is due.
-sub due ($self, $script, $n, $start_s) {
+sub due ($self, $script, $n) {
     my $dues = $script->{dues};
     my $pass = int $n / @$dues;
-    return $start_s + ($pass * $self->{tape}{period_ns} + $dues->[$n - $pass * @$dues]) / 1e9;
-}
-
-# What was due in the window and will not be sent: it waited at least until now.
-sub note_unsent ($self, $script, $n, $limit, $start_s) {
-    my $now     = now();
-    my $until_s = min($now, $self->{end_s});
-    for (; $n < $limit && (my $due_s = $self->due($script, $n, $start_s)) < $until_s; $n++) {
-        $self->{record}{unsent}++;
-        push $self->{record}{left}{ $script->{ops}[$n % $script->{ops}->@*][KIND] }->@*, $now - $due_s;
-    }
+    return $self->{tape_s} + ($pass * $self->{tape}{period_ns} + $dues->[$n - $pass * @$dues]) / 1e9;
 }
 
 # What was due in an open loop's window and is not sent by this instant never is.
 sub drain_s ($self) {
-    return $self->{stopped} ? $self->{end_s} : $self->{end_s} + 2 * $self->{setup}{timeout_ms} / 1000;
+    return $self->{stopped} ? $self->{last_s} : $self->{last_s} + 2 * $self->timeout_s;
 }
 
 # Wait for an instant. False if the run was stopped before it came.
@@ -141,7 +151,7 @@ sub wait_until ($self, $instant_s) {
 sub look ($self, $now) {
     while (my $request = $self->{parent}->next) {
         if ($request->{type} eq 'stop') {
-            @$self{qw(stopped end_s)} = (1, min($now, $self->{end_s}));
+            @$self{qw(stopped end_s last_s)} = (1, map { min($now, $_) } @$self{qw(end_s last_s)});
         }
     }
     exit 0 if $self->{parent}{ended};
@@ -158,23 +168,18 @@ sub look ($self, $now) {
 sub end_quiet ($self) {
     my $answered = eval { $self->{client}->barrier };
     if (defined $answered) {
-        @{ $self->{record} }{qw(barriers ended_s)} = ($answered, now());
+        $self->{record}{barriers} += $answered;
+        $self->{record}{ended_s} = now();
     } else {    # the server is gone, and with it what was sent last
         print STDERR "no answer after the last operations without one: $@";
     }
 }
 
 sub done ($phase, $record, $start_s) {
-    my $system_ns = min(@$record{qw(system_ns cpu_ns)});
     return {
-        type            => 'done', phase => $phase, operations => $record->operations, send_lag => $record->lag,
+        $record->figures($phase)->%*,
         elapsed_ns      => int 1e9 * max(0, $record->{ended_s} - $start_s),
         send_elapsed_ns => int 1e9 * max(0, $record->{sent_s} - $start_s),
-        max_in_flight   => $record->{played} ? 1 : 0,
-        queued          => $record->{queued}, unsent => $record->{unsent}, barriers => $record->{barriers},
-        reconnects      => 0,    # the libraries do not tell
-        cpu_user_ns     => int($record->{cpu_ns} - $system_ns),
-        cpu_system_ns   => int $system_ns,
         map({ $_ => $record->{timeline} ? $record->{timeline}->$_ : undef } qw(timeline sections)),
     };
 }

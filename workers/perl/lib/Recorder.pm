@@ -6,7 +6,7 @@ use v5.36;
 use Timeline;
 use Histogram;
 use Verify;
-use List::Util qw(pairs sum0);
+use List::Util qw(max min pairs sum0);
 use Operation;
 
 use constant BATCH => 1 << 16;
@@ -14,6 +14,9 @@ use constant BATCH => 1 << 16;
 sub new ($class, $ops, $timeline) {
     return bless {
         timeline => $timeline, batches => [], ends => [],
+
+        # Positions from which on the operations are those from another one of the lane's on, and count or not.
+        parts => [[0, 0, 1]], lead_in => {},
         ops  => $ops, took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], queued => 0, unsent => 0,
         left => {}, barriers => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
         system_ns => 0, sums => {}, service => {}, response => {},
@@ -38,6 +41,27 @@ sub lasted ($self, $from_s, $to_s) {
     push $self->{batches}->@*, [$self->{played}, $from_s, $to_s] if $self->{timeline};
 }
 
+# It was due and will not be sent: it waited for at least so long.
+sub unsent ($self, $op, $waited_s) {
+    $self->{unsent}++;
+    push $self->{left}{ $op->[KIND] }->@*, $waited_s;
+}
+
+# CPU time between two instants.
+sub add_usage ($self, $before, $after) {
+    my @ns = map { 1e9 * ($after->[$_] - $before->[$_]) } 0, 1;
+    $self->{cpu_ns}    += $ns[0];
+    $self->{system_ns} += $ns[1];
+}
+
+# How many operations from a position on lasted too long, and did not fail otherwise.
+sub late ($self, $first, $timeout_s) {
+    my @took = unpack 'f*', substr $self->{took}, 4 * $first;
+    return 0 if max(0, @took) < $timeout_s;
+    my %code = $self->{odd}->@*;
+    return scalar grep { $took[$_] >= $timeout_s && ($code{ $first + $_ } // 0) >= 0 } 0 .. $#took;
+}
+
 # When operations ended: what a batch took besides its calls is spread evenly over them.
 sub ends ($self, $first, $took) {
     return $self->{ends}->@[$first .. $first + $#$took] if $self->{ends}->@*;
@@ -57,44 +81,54 @@ sub ends ($self, $first, $took) {
 
 # Count everything. `$tick` is called now and then: this may take a second.
 sub count ($self, $timeout_s, $tick) {
-    my ($ops, $odd, $played) = @$self{qw(ops odd played)};
-    for (my $first = 0; $first < $played; $first += BATCH) {
-        my @took = unpack 'f*', substr $self->{took}, 4 * $first, 4 * BATCH;
-        my %odd;
-        while (@$odd && $odd->[0] < $first + @took) {
-            my ($position, $code) = splice @$odd, 0, 2;
-            $odd{$position} = $code;
+    my ($ops, $odd) = @$self{qw(ops odd)};
+    my @parts = $self->{parts}->@*;
+    while (my $part = shift @parts) {
+        my ($first, $turn, $counted) = @$part;
+        my $last = @parts ? $parts[0][0] : $self->{played};
+        for (; $first < $last; $first += BATCH) {
+            my @took = unpack 'f*', substr $self->{took}, 4 * $first, 4 * min(BATCH, $last - $first);
+            my %odd;
+            while (@$odd && $odd->[0] < $first + @took) {
+                my ($position, $code) = splice @$odd, 0, 2;
+                $odd{$position} = $code;
+            }
+            my @ends = $self->{timeline} ? $self->ends($first, \@took) : ();
+            for (0 .. $#took) {
+                my ($op, $position) = ($ops->[($turn + $_) % @$ops], $first + $_);
+                my $code = $took[$_] >= $timeout_s ? TIMEOUT : $odd{$position} // $op->[CODE];
+                $self->add_times($op, $code, $took[$_], $self->{waits}[$position], $ends[$_]) if $counted;
+                add($self->{ $counted ? 'sums' : 'lead_in' }, $op, $code, $took[$_]);
+            }
+            $turn += @took;
+            $tick->();
         }
-        my @ends = $self->{timeline} ? $self->ends($first, \@took) : ();
-        $self->add($first + $_, $took[$_], $odd{ $first + $_ }, $timeout_s, $ends[$_]) for 0 .. $#took;
-        $tick->();
     }
     while (my ($kind, $waits) = each $self->{left}->%*) {
-        $self->sums($kind);
+        $self->{sums}{$kind} //= no_sums();
         $self->{response}{$kind}[Histogram::place(1e9 * $_)]++ for @$waits;
         $self->{timeline}->waited($_) for $self->{timeline} ? @$waits : ();
     }
 }
 
-sub sums ($self, $kind) {
-    return $self->{sums}{$kind} //= {
+sub no_sums () {
+    return {
         map({ $_ => 0 } qw(attempts ok hits misses not_stored wrong_values keys value_bytes key_bytes busy_ns)), errors => {},
     };
 }
 
-sub add ($self, $position, $took_s, $code, $timeout_s, $end_s) {
-    my $op   = $self->{ops}[$position % $self->{ops}->@*];
+sub add_times ($self, $op, $code, $took_s, $waited_s, $end_s) {
+    return if $code < 0 && $code != TIMEOUT;
     my $kind = $op->[KIND];
-    my $sum  = $self->{sums}{$kind} // $self->sums($kind);
-    $code //= $op->[CODE];
-    $code = TIMEOUT if $took_s >= $timeout_s;
+    $self->{service}{$kind}[Histogram::place(1e9 * $took_s)]++;
+    $self->{response}{$kind}[Histogram::place(1e9 * $waited_s)]++ if defined $waited_s;
+    $self->{timeline}->note($end_s, $waited_s // $took_s, $code >= 0) if defined $end_s;
+}
+
+sub add ($sums, $op, $code, $took_s) {
+    my $kind = $op->[KIND];
+    my $sum  = $sums->{$kind} //= no_sums();
     $sum->{attempts}++;
-    if ($code >= 0 || $code == TIMEOUT) {
-        $self->{service}{$kind}[Histogram::place(1e9 * $took_s)]++;
-        my $waited_s = $self->{waits}[$position];
-        $self->{response}{$kind}[Histogram::place(1e9 * $waited_s)]++ if defined $waited_s;
-        $self->{timeline}->note($end_s, $waited_s // $took_s, $code >= 0) if defined $end_s;
-    }
     if ($code < 0) {
         $code == WRONG_VALUE ? $sum->{wrong_values}++ : $sum->{errors}{ $ERRORS{$code} }++;
         return;
@@ -110,6 +144,26 @@ sub add ($self, $position, $took_s, $code, $timeout_s, $end_s) {
         $sum->{hits}   += $found;
         $sum->{misses} += $keys - $found;
     }
+}
+
+# The counts of what was played in lead-ins, by kind.
+sub lead_in ($self) {
+    my ($sums, %message) = ($self->{lead_in});
+    $message{$_} = {$sums->{$_}->%*, busy_ns => int $sums->{$_}{busy_ns}} for keys %$sums;
+    return \%message;
+}
+
+# What `done` has of every run.
+sub figures ($self, $phase) {
+    my $system_ns = min(@$self{qw(system_ns cpu_ns)});
+    return {
+        type          => 'done', phase => $phase, operations => $self->operations, send_lag => $self->lag,
+        max_in_flight => $self->{played} ? 1 : 0,
+        map({ $_ => $self->{$_} } qw(queued unsent barriers)),
+        reconnects    => 0,    # the libraries do not tell
+        cpu_user_ns   => int($self->{cpu_ns} - $system_ns),
+        cpu_system_ns => int $system_ns,
+    };
 }
 
 # By kind, as it is sent.

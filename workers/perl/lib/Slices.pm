@@ -1,0 +1,76 @@
+# Slices: the tape is played in turns with other workers. Each goes on where the last one ended. All memory
+# is made when they begin.
+package Slices;
+use v5.36;
+
+use List::Util qw(max min);
+use Recorder;
+use Time::HiRes qw(clock_gettime CLOCK_REALTIME);
+
+sub new ($class, $player) {
+    my $record = Recorder->new($player->{lane}{ops}, undef);
+    $record->{parts} = [];
+    @$player{qw(record at tape_s reported_s)} = ($record, 0, 0, Player::now());
+    return bless {player => $player, record => $record, paused_s => 0, elapsed_ns => 0}, $class;
+}
+
+# Play a slice; the answer.
+sub play ($self, $asked) {
+    my ($player, $record) = @$self{qw(player record)};
+    my ($length_s, $lead_in_s) = map { $_ / 1e6 } @$asked{qw(length_us lead_in_us)};
+    my ($first, $failed) = @$record{qw(played failed)};
+    my $start_s = Player::now() + max(0, ($asked->{start_unix_ns} // 0) / 1e9 - clock_gettime(CLOCK_REALTIME));
+    my $last_s  = $start_s + $length_s;
+    @$player{qw(end_s last_s look_s stopped ended_s)} = ($last_s, $last_s, 0, 0, undef);
+    $player->{tape_s} += $start_s - $self->{paused_s};
+    $player->wait_until($start_s);
+
+    # Who has its turn after the end plays nothing.
+    $player->{now_s} = Player::now() >= $player->{last_s} ? $last_s : $start_s;
+    my @before = Player::usage();
+    my $from_s = $start_s;
+    if ($lead_in_s > 0) {
+        $self->play_part(0, $start_s + $lead_in_s);
+        $from_s = $player->{now_s};
+    }
+    my $counted_from = $record->{played};
+    my $failed_from  = $record->{failed};
+    $self->play_part(1, $last_s);
+    $record->{ended_s} = $player->{now_s};
+    $player->end_quiet if $player->{quiet} && $record->{played} > $first;
+    $record->add_usage(\@before, [Player::usage()]);
+    $self->{paused_s} = max($start_s, $player->{last_s});    # it may be stopped before it begins
+
+    my $counted    = $record->{played} - $counted_from;
+    my $errors     = $record->{failed} - $failed_from + $record->late($counted_from, $player->timeout_s);
+    my $counted_s  = $counted ? $record->{ended_s} - $from_s : 0;
+    $counted_s     = $player->{last_s} - $start_s - $lead_in_s if $player->{tape}{open_loop};
+    my $elapsed_ns = int 0.5 + 1e9 * max(0, $counted_s);
+    $self->{elapsed_ns} += $elapsed_ns;
+    return {
+        type => 'slice_done', ops => $counted - $errors, errors => $errors, lead_in_ops => $counted_from - $first,
+        elapsed_ns => $elapsed_ns,
+    };
+}
+
+# Play a part, the lead-in or what is counted, until an instant or a stop.
+sub play_part ($self, $counted, $end_s) {
+    my ($player, $record) = @$self{qw(player record)};
+    my $script = $player->{lane};
+    return unless $script->{ops}->@*;
+    push $record->{parts}->@*, [$record->{played}, $player->{at} % $script->{ops}->@*, $counted];
+    @$player{qw(end_s look_s counted)} = (min($end_s, $player->{last_s}), 0, $counted);
+    $player->{tape}{open_loop} ? $player->play_open_loop($script, 9e15) : $player->play_closed_loop($script, 9e15);
+}
+
+# The fields of `done`.
+sub done ($self) {
+    my ($player, $record) = @$self{qw(player record)};
+    $record->count($player->timeout_s, sub { $player->look(Player::now()) });
+    return {
+        $record->figures('measure')->%*, lead_in => $record->lead_in,
+        elapsed_ns => $self->{elapsed_ns}, send_elapsed_ns => $self->{elapsed_ns},
+    };
+}
+
+1;
