@@ -8,6 +8,7 @@
 #   lib/player.rb    one prepared trial             lib/recorder.rb     what is recorded, and its sums
 #   lib/tape.rb      the tape, checked              lib/histogram.rb    HdrHistogram, in Ruby
 #   lib/gems.rb      where a library is loaded from lib/timeline.rb     the window in slices and sections
+#                                                   lib/slices.rb       the tape played in turns
 #   clients/         one file for each client       lib/library_log.rb  what libraries log
 #   README.md        what a client file has to hold lib/dalli_gem.rb, lib/memcached_gem.rb,
 #                                                   lib/rails_store.rb  what several clients share
@@ -24,7 +25,7 @@ Gems.prepare(ARGV[0].to_s)
 require 'io/wait'
 require 'json'
 
-%w[tape verify histogram prepare client window timeline library_log recorder lane player].each { |part| require_relative "lib/#{part}" }
+%w[tape verify histogram prepare client window timeline library_log recorder slices lane player].each { |part| require_relative "lib/#{part}" }
 
 class Worker
   PROGRESS_S = 1.0
@@ -81,6 +82,9 @@ class Worker
     when 'hello' then hello
     when 'prepare' then prepare(request)
     when 'run' then run(request)
+    when 'begin_slices' then begin_slices
+    when 'slice' then slice(request)
+    when 'end_slices' then end_slices
     when 'stop' then nil # the run is over already
     else failed('protocol', "not a request: #{request['type']}")
     end
@@ -92,7 +96,7 @@ class Worker
     failed('connect', e.message)
   rescue StandardError, ScriptError => e
     warn e.full_message(highlight: false)
-    @player = nil if request['type'] == 'run' # its lanes are in no state to play again
+    @player = nil if %w[run slice].include?(request['type']) # its lanes are in no state to play again
     failed('internal', OwnError.describe(e))
   end
 
@@ -110,7 +114,7 @@ class Worker
     {
       type: 'ready', protocol: 2, client: "ruby/#{@name}", library: @client::LIBRARY, language: 'ruby',
       library_version: @client.library_version, runtime: "#{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}",
-      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', *@client::FEATURES, *@client.kinds]
+      capabilities: [*@client.wires, 'threads', 'open_loop', 'timeline', 'slices', *@client::FEATURES, *@client.kinds]
     }
   rescue LoadError => e
     raise if e.path&.start_with?(__dir__) # a file of this folder, not a library
@@ -144,21 +148,54 @@ class Worker
   def wait_for_run(window, playing)
     bell, ring = IO.pipe
     Thread.new { playing.join rescue nil; ring.close } # rubocop:disable Style/RescueModifier, Style/Semicolon
-    last_progress_ns = reported_ns = window.start_ns
+    reported_ns = window.start_ns
+    over = wait_for_end(bell, window) do |now, (ops, errors)|
+      next if now - reported_ns < PROGRESS_S * 1e9
+
+      reported_ns = now
+      send_answer(type: 'progress', ops: ops, errors: errors)
+    end
+    over ? playing.value : lost { playing.kill }
+  ensure
+    bell&.close
+  end
+
+  # Collect garbage and make room now: nothing of that comes between slices.
+  def begin_slices
+    return failed('protocol', 'begin_slices before prepare') unless @player
+
+    @player.begin_slices
+    { type: 'ready' }
+  end
+
+  def slice(request)
+    slices = @player&.slices
+    return failed('protocol', 'slice before begin_slices') unless slices
+
+    length_us = request['length_us']
+    lead_in_us = request.fetch('lead_in_us', 0)
+    sound = [length_us, lead_in_us].all?(Integer) && (0..length_us).cover?(lead_in_us)
+    return failed('protocol', 'a slice has a length, and a lead-in that is not longer') unless sound
+
+    slice = slices.start(1000 * length_us, 1000 * lead_in_us, request.fetch('start_unix_ns', 0))
+    over = wait_for_end(slices.bell, slice) until over == false || slices.finished?
+    over == false ? lost { slices.abandon } : slices.result
+  end
+
+  def end_slices = @player&.end_slices || failed('protocol', 'end_slices before begin_slices')
+
+  # Wait for the end of a run or a slice, and yield what was played so far. False if a call does not come back.
+  def wait_for_end(bell, window)
+    last_progress_ns = window.start_ns
     before = nil
     until done?(bell, window)
       now = Window.clock
       progress = @player.progress
-      if now - reported_ns >= PROGRESS_S * 1e9
-        reported_ns = now
-        send_answer(type: 'progress', ops: progress[0], errors: progress[1])
-      end
+      yield now, progress if block_given?
       last_progress_ns, before = [now, window.start_ns].max, progress if progress != before || @player.waits?
-      return lost(playing) if now - last_progress_ns > @patience_ns
+      return false if now - last_progress_ns > @patience_ns
     end
-    playing.value
-  ensure
-    bell&.close
+    true
   end
 
   # Wait a little for the end of a run; obey what comes in meanwhile.
@@ -174,8 +211,8 @@ class Worker
     false
   end
 
-  def lost(playing)
-    playing.kill
+  def lost
+    yield
     @player = nil
     failed('client', 'a call of the library does not return', definite: false)
   end

@@ -3,6 +3,8 @@
 # A lane: one caller, in a thread of its own. Between two readings of the clock there is the call of
 # the library and nothing else; what is around them makes no objects.
 class Lane
+  include SlicedLane
+
   # Operations are made before a window unless they would take more memory than this.
   HELD_BYTES = 1 << 30
   # How many are made at a time where they would.
@@ -38,12 +40,15 @@ class Lane
     @response_ns = 0
     @limit = @prefill ? prefill(whole: false).count : ops || Window::FOR_EVER_NS
     @limit = 0 if @length.zero? && !@prefill
+    @slices = nil
   end
+
+  def open_loop? = @open_loop
 
   # Play the phase that it was made ready for.
   def play(window)
-    @window = window
-    @now = @record.sent_ns = window.start_ns
+    @window = @drain_window = window
+    @now = @record.sent_ns = @pass_ns = window.start_ns
     @record.timeline.start(window.start_ns)
     window.wait(window.start_ns)
     @open_loop ? play_open_loop : play_closed_loop
@@ -96,21 +101,20 @@ class Lane
     @record.sent_ns = @now
   end
 
-  # False once the window is over.
+  # False once the window is over, or the last slice.
   def play_chunk(chunk)
-    record = @record
-    window = @window
-    service = record.service
-    busy_ns = record.busy_ns
+    record, window, service, busy_ns, played, now = counts
     timeout_ns = @timeout_ns
-    played = record.played
     limit = @limit
-    now = @now
     slice_ends_ns = record.timeline.end_ns
     clock = Process::CLOCK_MONOTONIC
     chunk.each do |op|
-      break if now >= window.end_ns || played == limit
+      while now >= window.end_ns || played == limit
+        @now = now
+        return false unless next_part
 
+        record, window, service, busy_ns, played, now = counts
+      end
       target = op.target
       arguments = op.arguments
       began = Process.clock_gettime(clock, :nanosecond)
@@ -137,8 +141,11 @@ class Lane
       end
     end
     @now = now
-    now < window.end_ns && played < limit
+    true
   end
+
+  # What the loop counts in, and how far it has come.
+  def counts = [@record, @window, @record.service, @record.busy_ns, @record.played, @now]
 
   # An answer other than the expected one; what it comes to.
   def note(op, answer, took, began)
@@ -153,25 +160,22 @@ class Lane
 
   # Each call when it is due, or as soon after that as this lane is free.
   def play_open_loop
-    pass_ns = @window.start_ns
     while @record.played < @limit
       chunks.each_with_index do |chunk, i|
         first = i * (@groups ? chunks.first.size : CHUNK)
-        more = @session.around { open_chunk(chunk, first, pass_ns) }
-        return note_unsent(pass_ns) unless more || @record.played == @limit
-        return unless more
+        return unless @session.around { open_chunk(chunk, first) }
       end
-      pass_ns += @tape.period_ns
+      @pass_ns += @tape.period_ns
     end
   end
 
-  # False once the window is over.
-  def open_chunk(chunk, first, pass_ns)
+  # False once the window is over, or the last slice.
+  def open_chunk(chunk, first)
     chunk.each_with_index do |op, i|
-      @turn = first + i
-      due = pass_ns + @dues[@turn]
-      return false if @record.played == @limit || due >= @window.end_ns
-      return false if !@window.wait(due) || Window.clock >= @window.drain_ns
+      while over?(due = @pass_ns + @dues[first + i])
+        return false unless next_part
+      end
+      next note_unsent(op, due) if Window.clock >= @drain_window.drain_ns
 
       @record.queued += 1 if @record.played.positive? && @now > due
       began = Window.clock
@@ -184,6 +188,17 @@ class Lane
       note_open(op, answer, due, began)
     end
     true
+  end
+
+  # Whether what is due then is no longer a part of the window; waits until it is due.
+  def over?(due)
+    @record.played + @record.unsent >= @limit || due >= @window.end_ns || !@window.wait(due)
+  end
+
+  # It was due in the window and will not be sent: it waited at least until now.
+  def note_unsent(op, due)
+    @record.unsent += 1
+    @record.response[op.base + Histogram.place(Window.clock - due)] += 1
   end
 
   def note_open(op, answer, due, began)
@@ -203,29 +218,9 @@ class Lane
     @response_ns += @now - due if code >= 0
   end
 
-  # What was due in the window and will not be sent: it waited at least until now.
-  def note_unsent(pass_ns)
-    now = Window.clock
-    until_ns = [now, @window.end_ns].min
-    skip = @turn
-    loop do
-      script.each_with_index do |op, i|
-        next if i < skip
-
-        due = pass_ns + @dues[i]
-        return if due >= until_ns || @record.played + @record.unsent >= @limit
-
-        @record.unsent += 1
-        @record.response[op.base + Histogram.place(now - due)] += 1
-      end
-      skip = 0
-      pass_ns += @tape.period_ns
-    end
-  end
-
   # End operations that had no reply by commands that have one.
   def end_quiet
-    @record.barriers = @session.barrier
+    @record.barriers += @session.barrier
     @record.ended_ns = Window.clock
   rescue StandardError => e # the server is gone, and with it what was sent last
     warn "no answer after the last operations without one: #{e.message}"

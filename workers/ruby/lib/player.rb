@@ -16,7 +16,12 @@ class Player
     @lanes = Array.new(setup.threads) { |t| Lane.new(client, @handles[t % count], tape, setup, t) }
   end
 
-  def close = @handles.each { |handle| @client.close(handle) }
+  attr_reader :slices
+
+  def close
+    end_slices
+    @handles.each { |handle| @client.close(handle) }
+  end
 
   # Operations that succeeded and that failed so far.
   def progress
@@ -30,15 +35,36 @@ class Player
 
   # Begin a phase: its window, and a thread that returns the fields of `done`.
   def start(phase, ops, duration_ms, start_unix_ns)
+    end_slices
     @lanes.each_with_index { |lane, t| lane.ready(phase, ops && part(ops, t, @lanes.size), duration_ms) }
-    # What was made ready has to be old before the window: a young one is looked at in each collection.
-    4.times { GC.start }
+    make_old
     ahead_ns = [START_AHEAD_NS, start_unix_ns - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
     window = Window.new(Window.clock + ahead_ns, duration_ms && (duration_ms * 1_000_000), @setup.timeout_ms * 1_000_000)
     [window, play(phase, window)]
   end
 
+  # Make everything ready that slices need.
+  def begin_slices
+    end_slices
+    @slices = Slices.new(@lanes, @setup.timeout_ms * 1_000_000, @client.wires == ['none'])
+    make_old
+  end
+
+  # The fields of `done` of all slices; nil if there were none.
+  def end_slices
+    return unless @slices
+
+    @slices.close
+    sums = @slices.sums
+    @slices = nil
+    @lanes.each(&:total_of_slices)
+    slices_done(sums)
+  end
+
   private
+
+  # What was made ready has to be old before a window: a young one is looked at in each collection.
+  def make_old = 4.times { GC.start }
 
   def part(total, number, parts) = (total / parts) + (number < total % parts ? 1 : 0)
 
@@ -65,17 +91,33 @@ class Player
   def done(phase, window, records, before, after)
     timeline = Timeline.message(records.map(&:timeline))
     {
-      type: 'done', phase: phase, operations: operations(records),
+      **figures(phase, records, after.utime - before.utime, after.stime - before.stime),
       elapsed_ns: [0, *records.map { |record| record.ended_ns - window.start_ns }].max,
       send_elapsed_ns: [0, *records.map { |record| record.sent_ns - window.start_ns }].max,
-      send_lag: Histogram.encode(Recorder.sum(records.map { |record| Recorder.counted(record.lag, 0) })),
       max_in_flight: records.count { |record| record.played.positive? },
-      queued: records.sum(&:queued), unsent: records.sum(&:unsent),
+      timeline: timeline, sections: timeline && sections(timeline, records)
+    }
+  end
+
+  def slices_done(sums)
+    counted = @lanes.map(&:counted)
+    lead_in = @lanes.map(&:lead_in)
+    {
+      **figures('measure', counted, sums[:user_s], sums[:system_s]),
+      elapsed_ns: sums[:elapsed_ns], send_elapsed_ns: sums[:elapsed_ns],
+      max_in_flight: @lanes.count { |lane| (lane.counted.played + lane.lead_in.played).positive? },
+      lead_in: operations(lead_in).transform_values { |operation| operation.except(:service, :response) }
+    }
+  end
+
+  # What `done` has of every run.
+  def figures(phase, records, user_s, system_s)
+    {
+      type: 'done', phase: phase, operations: operations(records),
+      send_lag: Histogram.encode(Recorder.sum(records.map { |record| Recorder.counted(record.lag, 0) })),
+      queued: records.sum(&:queued), unsent: records.sum(&:unsent), barriers: records.sum(&:barriers),
       # A library that connects again does not say so: these would be the worker's own, none.
-      reconnects: 0,
-      cpu_user_ns: ((after.utime - before.utime) * 1e9).round,
-      cpu_system_ns: ((after.stime - before.stime) * 1e9).round,
-      barriers: records.sum(&:barriers), timeline: timeline, sections: timeline && sections(timeline, records)
+      reconnects: 0, cpu_user_ns: (user_s * 1e9).round, cpu_system_ns: (system_s * 1e9).round
     }
   end
 

@@ -10,6 +10,8 @@ class Recorder
   # Service and response times of all kinds, one histogram after the other: counts by place.
   # `busy_ns`: time in the calls of the operations that are done, by where their histogram begins.
   attr_reader :service, :response, :lag, :busy_ns, :errors, :timeline
+  # Where played operations began among the lane's, and how many there were, in slices.
+  attr_reader :spans
   attr_accessor :played, :failed, :queued, :unsent, :barriers, :sent_ns, :ended_ns
 
   # `sections`: how many parts of the window have response times of their own. In a closed loop they
@@ -25,6 +27,7 @@ class Recorder
     @busy_ns = bases.values.to_h { |base| [base, 0] }
     @sums = Hash.new { |sums, kind| sums[kind] = FIGURES.to_h { |name| [name, 0] } }
     @errors = Hash.new { |errors, kind| errors[kind] = Hash.new(0) }
+    @spans = []
     @played = @failed = @queued = @unsent = @barriers = @sent_ns = @ended_ns = 0
   end
 
@@ -70,14 +73,35 @@ class Recorder
 
   # Count what was played of a lane's operations, of which there are `length`.
   def total(operations, length)
-    passes, rest = length.zero? ? [0, 0] : @played.divmod(length)
+    passes, changes = Recorder.passes(@spans.empty? ? [[0, @played]] : @spans, length)
+    last = changes.keys.max || 0
     times = Hash.new(0).compare_by_identity
     operations.each_with_index do |op, i|
-      break if passes.zero? && i >= rest
+      break if passes.zero? && i >= last
 
-      times[op] += passes + (i < rest ? 1 : 0)
+      passes += changes[i]
+      times[op] += passes
     end
     times.each { |op, count| add(op, Verify.done(op), count) }
+  end
+
+  # How often the first of so many operations was played but for the changes, and at which of them that changes.
+  def self.passes(spans, length)
+    passes = 0
+    changes = Hash.new(0)
+    spans.each do |first, count|
+      next if count.zero?
+
+      passes += count / length
+      rest = first + (count % length)
+      changes[first] += 1
+      changes[[rest, length].min] -= 1
+      next unless rest > length
+
+      changes[0] += 1
+      changes[rest - length] -= 1
+    end
+    [passes, changes]
   end
 
   # By kind: figures, errors, and the two histograms' counts by place.

@@ -1,0 +1,202 @@
+# frozen_string_literal: true
+
+# Slices: the tape is played in turns with other workers. A lane goes on where its last slice ended: between
+# slices its thread is parked in the middle of its loop. All else is made by `begin_slices`.
+
+# One slice: when its lead-in ends, and when all of it does.
+class Slice
+  attr_reader :start_ns, :lead_in, :whole
+
+  def initialize(start_ns, length_ns, lead_in_ns, timeout_ns)
+    @start_ns = start_ns
+    @counted_from_ns = start_ns + lead_in_ns
+    @lead_in = Window.new(start_ns, lead_in_ns, timeout_ns)
+    @whole = Window.new(start_ns, length_ns, timeout_ns)
+  end
+
+  def stop = [@lead_in, @whole].each(&:stop)
+
+  # Its time after the lead-in.
+  def counted_ns = [0, @whole.end_ns - @counted_from_ns].max
+end
+
+# What a lane does with slices.
+module SlicedLane
+  # What was played in lead-ins, and after them.
+  attr_reader :lead_in, :counted
+
+  # Make all ready.
+  def ready_for_slices
+    @prefill = false
+    @open_loop = @tape.open_loop?
+    @lead_in, @counted = Array.new(2) { Recorder.new(@bases, @open_loop, Timeline.new(nil), 1) }
+    @record = @counted
+    @response_ns = @pass_ns = @position = 0
+    @limit = Window::FOR_EVER_NS
+    @slices = Thread::Queue.new
+  end
+
+  # Let it play a slice, its tape shifted by so much; nil: there are no more.
+  def give(slice, tape_shift_ns = 0)
+    @pass_ns += tape_shift_ns
+    @slices << slice
+  end
+
+  # Play slices until there are no more. `finished` is called at the end of each, with the beginning and the
+  # end of its counted part, or nil where nothing was played.
+  def play_slices(finished)
+    @finished = finished
+    while next_slice
+      return @open_loop ? play_open_loop : play_closed_loop if @length.positive?
+
+      finished.call(nil)
+    end
+  end
+
+  def total_of_slices = [@lead_in, @counted].each { |record| record.total(@made || script, @length) }
+
+  private
+
+  # Go on: with this part of a slice, the next part, or the next slice. False if there is none, as in a run.
+  def next_part
+    return false unless @slices
+
+    note_span
+    if @record.equal?(@lead_in)
+      @from_ns = @now
+      begin_part(@counted, @slice.whole)
+      return true
+    end
+    end_slice
+    next_slice
+  end
+
+  def next_slice
+    @slice = @slices.pop || (return false)
+    @from_ns = @slice.start_ns
+    @ops_before = played
+    @slice.whole.wait(@from_ns)
+    # Whoever has its turn after the end plays nothing.
+    late = Window.clock >= @slice.whole.end_ns
+    @now = late ? @slice.whole.end_ns : @from_ns
+    @slice.lead_in.end_ns > @from_ns ? begin_part(@lead_in, @slice.lead_in) : begin_part(@counted, @slice.whole)
+    true
+  end
+
+  def begin_part(record, window)
+    @record = record
+    @window = window
+    @drain_window = @slice.whole
+    @before = [record.played, record.unsent]
+  end
+
+  def played = @lead_in.played + @counted.played
+
+  # Where a part began on the tape, and how many operations of it were played.
+  def note_span
+    count = @record.played - @before[0]
+    @record.spans << [@position % @length, count]
+    @position += count + @record.unsent - @before[1]
+  end
+
+  def end_slice
+    @record.ended_ns = @now
+    any = played > @ops_before
+    end_quiet if @quiet && any
+    ended_ns = @record.played > @before[0] ? @record.ended_ns : @from_ns
+    @finished.call(any ? [@from_ns, ended_ns] : nil)
+  end
+end
+
+# The slices of a prepared trial, from `begin_slices` to `end_slices`.
+class Slices
+  # Rings at the end of a slice.
+  attr_reader :bell
+
+  def initialize(lanes, timeout_ns, in_process)
+    @lanes = lanes
+    @in_process = in_process
+    @timeout_ns = timeout_ns
+    @results = Thread::Queue.new
+    @bell, @ring = IO.pipe
+    @tape_ns = @elapsed_ns = @user_s = @system_s = 0
+    @before = [0, 0, 0]
+    lanes.each(&:ready_for_slices)
+    @threads = lanes.map { |lane| Thread.new { play(lane) } }
+  end
+
+  # Begin a slice; what it can be stopped by.
+  def start(length_ns, lead_in_ns, start_unix_ns)
+    ahead_ns = [0, start_unix_ns - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
+    @slice = Slice.new(Window.clock + ahead_ns, length_ns, lead_in_ns, @timeout_ns)
+    @times = Process.times
+    shift_ns = @slice.start_ns - @tape_ns
+    @lanes.each { |lane| lane.give(@slice, shift_ns) }
+    @slice
+  end
+
+  # Whether all lanes have played it.
+  def finished?
+    @bell.read_nonblock(@lanes.size, exception: false)
+    @results.size == @lanes.size
+  end
+
+  # What came of it, once it is finished. Raises what a lane died of.
+  def result
+    times = Process.times
+    @user_s += times.utime - @times.utime
+    @system_s += times.stime - @times.stime
+    @tape_ns = [@slice.start_ns, @slice.whole.end_ns].max # it may be stopped before it begins
+    elapsed_ns = elapsed(Array.new(@lanes.size) { @results.pop })
+    @elapsed_ns += elapsed_ns
+    before = @before
+    @before = totals
+    ops, errors, lead_in_ops = @before.zip(before).map { |now, then_| now - then_ }
+    { type: 'slice_done', ops: ops, errors: errors, lead_in_ops: lead_in_ops, elapsed_ns: elapsed_ns }
+  end
+
+  # The fields of `done` that are about all slices together.
+  def sums = { elapsed_ns: @elapsed_ns, send_elapsed_ns: @elapsed_ns, user_s: @user_s, system_s: @system_s }
+
+  # The threads end, once they are out of the library's calls.
+  def abandon = @threads.each(&:kill)
+
+  def close
+    abandon.each(&:join)
+    [@bell, @ring].each(&:close)
+  end
+
+  private
+
+  def play(lane)
+    lane.play_slices(method(:finish))
+  rescue StandardError, ScriptError => e
+    @slice.stop # for the other lanes
+    finish(e)
+  end
+
+  def finish(result)
+    @results << result
+    @ring.write('.') if @results.size == @lanes.size
+  end
+
+  # The mean over the lanes that played. Where calls never wait, all lanes are one sequence of operations, as
+  # one thread runs at a time.
+  def elapsed(results)
+    error = results.find { |result| result.is_a?(Exception) }
+    raise error if error
+    return @slice.counted_ns if @lanes.first.open_loop?
+
+    from, to = results.compact.transpose
+    return 0 unless from
+    return to.max - from.min if @in_process
+
+    (to.sum - from.sum) / from.size
+  end
+
+  # Operations that succeeded and that failed so far, and those of lead-ins.
+  def totals
+    failed = @lanes.sum { |lane| lane.counted.failed }
+    [@lanes.sum { |lane| lane.counted.played } - failed, failed, @lanes.sum { |lane| lane.lead_in.played }]
+  end
+end
