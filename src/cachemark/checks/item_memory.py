@@ -23,8 +23,8 @@ KEY_BYTES = 20
 _STEP = 0.002
 _BATCH_BYTES = 1 << 18
 # A server must be full at 1.5 × its limit; without a limit, at this size.
-_MOST = 1.5
-_MOST_BYTES = 1 << 30
+_MAX_FILL = 1.5
+_MAX_BYTES = 1 << 30
 _POOL_BYTES = 1 << 20
 
 
@@ -107,8 +107,8 @@ class _Filler:
         Raises AnswerError, TrialError.
         """
         each = KEY_BYTES + self._value_bytes
-        most = _MOST * limit if limit else _MOST_BYTES
-        step = max(1, int(_STEP * (limit or _MOST_BYTES) / each))
+        most = _MAX_FILL * limit if limit else _MAX_BYTES
+        step = max(1, int(_STEP * (limit or _MAX_BYTES) / each))
         with RawConnection(self._subject.address) as connection:
             self._store(connection, 1)
             checked = 0

@@ -27,9 +27,9 @@ _ERRORS = 4
 _RESOLUTION_NS = 2_000_000
 _RESOLUTION_OPS = 2
 # A level lasts a tenth of the window.
-_LEAST_PART = 0.1
-_LEAST_POINTS = 3
-LEAST_READINGS = 15
+_MIN_PART = 0.1
+_MIN_POINTS = 3
+MIN_READINGS = 15
 
 
 def backlog(
@@ -52,7 +52,7 @@ def backlog(
         )
     each_ns = float(np.median(np.diff([reading.at_ns for reading in readings])))
     waited_ns, mean_ns = _waited_ns(readings), _mean_ns(measure)
-    least = max(_LEAST_POINTS, round(_LEAST_PART * len(waited_ns)))
+    least = max(_MIN_POINTS, round(_MIN_PART * len(waited_ns)))
     detectable_ns = _detectable_ns(readings)
     parts = plateaus(waited_ns, least, max(_SHARE * mean_ns, detectable_ns))
     found = [
@@ -77,10 +77,10 @@ def _skip_reason(measure: Done, readings: Sequence[CommandCount], commands: int 
     """Why the readings do not describe the operations; empty if they do."""
     if commands is None or not readings:
         return "the server reports no counters"
-    if len(readings) < LEAST_READINGS:
+    if len(readings) < MIN_READINGS:
         return (
             f"there are too few readings of the server's counters: {len(readings)}, at least "
-            f"{LEAST_READINGS} are needed"
+            f"{MIN_READINGS} are needed"
         )
     kinds = measure.operations.values()
     ok = sum(operation.ok for operation in kinds)

@@ -24,7 +24,7 @@ from cachemark.host.process import parse_cpus
 from cachemark.model.experiment import Placement
 
 _CLOCKSOURCES = ("tsc", "kvm-clock", "arch_sys_counter")
-_OPEN_FILES_LEAST = 4096
+_MIN_OPEN_FILES = 4096
 _PSI = Limits(unit="% of 10 s", warn=1, fail=5)
 
 
@@ -176,13 +176,13 @@ def open_files() -> list[Check]:
     """How many connections can a process open?"""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     endless = soft == resource.RLIM_INFINITY
-    few = not endless and soft < _OPEN_FILES_LEAST
+    few = not endless and soft < _MIN_OPEN_FILES
     return [
         Check(
             name="open files",
             value="unlimited" if endless else str(soft),
             status="warn" if few else "ok",
-            limits=f"warn below {_OPEN_FILES_LEAST}",
+            limits=f"warn below {_MIN_OPEN_FILES}",
             remedy="ulimit -n 65536" if few else "",
         )
     ]

@@ -10,8 +10,8 @@ from cachemark.host.files import read
 from cachemark.host.limits import Limits
 
 _SYSCTL = "proc/sys/net"
-_PORTS_LEAST = 10_000
-_BACKLOG_LEAST = 1024
+_MIN_PORTS = 10_000
+_MIN_BACKLOG = 1024
 # Since boot, whoever sent them; a trial has its own count.
 _RETRANSMITS = Limits(unit="per million segments since boot", warn=100)
 _DROPPED = Limits(unit="times since boot", warn=0)
@@ -51,11 +51,11 @@ def _interfaces(root: Path) -> str:
 def _ports(root: Path) -> Check:
     """Each connection needs a local port, and frees it a minute after its end."""
     words = read(root / _SYSCTL / "ipv4/ip_local_port_range").split()
-    limits = f"warn below {_PORTS_LEAST}"
+    limits = f"warn below {_MIN_PORTS}"
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return Check(name="local ports", value=NOT_READABLE, limits=limits)
     count = int(words[1]) - int(words[0]) + 1
-    few = count < _PORTS_LEAST
+    few = count < _MIN_PORTS
     return Check(
         name="local ports",
         value=str(count),
@@ -68,16 +68,16 @@ def _ports(root: Path) -> Check:
 def _backlog(root: Path) -> Check:
     """How many connections can wait to be accepted?"""
     text = read(root / _SYSCTL / "core/somaxconn")
-    limits = f"warn below {_BACKLOG_LEAST}"
+    limits = f"warn below {_MIN_BACKLOG}"
     if not text.isdecimal():
         return Check(name="accept queue", value=NOT_READABLE, limits=limits)
-    few = int(text) < _BACKLOG_LEAST
+    few = int(text) < _MIN_BACKLOG
     return Check(
         name="accept queue",
         value=text,
         status="warn" if few else "ok",
         limits=limits,
-        remedy=f"sysctl net.core.somaxconn={_BACKLOG_LEAST}" if few else "",
+        remedy=f"sysctl net.core.somaxconn={_MIN_BACKLOG}" if few else "",
     )
 
 

@@ -20,7 +20,7 @@ from cachemark.model.protocol import Operation
 
 State = Literal["passed", "failed", "known", "not judged", "not applicable"]
 _NS_IN_MS = 1e6
-_LEAST_TOLERANCE_NS = 20_000
+_MIN_TOLERANCE_NS = 20_000
 _FLOORS = 3
 _SHARE = 0.003
 # A histogram reports at most this much above a value. The clocks of some languages count in µs.
@@ -99,7 +99,7 @@ class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def tolerance_ns(floor: Floor, answer_ns: float) -> int:
     """The tolerance of a client's time: max(20 µs, 3 · the floor's p99, 0.3 % of the answer)."""
-    return round(max(_LEAST_TOLERANCE_NS, _FLOORS * floor.p99_ns, _SHARE * answer_ns))
+    return round(max(_MIN_TOLERANCE_NS, _FLOORS * floor.p99_ns, _SHARE * answer_ns))
 
 
 def lines(

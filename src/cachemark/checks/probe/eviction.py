@@ -12,7 +12,7 @@ _VALUE_BYTES = 10_000
 _BATCH = 20
 _SAMPLE = 50
 # A larger server would take too long to fill.
-_LIMIT_BYTES_MOST = 64 << 20
+_MAX_LIMIT_BYTES = 64 << 20
 _NAME = "eviction"
 
 
@@ -24,7 +24,7 @@ def eviction(server: RunningServer, space: bytes) -> ProbeResult:
         limit = None
     if limit is None:
         return eviction_unknown("the server reports no limit_maxbytes")
-    if not 0 < limit <= _LIMIT_BYTES_MOST:
+    if not 0 < limit <= _MAX_LIMIT_BYTES:
         return eviction_unknown(f"its limit is {limit:,} bytes, too much for a probe to fill")
     try:
         return _filled(server, space, 2 * limit // _VALUE_BYTES)

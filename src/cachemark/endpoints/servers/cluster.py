@@ -12,7 +12,7 @@ from cachemark.endpoints.servers.spec import ServerSpec
 from cachemark.model.errors import UsageError
 
 # More are of no use on one machine.
-_MOST = 64
+_MAX_MEMBERS = 64
 # Kinds that cannot be a member of a cluster.
 _NOT_IN_CLUSTER = ("cluster", "none", "remote")
 
@@ -23,10 +23,10 @@ Start = Callable[[ServerSpec, str, float], AbstractContextManager[RunningServer]
 def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
     """Read the number and the server in `3:memcached:memory=64`. Raises UsageError."""
     count, _, inner = details.partition(":")
-    if not count.isdecimal() or not 1 <= int(count) <= _MOST or not inner:
+    if not count.isdecimal() or not 1 <= int(count) <= _MAX_MEMBERS or not inner:
         raise UsageError(
             f"server {text!r}: how many of which server?",
-            f"write cluster:3:memcached, at most {_MOST}",
+            f"write cluster:3:memcached, at most {_MAX_MEMBERS}",
         )
     spec = parse_inner(inner)
     if spec.kind in _NOT_IN_CLUSTER:

@@ -21,7 +21,7 @@ from cachemark.report.exports.jmh_results import (
 )
 from cachemark.report.series import ExportedRun
 
-_LEAST_BINS = 10
+_MIN_BINS = 10
 _ULP = 0.001
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MODES = {"thrpt": "Throughput, ops/time", "sample": "Sampling time"}
@@ -102,7 +102,7 @@ def bin_levels(least: float, most: float) -> list[float]:
         return [math.nextafter(least, 0), math.nextafter(most, math.inf)]
     size = 10 ** math.floor(math.log10(most - least))
     low, high = math.floor(least / size) * size, math.ceil(most / size) * size
-    while (high - low) / size < _LEAST_BINS:
+    while (high - low) / size < _MIN_BINS:
         size /= 2
     count = max(2, math.ceil((high - low) / size))
     return [low + number * size for number in range(count + 1 + (low + count * size <= most))]
