@@ -124,7 +124,7 @@ debian: ## Debian packages that the tests need: servers, PyPy, a browser, reader
 
 clean: ## Remove everything that was set up
 	rm -rf .tools .venv engine/target engine/fuzz/target engine/fuzz/corpus engine/fuzz/artifacts
-	git clean -fdXq workers
+	git clean -fdXq workers src tests tools benchmarks
 
 $(UV):
 	@echo "setup: uv $(UV_VERSION) into .tools"
