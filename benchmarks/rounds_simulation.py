@@ -42,7 +42,6 @@ from cachemark.model.rounds import Slices
 
 SLICE_MS, TURN_MS, SETUP_MS = 30, 2, 4000
 ARMS = 4
-SQUARES = 6
 RATE = 20_000.0
 # The columns of slices that are 0 here.
 UNUSED = ("errors", "lead_in_ops", "worker_cpu_ns", "server_cpu_ns", "idle_cpu_ns", "steal_ns")
@@ -55,7 +54,7 @@ class Machine(NamedTuple):
     `sitting` is the deviation of an arm's level from sitting to sitting, `slice` that of single
     slices. `drift` is the machine's change over the run. A burst of other load takes 40 % of the
     speed, a slow phase of a client half of its own; `slow` are the arms that have such phases.
-    `carried`: what arm 2 takes from the speed of its successor.
+    `carried`: what arm 2 takes from the speed of its successor. A sitting of 6 squares takes 4 s.
     """
 
     name: str
@@ -67,22 +66,27 @@ class Machine(NamedTuple):
     heavy: bool = False
     slow: frozenset[int] = frozenset()
     carried: float = 0.0
+    squares: int = 6
 
 
 EVERY = frozenset(range(ARMS))
+ONE_CLIENT = frozenset({0, 1})
+ALL_OF_IT = Machine(
+    "all of it", drift=-0.5, bursts=True, ar1=0.8, heavy=True, slow=ONE_CLIENT
+)  # fmt: skip
 MACHINES = (
     Machine("quiet"),
     Machine("drift of 40 % over the run", drift=-0.5),
     Machine("bursts of other load", bursts=True),
     Machine("AR(1) noise, 0.8", ar1=0.8),
-    Machine("slow phases of one client", slow=frozenset({0, 1})),
+    Machine("slow phases of one client", slow=ONE_CLIENT),
+    Machine("the same, sittings of 8 s", slow=ONE_CLIENT, squares=12),
     Machine("slow phases of every client", slow=EVERY),
     Machine("heavy tails", heavy=True),
     Machine("one arm slows its successor by 10 %", carried=0.1),
-    Machine(
-        "all of it", drift=-0.5, bursts=True, ar1=0.8, heavy=True, slow=frozenset({0, 1})
-    ),
-)  # fmt: skip
+    ALL_OF_IT,
+    ALL_OF_IT._replace(name="the same, sittings of 8 s", squares=12),
+)
 
 
 class Experiment:
@@ -104,7 +108,7 @@ class Experiment:
         block = len(self.sittings)
         played = [
             turn
-            for square in range(SQUARES)
+            for square in range(self.machine.squares)
             for turn in turns(square, random_square(self.order, arms))
         ]
         who = np.array([turn.arm for turn in played])
