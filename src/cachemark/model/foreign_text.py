@@ -32,8 +32,9 @@ _NUMBER = re.compile(
 )
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
-# `[text](address)`, and the definition `[label]: address` of `[text][label]`.
-_LINK = re.compile(r"\](?=\s*[(:])")
+# `[text](address)`, and the definition `[label]: address` of `[text][label]`, where the colon may
+# be ours. An odd number of backslashes before the bracket has made it harmless.
+_LINK = re.compile(r"(?<!\\)((?:\\\\)*)\](?=\s*(?:[(:]|$))")
 _SCRIPT = re.compile(r"(?i)\b(javascript|vbscript)(\s*):")
 
 
@@ -43,7 +44,7 @@ def clean(text: str, target: Target = "plain") -> str:
     if target == "csv":
         return f"'{plain}" if _FORMULA.match(plain) and not _NUMBER.fullmatch(plain) else plain
     if target == "markdown":
-        unlinked = _LINK.sub(r"]\\", _TAG.sub("&lt;", plain))
+        unlinked = _LINK.sub(r"\1\\]", _TAG.sub("&lt;", plain))
         return _SCRIPT.sub(r"\1\2\\:", unlinked)
     return plain
 
