@@ -17,6 +17,7 @@ from cachemark.report.compare import (
     compare_runs,
     compare_within_run,
 )
+from cachemark.report.formats import fits_together
 from cachemark.runs.store import Run, latest_run, open_run
 
 Form = Literal["table", "markdown", "csv", "json"]
@@ -65,7 +66,8 @@ def compare(
     if margin is not None and not 0 <= margin < 100:
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
     found = [open_run(name, folder) for name in runs] or [latest_run(folder)]
-    compared = _compare(found, cells or Cells(), figure, margin)
+    with fits_together(found[-1]):
+        compared = _compare(found, cells or Cells(), figure, margin)
     write_text(RENDERERS[form](compared, terminal_width() if out is None else None), out)
     return 1 if fail_on_regression and compared.regressed else 0
 

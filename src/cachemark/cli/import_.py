@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.cli.output import print_text
+from cachemark.report.rehearsal import rehearse
 from cachemark.runs.archive import import_run
 
 
@@ -17,7 +18,7 @@ def import_(
     *,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
-    """Import an exported run, after its checksums and contents were checked."""
-    run, new = import_run(file, runs)
+    """Import an exported run, after its checksums and all of its contents were checked."""
+    run, new = import_run(file, runs, rehearse)
     trials = f"{len(run.outcomes())} trials in {run.folder}"
     print_text(f"{run.id}: {trials}" if new else f"{run.id}: already exists, {trials}")

@@ -16,6 +16,9 @@ Positive = Annotated[int, Meta(ge=1, le=_MAX_VALUE)]
 # What happens to a trial if the machine was noisy; `auto` is explained in verdict/noise.py.
 NoisePolicy = Literal["auto", "refuse", "note"]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+# The entries of one axis of a grid.
+MAX_ENTRIES = 1000
+Names = Annotated[list[str], Meta(max_length=MAX_ENTRIES)]
 # A probability distribution, such as `100`, `1k..64k`, `gpareto:15:214.476:0.348` or `64=3,1k=1`.
 # The engine defines them, and checks the text before the first trial.
 Distribution = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9.:=,-]+$")]
@@ -219,11 +222,11 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
 
     name: Name
     question: str
-    clients: list[str] = []
-    in_process: list[str] = []
-    servers: list[str] = []
-    workloads: Annotated[list[Workload], Meta(min_length=1)]
-    loads: Annotated[list[Load], Meta(min_length=1)]
+    clients: Names = []
+    in_process: Names = []
+    servers: Names = []
+    workloads: Annotated[list[Workload], Meta(min_length=1, max_length=MAX_ENTRIES)]
+    loads: Annotated[list[Load], Meta(min_length=1, max_length=MAX_ENTRIES)]
     analysis: str = ""
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 1
     blocks: Positive = 5

@@ -22,10 +22,12 @@ from cachemark.model.experiment import (
     Workload,
 )
 from cachemark.model.experiment_checks import check
+from cachemark.model.toml_limits import check_toml
 
 
 def parse(text: str, where: str) -> Experiment:
     """Read an experiment from TOML text; `where` names the file in messages. Raises UsageError."""
+    check_toml(text, where)
     try:
         document = tomllib.loads(text)
     except DECODE_ERRORS as error:

@@ -6,6 +6,8 @@ the counts, because that library takes 19 ms for each.
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -19,6 +21,11 @@ SIGNIFICANT_DIGITS = 3
 # At 3 significant digits a bucket is at most 1/1024 of its value wide.
 _SUB_BUCKETS = 2048
 _SUB_BUCKET_HALF = _SUB_BUCKETS // 2
+# A histogram has at most 28,672 counts of up to 9 bytes.
+_MAX_DECOMPRESSED = 2**19
+_MAX_ENCODED = 2**20
+_COOKIE_AND_LENGTH = 8
+_MAX_COUNT = 2**53
 
 
 class HistogramError(ValueError):
@@ -70,6 +77,7 @@ def decode(blob: str) -> Histogram:
     conversion ratio are ignored: encoders of other languages leave various bytes there, and every
     histogram of this protocol is in whole ns.
     """
+    _check_length(blob)
     try:
         decoded = HdrHistogram.decode(blob)
     except Exception as error:  # the library raises whatever zlib, base64 or struct do
@@ -79,7 +87,23 @@ def decode(blob: str) -> Histogram:
         or decoded.lowest_trackable_value != LOWEST_NS
     ):
         raise HistogramError("a histogram must begin at 1 ns and have 3 significant digits")
-    return Histogram(np.ctypeslib.as_array(decoded.counts).astype(np.int64))
+    counts = np.ctypeslib.as_array(decoded.counts).astype(np.int64)
+    if counts.min(initial=0) < 0 or counts.sum(dtype=np.float64) > _MAX_COUNT:
+        raise HistogramError("a histogram of more values than there can be")
+    return Histogram(counts)
+
+
+def _check_length(blob: str) -> None:
+    """Refuse what becomes too long when it is decompressed. Raises HistogramError."""
+    if len(blob) > _MAX_ENCODED:
+        raise HistogramError(f"a histogram of {len(blob)} characters")
+    try:
+        compressed = base64.b64decode(blob)[_COOKIE_AND_LENGTH:]
+        plain = zlib.decompressobj().decompress(compressed, _MAX_DECOMPRESSED)
+    except (ValueError, zlib.error) as error:
+        raise HistogramError(f"not a histogram: {error}") from error
+    if len(plain) == _MAX_DECOMPRESSED:
+        raise HistogramError("a histogram that is too long when it is decompressed")
 
 
 def merge(parts: Sequence[Histogram]) -> Histogram:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.model.experiment import Experiment, Load, Workload, plays_to_an_end
+from cachemark.model.experiment_limits import check_limits
+from cachemark.model.grid_size import check_size
 from cachemark.model.outcome import Cell, Trial
 from cachemark.model.sitting_plan import sittings_of
 
@@ -129,6 +131,8 @@ def uses_rounds(experiment: Experiment) -> bool:
 
 def make_plan(experiment: Experiment, skipped: Sequence[Skipped] = ()) -> Plan:
     """The plan of an experiment without the cells that cannot be played."""
+    check_limits(experiment, experiment.name)
+    check_size(experiment)
     grid = cells(experiment)
     left_out = [skip.cell for skip in skipped]
     playable = [cell for cell in grid if cell not in left_out]
@@ -194,6 +198,12 @@ def _make_sittings(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial
 
 def _tape_seed(experiment: Experiment, block: int) -> int:
     return (experiment.seed * _SEED_STRIDE + block) % 2**53
+
+
+def trial_count(experiment: Experiment) -> int:
+    """The number of trials in the plan, without the plan. Raises UsageError as `make_plan` does."""
+    check_size(experiment)
+    return len(cells(experiment)) * experiment.blocks
 
 
 def workload_of(experiment: Experiment, cell: Cell) -> Workload:

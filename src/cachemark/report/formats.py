@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cachemark.host.atomic_file import write_file
@@ -48,14 +49,30 @@ def format_names() -> list[str]:
 def render_files(form: str, run: Run, width: int | None) -> dict[str, str]:
     """A run in one of the formats of RENDERERS or EXPORTS, as file name → text."""
     if form in EXPORTS:
-        files = EXPORTS[form](build_exported_run(run.header, run.outcomes()))
+        outcomes = run.outcomes()
+        with fits_together(run):
+            files = EXPORTS[form](build_exported_run(run.header, outcomes))
         return {name: clean(text) for name, text in files.items()}
     return {f"report.{_SUFFIXES.get(form, form)}": render(form, run, width)}
 
 
 def load_report(run: Run) -> Report:
     """A run's report as a value, before it is rendered."""
-    return build(run.header, run.outcomes(), run.audit(), load_calibrations(run.folder.parent))
+    outcomes, audit = run.outcomes(), run.audit()
+    with fits_together(run):
+        return build(run.header, outcomes, audit, load_calibrations(run.folder.parent))
+
+
+@contextmanager
+def fits_together(run: Run) -> Generator[None]:
+    """Raise UsageError where figures and names have the right types, and yet cannot be."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise UsageError(
+            f"{run.folder}: its contents do not fit together: {type(error).__name__}: {error}",
+            "a run of your own is not like that: it was changed, or imported",
+        ) from error
 
 
 def render(form: str, run: Run, width: int | None) -> str:

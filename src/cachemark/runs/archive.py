@@ -1,30 +1,35 @@
 """A run as one file: a ZIP of its header, its outcomes and its report.
 
 `manifest.json` has the name, length and SHA-256 of each file. The same run always gives the same
-bytes. An archive is untrusted input: only the names below are accepted, and a run appears in the
-store only after all of it was checked.
+bytes. An archive is untrusted input. It is unpacked, and all of it is checked, in a process of its
+own with limits on memory, time and bytes. Only then does the run appear in the store.
 """
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import hashlib
 import os
 import re
-import shutil
 import struct
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
 
 import msgspec
+from msgspec import Meta
 
 from cachemark import __version__
+from cachemark.host.atomic_file import write_file
+from cachemark.host.sandbox import Limits, run_limited
+from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import DECODE_ERRORS, UsageError
-from cachemark.runs.store import Run, open_run, run_names
+from cachemark.runs.run_limits import check_run
+from cachemark.runs.store import IMPORTED, Run, open_run, run_names
 
 ARCHIVE_FORMAT = 1
 SUFFIX = ".cachemark.zip"
@@ -33,7 +38,11 @@ _MANIFEST = "manifest.json"
 _REQUIRED = ("run.json", "outcomes.jsonl")
 _NAMES = (*_REQUIRED, "report.md")
 # A run of a thousand trials takes some tens of megabytes.
-MAX_BYTES = 4 * 2**30
+MAX_BYTES = 2**30
+# Outcomes become a fifth when they are packed. What is small may be packed as well as it can be.
+_MAX_RATIO = 100
+_FREE_BYTES = 4 * 2**20
+_LIMITS = Limits(memory_bytes=2**30, time_s=120, file_bytes=MAX_BYTES)
 _MAX_MANIFEST_BYTES = 2**16
 _CHUNK = 2**20
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -48,7 +57,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
     """A file of the archive."""
 
     name: str
-    bytes: int
+    bytes: Annotated[int, Meta(ge=0, le=2**40)]
     sha256: str
 
 
@@ -115,18 +124,59 @@ def _write(file: IO[bytes], contents: dict[str, bytes]) -> None:
             archive.writestr(info, data)
 
 
-def import_run(path: Path, root: Path) -> tuple[Run, bool]:
-    """Import a run into a store: the run, and whether it was new. Raises UsageError."""
+def check_contents(run: Run) -> None:
+    """Check that a run's header and outcomes fit together. Raises UsageError."""
+    check_run(run.header, run.outcomes())
+
+
+def import_run(
+    path: Path, root: Path, rehearse: Callable[[Run], object] = check_contents
+) -> tuple[Run, bool]:
+    """Import a run into a store: the run, and whether it was new. Raises UsageError.
+
+    `rehearse` does with the unpacked run what will be done with it in the store, and raises
+    whatever that raises.
+    """
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(path) as archive, _staging_folder(root) as stage:
+        with _staging_folder(root) as stage:
+            said = _run_limited(lambda: _unpacked(path, stage, rehearse), path)
+            manifest = msgspec.json.decode(said, type=Manifest)
+            run = open_run(str(stage), stage)
+            _mark_as_imported(run, path, manifest)
+            return _move_into_store(run, root, manifest, path)
+    except OSError as error:
+        raise _import_error(path, f"cannot be imported: {error}") from error
+
+
+def _run_limited(work: Callable[[], bytes], path: Path) -> bytes:
+    try:
+        return run_limited(work, _LIMITS)
+    except UsageError as error:
+        if error.text.startswith(str(path)):
+            raise
+        raise _import_error(path, error.text) from error
+
+
+def _unpacked(path: Path, stage: Path, rehearse: Callable[[Run], object]) -> bytes:
+    """Unpack and check everything; the manifest as JSON. Raises UsageError."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _import_error(path, f"is longer than {MAX_BYTES // 2**20} MiB")
+        with zipfile.ZipFile(path) as archive:
             manifest = _manifest(archive, path)
             for file in manifest.files:
                 _unpack(archive, file, stage / file.name, path)
-            run = _validated_run(stage, manifest, path)
-            return _move_into_store(run, root, manifest, path)
     except (OSError, EOFError, ValueError, NotImplementedError, *_BROKEN) as error:
         raise _import_error(path, f"cannot be read: {error}") from error
+    rehearse(_validated_run(stage, manifest, path))
+    return msgspec.json.encode(manifest)
+
+
+def _mark_as_imported(run: Run, path: Path, manifest: Manifest) -> None:
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    mark = {"file": path.name, "imported_at": now, "cachemark": manifest.cachemark}
+    write_file(run.folder / IMPORTED, msgspec.json.encode(mark) + b"\n")
 
 
 @contextmanager
@@ -134,12 +184,13 @@ def _staging_folder(root: Path) -> Generator[Path]:
     """A temporary folder on the file system of the store, outside the list of runs."""
     stages = root / _STAGING_FOLDER
     stages.mkdir(exist_ok=True)
-    stage = Path(tempfile.mkdtemp(dir=stages))
     try:
-        yield stage
+        with temporary_folder(stages) as folder:
+            stage = folder / "run"
+            stage.mkdir()
+            yield stage
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
-        if not any(stages.iterdir()):
+        with contextlib.suppress(OSError):  # another import may use it
             stages.rmdir()
 
 
@@ -172,9 +223,20 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
         raise _import_error(path, "its manifest lists other files than it holds")
     if not _ID.fullmatch(manifest.id):
         raise _import_error(path, f"{manifest.id!r} is no run's id")
-    if sum(file.bytes for file in manifest.files) > MAX_BYTES:
-        raise _import_error(path, f"is longer than {MAX_BYTES // 2**30} GiB unpacked")
+    _check_sizes(archive, manifest, path)
     return manifest
+
+
+def _check_sizes(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> None:
+    """Refuse what would become too long, or much longer than it is. Raises UsageError."""
+    if sum(file.bytes for file in manifest.files) > MAX_BYTES:
+        raise _import_error(path, f"is longer than {MAX_BYTES // 2**20} MiB unpacked")
+    for file in manifest.files:
+        packed = archive.getinfo(file.name).compress_size
+        if file.bytes > max(_FREE_BYTES, _MAX_RATIO * packed):
+            raise _import_error(
+                path, f"{file.name} would become more than {_MAX_RATIO} times as long as it is"
+            )
 
 
 def _unpack(archive: zipfile.ZipFile, file: File, target: Path, path: Path) -> None:

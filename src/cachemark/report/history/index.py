@@ -15,7 +15,7 @@ from pathlib import Path
 from cachemark.analysis.statistics import FIGURES
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import make_plan
+from cachemark.model.plan import trial_count
 from cachemark.model.work_identity import fingerprint
 from cachemark.runs.store import Run, open_run, run_names
 
@@ -141,15 +141,35 @@ def _stamp(folder: Path) -> str:
 
 def _add(connection: sqlite3.Connection, root: Path, folder: str, stamp: str) -> None:
     try:
-        run = open_run(folder, root)
-        rows = [_trial_row(folder, outcome) for outcome in run.outcomes()]
+        _add_rows(connection, *index_rows(open_run(folder, root), stamp))
+    except sqlite3.DatabaseError:
+        raise
     except UsageError as error:
-        blank: dict[str, object] = dict.fromkeys(_RUN, "")
-        row = blank | {"folder": folder, "stamp": stamp, "planned": 0, "problem": error.text}
-        _insert(connection, "run", _RUN, [tuple(row[name] for name in _RUN)])
-        return
-    _insert(connection, "run", _RUN, [_run_row(run, folder, stamp)])
-    _insert(connection, "trial", [*_TRIAL, *_FIGURES], rows)
+        _add_problem(connection, folder, stamp, error.text)
+    except Exception as error:  # a run that does not fit together must not hide the others
+        text = f"its contents do not fit together: {type(error).__name__}: {error}"
+        _add_problem(connection, folder, stamp, text)
+
+
+def _add_rows(
+    connection: sqlite3.Connection, run: tuple[object, ...], trials: list[tuple[object, ...]]
+) -> None:
+    _insert(connection, "trial", [*_TRIAL, *_FIGURES], trials)
+    _insert(connection, "run", _RUN, [run])
+
+
+def _add_problem(connection: sqlite3.Connection, folder: str, stamp: str, problem: str) -> None:
+    connection.execute("DELETE FROM trial WHERE folder = ?", (folder,))
+    blank: dict[str, object] = dict.fromkeys(_RUN, "")
+    row = blank | {"folder": folder, "stamp": stamp, "planned": 0, "problem": problem}
+    _insert(connection, "run", _RUN, [tuple(row[name] for name in _RUN)])
+
+
+def index_rows(run: Run, stamp: str) -> tuple[tuple[object, ...], list[tuple[object, ...]]]:
+    """The row of a run, and the rows of its trials. Raises UsageError."""
+    folder = run.folder.name
+    trials = [_trial_row(folder, outcome) for outcome in run.outcomes()]
+    return _run_row(run, folder, stamp), trials
 
 
 def _insert(
@@ -168,7 +188,7 @@ def _run_row(run: Run, folder: str, stamp: str) -> tuple[object, ...]:
     machine = f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs"
     return (
         folder, stamp, header.created_at, header.experiment.name, header.cachemark, host.name,
-        machine, header.experiment.margin_percent, len(make_plan(header.experiment).trials), "",
+        machine, header.experiment.margin_percent, trial_count(header.experiment), "",
     )  # fmt: skip
 
 

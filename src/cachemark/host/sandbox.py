@@ -1,0 +1,124 @@
+"""Work on input from strangers in a child process, with limits on memory, time and file size."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from cachemark.host import prctl
+from cachemark.host.files import kib_field, read
+from cachemark.model.errors import UsageError
+
+_CHUNK_BYTES = 65536
+_PROC_STATUS = Path("/proc/self/status")
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the work may use. `memory_bytes` is added to what this process has already."""
+
+    memory_bytes: int
+    time_s: int
+    file_bytes: int
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    value: bytes = b""
+    problem: str = ""
+    remedy: str = ""
+
+
+def run_limited(work: Callable[[], bytes], limits: Limits) -> bytes:
+    """Do the work in a child process and return its result.
+
+    Raises UsageError with the same text where the work does, and where it ends in any other way.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        _become_child(reader, writer, work, limits)
+    os.close(writer)
+    try:
+        said = _read(reader, time.monotonic() + limits.time_s)
+    finally:
+        os.close(reader)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    answer = _answer(said, status, limits)
+    if answer.problem:
+        raise UsageError(answer.problem, answer.remedy)
+    return answer.value
+
+
+def _become_child(reader: int, writer: int, work: Callable[[], bytes], limits: Limits) -> None:
+    """Do the work, write the answer, and exit. Never returns."""
+    try:
+        os.close(reader)
+        _restrict(limits)
+        said = msgspec.json.encode(_done(work, limits))
+        while said:
+            said = said[os.write(writer, said) :]
+    except BaseException:  # whatever it is, the parent's code must not run here
+        os._exit(1)
+    os._exit(0)
+
+
+def _restrict(limits: Limits) -> None:
+    prctl.die_with_parent(signal.SIGKILL)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+    used = kib_field(read(_PROC_STATUS), "VmSize") or 0
+    for what, most in (
+        (resource.RLIMIT_AS, used + limits.memory_bytes),
+        (resource.RLIMIT_CPU, limits.time_s),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(what)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (allowed, allowed))
+
+
+def _done(work: Callable[[], bytes], limits: Limits) -> _Answer:
+    try:
+        return _Answer(value=work())
+    except UsageError as error:
+        return _Answer(problem=error.text, remedy=error.remedy)
+    except MemoryError:
+        return _Answer(problem=f"needs more than {limits.memory_bytes // 2**20} MiB of memory")
+    except Exception as error:  # what strangers' input does not fit, fails anywhere
+        return _Answer(problem=f"does not fit together: {type(error).__name__}: {error}")
+
+
+def _read(reader: int, deadline: float) -> bytes | None:
+    """Everything until the child ends; None if it is not done by the deadline."""
+    said = bytearray()
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([reader], [], [], left)[0]:
+            return None
+        chunk = os.read(reader, _CHUNK_BYTES)
+        if not chunk:
+            return bytes(said)
+        said += chunk
+
+
+def _answer(said: bytes | None, status: int, limits: Limits) -> _Answer:
+    late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+    if said is None or late:
+        return _Answer(problem=f"takes longer than {limits.time_s} s")
+    if not said:
+        most = f"{limits.memory_bytes // 2**20} MiB of memory"
+        return _Answer(problem=f"cannot be read within {most}")
+    return msgspec.json.decode(said, type=_Answer)

@@ -1,0 +1,35 @@
+"""Numbers that no machine can carry out, refused before anything is started. Pure."""
+
+from __future__ import annotations
+
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment, Load
+
+_MAX_PROCESSES = 1024
+# Of one process: ports of a client's address are 16 bits, and so are most limits of open files.
+_MAX_THREADS = 65_535
+_MAX_CONNECTIONS = 65_535
+# Of one trial: each has a buffer somewhere.
+_MAX_OUTSTANDING = 2**24
+_MAX_BLOCKS = 100_000
+
+
+def check_limits(experiment: Experiment, where: str) -> None:
+    """Raise UsageError for the first number that is too large."""
+    _check(where, "blocks", experiment.blocks, _MAX_BLOCKS)
+    for load in experiment.loads:
+        _check_load(load, f"{where}: load {load.name!r}")
+
+
+def _check_load(load: Load, where: str) -> None:
+    connections = load.connections or load.threads
+    _check(where, "processes", load.processes, _MAX_PROCESSES)
+    _check(where, "threads", load.threads, _MAX_THREADS)
+    _check(where, "connections", connections, _MAX_CONNECTIONS)
+    outstanding = load.processes * max(connections, load.threads) * load.depth
+    _check(where, "processes × connections × depth", outstanding, _MAX_OUTSTANDING)
+
+
+def _check(where: str, what: str, number: int, most: int) -> None:
+    if number > most:
+        raise UsageError(f"{where}: {what}: {number:,} is more than {most:,}")
