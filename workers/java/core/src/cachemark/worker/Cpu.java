@@ -18,30 +18,13 @@ record Cpu(long userTicks, long systemTicks, long threadsNs) {
     private static final Path SELF = Path.of("/proc/self");
 
     static Cpu now() {
-        Cpu ticks = ticks();
-        try {
-            return new Cpu(ticks.userTicks, ticks.systemTicks, threads());
-        } catch (IOException error) {
-            return ticks; // no Linux
-        }
-    }
-
-    /** The process's time alone: one file, where a process may have hundreds of threads. */
-    static Cpu ticks() {
         try {
             String stat = Files.readString(SELF.resolve("stat"));
             String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-            return new Cpu(Long.parseLong(fields[11]), Long.parseLong(fields[12]), 0);
+            return new Cpu(Long.parseLong(fields[11]), Long.parseLong(fields[12]), threads());
         } catch (IOException error) {
             return new Cpu(0, 0, 0); // no Linux
         }
-    }
-
-    /** This and what was used between two readings. */
-    Cpu plus(Cpu before, Cpu after) {
-        return new Cpu(userTicks + after.userTicks - before.userTicks,
-                systemTicks + after.systemTicks - before.systemTicks,
-                threadsNs + after.threadsNs - before.threadsNs);
     }
 
     private static long threads() throws IOException {

@@ -6,6 +6,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 
 /**
  * Lanes that stay ready, each in a parked thread, and play on for a short time when they are asked
@@ -14,6 +15,8 @@ import java.util.concurrent.locks.LockSupport;
 final class Slices {
     /** A call that outlasts every time-out by this much will not come back. */
     private static final long LOST_NS = 5_000_000_000L;
+    private static final int WARM_TURNS = 400;
+    private static final long WARM_NS = 200_000_000;
 
     /** What the lanes add up at the end of a slice. */
     static final class Sums {
@@ -41,11 +44,10 @@ final class Slices {
     /** The slice that is going on, or the last one. */
     private Window window;
     private long leadInNs;
-    private Cpu before;
 
     private long tapeNs;
     private long elapsedNs;
-    private Cpu used = new Cpu(0, 0, 0);
+    private final SliceCpu cpu = new SliceCpu();
 
     Slices(Player player, Lane[] lanes, Recorder[] leadIns, boolean openLoop,
             ExecutorService callers) {
@@ -94,7 +96,7 @@ final class Slices {
 
     /** Let the lanes play a slice: its window, which a `stop` ends. */
     Window begin(long startUnixNs, long lengthNs, long leadInNs) {
-        before = Cpu.ticks();
+        cpu.begin();
         this.leadInNs = leadInNs;
         window = Window.ofSlice(startUnixNs, tapeNs, lengthNs, player.timeoutNs());
         long countFromNs = leadInNs < lengthNs ? window.startNs + leadInNs : Long.MAX_VALUE;
@@ -103,6 +105,23 @@ final class Slices {
         }
         wakeLanes();
         return window;
+    }
+
+    /**
+     * Play empty slices, until the code of a change of turns is compiled: the first slices are not
+     * to cost more than the others.
+     */
+    void warmUp(Consumer<JsonObject> send) throws Exception {
+        long untilNs = System.nanoTime() + WARM_NS;
+        for (int i = 0; i < WARM_TURNS && System.nanoTime() < untilNs; i++) {
+            begin(0, 0, 0);
+            await();
+            send.accept(result());
+        }
+        cpu.reset();
+        for (Lane lane : lanes) {
+            lane.cpuNs = 0;
+        }
     }
 
     /** Wait for the slice to end. False if a call of the library does not return. */
@@ -135,7 +154,7 @@ final class Slices {
             tookNs = Math.max(0, lengthNs - leadInNs);
         }
         elapsedNs += tookNs;
-        used = used.plus(before, Cpu.ticks());
+        cpu.end();
         JsonObject result = new JsonObject();
         result.addProperty("type", "slice_done");
         result.addProperty("ops", sums.ops);
@@ -149,6 +168,7 @@ final class Slices {
     void end() {
         ending = true;
         wakeLanes();
+        cpu.close();
     }
 
     /** All slices together. */
@@ -157,7 +177,7 @@ final class Slices {
         for (Lane lane : lanes) {
             callersNs += lane.cpuNs;
         }
-        long[] cpuNs = used.since(new Cpu(0, 0, 0), callersNs);
+        long[] cpuNs = cpu.used().since(new Cpu(0, 0, 0), callersNs);
         JsonObject done = Done.of("measure", lanes, openLoop,
                 new Done.Totals(elapsedNs, elapsedNs, cpuNs));
         for (Recorder leadIn : leadIns) {

@@ -210,11 +210,11 @@ public final class Worker {
         }
     }
 
-    private JsonObject beginSlices() {
+    private JsonObject beginSlices() throws Exception {
         if (player == null) {
             return Messages.error("protocol", "begin_slices before prepare", true);
         }
-        player.slices();
+        player.slices().warmUp(gson::toJson);
         return Messages.of("ready");
     }
 
