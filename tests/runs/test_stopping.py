@@ -12,7 +12,7 @@ from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.rounds import Rounds, Slices
-from cachemark.runs.stopping import Stopping, families_of
+from cachemark.runs.stopping import Stopping
 from tests.builders.outcomes import measured
 
 TEXT = """
@@ -62,11 +62,6 @@ def outcome_of(block: int, client: str, rates: dict[str, float], noise: random.R
 
 def clients(sets: list[list[object]]) -> set[str]:
     return {trial.cell.client for part in sets for trial in part}  # type: ignore[attr-defined]
-
-
-def test_the_family_has_every_pair_of_clients_and_not_the_second_arm() -> None:
-    (family,) = families_of(make_plan(experiment()))
-    assert {(x.client, y.client) for x, y in family} == {("a", "b"), ("a", "c"), ("b", "c")}
 
 
 CASES = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -18,11 +18,15 @@ from cachemark.runs.campaign import Display
 _PART_SHOWN = 0.05
 
 
+# The ranking after some sittings, a line for each question.
+Standing = Callable[[list[Outcome]], list[str]]
+
+
 @contextmanager
-def make_display(console: Console) -> Generator[Display]:
+def make_display(console: Console, standing: Standing) -> Generator[Display]:
     """A live display on a terminal, plain lines otherwise."""
     if not console.is_terminal:
-        yield PlainDisplay(console)
+        yield PlainDisplay(console, standing)
         return
     progress = Progress(
         TextColumn("{task.fields[number]} of {task.total}"),
@@ -32,9 +36,11 @@ def make_display(console: Console) -> Generator[Display]:
         TextColumn("{task.fields[what]}", markup=False),
         console=console,
         transient=True,
+        # Drawing takes CPU time from what is measured.
+        refresh_per_second=1,
     )
     with progress:
-        yield LiveDisplay(progress)
+        yield LiveDisplay(progress, standing)
 
 
 class RemainingTime:
@@ -86,8 +92,8 @@ class RateMeter:
 class LiveDisplay:
     """One line that is updated: trial k of n, remaining time, operations per second."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self, progress: Progress, standing: Standing) -> None:
+        self._progress, self._standing = progress, standing
         self._clock = RemainingTime()
         self._rate = RateMeter()
         self._last_part: float | None = None
@@ -145,7 +151,7 @@ class LiveDisplay:
 
     def answers(self, outcomes: list[Outcome]) -> None:
         """A sitting has ended: show the ranking so far."""
-        for line in standing(outcomes):
+        for line in self._standing(outcomes):
             self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def ends(self, outcome: Outcome) -> None:
@@ -161,8 +167,8 @@ class LiveDisplay:
 class PlainDisplay:
     """One line per trial, for logs and pipes."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, standing: Standing) -> None:
+        self._console, self._standing = console, standing
         self._clock = RemainingTime()
         self._what = "trial"
 
@@ -191,22 +197,21 @@ class PlainDisplay:
 
     def answers(self, outcomes: list[Outcome]) -> None:
         """A sitting has ended: show the ranking so far."""
-        for line in standing(outcomes):
+        left = self._clock.left()
+        head = f"sitting {self._clock.number} of {self._clock.total}"
+        self._console.print(f"{head} ended" + (f", at most {left}" if left else ""))
+        for line in self._standing(outcomes):
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended."""
         left = self._clock.left()
         head = f"{self._what} {self._clock.number} of {self._clock.total}"
+        if self._what == "sitting" and not problem_of(outcome):
+            return
         line = problem_of(outcome) or f"{name_of(outcome.trial)}: {rate_of(outcome)}"
         text = f"{head}: {line}" + (f" ({left})" if left else "")
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def standing(outcomes: list[Outcome]) -> list[str]:
-    """The ranking so far, a line for each group. Pure."""
-    del outcomes
-    return []
 
 
 def name_of(trial: Trial) -> str:

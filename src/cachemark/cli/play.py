@@ -61,8 +61,16 @@ def play(run: Run, parties: Parties) -> list[Outcome]:
     """Play what a run does not hold yet; its reports are written. Returns all of its outcomes."""
     plan = _without_skipped(run, parties)
     _say(f"{run.header.experiment.name}: {_extent(plan)}, kept in {run.folder}")
+
+    def standing(outcomes: list[Outcome]) -> list[str]:
+        # Late, as what it imports takes a while to load.
+        from cachemark.report.rounds import round_answers, standing_lines  # noqa: PLC0415
+
+        found = round_answers(plan.experiment, outcomes, final=False)
+        return standing_lines(found) if found else []
+
     try:
-        with run, make_display(plain_console(stderr=True)) as display:
+        with run, make_display(plain_console(stderr=True), standing) as display:
             outcomes = run_campaign(run, plan, parties, display)
     except KeyboardInterrupt:
         _say(

@@ -77,9 +77,8 @@ def run(
 
 
 def _play(stored_run: Run, parties: Parties, *, details: bool) -> int:
-    del details
     outcomes = play(stored_run, parties)
-    print_text(render("table", stored_run, terminal_width()))
+    print_text(render("table" if details else "answers", stored_run, terminal_width()))
     folder = stored_run.folder
     print_text(f"outcomes {folder / 'outcomes.jsonl'} · report {folder / 'report.md'}")
     return exit_status(outcomes)

@@ -21,7 +21,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import is_repeat, trial_count
 from cachemark.report import audit as audited
-from cachemark.report import calibration, noise_report, within_trial, worker_overhead
+from cachemark.report import calibration, noise_report, rounds, within_trial, worker_overhead
 from cachemark.report.model import Absence, ClientRow, Group, Report, Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.trials import trial_rows
@@ -47,9 +47,14 @@ def build(
     played = summarise(outcomes)
     summaries = [summary for summary in played if not is_repeat(summary.cell)]
     groups = _groups(summaries, outcomes, experiment)
+    found = rounds.round_answers(experiment, outcomes)
+    if found is not None:
+        margin = experiment.margin_percent
+        groups = [rounds.with_rounds(group, found, outcomes, margin) for group in groups]
     return Report(
         header=header,
-        answers=[_answer(group) for group in groups],
+        answers=rounds.sentences(found, outcomes) if found else [_answer(g) for g in groups],
+        rounds=found,
         groups=groups,
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not _was_played(summary)],

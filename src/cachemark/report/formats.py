@@ -9,7 +9,7 @@ from pathlib import Path
 from cachemark.host.atomic_file import write_file
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
-from cachemark.report import csv_file, markdown, terminal
+from cachemark.report import answers, csv_file, markdown, terminal
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.exports.registry import EXPORTS
@@ -29,6 +29,7 @@ def _html(report: Report, width: int | None) -> str:
 
 RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
     "table": terminal.render,
+    "answers": answers.render,
     "markdown": markdown.render,
     "csv": csv_file.render,
     "json": render_json,

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.statistics import CellSummary, Comparison, Metric
 from cachemark.model.outcome import Cell
 from cachemark.runs.store import RunHeader
@@ -107,10 +108,11 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a run's report."""
+    """The contents of a run's report. `rounds`: what its sittings answer, if it has any."""
 
     header: RunHeader
     answers: list[str]
+    rounds: Answers | None = None
     groups: list[Group]
     absences: list[Absence]
     missing: list[CellSummary]

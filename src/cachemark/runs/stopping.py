@@ -9,52 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cachemark.analysis.rounds.contrast import decide_family, look
-from cachemark.analysis.rounds.family import Pair, family_of, may_retire
-from cachemark.analysis.rounds.looks import LOOKS, StopRule
+from cachemark.analysis.rounds.family import may_retire
 from cachemark.analysis.rounds.pairs import read_sittings
-from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan, Sitting, is_repeat
+from cachemark.runs.questions import asked, stop_rule
 
-# A run stops when these are answered; the CPU time needs fewer sittings than the rate.
-_DECIDED_BY = "rate"
-
-
-def stop_rule(experiment: Experiment) -> StopRule:
-    """The margin and the looks of an experiment; without looks, it answers once, at its end."""
-    settled = experiment.rounds.until == "settled"
-    looks = tuple(at for at in LOOKS if at <= experiment.blocks) if settled else ()
-    return StopRule(margin=experiment.margin_percent / 100, looks=looks)
-
-
-def families_of(plan: Plan) -> list[tuple[Pair, ...]]:
-    """The pairs that a run is to answer: the clients of each server, or the servers of one client.
-
-    The second arm of the A/A test is in no family.
-    """
-    reference = plan.experiment.twice
-    groups: dict[tuple[str, ...], list[Cell]] = {}
-    choices = [cell for cell in plan.playable if not is_repeat(cell)]
-    several_clients = len({cell.client for cell in choices}) > 1
-    for cell in choices:
-        own = cell.server if several_clients else cell.client
-        groups.setdefault((cell.workload, cell.load, own), []).append(cell)
-    return [
-        family_of(group, next((cell for cell in group if cell.client == reference), group[0]))
-        for group in groups.values()
-        if len(group) > 1
-    ]
+# A run stops when these are answered: of closed loops the rate, of open ones the response time.
+_CLOSED, _OPEN = "rate", "p99"
 
 
 class Stopping:
     """The stopping rule of one campaign; `began_s` is when it began, on the caller's clock."""
 
     def __init__(self, plan: Plan, began_s: float) -> None:
+        self._plan = plan
         self._rounds = plan.experiment.rounds
         self._rule = stop_rule(plan.experiment)
-        self._families = families_of(plan)
-        asked = {cell for family in self._families for pair in family for cell in pair}
-        self._unasked = frozenset(plan.playable) - asked
+        self._questions = asked(plan.experiment, plan.playable)
+        self._cells = frozenset(cell for cell in plan.playable if not is_repeat(cell))
         self._needed = {cell.client.partition("#")[0] for cell in plan.playable if is_repeat(cell)}
         self._began_s = began_s
         self._sittings = 0
@@ -95,10 +68,12 @@ class Stopping:
 
     def _look(self, count: int, outcomes: Sequence[Outcome]) -> frozenset[Cell]:
         past = [outcome for outcome in outcomes if outcome.trial.block < count]
-        looked = look(read_sittings(past, [_DECIDED_BY]), self._rule, final=False)
-        left = set(self._unasked)
-        for family in self._families:
-            left |= may_retire(decide_family(looked, family, _DECIDED_BY))
+        looked = look(read_sittings(past, [_CLOSED, _OPEN]), self._rule, final=False)
+        left = set(self._cells)
+        for question in self._questions:
+            is_closed = self._plan.load(question.cells[0]).schedule == "closed"
+            decisions = decide_family(looked, question.family, _CLOSED if is_closed else _OPEN)
+            left -= set(question.cells) - may_retire(decisions)
         return frozenset(left)
 
     def _is_needed(self, cell: Cell) -> bool:

@@ -6,7 +6,7 @@ be handed in: with half of a sitting's outcomes, the last look would come too ea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -24,7 +24,10 @@ from cachemark.analysis.rounds.family import Pair
 from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.pairs import (
     ROUND_FIGURES,
+    ArmFigures,
+    SittingKey,
     Sittings,
+    by_set,
     read_sittings,
     retired_arms,
 )
@@ -250,14 +253,11 @@ def _rate_and_cpu(rankings: dict[str, Ranking]) -> list[RateAndCpu]:
 
 def _carry_over(sittings: Sittings) -> list[CarryOverTable]:
     """A table for each set of arms; a set that has lost arms is counted as long as it had all."""
-    sets: dict[frozenset[Cell], dict[tuple[int, tuple[str, ...]], None]] = {}
-    for key, arms in sittings.items():
+    sets: dict[frozenset[Cell], dict[SittingKey, Mapping[Cell, ArmFigures]]] = {}
+    for key, arms in by_set(sittings):
         home = next((whole for whole in sets if whole >= arms.keys()), frozenset(arms))
-        sets.setdefault(home, {})[key] = None
-    tables = [
-        carry_over({key: arms for key, arms in sittings.items() if key in keys})
-        for keys in sets.values()
-    ]
+        sets.setdefault(home, {})[key] = arms
+    tables = [carry_over(of) for of in sets.values()]
     return [table for table in tables if table is not None]
 
 

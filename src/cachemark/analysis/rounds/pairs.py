@@ -55,18 +55,26 @@ ROUND_FIGURES: dict[str, Figure] = {
 
 
 class SittingKey(NamedTuple):
-    """A sitting: its number in the run, and the labels of its arms, as sets have their own."""
+    """A sitting: its block, and its number in the run.
+
+    Where the number is not known, `arms` has the labels of its arms, as sets are then apart.
+    """
 
     block: int
-    arms: tuple[str, ...]
+    arms: tuple[str, ...] = ()
+    number: int | None = None
 
 
 class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What an arm did in a sitting: its number there, its slices, and its figures by name."""
+    """What an arm did in a sitting: its number in its set, its slices, and its figures by name.
+
+    `members` are the labels of its set: a sitting may have several sets.
+    """
 
     arm: int
     slices: Slices
     figures: Mapping[str, float | None]
+    members: tuple[str, ...] = ()
 
 
 Sittings = Mapping[SittingKey, Mapping[Cell, ArmFigures]]
@@ -95,12 +103,28 @@ def read_sittings(
     for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.block):
         if outcome.verdict != "VALID" or outcome.rounds is None or outcome.measure is None:
             continue
-        key = SittingKey(outcome.trial.block, tuple(outcome.rounds.arms))
         values = {name: ROUND_FIGURES[name].of(outcome) for name in figures}
-        found.setdefault(key, {})[outcome.trial.cell] = ArmFigures(
-            arm=outcome.rounds.arm, slices=outcome.rounds.slices, figures=values
+        members = tuple(outcome.rounds.arms)
+        arm = ArmFigures(
+            arm=outcome.rounds.arm,
+            slices=outcome.rounds.slices,
+            figures=values,
+            members=members,
         )
+        trial = outcome.trial
+        labels = members if trial.sitting is None else ()
+        key = SittingKey(trial.block, labels, trial.sitting)
+        found.setdefault(key, {})[trial.cell] = arm
     return found
+
+
+def by_set(sittings: Sittings) -> list[tuple[SittingKey, Mapping[Cell, ArmFigures]]]:
+    """The arms of each set of each sitting: a square balances those of one set."""
+    found: dict[tuple[SittingKey, tuple[str, ...]], dict[Cell, ArmFigures]] = {}
+    for key, arms in sittings.items():
+        for cell, arm in arms.items():
+            found.setdefault((key, arm.members), {})[cell] = arm
+    return [(key, arms) for (key, _), arms in found.items()]
 
 
 def first_sittings(sittings: Sittings, count: int) -> Sittings:

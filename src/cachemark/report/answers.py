@@ -1,0 +1,60 @@
+"""The last screen of a run: one small ranking for each question, and the answers in words."""
+
+from __future__ import annotations
+
+import io
+
+from rich.markup import escape
+
+from cachemark.report.console import plain_console
+from cachemark.report.model import Report
+from cachemark.report.tables import Table, group_title, ranking_table, self_comparison
+from cachemark.report.terminal import rich_table
+
+_WIDTH = 120
+# What answers the question; all other columns are in the report.
+_SHOWN = frozenset({"client", "ops/s", "of the fastest", "p99 of the best", "p99", "client CPU/op"})
+# More groups than a screen has room for.
+_MAX_GROUPS = 6
+
+
+def render(report: Report, width: int | None) -> str:
+    """The answers as text of at most `width` columns."""
+    console = plain_console(file=io.StringIO(), width=width or _WIDTH, no_color=True)
+    console.print(escape(report.header.experiment.question))
+    for group in report.groups[:_MAX_GROUPS]:
+        console.print()
+        console.print(escape(group_title(group)))
+        console.print(rich_table(_shown(ranking_table(group)), console.width))
+        if group.itself and report.rounds is None:
+            console.print(escape(self_comparison(group)))
+    left = len(report.groups) - _MAX_GROUPS
+    if left > 0:
+        console.print(f"… and {left} more groups, see --details.")
+    if report.answers:
+        console.print()
+    for line in report.answers:
+        console.print(escape(" ".join(line.split())))
+    for absence in report.absences:
+        remedy = f" → {absence.remedy}" if absence.remedy else ""
+        console.print(escape(f"Not played: {absence.what}: {absence.reason}{remedy}"))
+    for line in _left_out(report):
+        console.print(escape(line))
+    file = console.file
+    return file.getvalue().rstrip() + "\n" if isinstance(file, io.StringIO) else ""
+
+
+def _shown(table: Table) -> Table:
+    kept = [number for number, column in enumerate(table.columns) if column in _SHOWN]
+    return Table(
+        columns=[table.columns[number] for number in kept],
+        rows=[[row[number] for number in kept] for row in table.rows],
+    )
+
+
+def _left_out(report: Report) -> list[str]:
+    """That some trials do not count, and how many."""
+    lines = len(report.rejected)
+    if not lines:
+        return []
+    return [f"{lines} reasons why trials do not count: --details, or `cachemark report`."]

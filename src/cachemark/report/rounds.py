@@ -1,0 +1,150 @@
+"""What sittings answer, in the report's own groups: order, ratios and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranking, answers
+from cachemark.analysis.rounds.contrast import RoundContrast
+from cachemark.analysis.rounds.looks import Answer
+from cachemark.analysis.rounds.texts import ratio_words, texts
+from cachemark.analysis.statistics import Comparison, ComparisonAnswer, Metric, compare
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Outcome
+from cachemark.model.plan import cells
+from cachemark.report.model import ClientRow, Group
+from cachemark.runs.questions import asked, stop_rule
+
+
+def round_answers(
+    experiment: Experiment, outcomes: Sequence[Outcome], *, final: bool = True
+) -> Answers | None:
+    """The answers of a run's sittings; None if its trials were played one after the other."""
+    if not any(outcome.rounds for outcome in outcomes):
+        return None
+    played = {msgspec.json.encode(o.trial.cell) for o in outcomes if o.rounds is not None}
+    here = [cell for cell in cells(experiment) if msgspec.json.encode(cell) in played]
+    return answers(outcomes, asked(experiment, here), stop_rule(experiment), final=final)
+
+
+def sentences(found: Answers, outcomes: Sequence[Outcome]) -> list[str]:
+    """The answers in words; each names its workload, load and what its cells share."""
+    seconds = sitting_seconds(outcomes)
+    lines: list[str] = []
+    for answer in found.groups:
+        question = answer.question
+        place = f"{question.workload}, {question.load}, {question.common}"
+        own = texts(msgspec.structs.replace(found, groups=[answer]), seconds)
+        lines += [f"{place}: {line}" for line in own]
+    return lines
+
+
+def standing_lines(found: Answers) -> list[str]:
+    """Each question's ranking so far on one line: every cell relative to the first."""
+    lines: list[str] = []
+    for answer in found.groups:
+        ranking = answer.ranking(answer.primary)
+        if ranking is None or answer.question.kind != "clients":
+            continue
+        places = [
+            f"{place.name} {ratio_words(place.to_winner.ratio)}"
+            for place in ranking.places
+            if place.to_winner is not None and place.to_winner.ratio is not None
+        ]
+        first = ranking.places[0].name
+        lines.append(f"  {answer.question.common}: {first} 1 · {' · '.join(places)}")
+    return lines
+
+
+def with_rounds(group: Group, found: Answers, outcomes: Sequence[Outcome], margin: float) -> Group:
+    """The group in the order of its sittings, with the ratios that these show."""
+    answer = _answer_of(group, found)
+    ranking = answer.ranking(answer.primary) if answer else None
+    if answer is None or ranking is None or not ranking.places:
+        return group
+    winner = ranking.places[0].cell.client
+    yardstick = compare(outcomes, winner, group.rows[0].summary.cell, margin, group.metric)
+    places = {place.cell.client: place for place in ranking.places}
+    others = {found.client: found for found in yardstick}
+    return msgspec.structs.replace(
+        group,
+        rows=[_row(row, winner, places, others, group.metric) for row in _sorted(group, ranking)],
+        lead=_comparison(_reversed(ranking.lead), group.metric),
+        itself=_comparison(ranking.twice, group.metric),
+    )
+
+
+def _answer_of(group: Group, found: Answers) -> GroupAnswer | None:
+    key = ("clients", group.server, group.workload, group.load)
+    for answer in found.groups:
+        question = answer.question
+        if (question.kind, question.common, question.workload, question.load) == key:
+            return answer
+    return None
+
+
+def _sorted(group: Group, ranking: Ranking) -> list[ClientRow]:
+    """The rows that have no place among the choices keep theirs, above or below all others."""
+    order = {place.cell.client: number for number, place in enumerate(ranking.places)}
+    ranked = sorted(
+        (row for row in group.rows if row.summary.cell.client in order),
+        key=lambda row: order[row.summary.cell.client],
+    )
+    rest = iter(ranked)
+    return [next(rest) if row.summary.cell.client in order else row for row in group.rows]
+
+
+def _row(
+    row: ClientRow,
+    winner: str,
+    places: Mapping[str, Place],
+    others: Mapping[str, Comparison],
+    metric: Metric,
+) -> ClientRow:
+    client = row.summary.cell.client
+    place = places.get(client)
+    comparison = _comparison(place.to_winner, metric) if place else others.get(client)
+    return msgspec.structs.replace(row, comparison=comparison, fastest=client == winner)
+
+
+def _reversed(contrast: RoundContrast | None) -> RoundContrast | None:
+    return contrast.reversed() if contrast else None
+
+
+def _comparison(contrast: RoundContrast | None, metric: Metric) -> Comparison | None:
+    if contrast is None or contrast.ratio is None:
+        return None
+    return Comparison(
+        client=contrast.first.client,
+        baseline=contrast.second.client,
+        server=contrast.first.server,
+        workload=contrast.first.workload,
+        load=contrast.first.load,
+        metric=metric,
+        ratio=contrast.ratio,
+        pairs=contrast.sittings,
+        answer=_answer(contrast.answer, metric),
+        p_holm=contrast.p_holm,
+        needed=contrast.needed,
+    )
+
+
+def _answer(answer: Answer, metric: Metric) -> ComparisonAnswer:
+    if answer == "equal":
+        return "equivalent"
+    if answer == "open":
+        return "inconclusive"
+    return "faster" if (answer == "above") == (metric == "rate") else "slower"
+
+
+def sitting_seconds(outcomes: Sequence[Outcome]) -> float:
+    """How long a sitting took on average; 0 if that is not known."""
+    longest: dict[tuple[int, int | None], int] = {}
+    for outcome in outcomes:
+        if outcome.rounds is not None:
+            key = (outcome.trial.block, outcome.trial.sitting)
+            longest[key] = max(longest.get(key, 0), outcome.wall_ms)
+    blocks = {block for block, _ in longest}
+    return sum(longest.values()) / len(blocks) / 1e3 if blocks else 0.0
