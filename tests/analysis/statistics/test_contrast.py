@@ -7,7 +7,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from cachemark.analysis.statistics import (
     FIGURES,
@@ -49,7 +49,7 @@ def test_a_ratio_of_two_runs_is_welchs() -> None:
     one, two = (figures_of(side, RATE) for side in (before, after))
     assert one
     assert two
-    theirs = stats.ttest_ind(np.log(two), np.log(one), equal_var=False)
+    theirs = scipy.stats.ttest_ind(np.log(two), np.log(one), equal_var=False)
     assert found.counts == (4, 6)
     assert found.ratio
     assert found.ratio.p == pytest.approx(theirs.pvalue)
@@ -101,7 +101,7 @@ def test_so_many_pairs_would_do_and_one_fewer_would_not(spread: float) -> None:
     assert count
 
     def reach(n: int) -> float:
-        return float(stats.t.ppf(0.975, n - 1)) * spread / n**0.5
+        return float(scipy.stats.t.ppf(0.975, n - 1)) * spread / n**0.5
 
     assert reach(count) <= math.log(1.02)
     assert count == 2 or reach(count - 1) > math.log(1.02)
@@ -115,7 +115,7 @@ def test_so_many_trials_a_side_would_do() -> None:
     share = variance**2 / (0.02**4 + 0.01**4)
 
     def reach(n: int) -> float:
-        return float(stats.t.ppf(0.975, share * (n - 1))) * (variance / n) ** 0.5
+        return float(scipy.stats.t.ppf(0.975, share * (n - 1))) * (variance / n) ** 0.5
 
     assert reach(count) <= math.log(1.02) < reach(count - 1)
 

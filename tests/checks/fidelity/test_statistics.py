@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from cachemark.analysis.statistics import (
     Interval,
@@ -190,7 +190,7 @@ def test_f27_the_interval_of_a_percentile_covers_it(busy: float) -> None:
 def test_f27_as_if_requests_were_independent_it_would_not() -> None:
     """The order-statistic interval of one trial at ρ = 0.8, as if its requests were a sample."""
     draw = np.random.default_rng(27)
-    low, high = (int(rank) for rank in stats.binom.ppf([0.025, 0.975], REQUESTS, 0.99))
+    low, high = (int(rank) for rank in scipy.stats.binom.ppf([0.025, 0.975], REQUESTS, 0.99))
     times = np.sort(sojourns(draw, 0.8, (RUNS, REQUESTS)), axis=1)
     covered = (times[:, low] <= P99) & (times[:, high] >= P99)
     assert share(covered.tolist()) < 0.3
