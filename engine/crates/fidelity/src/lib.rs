@@ -8,6 +8,8 @@ mod check;
 mod ground_truth;
 mod script;
 mod simulated_network;
+#[cfg(test)]
+mod slices;
 mod trial;
 
 pub use cases::{CASES, Case};

@@ -26,6 +26,14 @@ const WALL_CLOCK_SET_EVERY_NS: u64 = 3_000_000_000;
 #[derive(Clone)]
 pub struct VirtualClock(Rc<Cell<u64>>);
 
+#[cfg(test)]
+impl VirtualClock {
+    /// Let time pass while no event loop runs.
+    pub fn pause(&self, length_ns: u64) {
+        self.0.set(self.0.get() + length_ns);
+    }
+}
+
 impl Clock for VirtualClock {
     fn now_ns(&self) -> u64 {
         self.0.get()

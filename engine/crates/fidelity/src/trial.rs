@@ -110,6 +110,12 @@ impl Trial {
         Trial { io_call_ns, ..self }
     }
 
+    /// Connections, depth and timeout.
+    #[cfg(test)]
+    pub fn load(&self) -> (usize, usize, u64) {
+        (self.connections, self.depth, self.timeout_ns)
+    }
+
     pub fn tape(&self) -> Tape {
         let keys = match self.schedule {
             Schedule::Closed { ops, .. } => ops as u32,

@@ -2,6 +2,7 @@
 //! processes share. Threads call the store in a closed loop. Each result is checked like a server's
 //! reply.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -11,13 +12,14 @@ use cachemark_storage::{Arithmetic, Mode, Outcome, Store};
 use cachemark_tape::{Op, Tape, Verb};
 
 use crate::client::{
-    PhaseLimits, PrepareError, RunControl, RunResult, cpu_times, window_of_phase, work_slice_of,
+    PhaseLimits, PrepareError, RunControl, RunResult, SliceDriver, SlicePlayer, cpu_times,
+    play_slices, window_of_phase, work_slice_of,
 };
 use crate::connection::verification::verify_value;
 use crate::event_loop::SharedState;
 use crate::io_traits::Clock;
 use crate::operation::{Failure, Pending};
-use crate::player::WorkSlice;
+use crate::player::{SliceResult, WorkSlice};
 use crate::record::{Metrics, Recorder, Sections, Window};
 use crate::routing::TapeView;
 use crate::transport::{Monotonic, wait_until};
@@ -60,6 +62,27 @@ impl InProcess {
         Ok(InProcess { store, tape, threads, segment })
     }
 
+    /// Play slices of the tape from its start on, whenever the driver says so, until it ends them.
+    pub fn play_slices(
+        &mut self,
+        control: &RunControl,
+        driver: &mut dyn SliceDriver,
+    ) -> io::Result<RunResult> {
+        let limits = PhaseLimits::Play { start_in_ns: 0, ops: None, duration_ns: None };
+        let window = window_of_phase(limits, Duration::ZERO, 0);
+        let mut callers: Vec<_> = (0..self.threads)
+            .map(|number| {
+                let work = work_slice_of(limits, (self.threads, self.segment), number, &self.tape);
+                let mut caller = Caller::new(&self.store, &self.tape, work, window);
+                caller.recorder.lead_in = Some(Box::new(Metrics::new(&self.tape, window.start_ns)));
+                CallerSlices { caller, shared: &control.shared }
+            })
+            .collect();
+        let totals = play_slices(&mut callers, 0, control, driver)?;
+        let parts = callers.into_iter().map(|each| each.caller.into_slice_metrics());
+        Ok(RunResult::of_slices(parts, &totals))
+    }
+
     /// Play one phase on all threads. Returns when it is over.
     pub fn run(&mut self, limits: PhaseLimits, control: &RunControl) -> RunResult {
         let window = window_of_phase(limits, Duration::ZERO, self.threads);
@@ -86,6 +109,7 @@ impl InProcess {
             send_elapsed_ns: 0,
             cpu_user_ns: after.0 - before.0,
             cpu_system_ns: after.1 - before.1,
+            lead_in: None,
             sections: Sections::of(callers.iter().map(|caller| &caller.recorder.metrics)),
         };
         for caller in callers {
@@ -109,6 +133,29 @@ struct Caller<'a> {
     epoch: (u64, u64),
     sent_ns: u64,
     last_ns: u64,
+    /// Slices: when the lead-in ends, and when the counted part began; `u64::MAX`: never, or not yet.
+    lead_in_end_ns: u64,
+    counted_since_ns: u64,
+}
+
+/// A caller in a thread that plays slices.
+struct CallerSlices<'a> {
+    caller: Caller<'a>,
+    shared: &'a SharedState,
+}
+
+impl SlicePlayer for CallerSlices<'_> {
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn play(&mut self, window: Window, lead_in_ns: u64) -> io::Result<SliceResult> {
+        Ok(self.caller.play_slice(window, lead_in_ns, self.shared))
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl<'a> Caller<'a> {
@@ -123,10 +170,17 @@ impl<'a> Caller<'a> {
             epoch: (unix_ns(), Monotonic.now_ns()),
             sent_ns: window.start_ns,
             last_ns: window.start_ns,
+            lead_in_end_ns: u64::MAX,
+            counted_since_ns: window.start_ns,
         }
     }
 
     fn play(mut self, shared: &SharedState) -> Caller<'a> {
+        self.play_window(shared);
+        self
+    }
+
+    fn play_window(&mut self, shared: &SharedState) {
         wait_until(self.window.start_ns);
         self.recorder.metrics.max_in_flight = 1;
         let (mut done, mut reported) = (0_u64, (0, 0));
@@ -148,10 +202,51 @@ impl<'a> Caller<'a> {
             self.call(&mut pending, self.wall_second(now_ns));
             self.last_ns = Monotonic.now_ns();
             self.recorder.answered(&pending, self.last_ns, self.view);
+            if self.last_ns >= self.lead_in_end_ns {
+                self.end_lead_in();
+            }
             done += 1;
         }
         self.report_progress(shared, reported);
-        self
+    }
+
+    /// The first completion after a slice's lead-in is its last one.
+    #[cold]
+    fn end_lead_in(&mut self) {
+        self.recorder.counted_from_ns = 0;
+        (self.counted_since_ns, self.lead_in_end_ns) = (self.last_ns, u64::MAX);
+    }
+
+    fn ended(&self) -> (u64, u64, u64) {
+        let (ok, failed) = self.recorder.metrics.ended();
+        let lead_in = self.recorder.lead_in.as_ref().map_or((0, 0), |each| each.ended());
+        (ok, failed, lead_in.0 + lead_in.1)
+    }
+
+    fn play_slice(&mut self, window: Window, lead_in_ns: u64, shared: &SharedState) -> SliceResult {
+        let before = self.ended();
+        let all = lead_in_ns >= window.end_ns - window.start_ns;
+        (self.window, self.last_ns) = (window, window.start_ns);
+        self.recorder.counted_from_ns = if lead_in_ns == 0 { 0 } else { u64::MAX };
+        self.counted_since_ns = if lead_in_ns == 0 { window.start_ns } else { u64::MAX };
+        self.lead_in_end_ns =
+            if lead_in_ns == 0 || all { u64::MAX } else { window.start_ns + lead_in_ns };
+        self.play_window(shared);
+        let now = self.ended();
+        SliceResult {
+            ops: now.0 - before.0,
+            errors: now.1 - before.1,
+            lead_in_ops: now.2 - before.2,
+            elapsed_ns: self.last_ns.saturating_sub(self.counted_since_ns),
+            callers: u64::from(now != before),
+        }
+    }
+
+    fn into_slice_metrics(self) -> (Metrics, Metrics) {
+        let Recorder { mut metrics, lead_in, .. } = self.recorder;
+        let mut lead_in = lead_in.map_or_else(|| Metrics::empty(0), |each| *each);
+        metrics.move_attempts(&mut lead_in);
+        (metrics, lead_in)
     }
 
     fn wall_second(&self, now_ns: u64) -> u32 {

@@ -21,7 +21,10 @@ mod record;
 mod routing;
 mod transport;
 
-pub use client::{Client, PhaseLimits, PrepareError, RunControl, RunResult, cpu_times, pin_to_cpu};
+pub use client::{
+    Client, PhaseLimits, PrepareError, RunControl, RunResult, SliceDriver, SliceLimits, cpu_times,
+    pin_to_cpu,
+};
 pub use connection::{Binary, Meta, Text, Wire};
 pub use event_loop::{EventLoop, SharedState, ThreadConnections};
 pub use in_process::InProcess;
@@ -32,7 +35,7 @@ pub use options::TlsTrust;
 pub use options::{
     Address, ClientOptions, ConnectionOptions, Credentials, Hashing, IoBackend, WireName,
 };
-pub use player::{Player, WorkSlice};
+pub use player::{Player, SliceResult, WorkSlice};
 pub use record::{
     Interval, Intervals, KindMetrics, Metrics, SECTION_COUNT, Section, Sections, Timeline,
     TimelineSlice, Window, encode_histogram, percentile_ns,

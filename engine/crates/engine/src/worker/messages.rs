@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cachemark_load::{self as load, Failure, KindMetrics, RunResult, encode_histogram};
+use cachemark_load::{self as load, Failure, KindMetrics, Metrics, RunResult, encode_histogram};
 use serde::{Deserialize, Serialize};
 
 pub const PROTOCOL_VERSION: u32 = 2;
@@ -47,11 +47,23 @@ pub struct Run {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
+pub struct Slice {
+    pub length_us: u64,
+    #[serde(default)]
+    pub lead_in_us: u64,
+    #[serde(default)]
+    pub start_unix_ns: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum Request {
     Hello {},
     Prepare(Box<Prepare>),
     Run(Run),
+    BeginSlices {},
+    Slice(Slice),
+    EndSlices {},
     Stop {},
     Bye {},
 }
@@ -89,10 +101,11 @@ impl Default for Ready {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum Answer {
     Ready(Ready),
     Progress { ops: u64, errors: u64 },
+    SliceDone { ops: u64, errors: u64, lead_in_ops: u64, elapsed_ns: u64 },
     Done(Box<Done>),
     Unsupported { reason: String, remedy: String },
     Error { kind: &'static str, text: String, definite: bool },
@@ -114,8 +127,10 @@ pub struct Done {
     pub cpu_system_ns: u64,
     pub barriers: u64,
     pub overflow: u64,
-    pub timeline: Timeline,
+    pub timeline: Option<Timeline>,
     pub sections: Option<Sections>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lead_in: Option<BTreeMap<&'static str, Operation>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -168,8 +183,9 @@ impl Done {
             cpu_system_ns: result.cpu_system_ns,
             barriers: metrics.barriers,
             overflow: metrics.overflow,
-            timeline: Timeline::new(&metrics.timeline),
+            timeline: result.lead_in.is_none().then(|| Timeline::new(&metrics.timeline)),
             sections: result.sections.as_ref().map(Sections::new),
+            lead_in: result.lead_in.as_ref().map(untimed),
         }
     }
 }
@@ -218,6 +234,12 @@ impl Operation {
             service: encode_histogram(&kind.service),
         }
     }
+}
+
+/// Operations without their times.
+fn untimed(metrics: &Metrics) -> BTreeMap<&'static str, Operation> {
+    let counts = |kind| Operation { response: None, service: None, ..Operation::new(kind) };
+    metrics.kinds().map(|(name, kind)| (name, counts(kind))).collect()
 }
 
 fn text() -> String {

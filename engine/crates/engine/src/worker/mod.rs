@@ -5,6 +5,7 @@
 
 pub mod messages;
 mod network;
+mod slices;
 mod store;
 
 use std::io::{self, BufRead, Write};
@@ -20,6 +21,7 @@ use cachemark_tape::Tape;
 
 use crate::options::connection_options::OptionError;
 use crate::worker::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
+use crate::worker::slices::{End, Requests};
 use crate::worker::store::Target;
 
 #[derive(clap::Args)]
@@ -36,7 +38,7 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 pub fn run(arguments: Arguments) -> ExitCode {
     let (sender, requests) = channel();
     thread::spawn(move || read_requests(&sender));
-    let mut worker = Worker { requests, target: arguments.target, client: None };
+    let mut worker = Worker { requests, target: arguments.target, client: None, deferred: None };
     worker.serve();
     ExitCode::SUCCESS
 }
@@ -58,6 +60,8 @@ struct Worker {
     requests: Receiver<Incoming>,
     target: Target,
     client: Option<Prepared>,
+    /// A request that ended slices, and is still to be answered.
+    deferred: Option<Incoming>,
 }
 
 /// The client that plays the tape.
@@ -73,12 +77,20 @@ impl Prepared {
             Prepared::InProcess(callers) => Ok(callers.run(limits, control)),
         }
     }
+
+    fn play_slices(&mut self, driver: &mut Requests<'_>) -> io::Result<RunResult> {
+        let control = RunControl::default();
+        match self {
+            Prepared::Network(client) => client.play_slices(&control, driver),
+            Prepared::InProcess(callers) => callers.play_slices(&control, driver),
+        }
+    }
 }
 
 impl Worker {
     /// Answer requests until `bye` or the end of stdin.
     fn serve(&mut self) {
-        while let Ok(request) = self.requests.recv() {
+        while let Ok(request) = self.deferred.take().map_or_else(|| self.requests.recv(), Ok) {
             let answer = match request {
                 Ok(Request::Hello {}) => Answer::Ready(match self.target {
                     Target::Network => network::hello(),
@@ -89,6 +101,13 @@ impl Worker {
                     Some(answer) => answer,
                     None => return,
                 },
+                Ok(Request::BeginSlices {}) => match self.play_slices() {
+                    Some(answer) => answer,
+                    None => continue,
+                },
+                Ok(Request::Slice(_) | Request::EndSlices {}) => {
+                    failure("protocol", "no begin_slices before it".to_owned(), true)
+                }
                 Ok(Request::Stop {}) => continue,
                 Ok(Request::Bye {}) => return,
                 Err(text) => failure("protocol", text, true),
@@ -130,6 +149,28 @@ impl Worker {
             }
             Err(PrepareError::Usage(text)) => failure("protocol", text, true),
             Err(error) => failure("connect", error.to_string(), true),
+        }
+    }
+
+    /// Play slices until a request ends them. `None` if it is not `end_slices`.
+    fn play_slices(&mut self) -> Option<Answer> {
+        let Some(client) = self.client.as_mut() else {
+            return Some(failure("protocol", "begin_slices before prepare".to_owned(), true));
+        };
+        let mut driver = Requests { incoming: &self.requests, end: None };
+        match (client.play_slices(&mut driver), driver.end) {
+            (Err(error), _) => Some(failure("internal", error.to_string(), false)),
+            (Ok(result), Some(End::Done)) => {
+                Some(Answer::Done(Box::new(Done::new(Phase::Measure, &result))))
+            }
+            (Ok(_), Some(End::Request(request))) => {
+                self.deferred = Some(Ok(request));
+                None
+            }
+            (Ok(_), _) => {
+                self.deferred = Some(Ok(Request::Bye {}));
+                None
+            }
         }
     }
 
@@ -196,12 +237,17 @@ fn limits(run: &Run) -> PhaseLimits {
     if run.phase == Phase::Prefill {
         return PhaseLimits::Prefill;
     }
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     PhaseLimits::Play {
-        start_in_ns: run.start_unix_ns.saturating_sub(now.as_nanos() as u64),
+        start_in_ns: until_unix_ns(run.start_unix_ns, SystemTime::now()),
         ops: run.ops,
         duration_ns: run.duration_ms.map(|ms| ms * 1_000_000),
     }
+}
+
+/// How long it is until an instant of the wall clock; 0 if it has passed.
+fn until_unix_ns(instant_ns: u64, now: SystemTime) -> u64 {
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    instant_ns.saturating_sub(now.as_nanos() as u64)
 }
 
 fn failure(kind: &'static str, text: String, definite: bool) -> Answer {

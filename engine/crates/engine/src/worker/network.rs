@@ -23,6 +23,7 @@ pub fn hello() -> Ready {
         "cluster",
         "think",
         "timeline",
+        "slices",
     ]);
     capabilities.extend(kinds);
     Ready {

@@ -42,6 +42,11 @@ impl RunControl {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
+    /// The next slice goes on after a stop.
+    pub(crate) fn clear_stop(&self) {
+        self.shared.stop.store(false, Ordering::Relaxed);
+    }
+
     /// Operations that have succeeded and that have failed so far.
     pub fn progress(&self) -> (u64, u64) {
         let shared = &self.shared;

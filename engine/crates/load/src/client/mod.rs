@@ -5,6 +5,7 @@ mod cpu;
 mod error;
 mod phase;
 mod run_result;
+mod slices;
 mod supported;
 mod threads;
 
@@ -18,6 +19,8 @@ pub use error::PrepareError;
 pub use phase::PhaseLimits;
 pub(crate) use phase::{window_of_phase, work_slice_of};
 pub use run_result::RunResult;
+pub use slices::{SliceDriver, SliceLimits};
+pub(crate) use slices::{SlicePlayer, play_slices};
 use threads::{ClientThreads, PhaseContext};
 
 use crate::options::{ClientOptions, IoBackend};
@@ -72,6 +75,26 @@ impl Client {
     /// The I/O backend that its threads use.
     pub fn io(&self) -> IoBackend {
         self.options.connection_options.io
+    }
+
+    /// Play slices of the tape from its start on, whenever the driver says so, until it ends them.
+    pub fn play_slices(
+        &mut self,
+        control: &RunControl,
+        driver: &mut dyn SliceDriver,
+    ) -> io::Result<RunResult> {
+        let limits = PhaseLimits::Play { start_in_ns: 0, ops: None, duration_ns: None };
+        let mut window = window_of_phase(limits, self.options.timeout, 0);
+        window.end_ns = window.start_ns;
+        let phase = PhaseContext {
+            options: &self.options,
+            tape: &self.tape,
+            routing: self.routing.as_deref(),
+            limits,
+            window,
+            shared: &control.shared,
+        };
+        self.client_threads.play_slices(&phase, control, driver)
     }
 
     /// Play one phase on all threads. Returns when all operations have been answered or have timed out.

@@ -2,6 +2,7 @@
 
 use cachemark_tape::Tape;
 
+use super::slices::SliceTotals;
 use crate::connection::Wire;
 use crate::player::Player;
 use crate::record::{Metrics, Sections};
@@ -13,6 +14,8 @@ pub struct RunResult {
     pub send_elapsed_ns: u64,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
+    /// Slices: what was played and not counted.
+    pub lead_in: Option<Metrics>,
     /// Only if the length of the window was known and no intervals were taken.
     pub sections: Option<Sections>,
 }
@@ -35,7 +38,29 @@ impl RunResult {
             send_elapsed_ns,
             cpu_user_ns: 0,
             cpu_system_ns: 0,
+            lead_in: None,
             sections,
+        }
+    }
+
+    /// The sum over the players of slices: of each the metrics that count, and those of lead-ins.
+    pub(crate) fn of_slices(
+        parts: impl Iterator<Item = (Metrics, Metrics)>,
+        totals: &SliceTotals,
+    ) -> RunResult {
+        let (mut metrics, mut lead_in) = (Metrics::empty(0), Metrics::empty(0));
+        for (counted, not_counted) in parts {
+            metrics.add(&counted);
+            lead_in.add(&not_counted);
+        }
+        RunResult {
+            metrics,
+            elapsed_ns: totals.elapsed_ns,
+            send_elapsed_ns: totals.elapsed_ns,
+            cpu_user_ns: totals.cpu_user_ns,
+            cpu_system_ns: totals.cpu_system_ns,
+            lead_in: Some(lead_in),
+            sections: None,
         }
     }
 }

@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use cachemark_tape::Tape;
 
+use super::control::RunControl;
 use super::cpu::pin_to_cpu;
 use super::phase::{PhaseLimits, work_slice_of};
 use super::run_result::RunResult;
+use super::slices::{SliceDriver, SlicePlayer, play_slices};
 use crate::connection::{Binary, Meta, Text, Wire};
 use crate::event_loop::{EventLoop, SharedState, ThreadConnections};
 use crate::io_traits::Network;
 use crate::options::{Address, ClientOptions, ConnectionOptions, IoBackend, WireName};
-use crate::player::Player;
+use crate::player::{Player, SliceResult};
 use crate::record::Window;
 use crate::routing::KeyRouting;
 #[cfg(feature = "tls")]
@@ -35,6 +37,13 @@ pub struct PhaseContext<'run> {
 /// The threads of a client. They keep their connections from phase to phase.
 pub trait ClientThreads: Send {
     fn play(&mut self, phase: &PhaseContext<'_>) -> io::Result<RunResult>;
+
+    fn play_slices(
+        &mut self,
+        phase: &PhaseContext<'_>,
+        control: &RunControl,
+        driver: &mut dyn SliceDriver,
+    ) -> io::Result<RunResult>;
 }
 
 /// Open all connections. An error comes with the address that failed.
@@ -83,7 +92,7 @@ struct TypedThreads<W, N> {
 
 impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
     fn play(&mut self, phase: &PhaseContext<'_>) -> io::Result<RunResult> {
-        let PhaseContext { options, tape, routing, limits, window, shared } = *phase;
+        let PhaseContext { options, tape, window, shared, .. } = *phase;
         // By then every operation has been answered or has timed out.
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
         let players = thread::scope(|scope| {
@@ -92,18 +101,10 @@ impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
                 .iter_mut()
                 .enumerate()
                 .map(|(number, connections)| {
-                    let ClientOptions { threads, segment, .. } = *options;
-                    let work_slice = work_slice_of(limits, (threads, segment), number, tape);
                     let cpu = options.connection_options.cpus.get(number).copied();
                     scope.spawn(move || {
                         cpu.map_or(Ok(()), pin_to_cpu)?;
-                        let count = options.connections / options.threads;
-                        let player =
-                            Player::<W>::new(tape, work_slice, window, count, options.depth);
-                        let player = match routing {
-                            Some(routing) => player.with_routing(routing),
-                            None => player,
-                        };
+                        let player = player_of_thread::<W>(phase, number);
                         wait_until(window.start_ns);
                         EventLoop::new(player, Monotonic, connections, shared, drain_end_ns).run()
                     })
@@ -115,5 +116,72 @@ impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
             threads.into_iter().map(join).collect::<io::Result<Vec<_>>>()
         })?;
         Ok(RunResult::of(&players, tape))
+    }
+
+    fn play_slices(
+        &mut self,
+        phase: &PhaseContext<'_>,
+        control: &RunControl,
+        driver: &mut dyn SliceDriver,
+    ) -> io::Result<RunResult> {
+        let mut threads: Vec<_> = self
+            .connections
+            .iter_mut()
+            .enumerate()
+            .map(|(number, connections)| {
+                let mut player = player_of_thread::<W>(phase, number);
+                player.prepare_slices();
+                let cpu = phase.options.connection_options.cpus.get(number).copied();
+                NetworkSlices { player: Some(player), connections, shared: phase.shared, cpu }
+            })
+            .collect();
+        let totals = play_slices(&mut threads, phase.window.timeout_ns, control, driver)?;
+        let players = threads.into_iter().filter_map(|thread| thread.player);
+        Ok(RunResult::of_slices(players.map(Player::into_slice_metrics), &totals))
+    }
+}
+
+/// The player of a phase for one thread.
+fn player_of_thread<'run, W: Wire>(phase: &PhaseContext<'run>, number: usize) -> Player<'run, W> {
+    let PhaseContext { options, tape, routing, limits, window, .. } = *phase;
+    let ClientOptions { threads, connections, depth, segment, .. } = *options;
+    let work_slice = work_slice_of(limits, (threads, segment), number, tape);
+    let player = Player::<W>::new(tape, work_slice, window, connections / threads, depth);
+    match routing {
+        Some(routing) => player.with_routing(routing),
+        None => player,
+    }
+}
+
+/// A thread's player and connections, which it keeps from slice to slice.
+struct NetworkSlices<'run, W, N> {
+    /// It is absent only after an error.
+    player: Option<Player<'run, W>>,
+    connections: &'run mut ThreadConnections<N>,
+    shared: &'run SharedState,
+    cpu: Option<usize>,
+}
+
+impl<W: Wire, N: Network + Send> SlicePlayer for NetworkSlices<'_, W, N> {
+    fn begin(&mut self) -> io::Result<()> {
+        self.cpu.map_or(Ok(()), pin_to_cpu)?;
+        self.connections.network_mut().attach_thread()
+    }
+
+    fn play(&mut self, window: Window, lead_in_ns: u64) -> io::Result<SliceResult> {
+        let Some(mut player) = self.player.take() else { return Ok(SliceResult::default()) };
+        player.begin_slice(window, lead_in_ns);
+        wait_until(window.start_ns);
+        let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
+        let event_loop =
+            EventLoop::new(player, Monotonic, self.connections, self.shared, drain_end_ns);
+        let player = event_loop.run_slice()?;
+        let result = player.end_slice();
+        self.player = Some(player);
+        Ok(result)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.connections.network_mut().detach_thread()
     }
 }

@@ -84,6 +84,11 @@ impl<'run, 'tape, C: Clock, N: Network, W: Wire> EventLoop<'run, 'tape, C, N, W>
         played.map(|()| self.player)
     }
 
+    /// The same for a slice, in a thread that keeps the connections between slices.
+    pub fn run_slice(mut self) -> io::Result<Player<'tape, W>> {
+        self.play().map(|()| self.player)
+    }
+
     fn play(&mut self) -> io::Result<()> {
         for c in 0..self.connections.len() {
             if !matches!(self.connections.states[c], ConnectionState::Open) {

@@ -55,6 +55,17 @@ impl Channels {
         Some(channel)
     }
 
+    /// The channel of a connection.
+    #[inline]
+    pub(crate) fn channel(&self, c: usize) -> usize {
+        if self.servers == 1 { c } else { c / self.servers }
+    }
+
+    /// Every channel may be free.
+    pub(crate) fn check_all(&mut self) {
+        (0..self.len()).rev().for_each(|channel| self.add_candidate(channel));
+    }
+
     #[inline]
     fn add_candidate(&mut self, channel: usize) {
         if !std::mem::replace(&mut self.is_candidate[channel], true) {
@@ -75,7 +86,7 @@ impl Channels {
     /// Operations on the channel of a connection have ended.
     #[inline]
     pub(crate) fn operations_ended(&mut self, c: usize, operations: usize) {
-        let channel = if self.servers == 1 { c } else { c / self.servers };
+        let channel = self.channel(c);
         self.in_flight[channel] -= operations;
         if operations > 0 {
             self.add_candidate(channel);

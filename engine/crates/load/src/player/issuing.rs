@@ -68,9 +68,10 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     fn issue_due(&mut self, now_ns: u64) {
         while let Some((op, due_ns)) = self.take_due(now_ns) {
-            self.recorder.metrics.generator_lag.saturating_record((now_ns - due_ns).max(1));
             let waits = !self.queue.is_empty() || self.next_channel_with_room().is_none();
-            self.recorder.metrics.queued += u64::from(waits && !injected(Bug::UnflaggedLimit));
+            let metrics = self.recorder.metrics_of(due_ns);
+            metrics.generator_lag.saturating_record((now_ns - due_ns).max(1));
+            metrics.queued += u64::from(waits && !injected(Bug::UnflaggedLimit));
             self.queue.push_back((op, due_ns));
             self.send_queued();
         }
@@ -160,7 +161,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
             return None;
         }
         let (j, pass) = lane.peek();
-        let due_ns = self.window.start_ns + pass * self.tape.period_ns() + self.tape.due_ns(j);
+        let due_ns = self.tape_origin_ns + pass * self.tape.period_ns() + self.tape.due_ns(j);
         (due_ns < self.window.end_ns).then_some(due_ns)
     }
 

@@ -2,6 +2,7 @@
 
 mod channels;
 mod issuing;
+mod slice;
 mod think_time;
 mod work_slice;
 
@@ -11,6 +12,8 @@ use cachemark_protocol::reply_errors::Violation;
 use cachemark_tape::{Op, Tape};
 
 use channels::Channels;
+pub use slice::SliceResult;
+use slice::SliceState;
 use think_time::ThinkQueue;
 pub use work_slice::WorkSlice;
 
@@ -25,6 +28,10 @@ pub struct Player<'tape, W = Text> {
     view: TapeView<'tape>,
     work_slice: WorkSlice,
     window: Window,
+    /// Open loop: the instant of the tape's time 0. It is the start of the window, but moves in the pauses
+    /// between slices.
+    tape_origin_ns: u64,
+    slice: Option<Box<SliceState>>,
     depth: usize,
     /// Which server has which key, if there are several servers.
     routing: Option<&'tape KeyRouting>,
@@ -61,6 +68,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
             view: TapeView::new(tape, None),
             work_slice,
             window,
+            tape_origin_ns: window.start_ns,
+            slice: None,
             depth,
             routing: None,
             connections: (0..connections).map(|_| Connection::new(depth)).collect(),
@@ -162,7 +171,12 @@ impl<'tape, W: Wire> Player<'tape, W> {
 
     /// Operations on the channel of a connection have ended.
     #[inline]
-    fn operations_ended(&mut self, c: usize, operations: usize) {
+    fn operations_ended(&mut self, c: usize, operations: usize, now_ns: u64) {
+        if operations > 0
+            && let Some(slice) = &mut self.slice
+        {
+            slice.operations_ended(self.channels.channel(c), now_ns);
+        }
         self.in_flight -= operations as u64;
         self.channels.operations_ended(c, operations);
     }
@@ -195,8 +209,9 @@ impl<'tape, W: Wire> Player<'tape, W> {
     /// `bytes` bytes were written. True if that completed operations without a reply.
     #[inline]
     pub fn wrote(&mut self, c: usize, bytes: usize, now_ns: u64) -> bool {
+        self.choose_part(c);
         let ended = self.connections[c].wrote(bytes, now_ns, self.view, &mut self.recorder);
-        self.operations_ended(c, ended);
+        self.operations_ended(c, ended, now_ns);
         self.last_send_ns = now_ns;
         ended > 0
     }
@@ -209,6 +224,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
     /// `bytes` bytes were read. After a violation the connection is down.
     #[inline]
     pub fn read(&mut self, c: usize, bytes: usize, now_ns: u64) -> Result<(), Violation> {
+        self.choose_part(c);
         let connection = &mut self.connections[c];
         let had_outgoing = connection.has_output();
         let (ended, read) =
@@ -216,7 +232,7 @@ impl<'tape, W: Wire> Player<'tape, W> {
         if connection.has_output() && !had_outgoing {
             self.unsent.push_back(c);
         }
-        self.operations_ended(c, ended);
+        self.operations_ended(c, ended, now_ns);
         self.last_reply_ns = now_ns;
         if read.is_err() {
             self.connection_lost(c, Failure::Protocol, now_ns);
@@ -230,9 +246,10 @@ impl<'tape, W: Wire> Player<'tape, W> {
     }
 
     fn fail_connection(&mut self, c: usize, failure: Failure, before_ns: u64, now_ns: u64) {
+        self.choose_part(c);
         let connection = &mut self.connections[c];
         let ended = connection.fail(failure, before_ns, now_ns, self.view, &mut self.recorder);
-        self.operations_ended(c, ended);
+        self.operations_ended(c, ended, now_ns);
         self.channels.connection_lost(c);
         self.last_reply_ns = self.last_reply_ns.max(now_ns);
     }
@@ -275,7 +292,8 @@ impl<'tape, W: Wire> Player<'tape, W> {
     /// time until now.
     pub fn abandon_queue(&mut self, now_ns: u64) {
         while let Some((op, due_ns)) = self.queue.pop_front() {
-            self.recorder.metrics.never_sent(op.verb, op.noreply, now_ns - due_ns);
+            let metrics = self.recorder.metrics_of(due_ns);
+            metrics.never_sent(op.verb, op.noreply, now_ns - due_ns);
         }
     }
 

@@ -46,6 +46,13 @@ impl ThinkQueue {
         self.waiting_by_channel[channel] += 1;
     }
 
+    /// Callers do not think in a pause: all think times end this much later.
+    pub(crate) fn pause(&mut self, length_ns: u64) {
+        let mut due = std::mem::take(&mut self.due).into_vec();
+        due.iter_mut().for_each(|Reverse((due_ns, _))| *due_ns += length_ns);
+        self.due = due.into();
+    }
+
     /// When the next think time ends.
     #[inline]
     pub(crate) fn next_due_ns(&self) -> Option<u64> {

@@ -102,6 +102,24 @@ impl Metrics {
         self.kinds().map(|(_, kind)| kind.failed()).sum()
     }
 
+    /// How many operations have ended: ok, and failed.
+    pub(crate) fn ended(&self) -> (u64, u64) {
+        let kinds = self.kinds.iter().flatten();
+        kinds.fold((0, 0), |(ok, failed), kind| (ok + kind.ok, failed + kind.failed()))
+    }
+
+    /// Slices: attempts are recorded when operations are sent, before it is known whether they count. Now that
+    /// all have ended, each belongs to the part that has its end.
+    pub(crate) fn move_attempts(&mut self, lead_in: &mut Metrics) {
+        for (counted, not_counted) in self.kinds.iter_mut().zip(&mut lead_in.kinds) {
+            if let (Some(counted), Some(not_counted)) = (counted, not_counted) {
+                let attempts = counted.attempts + not_counted.attempts;
+                not_counted.attempts = not_counted.ok + not_counted.failed();
+                counted.attempts = attempts - not_counted.attempts;
+            }
+        }
+    }
+
     /// Reset everything to zero and keep the storage.
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().flatten().filter(|kind| kind.is_used()).for_each(|kind| kind.clear());

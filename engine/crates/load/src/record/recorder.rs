@@ -10,6 +10,11 @@ use crate::routing::TapeView;
 /// The metrics of a player, and its operations that were sent in parts.
 pub struct Recorder {
     pub metrics: Metrics,
+    /// Slices: what is not counted.
+    pub lead_in: Option<Box<Metrics>>,
+    /// Operations whose intended start is earlier belong to the lead-in. In a closed loop it is 0: 0 counts
+    /// them all, and `u64::MAX` none. Without slices it is 0.
+    pub counted_from_ns: u64,
     splits: Vec<SplitOperation>,
     free: Vec<u32>,
 }
@@ -23,7 +28,17 @@ struct SplitOperation {
 
 impl Recorder {
     pub fn new(metrics: Metrics) -> Recorder {
-        Recorder { metrics, splits: Vec::new(), free: Vec::new() }
+        let counted_from_ns = 0;
+        Recorder { metrics, lead_in: None, counted_from_ns, splits: Vec::new(), free: Vec::new() }
+    }
+
+    /// The metrics that an operation with this intended start belongs to.
+    #[inline]
+    pub fn metrics_of(&mut self, due_ns: u64) -> &mut Metrics {
+        match &mut self.lead_in {
+            Some(lead_in) if due_ns < self.counted_from_ns => lead_in,
+            _ => &mut self.metrics,
+        }
     }
 
     /// Register an operation that will be sent in parts. Returns its id.
@@ -49,12 +64,16 @@ impl Recorder {
         }
         pending.sent_ns = now_ns;
         match pending.split_id {
-            None => record_start(pending, now_ns, &mut self.metrics),
+            None => {
+                let metrics = self.metrics_of(pending.due_ns);
+                record_start(pending, now_ns, metrics);
+            }
             Some(split_id) => {
                 let whole = &mut self.splits[split_id as usize].whole;
                 if whole.sent_ns == 0 {
                     whole.sent_ns = now_ns;
-                    record_start(whole, now_ns, &mut self.metrics);
+                    let whole = *whole;
+                    record_start(&whole, now_ns, self.metrics_of(whole.due_ns));
                 }
             }
         }
@@ -66,7 +85,7 @@ impl Recorder {
         match pending.split_id {
             _ if pending.barrier => true,
             None => {
-                record_end(pending, now_ns, view, &mut self.metrics);
+                record_end(pending, now_ns, view, self.metrics_of(pending.due_ns));
                 true
             }
             Some(split_id) => self.part_ended(split_id, pending, now_ns, view),
@@ -106,7 +125,8 @@ impl Recorder {
         if split_operation.left > 0 {
             return false;
         }
-        record_end(whole, now_ns, view, &mut self.metrics);
+        let whole = *whole;
+        record_end(&whole, now_ns, view, self.metrics_of(whole.due_ns));
         self.free.push(split_id);
         true
     }

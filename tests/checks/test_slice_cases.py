@@ -1,0 +1,179 @@
+"""The conformance cases for slices find bugs: each here is planted into a worker that is right."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cachemark.checks.conformance import ConformanceResult, WorkerDriver, checks, find
+from cachemark.endpoints.clients import Client, ClientSpec, registry
+from cachemark.host import process
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("memcached") is None, reason="apt-get install memcached"
+)
+CASES = checks()
+WORKERS = ROOT / "workers"
+
+
+class Bug(msgspec.Struct, frozen=True, kw_only=True):
+    """A text of a file that is replaced, and what the case says of it."""
+
+    right: str
+    wrong: str
+    case: str
+    says: str
+
+
+REFERENCE = {
+    "the tape begins again with each slice": Bug(
+        right="start = now = self.start(request)\n        end",
+        wrong="start = now = self.start(request)\n        self.played = 0\n        end",
+        case="slices play on without gap or repeat",
+        says="the tape has",
+    ),
+    "a record is lost between slices": Bug(
+        right="start = now = self.start(request)\n        end",
+        wrong="start = now = self.start(request)\n        self.played += 1\n        end",
+        case="slices play on without gap or repeat",
+        says="the tape has",
+    ),
+    "a slice of length 0 plays": Bug(
+        right="while self.ops and now < end:",
+        wrong="while self.ops and now <= end:",
+        case="slices play on without gap or repeat",
+        says="the answer to a slice of length 0",
+    ),
+    "an operation is counted twice": Bug(
+        right='"ops": ops,',
+        wrong='"ops": ops + 1,',
+        case="slices inside a process",
+        says="ops of slices",
+    ),
+    "lead-ins have times": Bug(
+        right="timed=False",
+        wrong="timed=True",
+        case="slices inside a process",
+        says="the lead-in has histograms",
+    ),
+    "lead-ins are dropped": Bug(
+        right='"lead_in": lead_in.operations(timed=False)',
+        wrong='"lead_in": {}',
+        case="slices inside a process",
+        says="lead_in_ops of slices",
+    ),
+    "lead-ins are counted": Bug(
+        right="begun = start if lead_in_end == start else None",
+        wrong="begun = start",
+        case="a slice of lead in counts nothing",
+        says="a slice that is all lead-in",
+    ),
+    "the counted part begins with an instant": Bug(
+        right="                begun = now\n",
+        wrong="                begun = lead_in_end\n",
+        case="the lead in ends with a completion",
+        says="a slice whose first reply comes after its end",
+    ),
+    "the time of slices is lost": Bug(
+        right="        self.elapsed_ns += elapsed_ns\n",
+        wrong="        self.elapsed_ns = elapsed_ns\n",
+        case="slices play on without gap or repeat",
+        says="elapsed_ns of slices",
+    ),
+    "wrong values are no errors": Bug(
+        right='"errors": attempts - ops',
+        wrong='"errors": 0',
+        case="wrong values in slices are errors",
+        says="nothing is counted",
+    ),
+    "lost connections are no errors": Bug(
+        right="        results.add(kind, failed, now - began)\n",
+        wrong='        if failed != "connection":\n            results.add(kind, failed, 0)\n',
+        case="a server that is killed between slices",
+        says="no operation failed",
+    ),
+    "a slice begins slices": Bug(
+        right='return failure("protocol", "slice before begin_slices")',
+        wrong="self.begin_slices(request)",
+        case="a slice needs begin slices",
+        says="the kind of error",
+    ),
+    "a run goes on where slices ended": Bug(
+        right="results, played = Results(), 0",
+        wrong='results, played = Results(), getattr(self, "played", 0)',
+        case="a slice needs begin slices",
+        says="",
+    ),
+}
+PYTHON = {
+    "there is no barrier": Bug(
+        right="if self._quiet and len(record.codes) > first:",
+        wrong="if not self._quiet:",
+        case="slices without replies end with a barrier",
+        says="",
+    ),
+    "an open loop runs on in pauses": Bug(
+        right="self._origin_ns = window.start_ns - self._tape_ns",
+        wrong="self._origin_ns = self._origin_ns or window.start_ns",
+        case="slices of an open loop",
+        says="",
+    ),
+    "an operation that was not due is lost": Bug(
+        right="        if call is not None:\n",
+        wrong="        if call is not None and not call:\n",
+        case="slices of an open loop",
+        says="the tape has",
+    ),
+    "times are summed over callers": Bug(
+        right="sum(elapsed) // len(elapsed) if elapsed else 0",
+        wrong="sum(elapsed) + 1",
+        case="a slice of lead in counts nothing",
+        says="a slice that is all lead-in",
+    ),
+}
+
+
+def find_in(client: Client, case: str, folder: Path) -> ConformanceResult:
+    """The result of a case on the client's first protocol."""
+    with WorkerDriver(ClientSpec(text=client.id, client=client), folder) as driver:
+        return next(iter(find(driver, case, CASES[case])))
+
+
+def plant(path: Path, bug: Bug) -> None:
+    """Replace the text, which must be there."""
+    source = path.read_text("utf-8")
+    assert bug.right in source
+    path.write_text(source.replace(bug.right, bug.wrong), encoding="utf-8")
+
+
+def check_found(result: ConformanceResult, bug: Bug) -> None:
+    assert result.state == "failed", result
+    assert bug.says in result.text
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_a_bug_of_the_reference_worker_is_found(tmp_path: Path, name: str) -> None:
+    worker = tmp_path / "worker.py"
+    shutil.copy(WORKERS / "reference" / "worker.py", worker)
+    plant(worker, REFERENCE[name])
+    client = Client(id="planted", language="python", command=[sys.executable, str(worker)])
+    check_found(find_in(client, REFERENCE[name].case, tmp_path), REFERENCE[name])
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_a_bug_of_the_python_worker_is_found(tmp_path: Path, name: str) -> None:
+    built = registry(process.binary_path())["python/pymemcache"]
+    if missing := built.missing():
+        pytest.skip(f"{missing}: {built.setup}")
+    left_out: Any = shutil.ignore_patterns(".venv*", "__pycache__")
+    folder = shutil.copytree(WORKERS / "python", tmp_path / "python", ignore=left_out)
+    plant(folder / "slices.py", PYTHON[name])
+    command = [built.command[0], str(folder / "worker.py"), *built.command[2:]]
+    client = Client(id="planted", language="python", command=command)
+    check_found(find_in(client, PYTHON[name].case, tmp_path), PYTHON[name])
