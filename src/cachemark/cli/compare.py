@@ -1,4 +1,4 @@
-"""`cachemark compare`: compare two runs, or clients, servers or loads of one run."""
+"""`cachemark compare`: two runs, parts of one run, or two builds that are played in turns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from cachemark.cli.compare_builds import Builds, compare_builds
 from cachemark.cli.output import terminal_width, write_text
 from cachemark.model.errors import UsageError
 from cachemark.report.compare import (
@@ -54,6 +55,12 @@ def compare(
     fail_on_regression: Annotated[
         bool, Parameter(negative="", help="exit with status 1 if a figure is worse or missing")
     ] = False,
+    play: Annotated[
+        bool,
+        Parameter(negative="", help="play two clients or servers now, in turns: first the base, "
+                  "then the head; exit with status 1 if the head is worse"),
+    ] = False,
+    max: Annotated[str | None, Parameter(help="with --play: longest time, such as 10m")] = None,
     form: Annotated[Form, Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(help="write to this file")] = None,
     folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
@@ -65,11 +72,26 @@ def compare(
     """
     if margin is not None and not 0 <= margin < 100:
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
+    wanted = cells or Cells()
+    if play:
+        return _play(runs, wanted, Builds(
+            client=wanted.client, server=wanted.server, margin=margin, max=max, out=folder
+        ), out)  # fmt: skip
     found = [open_run(name, folder) for name in runs] or [latest_run(folder)]
     with fits_together(found[-1]):
-        compared = _compare(found, cells or Cells(), figure, margin)
+        compared = _compare(found, wanted, figure, margin)
     write_text(RENDERERS[form](compared, terminal_width() if out is None else None), out)
     return 1 if fail_on_regression and compared.regressed else 0
+
+
+def _play(runs: tuple[str, ...], cells: Cells, builds: Builds, out: Path | None) -> int:
+    if runs or cells.load or cells.workload:
+        raise UsageError(
+            "--play takes no run, --load or --workload", "leave them out: it plays a run of its own"
+        )
+    text, worse = compare_builds(builds)
+    write_text(text, out)
+    return 1 if worse else 0
 
 
 def _compare(

@@ -6,6 +6,7 @@ import io
 
 from rich.markup import escape
 
+from cachemark.analysis.number_format import count_of
 from cachemark.report.console import plain_console
 from cachemark.report.model import Report
 from cachemark.report.tables import Table, group_title, ranking_table, self_comparison
@@ -57,4 +58,5 @@ def _left_out(report: Report) -> list[str]:
     lines = len(report.rejected)
     if not lines:
         return []
-    return [f"{lines} reasons why trials do not count: --details, or `cachemark report`."]
+    reasons = count_of(lines, "reason")
+    return [f"Some trials do not count, for {reasons}: see --details, or `cachemark report`."]

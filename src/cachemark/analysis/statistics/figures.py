@@ -11,6 +11,7 @@ import msgspec
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
+from cachemark.model.rounds import Slices
 
 
 def rate(operations: Sequence[Operation], elapsed_ns: int) -> float:
@@ -69,6 +70,8 @@ def client_cpu_us(window: Done) -> float | None:
 
 def server_cpu_us(trial: Outcome) -> float | None:
     """CPU time of the server per operation; None for a remote server."""
+    if trial.rounds is not None:
+        return _slices_cpu_us(trial.rounds.slices, trial.rounds.slices.server_cpu_ns)
     if trial.measure is None or trial.server_use is None:
         return None
     spent_ns = trial.server_use.cpu_ns
@@ -99,7 +102,16 @@ def _percentile(percent: float) -> Figure:
     return Figure(name=name, title=name, unit="ns", more_is_better=False, of=of)
 
 
+def _slices_cpu_us(slices: Slices, spent_ns: Sequence[int]) -> float | None:
+    """CPU time per operation of slices; both include their lead-ins. None if it is not known."""
+    played = sum(slices.ops) + sum(slices.errors) + sum(slices.lead_in_ops)
+    known = bool(spent_ns) and min(spent_ns) >= 0
+    return sum(spent_ns) / 1e3 / played if known and played and sum(spent_ns) else None
+
+
 def _client_cpu(trial: Outcome) -> float | None:
+    if trial.rounds is not None:
+        return _slices_cpu_us(trial.rounds.slices, trial.rounds.slices.worker_cpu_ns)
     return client_cpu_us(trial.measure) if trial.measure else None
 
 
