@@ -137,7 +137,7 @@ trait SlicedLane
         $this->before = [$record->played, $record->unsent];
     }
 
-    /** Tell the parent what a slice came to: without `elapsed_ns` if nothing was played. */
+    /** Tell the parent what a slice came to, and when its counted part began and ended, if anything was played. */
     private function endSlice(): void
     {
         [$played, $failed, $leadIn] = $this->beforeSlice;
@@ -148,9 +148,10 @@ trait SlicedLane
         if ($this->quiet && $counted + $leadInOps) {
             $this->endQuiet();
         }
-        $elapsedNs = $counted ? $record->endedNs - $this->fromNs : 0;
+        $part = [$this->fromNs, $counted ? $record->endedNs : $this->fromNs];
         if ($this->tape->openLoop) {
-            $elapsedNs = max(0, $this->lastNs - $this->slice['start_ns'] - $this->slice['lead_in_ns']);
+            $fromNs = $this->slice['start_ns'] + $this->slice['lead_in_ns'];
+            $part = [$fromNs, max($fromNs, $this->lastNs)];
         }
         $this->tapeNs = max($this->slice['start_ns'], $this->lastNs); // it may be stopped before it begins
         $usage = getrusage();
@@ -160,7 +161,7 @@ trait SlicedLane
         $errors = $record->failed - $failed;
         $this->parent->send([
             'type' => 'slice_done', 'ops' => $counted - $errors, 'errors' => $errors, 'lead_in_ops' => $leadInOps,
-        ] + ($counted + $leadInOps || $this->tape->openLoop ? ['elapsed_ns' => $elapsedNs] : []));
+        ] + ($counted + $leadInOps || $this->tape->openLoop ? ['from_ns' => $part[0], 'ended_ns' => $part[1]] : []));
     }
 }
 
@@ -196,10 +197,23 @@ trait SlicedPlayer
         if (isset($lanes['error'])) {
             return $lanes['error'];
         }
-        $elapsed = array_column($lanes, 'elapsed_ns');
-        $this->slicesNs += $elapsedNs = $elapsed ? intdiv(array_sum($elapsed), count($elapsed)) : 0;
+        $this->slicesNs += $elapsedNs = self::elapsedNs(array_column($lanes, 'from_ns'), array_column($lanes, 'ended_ns'));
         $sums = array_map(static fn ($name) => array_sum(array_column($lanes, $name)), ['ops', 'errors', 'lead_in_ops']);
         return ['type' => 'slice_done', 'ops' => $sums[0], 'errors' => $sums[1], 'lead_in_ops' => $sums[2], 'elapsed_ns' => $elapsedNs];
+    }
+
+    /**
+     * The mean over the lanes that played. Where calls never wait, lanes share the CPUs: they have one time, from
+     * the first beginning to the last end, because the mean would leave out when the others had the CPU.
+     *
+     * @param list<int> $from @param list<int> $ended
+     */
+    private static function elapsedNs(array $from, array $ended): int
+    {
+        if (!$from) {
+            return 0;
+        }
+        return Client::WIRES === ['none'] ? max($ended) - min($from) : intdiv(array_sum($ended) - array_sum($from), count($from));
     }
 
     /** What all slices came to; null if there were none. @return array<string, mixed>|null */
