@@ -50,16 +50,27 @@ def sitting(
 
 
 def outcome(
-    cell: Cell, number: int, cells: Sequence[Cell], slices: Slices, times_ns: Sequence[int] = ()
+    cell: Cell,
+    number: int,
+    cells: Sequence[Cell],
+    slices: Slices,
+    times_ns: Sequence[int] = (),
+    *,
+    part: int = 0,
 ) -> Outcome:
-    """An arm's valid outcome of sitting `number`; `cells` are the arms of its set."""
+    """An arm's valid outcome of block `number`; `cells` are the arms of its set.
+
+    A block may have several sittings; `part` is the number of this one there.
+    """
     base = measured(cell.client, number, 100)
     times = histogram.encode(histogram.from_values(times_ns)) if times_ns else None
     ok = sum(slices.ops)
     operation = Operation(attempts=ok, ok=ok, hits=ok, keys=ok, response=times, service=times)
     return msgspec.structs.replace(
         base,
-        trial=msgspec.structs.replace(base.trial, cell=cell, block=number),
+        trial=msgspec.structs.replace(
+            base.trial, cell=cell, block=number, sitting=10 * number + part
+        ),
         measure=Done(
             phase="measure",
             elapsed_ns=sum(slices.elapsed_ns),
@@ -84,6 +95,7 @@ def run(
     cpu_us: Mapping[str, float] | None = None,
     server: str = "embedded",
     first: int = 0,
+    part: int = 0,
 ) -> list[Outcome]:
     """Clients of one set, one outcome for each client and sitting.
 
@@ -106,7 +118,7 @@ def run(
         for arm, cell in enumerate(cells):
             slices = _with_cpu(made[arm], (cpu_us or {}).get(cell.client, 20.0))
             times = [round(1e9 / levels[arm] * draw.lognormvariate(0, 0.2)) for _ in range(500)]
-            found.append(outcome(cell, number, cells, slices, times))
+            found.append(outcome(cell, number, cells, slices, times, part=part))
     return found
 
 

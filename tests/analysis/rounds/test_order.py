@@ -14,7 +14,6 @@ from cachemark.analysis.rounds.order import (
     BEFORE_ROW,
     Square,
     random_square,
-    sets_of,
     turns,
     williams,
 )
@@ -78,37 +77,3 @@ def test_each_row_begins_with_a_slice_of_its_last_arm_that_does_not_count() -> N
 
 def test_an_arm_alone_needs_no_slice_before_it() -> None:
     assert [(turn.arm, turn.counted) for turn in turns(0, williams(1))] == [(0, True)]
-
-
-def test_few_arms_are_one_set_that_begins_with_the_reference() -> None:
-    assert sets_of(["a", "b", "c"], ["b"]) == [("b", "a", "c")]
-    assert sets_of(["b"], ["b"]) == [("b",)]
-
-
-@given(st.integers(1, 60), st.integers(1, 3), st.integers(4, 8))
-def test_sets_hold_every_arm_once_and_the_reference_always(
-    others: int, shared: int, most: int
-) -> None:
-    reference = [f"r{n}" for n in range(shared)]
-    arms = [*reference, *(f"c{n}" for n in range(others))]
-    sets = sets_of(arms, reference, most)
-    assert all(part[:shared] == tuple(reference) and len(part) <= most for part in sets)
-    assert [arm for part in sets for arm in part[shared:]] == arms[shared:]
-    sizes = [len(part) for part in sets]
-    assert max(sizes) - min(sizes) <= 1
-    assert len(sets) == -(-others // (most - shared))
-
-
-@given(st.lists(st.integers(1, 3), min_size=1, max_size=20))
-def test_arms_that_belong_together_stay_together(sizes: list[int]) -> None:
-    arms = [(client, server) for client, size in enumerate(sizes) for server in range(size)]
-    sets = sets_of([("r", 0), *arms], [("r", 0)], 5, together=lambda arm: arm[0])
-    assert all(len(part) <= 5 for part in sets)
-    assert sorted(arm for part in sets for arm in part[1:]) == sorted(arms)
-    home = Counter(client for part in sets for client in {arm[0] for arm in part[1:]})
-    assert set(home.values()) == {1}
-
-
-def test_arms_that_do_not_fit_beside_the_reference_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 arms that belong together do not fit beside 2"):
-        sets_of(["r", "s", "x1", "x2", "x3"], ["r", "s"], 4, together=lambda arm: arm[0])

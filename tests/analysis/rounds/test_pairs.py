@@ -68,7 +68,7 @@ def test_only_valid_outcomes_count() -> None:
 def sets(sittings: int, deviation: float = 0.02) -> list[Outcome]:
     return [
         *run({"r": 10_000, "a": 30_000}, sittings, deviation=deviation),
-        *run({"r": 10_000, "b": 20_000}, sittings, deviation=deviation),
+        *run({"r": 10_000, "b": 20_000}, sittings, deviation=deviation, part=1),
     ]
 
 
@@ -88,7 +88,7 @@ def test_arms_of_different_sets_go_through_the_reference_with_both_variances() -
 def test_the_reference_meets_its_own_pair_in_every_set() -> None:
     made = [
         *run({"r": 10_000, "r#again": 10_000, "a": 30_000}, 6),
-        *run({"r": 10_000, "r#again": 10_000, "b": 30_000}, 6),
+        *run({"r": 10_000, "r#again": 10_000, "b": 30_000}, 6, part=1),
     ]
     found = estimate_pair(read_sittings(made), cell("r"), cell("r#again"), "rate")
     assert found.sittings == 12
@@ -102,7 +102,7 @@ def test_a_reference_that_failed_costs_only_its_sitting() -> None:
 
 
 def test_arms_without_a_common_sitting_or_reference_have_no_ratio() -> None:
-    made = [*run({"a": 1000}, 6), *run({"b": 1000}, 6)]
+    made = [*run({"a": 1000}, 6), *run({"b": 1000}, 6, part=1)]
     found = estimate_pair(read_sittings(made), A, B, "rate")
     assert found.estimate is None
     assert "no reference" in found.why
@@ -122,3 +122,11 @@ def test_an_arm_has_retired_when_later_sittings_went_on_without_it() -> None:
     moved = msgspec.structs.replace(failed, trial=msgspec.structs.replace(failed.trial, block=8))
     assert retired_arms([*made, moved]) == frozenset()
     assert retired_arms([]) == frozenset()
+
+
+def test_arms_of_two_sets_that_share_a_sitting_are_compared_directly() -> None:
+    made = [*run({"a": 30_000, "x": 10_000}, 6), *run({"b": 20_000, "y": 10_000}, 6)]
+    found = estimate_pair(read_sittings(made), A, B, "rate")
+    assert (found.sittings, found.through_reference, found.scope) == (6, False, "sittings")
+    assert found.estimate is not None
+    assert math.exp(found.estimate.value) == pytest.approx(1.5, rel=0.05)

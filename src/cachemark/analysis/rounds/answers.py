@@ -1,7 +1,7 @@
 """The answers of a run that was played in turns: one ranking for each question and figure.
 
-The same function serves the display of a run that goes on, and its report. Only whole sittings may
-be handed in: with half of a sitting's outcomes, the last look would come too early for some arms.
+The same function serves the display of a run that goes on, and its report. Only whole blocks may be
+handed in: with half of a block's outcomes, the last look would come too early for some arms.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def answers(
     final: bool,
     figures: Sequence[str] = tuple(ROUND_FIGURES),
 ) -> Answers:
-    """The answers after some whole sittings; `final`: the run is over."""
+    """The answers after some whole blocks; `final`: the run is over."""
     sittings = read_sittings(outcomes, figures)
     looked = look(sittings, rule, final=final, retired=retired_arms(outcomes))
     open_loops = {of.trial.cell.load for of in outcomes if of.load.schedule != "closed"}

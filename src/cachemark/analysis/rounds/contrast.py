@@ -212,8 +212,8 @@ def typical_ratio(
 
 
 def _rounds(arms: Mapping[Cell, ArmFigures], pair: Pair, figure: str) -> list[float] | None:
-    """The log ratios of the rounds of one sitting; None if it lacks an arm or the figure."""
-    if pair[0] not in arms or pair[1] not in arms:
+    """The log ratios of the rounds of one sitting; None without common rounds, or the figure."""
+    if pair[0] not in arms or pair[1] not in arms or arms[pair[0]].members != arms[pair[1]].members:
         return None
     for name in get_args(SliceFigure):
         if name == figure:

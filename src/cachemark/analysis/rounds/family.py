@@ -14,9 +14,9 @@ import msgspec
 
 from cachemark.analysis.rounds.estimate import LogEstimate
 from cachemark.analysis.rounds.looks import Answer, StopRule, classify
-from cachemark.analysis.rounds.order import MAX_ARMS
 from cachemark.analysis.statistics import holm
 from cachemark.model.outcome import Cell
+from cachemark.model.sitting_plan import MAX_SET
 
 Pair = tuple[Cell, Cell]
 
@@ -45,7 +45,7 @@ def family_of(arms: Sequence[Cell], reference: Cell | None = None) -> tuple[Pair
     The number of all pairs grows with the square of the arms, and so does what a difference must
     exceed to be significant.
     """
-    if reference in arms and len(arms) > MAX_ARMS and reference is not None:
+    if reference in arms and len(arms) > MAX_SET and reference is not None:
         return pairs_with(reference, arms)
     return all_pairs(arms)
 

@@ -11,18 +11,14 @@ E. J. Williams, Australian Journal of Scientific Research A 2 (1949).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-# A square of n arms has n² slices, or 2n² if n is odd. More arms make squares too long to repeat.
-MAX_ARMS = 8
 # The position of the slice that is played before a row and not counted.
 BEFORE_ROW = -1
 
 Square = tuple[tuple[int, ...], ...]
-Arm = TypeVar("Arm", bound=Hashable)
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -78,57 +74,3 @@ def turns(number: int, square: Square) -> Iterator[Turn]:
             yield Turn(number, row, BEFORE_ROW, arms[-1], False)
         for position, arm in enumerate(arms):
             yield Turn(number, row, position, arm, True)
-
-
-def sets_of(
-    arms: Sequence[Arm],
-    reference: Sequence[Arm],
-    max_arms: int = MAX_ARMS,
-    together: Callable[[Arm], Hashable] = lambda arm: arm,
-) -> list[tuple[Arm, ...]]:
-    """Cut the arms into sets that fit into one sitting; every set begins with the reference arms.
-
-    Arms of different sets are compared through the reference. Arms for which `together` returns
-    the same key stay in one set, such as one client on several servers. The sets have about equal
-    sizes. Raises ValueError if arms that belong together do not fit beside the reference.
-    """
-    shared = [arm for arm in arms if arm in set(reference)]
-    units: dict[Hashable, list[Arm]] = {}
-    for arm in arms:
-        if arm not in shared:
-            units.setdefault(together(arm), []).append(arm)
-    room = max_arms - len(shared)
-    largest = max(map(len, units.values()), default=0)
-    if largest > room:
-        raise ValueError(
-            f"{largest} arms that belong together do not fit beside {len(shared)} reference arms"
-            f" into a set of {max_arms}"
-        )
-    found = _fill(list(units.values()), room)
-    return [(*shared, *part) for part in found] or [tuple(shared)]
-
-
-def _fill(units: Sequence[list[Arm]], room: int) -> list[list[Arm]]:
-    """Distribute the units over as few parts of about equal size as hold them, in their order."""
-    total = sum(map(len, units))
-    parts = -(-total // max(room, 1))
-    filled = _filled(units, room, parts)
-    # Units that do not fill a part to the brim may need more parts; one part for each always holds.
-    while len(filled) > parts:
-        parts += 1
-        filled = _filled(units, room, parts)
-    return filled
-
-
-def _filled(units: Sequence[list[Arm]], room: int, parts: int) -> list[list[Arm]]:
-    """One part after the other, each closed when it has its share of all arms."""
-    total = sum(map(len, units))
-    filled: list[list[Arm]] = []
-    placed = 0
-    for unit in units:
-        share_reached = placed >= round(total * len(filled) / parts)
-        if not filled or share_reached or len(filled[-1]) + len(unit) > room:
-            filled.append([])
-        filled[-1].extend(unit)
-        placed += len(unit)
-    return filled

@@ -1,8 +1,9 @@
 """The figures of each arm in each sitting, and the ratio of two arms over sittings.
 
 Arms that played in the same sitting are compared directly: what all arms of a sitting have in
-common cancels. Arms of different sets never met. They are compared through the reference arms that
-both sets have: the variances of both comparisons with the reference add up.
+common cancels, also if they are in two sets whose rows take turns. Arms that were never in the same
+sitting are compared through the reference arms that both of their sittings have: the variances of
+both comparisons with the reference add up.
 """
 
 from __future__ import annotations
