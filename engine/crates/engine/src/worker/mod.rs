@@ -5,10 +5,11 @@
 
 pub mod messages;
 mod network;
+mod pipes;
 mod slices;
 mod store;
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use cachemark_tape::Tape;
 
 use crate::options::connection_options::OptionError;
 use crate::worker::messages::{Answer, Done, Phase, Prepare, Ready, Request, Run};
+use crate::worker::pipes::{Incoming, failure, send, until_unix_ns};
 use crate::worker::slices::{End, Requests};
 use crate::worker::store::Target;
 
@@ -42,9 +44,6 @@ pub fn run(arguments: Arguments) -> ExitCode {
     worker.serve();
     ExitCode::SUCCESS
 }
-
-/// A line that is no request becomes an error.
-type Incoming = Result<Request, String>;
 
 fn read_requests(sender: &Sender<Incoming>) {
     for line in io::stdin().lock().lines() {
@@ -242,22 +241,4 @@ fn limits(run: &Run) -> PhaseLimits {
         ops: run.ops,
         duration_ns: run.duration_ms.map(|ms| ms * 1_000_000),
     }
-}
-
-/// How long it is until an instant of the wall clock; 0 if it has passed.
-fn until_unix_ns(instant_ns: u64, now: SystemTime) -> u64 {
-    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    instant_ns.saturating_sub(now.as_nanos() as u64)
-}
-
-fn failure(kind: &'static str, text: String, definite: bool) -> Answer {
-    Answer::Error { kind, text, definite }
-}
-
-fn send(answer: &Answer) {
-    let mut line = serde_json::to_vec(answer).expect("plain values");
-    line.push(b'\n');
-    let mut stdout = io::stdout().lock();
-    // If the caller is gone, stdin ends too, and nobody reads this.
-    let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use cachemark_load::{RunControl, SliceDriver, SliceLimits, SliceResult};
 
 use super::messages::{Answer, Ready, Request, Slice};
-use super::{Incoming, failure, send, until_unix_ns};
+use super::pipes::{Incoming, failure, send, until_unix_ns};
 
 /// What ended the slices.
 #[derive(Debug)]

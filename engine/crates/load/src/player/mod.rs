@@ -3,6 +3,7 @@
 mod channels;
 mod issuing;
 mod slice;
+mod slices;
 mod think_time;
 mod work_slice;
 
