@@ -235,7 +235,7 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
     twice: str = ""
     awake: bool = False
     timing: Timing = Timing()
-    design: Literal["auto", "rounds", "trials"] = "trials"
+    design: Literal["auto", "rounds", "trials"] = "auto"
     rounds: RoundsTiming = RoundsTiming()
     placement: Placement = Placement()
     quick: QuickGrid | None = None

@@ -268,7 +268,7 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
             "Closed loop: a slow reply delays the next request, and response times do not "
             "include this delay. So they are not the response times under a given load."
         )
-    if experiment.blocks < 5:
+    if experiment.blocks < 5 and not uses_rounds(experiment):
         few = "1 block is" if experiment.blocks == 1 else f"{experiment.blocks} blocks are"
         notes.append(f"{few} few: use 5 or more (--blocks) for figures that you publish.")
     notes += _too_few(summaries)
@@ -286,6 +286,14 @@ def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     return [f"{played} of {planned} trials were played: `cachemark run --resume` plays the rest."]
 
 
+def _unplayed_sittings(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
+    """How many sittings a run has, where it ended before the last one: settled, or broken off."""
+    played = len({outcome.trial.block for outcome in outcomes if outcome.rounds})
+    if played >= experiment.blocks or not played:
+        return []
+    return [f"{played} of at most {experiment.blocks} sittings were played."]
+
+
 def _too_few(summaries: list[CellSummary]) -> list[str]:
     """Why a percentile is a dash."""
     kinds = [kind for s in summaries for kind in (s.total, *s.kinds) if kind]
@@ -296,6 +304,12 @@ def _too_few(summaries: list[CellSummary]) -> list[str]:
         for percent in PERCENTILES
         if any(of.percentiles[percent] is None and percent not in of.at_least for of in times)
     ]
+
+
+def _design(experiment: Experiment) -> str:
+    if uses_rounds(experiment):
+        return f"in turns of {experiment.rounds.slice_ms:g} ms"
+    return f"{experiment.blocks} blocks in random order"
 
 
 def _environment(header: RunHeader) -> list[str]:
@@ -309,6 +323,6 @@ def _environment(header: RunHeader) -> list[str]:
         f"load {host.load_1min:.2f} at the start",
         f"client and server on one machine unless remote; CPUs: server {placement.server}, "
         f"worker {placement.worker}" + ("; idle CPUs kept awake" if experiment.awake else ""),
-        f"cachemark {header.cachemark}, Python {host.python}, {experiment.blocks} blocks in "
-        f"random order, seed {experiment.seed}, {header.created_at}",
+        f"cachemark {header.cachemark}, Python {host.python}, {_design(experiment)}, "
+        f"seed {experiment.seed}, {header.created_at}",
     ]
