@@ -19,7 +19,7 @@ from cachemark.analysis.statistics import (
 from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import is_repeat, trial_count
+from cachemark.model.plan import is_repeat, trial_count, uses_rounds
 from cachemark.report import audit as audited
 from cachemark.report import calibration, noise_report, rounds, within_trial, worker_overhead
 from cachemark.report.model import Absence, ClientRow, Group, Report, Section
@@ -279,6 +279,8 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
 
 def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     """That a run was broken off: its cells may have fewer trials than others, or none."""
+    if uses_rounds(experiment):
+        return _unplayed_sittings(experiment, outcomes)
     planned = trial_count(experiment)
     played = len({outcome.trial.index for outcome in outcomes})
     if played >= planned:
