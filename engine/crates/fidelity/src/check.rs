@@ -90,7 +90,12 @@ impl CaseResult {
             ("ok", ground_truth.count(RequestOutcome::Answered), gets.ok),
             ("wrong values", ground_truth.count(RequestOutcome::Wrong), gets.wrong_values),
             ("timeouts", ground_truth.count(RequestOutcome::TimedOut), gets.errors[0]),
-            ("lost with a connection", ground_truth.count(RequestOutcome::Lost), gets.errors[1]),
+            (
+                "lost with a connection",
+                ground_truth.count(RequestOutcome::CutOff)
+                    + ground_truth.count(RequestOutcome::Lost),
+                gets.errors[1],
+            ),
             (
                 "responses misplaced",
                 0,

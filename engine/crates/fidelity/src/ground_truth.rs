@@ -9,8 +9,17 @@ pub enum RequestOutcome {
     Answered,
     Wrong,
     TimedOut,
-    /// Its connection was closed because another request failed.
+    /// Its connection was closed because an older request timed out.
+    CutOff,
+    /// Its connection was closed because another request failed in another way.
     Lost,
+}
+
+impl RequestOutcome {
+    /// Whether its time, or the lower bound of it, must be recorded.
+    fn is_timed(self) -> bool {
+        matches!(self, Self::Answered | Self::TimedOut | Self::CutOff)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,13 +73,17 @@ impl GroundTruth {
 
     /// The client closed the connection on which these requests were in flight.
     pub fn connection_closed(&mut self, requests: impl Iterator<Item = usize>, at_ns: u64) {
-        for request in requests {
-            let late = at_ns - self.requests[request].sent_ns >= self.timeout_ns;
-            self.request_ended(
-                request,
-                if late { RequestOutcome::TimedOut } else { RequestOutcome::Lost },
-                at_ns,
-            );
+        let requests: Vec<_> = requests.collect();
+        let is_late = |request: &RequestRecord| at_ns - request.sent_ns >= self.timeout_ns;
+        let late: Vec<_> = requests.iter().map(|at| is_late(&self.requests[*at])).collect();
+        let timed_out = late.contains(&true);
+        for (request, late) in requests.into_iter().zip(late) {
+            let end = match (late, timed_out) {
+                (true, _) => RequestOutcome::TimedOut,
+                (false, true) => RequestOutcome::CutOff,
+                (false, false) => RequestOutcome::Lost,
+            };
+            self.request_ended(request, end, at_ns);
         }
     }
 
@@ -95,10 +108,7 @@ impl GroundTruth {
     pub fn responses_by(&self, part_ns: u64, parts: usize) -> Vec<Vec<u64>> {
         let mut found = vec![Vec::new(); parts];
         for request in &self.requests {
-            let Some((RequestOutcome::Answered | RequestOutcome::TimedOut, at_ns)) = request.end
-            else {
-                continue;
-            };
+            let Some((_, at_ns)) = request.end.filter(|(end, _)| end.is_timed()) else { continue };
             let part = ((at_ns - self.began_ns) / part_ns) as usize;
             found[part.min(parts - 1)].push(at_ns - request.intended_ns());
         }
@@ -118,11 +128,9 @@ impl GroundTruth {
     }
 
     fn times(&self, from_ns: impl Fn(&RequestRecord) -> u64) -> Vec<u64> {
-        let timed = self.requests.iter().filter_map(|request| match request.end? {
-            (RequestOutcome::Answered | RequestOutcome::TimedOut, at_ns) => {
-                Some(at_ns - from_ns(request))
-            }
-            _ => None,
+        let timed = self.requests.iter().filter_map(|request| {
+            let (_, at_ns) = request.end.filter(|(end, _)| end.is_timed())?;
+            Some(at_ns - from_ns(request))
         });
         sorted(timed.collect())
     }

@@ -3,10 +3,11 @@
 use cachemark_fidelity::{CASES, Case, Check};
 use cachemark_injected_bugs::{Bug, with_bug};
 
-const CAUGHT_BY: [(Bug, &[&str]); 15] = [
+const CAUGHT_BY: [(Bug, &[&str]); 16] = [
     (Bug::SendStamp, &["F5d", "F20"]),
     (Bug::DroppedInFlight, &["F12", "F15"]),
     (Bug::DroppedTimeouts, &["F16"]),
+    (Bug::DroppedCutOff, &["F16 depth"]),
     (Bug::AveragedPercentiles, &["F24"]),
     (Bug::CorrectedHistogram, &["F8", "F6"]),
     (Bug::UnflaggedLimit, &["F5d"]),

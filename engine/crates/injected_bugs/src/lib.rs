@@ -12,6 +12,9 @@ pub enum Bug {
     DroppedInFlight,
     /// A timeout is counted, but its time is not recorded.
     DroppedTimeouts,
+    /// If an operation times out, the younger ones on its connection are counted, but their waits are
+    /// not recorded.
+    DroppedCutOff,
     /// The percentiles of several recorders are averaged; their histograms should be merged.
     AveragedPercentiles,
     /// HdrHistogram's correction for coordinated omission is applied to every value.
@@ -39,10 +42,11 @@ pub enum Bug {
 }
 
 impl Bug {
-    pub const ALL: [Bug; 15] = [
+    pub const ALL: [Bug; 16] = [
         Bug::SendStamp,
         Bug::DroppedInFlight,
         Bug::DroppedTimeouts,
+        Bug::DroppedCutOff,
         Bug::AveragedPercentiles,
         Bug::CorrectedHistogram,
         Bug::UnflaggedLimit,

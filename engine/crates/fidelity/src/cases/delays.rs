@@ -105,13 +105,13 @@ pub fn warmup() -> CaseResult {
         .mean(MS as f64, 0.001)
 }
 
-/// The same without a warm-up: the numbers describe no steady state, and the timeline shows it.
+/// The same without a warm-up: the percentiles are those of the whole window, and the timeline shows
+/// the warm-up. That is a note, as a change of level is.
 pub fn warmup_counted() -> CaseResult {
     let trial = Trial::uniform(1_000.0, 30).play(slow_first());
     CaseResult::of(trial)
         .response_percentiles(0, &[(50.0, MS), (90.0, 10 * MS)])
         .mean(2.5 * MS as f64, 0.001)
-        .verdict(Verdict::NonStationary)
 }
 
 /// The first half at 1 ms, the second half at 2 ms.
@@ -123,10 +123,10 @@ pub fn regimes() -> CaseResult {
     CaseResult::of(Trial::uniform(1_000.0, 30).play(slow_last))
         .response_percentiles(0, &[(50.0, MS), (50.1, 2 * MS)])
         .mean(1.5 * MS as f64, 0.001)
-        .verdict(Verdict::NonStationary)
 }
 
-/// No step, but a drift: 1 ms, and 1/30 ms more each second.
+/// No step, but a drift: 1 ms, and 1/30 ms more each second. In a longer window the percentiles would be
+/// higher, so the window is not stationary.
 pub fn drift() -> CaseResult {
     let slower = Box::new(|request: &Request| {
         ScriptedReply::At(request.at_ns + MS + request.at_ns / (30 * 1_000))

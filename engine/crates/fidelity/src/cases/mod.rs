@@ -20,7 +20,7 @@ const fn case(id: &'static str, title: &'static str, play: fn() -> CaseResult) -
     Case { id, title, play }
 }
 
-pub const CASES: [Case; 38] = [
+pub const CASES: [Case; 39] = [
     case("F1", "constant 1 ms, 10,000/s", delays::constant),
     case("F2", "1 ms, each 100th 10 ms: which rank is p99?", delays::bimodal),
     case("F3", "exponential delays of 1 ms, Poisson arrivals", delays::exponential),
@@ -44,6 +44,11 @@ pub const CASES: [Case; 38] = [
     case("F14 think", "the same callers think 9 ms, replies take 1 ms", queues::with_think_time),
     case("F15", "a stall that the window's end falls into", failures::end_in_a_stall),
     case("F16", "1 % is never answered", failures::timeouts),
+    case(
+        "F16 depth",
+        "a stall, several in flight: a timeout cuts off",
+        failures::timeouts_of_several,
+    ),
     case("F17", "10 ms for 5 s, then 1 ms: a warm-up is not counted", delays::warmup),
     case("F17 counted", "the same with the warm-up in the window", delays::warmup_counted),
     case("F17b", "1 ms, and from half time 2 ms", delays::regimes),

@@ -274,6 +274,10 @@ impl<'tape, W: Wire> Connection<'tape, W> {
 
     /// The connection is lost, and all operations on it fail: with `first` if they were sent at or
     /// before `before_ns`, else as `Failure::Connection`. Returns how many operations ended.
+    ///
+    /// If `first` is a timeout, the younger operations are cut off by this client, not by the server.
+    /// They have waited as well, and their waits belong into the tail: without them, a stall would
+    /// leave one time for each connection, instead of one for each operation.
     pub fn fail(
         &mut self,
         first: Failure,
@@ -289,6 +293,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
             }
             let late = pending.sent_ns <= before_ns;
             let failure = if late { first } else { Failure::Connection };
+            pending.cut_off = first == Failure::Timeout && !late;
             ended += usize::from(recorder.failed(pending, failure, now_ns, view));
         }
         self.unstamped = 0;

@@ -17,6 +17,8 @@ pub struct Pending {
     /// without a reply before it are done.
     pub(crate) barrier: bool,
     pub(crate) wrong: bool,
+    /// It was given up because an older operation on its connection timed out.
+    pub(crate) cut_off: bool,
     /// The second command of a cas or fetch is in flight.
     pub(crate) in_second_command: bool,
     /// This part repeats on another server what the first part does, so its counts are not added.
@@ -59,6 +61,7 @@ impl Pending {
             open_loop,
             barrier: false,
             wrong: false,
+            cut_off: false,
             in_second_command: false,
             is_replica: false,
             failure: None,

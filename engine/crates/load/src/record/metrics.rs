@@ -223,13 +223,18 @@ impl Metrics {
         self.kind_mut(verb, noreply).wrong_values += 1;
     }
 
-    /// An operation failed. The time of a timeout is recorded as well: the operation took at least that
-    /// long, and leaving it out would make the tail look too good.
-    pub(crate) fn fail(&mut self, at: &Timestamps, failure: Failure) {
+    /// An operation failed. The wait of a timeout, or of an operation that was cut off by one, is
+    /// recorded as well: the operation took at least that long, and leaving it out would make the tail
+    /// look too good.
+    pub(crate) fn fail(&mut self, at: &Timestamps, failure: Failure, cut_off: bool) {
         self.pass_section_ends(at.now_ns);
         let kind = self.kind_mut(at.verb, at.noreply);
         kind.errors[failure as usize] += 1;
-        if failure == Failure::Timeout && !injected(Bug::DroppedTimeouts) {
+        let dropped = match cut_off {
+            true => injected(Bug::DroppedCutOff),
+            false => injected(Bug::DroppedTimeouts),
+        };
+        if (failure == Failure::Timeout || cut_off) && !dropped {
             self.overflow += u64::from(kind.record_times(at.due_ns, at.sent_ns, at.now_ns));
         }
     }

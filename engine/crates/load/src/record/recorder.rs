@@ -115,6 +115,7 @@ impl Recorder {
         let whole = &mut split_operation.whole;
         whole.failure = whole.failure.or(part.failure);
         whole.wrong |= part.wrong;
+        whole.cut_off |= part.cut_off;
         if !part.is_replica {
             whole.counts.hits += part.counts.hits;
             whole.counts.misses += part.counts.misses;
@@ -147,7 +148,7 @@ fn record_start(pending: &Pending, now_ns: u64, metrics: &mut Metrics) {
 /// Record the end of an operation.
 fn record_end(pending: &Pending, now_ns: u64, view: TapeView<'_>, metrics: &mut Metrics) {
     if let Some(failure) = pending.failure {
-        metrics.fail(&pending.timestamps(now_ns), failure);
+        metrics.fail(&pending.timestamps(now_ns), failure, pending.cut_off);
     } else if pending.wrong {
         metrics.wrong_value(pending.op.verb, pending.op.noreply);
     } else {

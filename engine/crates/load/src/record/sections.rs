@@ -131,7 +131,7 @@ mod tests {
     fn a_timeout_has_a_time_and_is_not_counted_as_ok() {
         let mut metrics = metrics();
         metrics.attempted(Verb::Get, false);
-        metrics.fail(&get(7, 7 + 4 * MS), Failure::Timeout);
+        metrics.fail(&get(7, 7 + 4 * MS), Failure::Timeout, false);
         let sections = Sections::of([&metrics].into_iter()).expect("parts");
         assert_eq!(counts(&sections)[4], (0, 1));
     }
