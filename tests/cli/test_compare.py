@@ -24,16 +24,33 @@ def runs(tmp_path: Path) -> Path:
 
 def test_a_regression_fails_where_it_is_asked_to(runs: Path, inside: Inside) -> None:
     assert runs.exists()
-    told = inside("compare", "old", "slower")
+    slower = ("compare", "slower", "--client", "b", "--client", "a")
+    told = inside(*slower)
     assert told.returncode == 0, told.stderr
     assert "worse" in told.stdout
-    assert inside("compare", "old", "slower", "--fail-on-regression").returncode == 1
-    assert inside("compare", "slower", "old", "--fail-on-regression").returncode == 0
-    assert inside("compare", "old", "z-same", "--fail-on-regression").returncode == 0
-    only = ("--client", "b", "--fail-on-regression")
-    assert inside("compare", "old", "slower", *only).returncode == 0
+    assert inside(*slower, "--fail-on-regression").returncode == 1
+    faster = ("compare", "slower", "--client", "a", "--client", "b")
+    assert inside(*faster, "--fail-on-regression").returncode == 0
+    same = ("compare", "old", "--client", "a", "--client", "b")
+    assert inside(*same, "--fail-on-regression").returncode == 0
     wide = ("--figure", "rate", "--margin", "60", "--fail-on-regression")
-    assert inside("compare", "old", "slower", *wide).returncode == 0
+    assert inside(*slower, *wide).returncode == 0
+
+
+def test_runs_are_the_sample_where_runs_are_compared(runs: Path, inside: Inside) -> None:
+    told = inside("compare", "old", "slower")
+    assert told.returncode == 0, told.stderr
+    assert "no answer" in told.stdout
+    assert "worse" not in told.stdout
+    for number in range(4):
+        of_a = trials("a", 2000 + number)
+        kept(runs, made_header(f"base-{number}"), of_a)
+        kept(runs, made_header(f"head-{number}"), trials("a", 1000 + number))
+    bases, heads = ([f"{name}-{number}" for number in range(4)] for name in ("base", "head"))
+    many = inside("compare", *bases, "--with", *heads, "--fail-on-regression")
+    assert many.returncode == 1, many.stderr
+    assert "worse" in many.stdout
+    assert inside("compare", *heads, "--with", *bases, "--fail-on-regression").returncode == 0
 
 
 def test_clients_of_one_run(runs: Path, inside: Inside) -> None:
@@ -50,7 +67,8 @@ def test_clients_of_one_run(runs: Path, inside: Inside) -> None:
 
 
 def test_the_comparison_may_go_into_a_file(runs: Path, inside: Inside, tmp_path: Path) -> None:
-    told = inside("compare", "old", "slower", "--format", "markdown", "--out", "comment.md")
+    clients = ("--client", "b", "--client", "a")
+    told = inside("compare", "slower", *clients, "--format", "markdown", "--out", "comment.md")
     assert (told.returncode, told.stdout) == (0, "")
     assert "| worse |" in (tmp_path / "comment.md").read_text(encoding="utf-8")
     assert runs.exists()
@@ -61,7 +79,9 @@ def test_the_comparison_may_go_into_a_file(runs: Path, inside: Inside, tmp_path:
     [
         (["old"], "nothing to compare was named"),
         (["old", "old"], "cannot be compared with itself"),
-        (["old", "slower", "z-same"], "compare takes two"),
+        (["old", "slower", "z-same"], "which is compared with which"),
+        (["old", "slower", "--with", "old"], "cannot be compared with itself"),
+        (["old", "slower", "--fail-on-regression"], "show no regression"),
         (["old", "gone"], "no run 'gone'"),
         (["old", "slower", "--margin", "-1"], "not a percentage"),
         (["old", "slower", "--figure", "speed"], "speed"),

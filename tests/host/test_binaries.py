@@ -64,9 +64,9 @@ def test_another_build_of_the_same_version_is_a_difference() -> None:
     made = header(experiment(["a"]))
     before, after = with_binaries("1", "5"), with_binaries("2", "5")
     cell = before.trial.cell
-    pair = Pair(baseline=cell, other=cell, before=[before], after=[after])
+    pair = Pair(baseline=cell, other=cell, before=[[before]], after=[[after]])
     assert differences((made, made), [pair]) == ["binary of embedded: 111111111111 → 222222222222"]
-    unknown = Pair(baseline=cell, other=cell, before=[measured("a", 0, 1000)], after=[after])
+    unknown = Pair(baseline=cell, other=cell, before=[[measured("a", 0, 1000)]], after=[[after]])
     assert differences((made, made), [unknown]) == []
 
 

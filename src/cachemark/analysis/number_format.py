@@ -51,13 +51,13 @@ def interval(of: Interval, form: str) -> str:
 
 
 def rate_with_error(of: Interval) -> str:
-    """A rate with its interval as a percentage: `12.3 k ±2.1 %`."""
-    return f"{number(of.value)}{_percent(of)}"
+    """A rate with its interval as a percentage, or its range: `12.3 k ±2.1 %`, `12.3 k −2/+3 %`."""
+    return f"{number(of.value)}{_bounds(of)}"
 
 
 def time_with_error(of: Interval) -> str:
-    """A time in ns with its interval as a percentage: `61.2 µs ±2.1 %`."""
-    return f"{time(of.value)}{_percent(of)}"
+    """A time in ns with its interval as a percentage, or its range: `61.2 µs ±2.1 %`."""
+    return f"{time(of.value)}{_bounds(of)}"
 
 
 def size(count: float) -> str:
@@ -66,8 +66,8 @@ def size(count: float) -> str:
 
 
 def size_with_error(of: Interval) -> str:
-    """Bytes with their interval as a percentage: `3.22 MB ±0.3 %`."""
-    return f"{size(of.value)}{_percent(of)}"
+    """Bytes with their interval as a percentage, or their range: `3.22 MB ±0.3 %`."""
+    return f"{size(of.value)}{_bounds(of)}"
 
 
 def microseconds(us: float) -> str:
@@ -75,12 +75,24 @@ def microseconds(us: float) -> str:
     return time(us * 1e3)
 
 
-def _percent(of: Interval) -> str:
-    """How far the interval goes either way: ` ±2.1 %`; empty where there is none."""
+def bounds_name(of: Interval) -> str:
+    """What the bounds of a figure are."""
+    return "range of the trials" if of.bounds == "range" else "95 % interval"
+
+
+def _bounds(of: Interval) -> str:
+    """The range relative to the value, ` −1.2/+14 %`, or the interval's reach, ` ±2.1 %`."""
     if of.low is None or of.high is None or not of.value:
         return ""
+    if of.bounds == "range":
+        low, high = (100 * (1 - of.low / of.value), 100 * (of.high / of.value - 1))
+        return f" −{_two(low)}/+{_two(high)} %"
     percent = 100 * (of.high / of.low) ** 0.5 - 100
     return f" ±{percent:.1f} %" if percent <= 100 else " ±>100 %"
+
+
+def _two(percent: float) -> str:
+    return f"{percent:.0f}" if percent >= 9.95 else f"{percent:.1f}"
 
 
 def counted(count: int) -> str:

@@ -34,7 +34,9 @@ def calibrate(
         _Count | None, Parameter(help="total number; default: one for each thread")
     ] = None,
     depth: _Count = 1,
-    window_ms: Annotated[_Count, Parameter(help="length of each measured window, in ms")] = 1000,
+    window_ms: Annotated[
+        _Count, Parameter(help="length of each measured window, in ms (low rates need longer ones)")
+    ] = 1000,
     budget_us: Annotated[
         _Count, Parameter(help="limit of the client's own delay at p99.9, in µs")
     ] = 100,

@@ -1,4 +1,4 @@
-"""`cachemark compare`: two runs, parts of one run, or two builds that are played in turns."""
+"""`cachemark compare`: runs, parts of one run, or two builds that are played in turns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from cachemark.analysis.statistics import MIN_RUNS
 from cachemark.cli.compare_builds import Builds, compare_builds
 from cachemark.cli.output import terminal_width, write_text
 from cachemark.model.errors import UsageError
@@ -15,6 +16,7 @@ from cachemark.report.compare import (
     RENDERERS,
     CellFilter,
     ComparisonReport,
+    Side,
     compare_runs,
     compare_within_run,
 )
@@ -24,6 +26,16 @@ from cachemark.runs.store import Run, latest_run, open_run
 Form = Literal["table", "markdown", "csv", "json"]
 Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
 _ONLY = "only these (may be repeated); within one run, the first is the baseline of the others"
+_RUNS = (
+    "baseline and other run; or one run (default: the latest) with --client A --client B; or "
+    "several baseline runs --with several others"
+)
+_WITH = Parameter(
+    name="--with",
+    negative="",
+    consume_multiple=True,
+    help=f"runs to compare with the baseline runs; an answer needs {MIN_RUNS} or more on each side",
+)
 
 
 @dataclass(frozen=True)
@@ -39,9 +51,9 @@ class Cells:
 def compare(
     *runs: Annotated[
         str,
-        Parameter(help="baseline and other run; or one run (default: the latest) "
-                  "with --client A --client B"),
+        Parameter(help=_RUNS),
     ],
+    others: Annotated[tuple[str, ...], _WITH] = (),
     cells: Annotated[Cells | None, Parameter(name="*")] = None,
     figure: Annotated[
         tuple[Figure, ...],
@@ -65,10 +77,13 @@ def compare(
     out: Annotated[Path | None, Parameter(help="write to this file")] = None,
     folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
 ) -> int:  # fmt: skip
-    """Compare two runs, or two clients, servers or loads of one run: ratios with their intervals.
+    """Compare runs, or two clients, servers or loads of one run: ratios with their intervals.
 
     *Better* and *worse* need a 95 % interval that excludes 1, a ratio beyond the margin, and
     p < 0.05 after Holm's correction. *Equivalent* needs the whole interval within the margin.
+
+    The cells of one run are paired by block. Of different runs, each run is one value, because its
+    trials share its state: one run on each side gives a ratio and no answer.
     """
     if margin is not None and not 0 <= margin < 100:
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
@@ -78,10 +93,26 @@ def compare(
             client=wanted.client, server=wanted.server, margin=margin, max=max, out=folder
         ), out)  # fmt: skip
     found = [open_run(name, folder) for name in runs] or [latest_run(folder)]
-    with fits_together(found[-1]):
-        compared = _compare(found, wanted, figure, margin)
+    found, second = _two_sides(found, [open_run(name, folder) for name in others])
+    if fail_on_regression:
+        _refuse_few(found, second)
+    with fits_together((second or found)[-1]):
+        compared = _compare(found, second, wanted, figure, margin)
     write_text(RENDERERS[form](compared, terminal_width() if out is None else None), out)
     return 1 if fail_on_regression and compared.regressed else 0
+
+
+def _two_sides(found: list[Run], others: list[Run]) -> tuple[list[Run], list[Run]]:
+    """The baseline runs and the others: of two runs without `--with`, one on each side."""
+    return (found[:1], found[1:]) if len(found) == 2 and not others else (found, others)
+
+
+def _refuse_few(found: list[Run], others: list[Run]) -> None:
+    if others and min(len(found), len(others)) < MIN_RUNS:
+        raise UsageError(
+            f"--fail-on-regression: fewer than {MIN_RUNS} runs on a side show no regression",
+            "compare two clients or servers of one run, or give more runs (--with)",
+        )
 
 
 def _play(runs: tuple[str, ...], cells: Cells, builds: Builds, out: Path | None) -> int:
@@ -95,21 +126,30 @@ def _play(runs: tuple[str, ...], cells: Cells, builds: Builds, out: Path | None)
 
 
 def _compare(
-    found: list[Run], cells: Cells, figures: tuple[str, ...], margin: float | None
+    found: list[Run],
+    others: list[Run],
+    cells: Cells,
+    figures: tuple[str, ...],
+    margin: float | None,
 ) -> ComparisonReport:
     wanted = CellFilter(
         client=cells.client, server=cells.server, workload=cells.workload, load=cells.load
     )
     first = found[0]
     percent = first.header.experiment.margin_percent if margin is None else margin
-    if len(found) == 1:
+    if len(found) == 1 and not others:
         return compare_within_run(first.header, first.outcomes(), wanted, figures, percent)
-    if len(found) > 2:
+    if not others:
         raise UsageError(
-            f"{len(found)} runs were given: compare takes two", "name a baseline and one other run"
+            f"{len(found)} runs were given: which is compared with which?",
+            "name one baseline and one other run, or baseline runs --with other runs",
         )
-    second = found[1]
-    if first.folder.resolve() == second.folder.resolve():
-        raise UsageError(f"{first.id}: cannot be compared with itself", "name two different runs")
-    trials = first.outcomes(), second.outcomes()
-    return compare_runs((first.header, second.header), trials, wanted, figures, percent)
+    folders = [run.folder.resolve() for run in (*found, *others)]
+    if len(set(folders)) < len(folders):
+        twice = next(run.id for run in others if folders.count(run.folder.resolve()) > 1)
+        raise UsageError(f"{twice}: cannot be compared with itself", "name different runs")
+    return compare_runs(_side(found), _side(others), wanted, figures, percent)
+
+
+def _side(runs: list[Run]) -> Side:
+    return Side(headers=[run.header for run in runs], outcomes=[run.outcomes() for run in runs])

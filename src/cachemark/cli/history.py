@@ -38,10 +38,6 @@ def history(
                   "loop: p50 and p99); the first is compared with the previous run"),
     ] = (),
     last: Annotated[int | None, Parameter(help="only this number of runs of each cell")] = None,
-    margin: Annotated[
-        float | None,
-        Parameter(help="smallest relevant difference in percent; default: the latest run's margin"),
-    ] = None,
     rebuild: Annotated[
         bool, Parameter(negative="", help="read all runs again, not only new ones")
     ] = False,
@@ -55,8 +51,6 @@ def history(
     """
     if last is not None and last < 1:
         raise UsageError(f"--last {last}: at least 1", "such as --last 10")
-    if margin is not None and not 0 <= margin < 100:
-        raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
     of = where or Where()
     asked = HistoryQuery(
         names=names,
@@ -66,7 +60,6 @@ def history(
         host=of.host,
         figures=figure,
         last=last,
-        margin_percent=margin,
     )
     with RunIndex(folder, rebuild=rebuild) as index:
         found = query_history(index, asked)

@@ -133,6 +133,7 @@ class NoiseMonitor:
         window = end.cpus.since(begin.cpus) if begin.cpus and end.cpus else None
         at_ns = end.at_ns - begin.at_ns
         return HostNoise(
+            cpus=os.cpu_count(),
             steal_percent=steal_percent(window) if window else None,
             foreign_cpu_percent=self._foreign(window, begin, end) if window else None,
             load_1min=load,

@@ -45,14 +45,40 @@ class Histogram:
 
         Raises HistogramError if the histogram is empty, or `percent` is not from 0 to 100.
         """
+        return self.at_rank(self.rank(percent))
+
+    def rank(self, percent: float) -> int:
+        """The rank of a percentile, from 1. Raises HistogramError as `percentile` does."""
         if not self.count:
             raise HistogramError("no value, so no percentile")
         if not 0 <= percent <= 100:
             raise HistogramError(f"no percentile {percent}: it must be from 0 to 100")
         # Fractions such as 0.999 are not exact in binary, so the product is lowered by 10⁻¹² of it.
-        rank = max(1, int(np.ceil(percent / 100 * self.count * (1 - 1e-12))))
-        index = int(np.searchsorted(np.cumsum(self.counts), rank))
-        return bucket_highest_ns(index)
+        return max(1, int(np.ceil(percent / 100 * self.count * (1 - 1e-12))))
+
+    def at_rank(self, rank: int) -> int:
+        """The value in ns of a rank from 1 to `count`: the highest value of its bucket."""
+        return bucket_highest_ns(self._bucket(rank))
+
+    def above(self, value_ns: int) -> int:
+        """How many values are above a time in ns, and not in its bucket."""
+        return int(self.counts[bucket_index(value_ns) + 1 :].sum())
+
+    def step_ns(self, percent: float) -> int:
+        """How exact a percentile is: the distance to the nearest other value, or its bucket.
+
+        With a clock that ticks in whole µs this is 1 µs.
+        """
+        index = self._bucket(self.rank(percent))
+        used = np.flatnonzero(self.counts)
+        place = int(np.searchsorted(used, index))
+        own_ns = bucket_lowest_ns(index)
+        others = [int(used[at]) for at in (place - 1, place + 1) if 0 <= at < len(used)]
+        nearest_ns = min((abs(bucket_lowest_ns(other) - own_ns) for other in others), default=0)
+        return max(nearest_ns, bucket_highest_ns(index) - own_ns + 1)
+
+    def _bucket(self, rank: int) -> int:
+        return int(np.searchsorted(np.cumsum(self.counts), rank))
 
     def mean(self) -> float:
         """The mean in ns, each value taken at the middle of its bucket."""

@@ -107,15 +107,41 @@ class Finding(Record, frozen=True, kw_only=True):
     """What one rule of the verdict found in a trial.
 
     `rule` is a stable name. A finding of weight INVALID, OVERLOAD or NON_STATIONARY is a reason for
-    that verdict. `noise` is a disturbance of a trial that still counts, `note` is information.
+    that verdict. `withheld`: some percentiles of the trial are not shown, the others count. `noise`
+    is a disturbance of a trial that still counts, `note` is information.
     """
 
     rule: str
-    weight: Literal["INVALID", "OVERLOAD", "NON_STATIONARY", "noise", "note"]
+    weight: Literal["INVALID", "OVERLOAD", "NON_STATIONARY", "withheld", "noise", "note"]
     text: str
     figure: float | None = None
     limit: float | None = None
     unit: str = ""
+
+
+class Withheld(Record, frozen=True, kw_only=True):
+    """A percentile of an open loop's response time that something else may have moved too far.
+
+    `kind` is the kind of operation, empty for all kinds together. `rule` is that of the finding
+    with the reason. Without the disturbance, the percentile `ns` could be lower by up to
+    `moved_ns`; `limit_ns` would be allowed.
+    """
+
+    kind: str
+    percent: float
+    rule: str
+    ns: int
+    moved_ns: int
+    limit_ns: int
+
+
+class LagBound(Record, frozen=True, kw_only=True):
+    """How far the generator's own lag can have moved a percentile that is shown, at most."""
+
+    kind: str
+    percent: float
+    ns: int
+    moved_ns: int
 
 
 class Plateau(Record, frozen=True, kw_only=True):
@@ -162,7 +188,7 @@ class HostNoise(Record, frozen=True, kw_only=True):
     """What disturbed the measured window, read from /proc. None: could not be read.
 
     `steal_percent` and `foreign_cpu_percent` (CPU time of processes outside the trial) are
-    percentages of the CPU time of all CPUs; the latter is unknown if a process of the trial ended
+    percentages of the CPU time of all `cpus`; the latter is unknown if a process of the trial ended
     in the window. `counters` are increases of the kernel's counters, named as in host/counters.py.
     `waited_percent` is the time that the trial's threads were runnable without a CPU, relative to
     the time that they ran. A pause is the time that a thread slept longer than requested, if that
@@ -170,6 +196,7 @@ class HostNoise(Record, frozen=True, kw_only=True):
     of host/kernel_patterns.py.
     """
 
+    cpus: int | None = None
     steal_percent: float | None = None
     foreign_cpu_percent: float | None = None
     load_1min: float = 0.0
@@ -219,6 +246,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     reasons: list[str] = []
     notes: list[str] = []
     findings: list[Finding] = []
+    withheld: list[Withheld] = []
+    lag_bounds: list[LagBound] = []
     stationarity: Stationarity | None = None
     started_at: str = ""
     measure_started_at: str = ""

@@ -7,12 +7,17 @@ from collections.abc import Sequence
 
 from cachemark.analysis.number_format import interval, number, time
 from cachemark.analysis.statistics import (
+    MIN_INTERVAL_TRIALS,
     PERCENTILES,
     CellSummary,
     Comparison,
     Metric,
     compare,
+    compare_pair,
+    ends_by_time,
+    has_timeline,
     min_sample_size,
+    ranking,
     self_comparison,
     summarise,
 )
@@ -58,11 +63,14 @@ def build(
         groups=groups,
         absences=_absences(summaries),
         missing=[summary for summary in summaries if not _was_played(summary)],
-        rejected=_rejected(played),
+        rejected=[*_rejected(played), *noise_report.withheld_lines(outcomes)],
         notes=[
             *_unplayed(experiment, outcomes),
             *_notes(experiment, summaries),
+            *_rates_without_timeline(outcomes),
             *noise_report.noise_notes(outcomes),
+            *noise_report.stationarity_notes(outcomes),
+            *noise_report.lag_notes(outcomes),
             *noise_report.self_comparison_notes(groups),
         ],
         environment=_environment(header),
@@ -123,15 +131,14 @@ def _was_played(summary: CellSummary) -> bool:
 def _group(
     members: list[CellSummary], outcomes: Sequence[Outcome], margin_percent: float, metric: Metric
 ) -> Group:
-    members = sorted(members, key=lambda member: _sort_value(member, metric))
+    order = ranking(outcomes, members[0].cell, metric)
+    members = sorted(members, key=lambda member: _place(member, order, metric))
     first = members[0]
-
-    def against(baseline: str) -> dict[str, Comparison]:
-        found = compare(outcomes, baseline, first.cell, margin_percent, metric)
-        return {comparison.client: comparison for comparison in found}
-
     ranked = [member.cell.client for member in _candidates(members, metric)]
-    comparisons = against(first.cell.client) if ranked else {}
+    comparisons: dict[str, Comparison] = {}
+    if ranked:
+        found = compare(outcomes, first.cell.client, first.cell, margin_percent, metric)
+        comparisons = {comparison.client: comparison for comparison in found}
     return Group(
         server=first.cell.server,
         server_version=next((m.server_version for m in members if m.server_version), ""),
@@ -146,17 +153,20 @@ def _group(
             )
             for member in members
         ],
-        lead=against(ranked[0]).get(ranked[1]) if len(ranked) > 1 else None,
+        lead=compare_pair(outcomes, (ranked[1], ranked[0]), first.cell, margin_percent, metric)
+        if len(ranked) > 1
+        else None,
         itself=self_comparison(outcomes, first.cell, margin_percent, metric),
     )
 
 
-def _sort_value(summary: CellSummary, metric: Metric) -> float:
-    """What a group is sorted by: the least is the fastest, and what has no figure is last."""
-    figure = _figure(summary, metric)
+def _place(summary: CellSummary, order: Sequence[str], metric: Metric) -> tuple[bool, float]:
+    """The place of a client in its group: clients without a figure come last."""
+    figure, client = _figure(summary, metric), summary.cell.client
     if figure is None:
-        return math.inf
-    return -figure if metric == "rate" else figure
+        return True, 0.0
+    # A figure that is not above 0 cannot be ranked on logarithms.
+    return False, order.index(client) if client in order else math.inf
 
 
 def _figure(summary: CellSummary, metric: Metric) -> float | None:
@@ -200,7 +210,7 @@ def _second_place(group: Group, second: str) -> str:
         return part
     more = ""
     if comparison.answer == "inconclusive" and comparison.needed:
-        more = f"; about {comparison.needed} blocks would narrow the interval to the margin"
+        more = f"; about {comparison.needed} blocks would probably settle it"
     return f"{part} ({_MEANING[comparison.answer]}{more})"
 
 
@@ -271,10 +281,27 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
     if experiment.blocks < 5 and not uses_rounds(experiment):
         few = "1 block is" if experiment.blocks == 1 else f"{experiment.blocks} blocks are"
         notes.append(f"{few} few: use 5 or more (--blocks) for figures that you publish.")
+    if experiment.blocks < MIN_INTERVAL_TRIALS:
+        notes.append(
+            f"−/+ is the range of the trials. From {MIN_INTERVAL_TRIALS} trials on, ± is a 95 % "
+            "interval, which would be too narrow with fewer."
+        )
     notes += _too_few(summaries)
     for summary in summaries:
         notes += [f"{summary.cell.client}: {note}" for note in summary.notes]
     return list(dict.fromkeys(notes))
+
+
+def _rates_without_timeline(outcomes: Sequence[Outcome]) -> list[str]:
+    """That some rates are up to the last reply, which one slow reply can lower."""
+    clients = dict.fromkeys(
+        outcome.trial.cell.client
+        for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index)
+        if outcome.verdict == "VALID" and ends_by_time(outcome) and not has_timeline(outcome)
+    )
+    if not clients:
+        return []
+    return [f"The rate is up to the last reply, for want of a timeline: {', '.join(clients)}."]
 
 
 def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
@@ -304,7 +331,12 @@ def _too_few(summaries: list[CellSummary]) -> list[str]:
         f"–: p{percent:g} needs at least {min_sample_size(percent)} operations, "
         "and there were fewer."
         for percent in PERCENTILES
-        if any(of.percentiles[percent] is None and percent not in of.at_least for of in times)
+        if any(
+            of.percentiles[percent] is None
+            and percent not in of.at_least
+            and percent not in of.withheld
+            for of in times
+        )
     ]
 
 

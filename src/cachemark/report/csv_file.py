@@ -1,7 +1,8 @@
 """The report as CSV: one line for each cell and kind of operation, with units in the names.
 
 `response_*` and `service_*` are percentiles of the operations of all trials, merged. `trials_*` are
-geometric means of the percentiles of the trials, with their 95 % intervals.
+geometric means of the percentiles of the trials. `*_low` and `*_high` are their 95 % interval, or
+the range of fewer than ten trials.
 """
 
 from __future__ import annotations

@@ -1,12 +1,18 @@
-"""Disturbances of a run: noise by rule, and differences between the arms of the A/A test."""
+"""Disturbances of a run: noise, changes within windows, withheld figures, and the A/A test."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from cachemark.analysis.number_format import interval
-from cachemark.model.outcome import Finding, Outcome
+from cachemark.analysis.number_format import interval, time
+from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
+from cachemark.model.outcome import Cell, Finding, LagBound, Outcome
+from cachemark.report.cells import cell_title
 from cachemark.report.model import Group
+
+# Smaller parts of a percentile are below the width of a histogram's bucket or two.
+_TOLD_PART = 0.01
 
 
 def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
@@ -23,6 +29,65 @@ def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
 def _line(found: list[Finding], trials: int) -> str:
     worst = max(found, key=lambda finding: finding.figure or 0.0)
     return f"Noise in {len(found)} of {trials} trials; the worst: {worst.text}."
+
+
+def stationarity_notes(outcomes: Sequence[Outcome]) -> list[str]:
+    """One line for each cell with windows that were not stationary; their trials count."""
+    found: dict[Cell, list[str]] = {}
+    for outcome in outcomes:
+        texts = [
+            finding.text
+            for finding in outcome.findings
+            if finding.weight == "note" and finding.rule in STATIONARITY_RULES
+        ]
+        if texts:
+            found.setdefault(outcome.trial.cell, []).append(texts[0])
+    played = Counter(outcome.trial.cell for outcome in outcomes)
+    return [
+        f"{cell_title(cell)}: not stationary in {len(texts)} of {played[cell]} trials, which "
+        f"count; such as: {texts[0]}."
+        for cell, texts in found.items()
+    ]
+
+
+def withheld_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    """One line for each percentile that is withheld in some trials of a cell, with the reason."""
+    found: dict[tuple[Cell, str, float], list[str]] = {}
+    for outcome in outcomes:
+        texts = {finding.rule: finding.text for finding in outcome.findings}
+        for each in outcome.withheld if outcome.verdict == "VALID" else ():
+            key = outcome.trial.cell, each.kind, each.percent
+            found.setdefault(key, []).append(texts.get(each.rule, each.rule))
+    played = Counter(outcome.trial.cell for outcome in outcomes)
+    return [
+        f"{cell_title(cell)}: p{percent:g}{f' of {kind}' if kind else ''} withheld in "
+        f"{len(texts)} of {played[cell]} trials: {texts[0]}"
+        for (cell, kind, percent), texts in found.items()
+    ]
+
+
+def lag_notes(outcomes: Sequence[Outcome]) -> list[str]:
+    """How far the client's own lag can have moved the percentiles that are shown, by cell."""
+    worst: dict[tuple[Cell, float], LagBound] = {}
+    for outcome in outcomes:
+        for bound in outcome.lag_bounds if outcome.verdict == "VALID" else ():
+            key = outcome.trial.cell, bound.percent
+            if not bound.kind and (key not in worst or _part(bound) > _part(worst[key])):
+                worst[key] = bound
+    cells: dict[Cell, list[LagBound]] = {}
+    for (cell, _), bound in worst.items():
+        cells.setdefault(cell, []).append(bound)
+    return [
+        f"{cell_title(cell)}: the client's own lag can have moved "
+        + ", ".join(f"p{each.percent:g} by at most {time(each.moved_ns)}" for each in bounds)
+        + "."
+        for cell, bounds in cells.items()
+        if any(_part(bound) >= _TOLD_PART for bound in bounds)
+    ]
+
+
+def _part(bound: LagBound) -> float:
+    return bound.moved_ns / max(1, bound.ns)
 
 
 def self_comparison_notes(groups: Sequence[Group]) -> list[str]:

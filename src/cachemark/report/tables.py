@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.number_format import counted, interval, number, percentile, rate_with_error
+from cachemark.analysis.number_format import (
+    counted,
+    interval,
+    number,
+    percentile,
+    rate_with_error,
+    time_with_error,
+)
 from cachemark.analysis.statistics import Interval, KindSummary, Metric
 from cachemark.report.model import ClientRow, Group
 
@@ -43,11 +50,11 @@ def ranking_table(group: Group) -> Table:
             "errors",
             "valid",
         ],
-        rows=[_ranking_row(row) for row in group.rows],
+        rows=[_ranking_row(row, group.metric) for row in group.rows],
     )
 
 
-def _ranking_row(row: ClientRow) -> list[str]:
+def _ranking_row(row: ClientRow, metric: Metric) -> list[str]:
     summary = row.summary
     valid = f"{summary.valid}/{summary.trials}"
     if summary.total is None:
@@ -58,7 +65,7 @@ def _ranking_row(row: ClientRow) -> list[str]:
         summary.library_version,
         rate_with_error(total.rate),
         _share(row),
-        *_percentiles(total),
+        *_ranked_percentiles(total, metric),
         _cpu(summary.client_cpu_us),
         _cpu(summary.server_cpu_us),
         _errors(total),
@@ -79,6 +86,12 @@ def _percentiles(kind: KindSummary) -> list[str]:
     if kind.response is None:
         return ["–", "–", "–"]
     return [percentile(kind.response, percent) for percent in (50.0, 99.0, 99.9)]
+
+
+def _ranked_percentiles(kind: KindSummary, metric: Metric) -> list[str]:
+    """The percentiles; the p99 is the one by which the group is ranked, if it is."""
+    p50, p99, p999 = _percentiles(kind)
+    return [p50, time_with_error(kind.p99_ns) if metric == "p99" and kind.p99_ns else p99, p999]
 
 
 def _cpu(of: Interval | None) -> str:

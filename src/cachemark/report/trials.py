@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 from itertools import pairwise
 
-from cachemark.analysis.statistics import rate
+from cachemark.analysis.statistics import window_rate
 from cachemark.model.outcome import Outcome, Sample
 from cachemark.report.model import TimelinePoint, TrialRow
 
@@ -35,10 +35,7 @@ def _row(outcome: Outcome) -> TrialRow:
 
 def _rate(outcome: Outcome) -> float | None:
     """The trial's rate; None if the trial is not valid."""
-    window = outcome.measure
-    if outcome.verdict != "VALID" or window is None or not window.elapsed_ns:
-        return None
-    return rate(list(window.operations.values()), window.elapsed_ns)
+    return window_rate(outcome) if outcome.verdict == "VALID" else None
 
 
 def _timeline(outcome: Outcome) -> list[TimelinePoint]:

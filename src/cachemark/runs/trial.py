@@ -212,6 +212,8 @@ class TrialRun:
             reasons=judgement.reasons,
             notes=[*outcome.notes, *stats.notes, *judgement.notes],
             findings=judgement.findings,
+            withheld=judgement.withheld,
+            lag_bounds=judgement.lag_bounds,
             stationarity=judgement.stationarity,
         )
 

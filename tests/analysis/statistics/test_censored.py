@@ -7,7 +7,7 @@ import pytest
 
 from cachemark.analysis.number_format import percentile
 from cachemark.analysis.statistics import FIGURES, figures_of, response_ns, summarise
-from cachemark.analysis.statistics.figures import censoring_threshold_ns
+from cachemark.analysis.statistics.censored_times import censoring_threshold_ns
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Operation

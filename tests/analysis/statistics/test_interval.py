@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import scipy
 
-from cachemark.analysis.statistics import mean_half_width, unpaired_ratio
+from cachemark.analysis.statistics import (
+    Interval,
+    mean_half_width,
+    paired_ratio,
+    unpaired_ratio,
+)
 
 
 def test_the_ratio_is_welchs_test_on_logs() -> None:
@@ -21,12 +28,20 @@ def test_the_ratio_is_welchs_test_on_logs() -> None:
     assert ours.value**2 == pytest.approx(ours.low * ours.high)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "p"), [([2.0, 2.0], [2.0, 2.0], 1.0), ([4.0, 4.0], [2.0, 2.0], 0.0)]
-)
-def test_trials_without_spread(first: list[float], second: list[float], p: float) -> None:
-    found = unpaired_ratio(first, second)
-    assert (found.low, found.value, found.high, found.p) == (found.value,) * 3 + (p,)
+@pytest.mark.parametrize("ratio", [paired_ratio, unpaired_ratio])
+def test_trials_without_spread_are_as_exact_as_their_resolution(
+    ratio: Callable[..., Interval],
+) -> None:
+    same = ratio([2.0, 2.0], [2.0, 2.0])
+    assert same.p == 1.0
+    assert same.low is not None
+    assert same.low < 1 < (same.high or 0.0)
+    other = ratio([4.0, 4.0], [2.0, 2.0])
+    assert other.p is not None
+    assert 0 < other.p < 0.01
+    coarse = ratio([61.0, 61.0], [60.0, 60.0], 1 / 60)
+    assert coarse.p is not None
+    assert coarse.p > 0.05
 
 
 def test_one_trial_on_a_side_has_no_interval() -> None:

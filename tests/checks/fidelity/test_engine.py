@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.analysis.statistics.figures import response_ns
 from cachemark.analysis.verdict import TrialVerdict, judge
 from cachemark.endpoints.fleet import merge
@@ -125,6 +126,18 @@ def test_verdicts(cases: dict[str, Case]) -> None:
     assert set(verdicts.values()) == {"VALID", "OVERLOAD", "INVALID", "NON_STATIONARY"}
 
 
+def test_f16_depth_a_timeout_does_not_swallow_the_waits_behind_it(cases: dict[str, Case]) -> None:
+    """240 of 1,600 operations waited in a stall: the tail is a lower bound, not the time of p50."""
+    gets = cases["F16 depth"].measure.operations["get"]
+    assert histogram.decode(gets.response or "").count == gets.attempts == 1600
+    times = CensoredTimes([gets])
+    for percent, expected in ((50, 1e6), (90, 100e6), (99, 280e6)):
+        found = times.percentile(percent)
+        assert found is not None
+        assert found.ns == pytest.approx(expected, rel=0.1)
+        assert found.exact == (percent == 50)
+
+
 def test_f17_the_end_of_a_warm_up_is_found(cases: dict[str, Case]) -> None:
     """10 ms for 5 s, then 1 ms: within one slice; and what begins after it is VALID at 1 ms."""
     judgement = judged(cases["F17 counted"])
@@ -169,9 +182,16 @@ def test_a_depth_that_binds_is_told(cases: dict[str, Case]) -> None:
 
 
 def test_a_frozen_client_is_not_taken_for_a_slow_server(cases: dict[str, Case]) -> None:
-    """Also where what piled up then waited for connections: that is the client's doing."""
+    """The tail is withheld, also where what piled up then waited for connections.
+
+    The client stands still in 10 % of the time. So half of the operations, and p50, are not its
+    own doing.
+    """
     for name in ("F20", "F20 bound"):
-        assert "the client sent too late" in judged(cases[name]).reasons[0]
+        judgement = judged(cases[name])
+        assert {99.0, 99.9} <= {each.percent for each in judgement.withheld}
+        assert 50.0 in {bound.percent for bound in judgement.lag_bounds}
+        assert any("the client sent too late" in found.text for found in judgement.findings)
 
 
 def test_a_closed_loop_has_no_open_answer(cases: dict[str, Case]) -> None:

@@ -13,6 +13,7 @@ from cachemark.report.compare import (
     RENDERERS,
     CellFilter,
     ComparisonReport,
+    Side,
     compare_runs,
     compare_within_run,
 )
@@ -23,11 +24,31 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def two_runs() -> ComparisonReport:
-    """Better, worse, lost and other work, on another kernel."""
+    """One run on each side: no answers; lost and other work, on another kernel."""
     before = [*trials("a", 2000), *trials("b", 2000), *trials("c", 500), *trials("d", 50)]
     after = [*trials("a", 1000), *trials("b", 4000), *trials("c", 100)]
-    headers = made_header("old"), made_header("new", 2, host=other_host(kernel="7.0"))
-    return compare_runs(headers, (numbered(before), numbered(after)), CellFilter(), (), 2.0)
+    old = Side(headers=[made_header("old")], outcomes=[numbered(before)])
+    header = made_header("new", 2, host=other_host(kernel="7.0"))
+    new = Side(headers=[header], outcomes=[numbered(after)])
+    return compare_runs(old, new, CellFilter(), (), 2.0)
+
+
+def many_runs() -> ComparisonReport:
+    """Four runs on each side: better, worse and equivalent."""
+    rates = {"a": (2000, 1000), "b": (2000, 4000), "c": (2000, 2000)}
+    old, new = (
+        Side(
+            headers=[made_header(f"{name}-{number}") for number in range(4)],
+            outcomes=[
+                numbered(
+                    [t for client, of in rates.items() for t in trials(client, of[side] + number)]
+                )
+                for number in range(4)
+            ],
+        )
+        for side, name in enumerate(("old", "new"))
+    )
+    return compare_runs(old, new, CellFilter(), (), 2.0)
 
 
 def one_run() -> ComparisonReport:
@@ -39,7 +60,7 @@ def one_run() -> ComparisonReport:
 
 
 @pytest.mark.parametrize("form", RENDERERS)
-@pytest.mark.parametrize("made", [two_runs, one_run])
+@pytest.mark.parametrize("made", [two_runs, many_runs, one_run])
 def test_a_form_is_as_it_was(form: str, made: object) -> None:
     assert callable(made)
     assert_golden(form, RENDERERS[form](made(), 120), GOLDEN / f"{made.__name__}.{form}")
@@ -47,10 +68,10 @@ def test_a_form_is_as_it_was(form: str, made: object) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    for made in (two_runs(), one_run()):
+    for made, answer in ((two_runs(), "no answer"), (many_runs(), "worse"), (one_run(), "worse")):
         lines = RENDERERS["table"](made, width).splitlines()
         assert max(map(len, lines)) <= width
-        assert any("worse" in line for line in lines)
+        assert any(answer in line for line in lines)
 
 
 def test_csv_and_json_say_the_same() -> None:

@@ -26,12 +26,6 @@ def ask(root: Path, *names: str, **asked: object) -> History:
         return query_history(index, HistoryQuery(names=names, **asked))
 
 
-def answers(found: History) -> list[list[str | None]]:
-    return [
-        [e.contrast.answer if e.contrast else None for e in line.entries] for line in found.lines
-    ]
-
-
 def newer(found: list[Outcome], version: str) -> list[Outcome]:
     """The trials with another version of the library."""
     assert found[0].worker
@@ -59,8 +53,8 @@ def test_a_client_over_time(store: Path) -> None:
     assert [entry.library_version for entry in line.entries] == ["1.0", "1.1", "1.0", "1.1"]
     assert [entry.cachemark for entry in line.entries] == ["0.1.0", "0.2.0", "0.1.0", "0.1.0"]
     # The third run is the first of its machine; the fourth is compared with the second.
-    assert answers(found) == [[None, "worse", None, "inconclusive"]]
-    assert found.tests == 2
+    ratios = [entry.ratio_to_previous for entry in line.entries]
+    assert ratios == [None, pytest.approx(0.5, rel=0.02), None, pytest.approx(1.0)]
     assert any("same machine" in note for note in found.notes)
     rate = line.entries[1].figures["rate"]
     assert rate
@@ -125,7 +119,7 @@ def test_what_did_not_count_is_shown_without_a_figure(store: Path) -> None:
     last = line.entries[-1]
     assert (last.valid, last.trials, last.reason) == (0, 5, "it lied")
     assert set(last.figures.values()) == {None}
-    assert last.contrast is None
+    assert last.ratio_to_previous is None
     assert "it lied" in RENDERERS["table"](ask(store, "a"), 140)
 
 
@@ -147,8 +141,8 @@ def test_the_forms_say_the_same(store: Path) -> None:
     entries = [entry for line in found.lines for entry in line.entries]
     rows = list(csv.DictReader(io.StringIO(RENDERERS["csv"](found, None))))
     assert [row["folder"] for row in rows if row["figure"] == "rate"] == [e.folder for e in entries]
-    assert [row["answer"] for row in rows if row["figure"] == "rate"] == [
-        entry.contrast.answer if entry.contrast else "" for entry in entries
+    assert [row["ratio"] for row in rows if row["figure"] == "rate"] == [
+        f"{entry.ratio_to_previous:.6g}" if entry.ratio_to_previous else "" for entry in entries
     ]
     document = json.loads(RENDERERS["json"](found, None))
     assert [entry["folder"] for line in document["lines"] for entry in line["entries"]] == [

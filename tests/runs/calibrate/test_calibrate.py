@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import msgspec
@@ -85,10 +86,10 @@ def test_one_miss_is_forgiven() -> None:
 
 
 def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
-    """An open loop of about a thousand a second."""
-    outcome = measured("native", 0, 1000)
+    """An open loop of ten thousand operations in a second, all with the same lag."""
+    outcome = measured("native", 0, 10_000)
     assert outcome.measure is not None
-    late = histogram.encode(histogram.from_values([lag_ns] * 1000))
+    late = histogram.encode(histogram.from_values([lag_ns] * 10_000))
     done = msgspec.structs.replace(
         outcome.measure, send_lag=late, generator_lag=late, elapsed_ns=elapsed_ns, unsent=unsent
     )
@@ -96,11 +97,61 @@ def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
 
 
 def test_a_step_is_clean_where_the_client_was_on_time_and_did_it_all() -> None:
-    asked = 1000.0
+    asked = 10_000.0
     assert judge_step(asked, window(90_000), 100_000).clean
     assert judge_step(asked, window(110_000), 100_000).why == "sent late"
     assert judge_step(asked, window(90_000, elapsed_ns=2 * 10**9), 100_000).why == "fell behind"
-    assert judge_step(asked, window(90_000, unsent=500), 100_000).why == "fell behind"
+    assert judge_step(asked, window(90_000, unsent=5000), 100_000).why == "fell behind"
+
+
+def lags(count: int, late: int) -> Outcome:
+    """An open loop in which so many operations of `count` were sent 1 ms late, others 10 µs."""
+    outcome = window(1)
+    assert outcome.measure is not None
+    values = [1_000_000] * late + [10_000] * (count - late)
+    lag = histogram.encode(histogram.from_values(values))
+    done = msgspec.structs.replace(outcome.measure, send_lag=lag, generator_lag=lag)
+    return msgspec.structs.replace(outcome, measure=done)
+
+
+def test_a_p999_is_not_judged_by_a_few_operations() -> None:
+    """5 % are sent 1 ms late: ten operations seldom show it, and were called clean in 84 %."""
+    draw = random.Random(1)
+    few = [
+        judge_step(1e4, lags(10, sum(draw.random() < 0.05 for _ in range(10))), 100_000)
+        for _ in range(200)
+    ]
+    assert not any(step.clean for step in few)
+    enough = judge_step(1e4, lags(4000, 200), 100_000)
+    assert (enough.clean, enough.judged, enough.why) == (False, True, "sent late")
+
+
+@pytest.mark.parametrize(
+    ("count", "late", "clean", "judged"),
+    [
+        (3687, 0, False, False),  # one too few: even none late could be chance
+        (3688, 0, True, True),
+        (10_000, 10, False, False),  # 0.1 % exactly
+        (100_000, 80, True, True),
+        (100_000, 130, False, True),
+    ],
+)
+def test_a_step_is_judged_by_the_interval_of_the_part_that_was_late(
+    count: int, late: int, clean: bool, judged: bool
+) -> None:
+    step = judge_step(1e4, lags(count, late), 100_000)
+    assert (step.clean, step.judged) == (clean, judged)
+
+
+def test_a_rate_that_was_not_judged_does_not_end_a_sweep() -> None:
+    def play(asked: float) -> Step:
+        judged = asked > 200
+        clean = 200 < asked <= 500
+        return Step(rate=asked, lag_p999_ns=1, achieved=1.0, clean=clean, judged=judged)
+
+    steps = sweep(1000.0, 1, play)
+    assert [step.rate for step in steps if step.clean] == [300, 400, 500]
+    assert steps[-1].rate == 600
 
 
 def test_a_trial_that_is_wrong_is_no_step() -> None:
@@ -170,7 +221,7 @@ def test_one_is_played_kept_and_reported(cli: Cli, tmp_path: Path) -> None:
     assert told.floor is not None
     assert told.floor.ops_per_s > 0
     # A starved machine does too little in such a window to be asked for a part of it.
-    assert told.steps or "too short" in told.why
+    assert told.steps or "too slow" in told.why
     assert (told.clean_rate is None) == (not any(one.clean for one in told.steps))
     (tmp_path / "e.toml").write_text(
         'name = "e"\nquestion = "?"\nclients = ["native"]\nservers = ["embedded"]\nblocks = 1\n'

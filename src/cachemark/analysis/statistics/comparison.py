@@ -7,8 +7,9 @@ from typing import Literal
 
 import msgspec
 
+from cachemark.analysis.statistics.client_effects import client_effects
 from cachemark.analysis.statistics.decision import classify_ratio, holm
-from cachemark.analysis.statistics.figures import FIGURES, figures_of
+from cachemark.analysis.statistics.figures import FIGURES, figures_of, resolution_of, showing
 from cachemark.analysis.statistics.interval import Interval, paired_ratio
 from cachemark.analysis.statistics.sample_size import pairs_needed
 from cachemark.model.outcome import Cell, Outcome
@@ -22,7 +23,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """A client and a baseline of one group: the ratio of their figures, and the answer.
 
     The figure is ops/s (`rate`: more is faster) or the p99 of the response time (less is faster).
-    `needed` is the number of blocks that would narrow the interval to the margin.
+    `needed` is the number of blocks that would probably settle it (sample_size.py).
     """
 
     client: str
@@ -38,6 +39,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     needed: int | None = None
 
 
+class _Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """A client's figure by block, and the step in which it is measured, relative to it."""
+
+    by_block: dict[int, float]
+    resolution: float
+
+
 def compare(
     outcomes: Sequence[Outcome],
     baseline: str,
@@ -48,16 +56,32 @@ def compare(
     """Compare every client of a group (server, workload, load of `group`) with the baseline.
 
     Only blocks in which both have a valid trial are used. `faster` and `slower` need an interval
-    that excludes 1, a ratio beyond the margin, and p < 0.05 after Holm's correction over the
-    group. `equivalent` needs the whole interval within 1 ± margin.
+    that excludes 1, a ratio beyond the margin, and p < 0.05 after Holm's correction.
+    `equivalent` needs the whole interval within 1 ± margin.
+
+    The correction is for all pairs of clients in the group. So it also holds for a baseline that
+    was chosen because of its figures, such as the fastest client.
     """
-    figures = _figures(outcomes, group, metric)
-    if not baseline.endswith(REPEAT_SUFFIX):
-        # The second arm of the A/A test is not a choice, and must not make the family larger.
-        figures = {
-            client: of for client, of in figures.items() if not client.endswith(REPEAT_SUFFIX)
-        }
-    return _against(figures, baseline, group, margin_percent, metric)
+    figures = _figures(outcomes, group, metric, repeat=baseline.endswith(REPEAT_SUFFIX))
+    pairs = len(figures) * (len(figures) - 1) // 2
+    return _against(figures, baseline, group, margin_percent, metric, family=pairs)
+
+
+def compare_pair(
+    outcomes: Sequence[Outcome],
+    clients: tuple[str, str],
+    group: Cell,
+    margin_percent: float,
+    metric: Metric = "rate",
+) -> Comparison | None:
+    """Compare a client with a baseline in a test of its own, such as the second with the first.
+
+    None if they have no block with a valid trial of both.
+    """
+    figures = _figures(outcomes, group, metric, repeat=True)
+    two = {name: figures[name] for name in clients if name in figures}
+    found = _against(two, clients[1], group, margin_percent, metric, family=1)
+    return found[0] if found else None
 
 
 def self_comparison(
@@ -67,35 +91,45 @@ def self_comparison(
 
     None if there is no such client, or no block with a valid trial of both arms.
     """
-    figures = _figures(outcomes, group, metric)
+    figures = _figures(outcomes, group, metric, repeat=True)
     again = next((client for client in figures if client.endswith(REPEAT_SUFFIX)), "")
-    client = again.removesuffix(REPEAT_SUFFIX)
-    if not again or client not in figures:
+    if not again:
         return None
-    two = {name: figures[name] for name in (again, client)}
-    found = _against(two, client, group, margin_percent, metric)
-    return found[0] if found else None
+    pair = again, again.removesuffix(REPEAT_SUFFIX)
+    return compare_pair(outcomes, pair, group, margin_percent, metric)
+
+
+def ranking(outcomes: Sequence[Outcome], group: Cell, metric: Metric = "rate") -> list[str]:
+    """The clients of a group that have the figure, fastest first."""
+    figures = _figures(outcomes, group, metric, repeat=False)
+    effects = client_effects({client: of.by_block for client, of in figures.items()})
+    return sorted(effects, key=effects.__getitem__, reverse=metric == "rate")
 
 
 def _against(
-    figures: dict[str, dict[int, float]],
+    figures: dict[str, _Figures],
     baseline: str,
     group: Cell,
     margin_percent: float,
     metric: Metric,
+    *,
+    family: int,
 ) -> list[Comparison]:
-    base = figures.get(baseline, {})
-    margin = margin_percent / 100
+    if baseline not in figures:
+        return []
+    base, margin = figures[baseline], margin_percent / 100
     ratios: dict[str, tuple[Interval, int]] = {}
     needed: dict[str, int | None] = {}
-    for client, of_client in figures.items():
-        blocks = sorted(set(of_client) & set(base))
+    for client, own in figures.items():
+        blocks = sorted(set(own.by_block) & set(base.by_block))
         if client == baseline or not blocks:
             continue
-        first, second = [of_client[b] for b in blocks], [base[b] for b in blocks]
-        ratios[client] = (paired_ratio(first, second), len(blocks))
-        needed[client] = pairs_needed(first, second, margin)
-    corrected = holm({c: ratio.p for c, (ratio, _) in ratios.items() if ratio.p is not None})
+        first, second = ([of.by_block[block] for block in blocks] for of in (own, base))
+        resolution = max(own.resolution, base.resolution)
+        ratios[client] = (paired_ratio(first, second, resolution), len(blocks))
+        needed[client] = pairs_needed(first, second, margin, family)
+    tested = {client: ratio.p for client, (ratio, _) in ratios.items() if ratio.p is not None}
+    corrected = holm(tested, family)
     return [
         Comparison(
             client=client,
@@ -115,9 +149,13 @@ def _against(
 
 
 def _figures(
-    outcomes: Sequence[Outcome], group: Cell, metric: Metric
-) -> dict[str, dict[int, float]]:
-    """Client → block → the figure of its valid trial; without clients whose trials lack it."""
+    outcomes: Sequence[Outcome], group: Cell, metric: Metric, *, repeat: bool
+) -> dict[str, _Figures]:
+    """The figures of each client's valid trials; without clients whose trials lack them.
+
+    `repeat`: with the second arm of the A/A test. It is not a choice, so it must not make a family
+    of tests larger.
+    """
     trials: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         cell = outcome.trial.cell
@@ -126,14 +164,21 @@ def _figures(
             group.workload,
             group.load,
         )
-        if same and outcome.verdict == "VALID" and outcome.measure is not None:
+        wanted = same and (repeat or not cell.client.endswith(REPEAT_SUFFIX))
+        if wanted and outcome.verdict == "VALID" and outcome.measure is not None:
             trials.setdefault(cell.client, []).append(outcome)
-    found = {client: (own, figures_of(own, FIGURES[metric])) for client, own in trials.items()}
-    return {
-        client: {trial.trial.block: value for trial, value in zip(own, values, strict=True)}
-        for client, (own, values) in found.items()
-        if values
-    }
+    figure = FIGURES[metric]
+    found: dict[str, _Figures] = {}
+    for client, own in trials.items():
+        shown = showing(own, figure)
+        values = figures_of(shown, figure)
+        if values:
+            blocks = [trial.trial.block for trial in shown]
+            found[client] = _Figures(
+                by_block=dict(zip(blocks, values, strict=True)),
+                resolution=resolution_of(shown, figure),
+            )
+    return found
 
 
 def _answer(ratio: Interval, p: float | None, margin: float, metric: Metric) -> ComparisonAnswer:

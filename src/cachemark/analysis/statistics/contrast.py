@@ -2,7 +2,11 @@
 
 Trials of one run are paired by block. A block's trials were played within minutes of each other, so
 their common conditions (time of day, neighbours, tape) cancel in the difference of their
-logarithms. Trials of two runs are not paired: their ratio has Welch's interval, also on logarithms.
+logarithms.
+
+Trials of different runs are not paired, and trials of one run are not independent of each other:
+they share the run's state (memory layout, neighbours, temperature). So each run has one value, the
+geometric mean of its trials, and the ratio has Welch's interval over runs, also on logarithms.
 """
 
 from __future__ import annotations
@@ -13,9 +17,10 @@ from typing import Literal
 import msgspec
 
 from cachemark.analysis.statistics.decision import RatioAnswer, classify_ratio, holm
-from cachemark.analysis.statistics.figures import Figure, figures_of
+from cachemark.analysis.statistics.figures import Figure, figures_of, resolution_of, showing
 from cachemark.analysis.statistics.interval import (
     Interval,
+    absolute_figure,
     geometric_mean,
     paired_ratio,
     unpaired_ratio,
@@ -24,15 +29,17 @@ from cachemark.analysis.statistics.sample_size import pairs_needed, trials_neede
 from cachemark.model.outcome import Outcome
 
 ContrastAnswer = Literal["better", "worse", "equivalent", "inconclusive"]
+# With fewer runs on a side, two sets of runs get no answer.
+MIN_RUNS = 4
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of both sides, the ratio other / baseline, and its meaning.
 
-    `baseline` and `other` are computed from the same trials as the ratio; `counts` are their
-    numbers. `why`: the reason if there is no ratio, or no interval. `lost`: only the baseline has
-    the figure. `needed`: the number of blocks (or trials of each side) that would narrow the
-    interval to the margin, if the variation stays the same.
+    `baseline` and `other` are computed from the same blocks (or runs) as the ratio; `counts` are
+    their numbers. `why`: the reason if there is no ratio, no interval, or no answer. `lost`: only
+    the baseline has the figure. `needed`: the number of blocks (or runs on each side) that would
+    probably settle it (sample_size.py). `too_few_runs`: there are too few runs for an answer.
     """
 
     figure: str
@@ -45,76 +52,109 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     needed: int | None = None
     why: str = ""
     lost: bool = False
+    too_few_runs: bool = False
 
 
 def paired(
-    figure: Figure, baseline: Sequence[Outcome], other: Sequence[Outcome], margin: float
-) -> Contrast:
-    """Compare valid trials of one run, paired by block."""
-    first = {trial.trial.block: trial for trial in baseline}
-    second = {trial.trial.block: trial for trial in other}
-    blocks = sorted(first.keys() & second.keys())
-    if not blocks:
-        return Contrast(figure=figure.name, why="no block has a valid trial of both")
-    return _contrast(figure, [first[b] for b in blocks], [second[b] for b in blocks], margin, True)
-
-
-def unpaired(
-    figure: Figure, baseline: Sequence[Outcome], other: Sequence[Outcome], margin: float
-) -> Contrast:
-    """Compare valid trials of two runs."""
-    return _contrast(figure, baseline, other, margin, False)
-
-
-def _contrast(
     figure: Figure,
     baseline: Sequence[Outcome],
     other: Sequence[Outcome],
     margin: float,
-    by_block: bool,
+    tests: int = 1,
 ) -> Contrast:
-    before, after = figures_of(baseline, figure), figures_of(other, figure)
-    return contrast_of_values(figure.name, before, after, margin, by_block=by_block)
-
-
-def contrast_of_values(
-    figure: str,
-    before: Sequence[float] | None,
-    after: Sequence[float] | None,
-    margin: float,
-    *,
-    by_block: bool = False,
-) -> Contrast:
-    """Compare the figures of trials; None stands for a side on which a trial lacks the figure."""
-    if before is None or after is None:
-        missing = {(True, True): "either", (True, False): "the first", (False, True): "the second"}
-        who = missing[before is None, after is None]
-        lost = before is not None
-        return Contrast(figure=figure, why=f"some trials of {who} lack it", lost=lost)
-    ratio, needed = (
-        (paired_ratio(after, before), pairs_needed(after, before, margin))
-        if by_block
-        else (unpaired_ratio(after, before), trials_needed(after, before, margin))
-    )
+    """Compare valid trials of one run, paired by block, in a family of `tests`."""
+    first = {trial.trial.block: trial for trial in showing(baseline, figure)}
+    second = {trial.trial.block: trial for trial in showing(other, figure)}
+    blocks = sorted(first.keys() & second.keys())
+    if not blocks:
+        return Contrast(figure=figure.name, why="no block has a valid trial of both")
+    before, after = [first[b] for b in blocks], [second[b] for b in blocks]
+    first_values, second_values = figures_of(before, figure), figures_of(after, figure)
+    if first_values is None or second_values is None:
+        return _missing(figure.name, first_values, second_values)
+    resolution = max(resolution_of(before, figure), resolution_of(after, figure))
+    ratio = paired_ratio(second_values, first_values, resolution)
     return Contrast(
-        figure=figure,
-        baseline=geometric_mean(before),
-        other=geometric_mean(after),
-        counts=(len(before), len(after)),
+        figure=figure.name,
+        baseline=absolute_figure(first_values),
+        other=absolute_figure(second_values),
+        counts=(len(blocks), len(blocks)),
         ratio=ratio,
-        needed=needed,
+        needed=pairs_needed(second_values, first_values, margin, tests),
         why="" if ratio.p is not None else "one trial has no interval",
     )
+
+
+def unpaired(
+    figure: Figure,
+    baseline: Sequence[Sequence[Outcome]],
+    other: Sequence[Sequence[Outcome]],
+    margin: float,
+    tests: int = 1,
+) -> Contrast:
+    """Compare the runs of two sides; each run has its valid trials of one cell."""
+    before, after = (
+        [figures_of(showing(run, figure), figure) for run in side] for side in (baseline, other)
+    )
+    return contrast_of_runs(figure.name, before, after, margin, tests)
+
+
+def contrast_of_runs(
+    figure: str,
+    baseline: Sequence[Sequence[float] | None],
+    other: Sequence[Sequence[float] | None],
+    margin: float,
+    tests: int = 1,
+) -> Contrast:
+    """Compare two sides by a value for each run; None stands for a run that lacks the figure."""
+    before, after = (_run_values(side) for side in (baseline, other))
+    if before is None or after is None:
+        return _missing(figure, before, after)
+    found = Contrast(
+        figure=figure,
+        baseline=_of_side(baseline, before),
+        other=_of_side(other, after),
+        counts=(len(before), len(after)),
+        ratio=unpaired_ratio(after, before),
+    )
+    if min(found.counts) >= MIN_RUNS:
+        needed = trials_needed(after, before, margin, tests)
+        return msgspec.structs.replace(found, needed=needed)
+    why = f"an answer needs {MIN_RUNS} runs on each side"
+    return msgspec.structs.replace(found, why=why, too_few_runs=True)
+
+
+def _run_values(runs: Sequence[Sequence[float] | None]) -> list[float] | None:
+    """The geometric mean of each run's trials; None if some run does not have the figure."""
+    values = [geometric_mean(trials).value for trials in runs if trials]
+    return values if values and len(values) == len(runs) else None
+
+
+def _of_side(runs: Sequence[Sequence[float] | None], values: Sequence[float]) -> Interval:
+    """A side's own figure: over its runs, or over the trials of its only run."""
+    only = runs[0] if len(runs) == 1 else None
+    return absolute_figure(only or values)
+
+
+def _missing(
+    figure: str, before: Sequence[float] | None, after: Sequence[float] | None
+) -> Contrast:
+    missing = {(True, True): "either", (True, False): "the first", (False, True): "the second"}
+    who = missing[before is None, after is None]
+    return Contrast(figure=figure, why=f"some trials of {who} lack it", lost=before is not None)
 
 
 def decide(
     contrasts: Sequence[Contrast], figures: dict[str, Figure], margin: float
 ) -> list[Contrast]:
-    """Add the answers to contrasts; all contrasts are one family, and are corrected together."""
+    """Add the answers to contrasts; all contrasts are one family, and are corrected together.
+
+    A contrast with too few runs is no test, and gets no answer.
+    """
     p = {
         number: contrast.ratio.p
         for number, contrast in enumerate(contrasts)
-        if contrast.ratio is not None and contrast.ratio.p is not None
+        if contrast.ratio is not None and contrast.ratio.p is not None and not contrast.too_few_runs
     }
     corrected = holm(p)
     return [

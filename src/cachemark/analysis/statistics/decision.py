@@ -32,15 +32,19 @@ def classify_ratio(ratio: Interval, p: float | None, margin: float) -> RatioAnsw
     return "inconclusive"
 
 
-def holm(p: dict[Name, float]) -> dict[Name, float]:
+def holm(p: dict[Name, float], family: int = 0) -> dict[Name, float]:
     """Holm's step-down correction: with n tests the k-th smallest p is multiplied by n − k + 1.
 
     The probability of any false difference in the family is at most ALPHA, for any dependence
     between the tests. Holm, Scandinavian Journal of Statistics 6 (1979).
+
+    `family` is the number of tests if the family has more than those in `p`. The others are taken
+    to have larger p values, which can only make the result more cautious.
     """
     corrected: dict[Name, float] = {}
+    tests = max(family, len(p))
     highest = 0.0
     for position, name in enumerate(sorted(p, key=p.__getitem__)):
-        highest = max(highest, min(1.0, p[name] * (len(p) - position)))
+        highest = max(highest, min(1.0, p[name] * (tests - position)))
         corrected[name] = highest
     return corrected

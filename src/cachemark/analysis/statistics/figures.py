@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Literal
 
 import msgspec
 
+from cachemark.analysis.percentiles import PERCENTILES
+from cachemark.analysis.statistics.censored_times import CensoredTimes
+from cachemark.analysis.statistics.interval import RESOLUTION
 from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.rounds import Slices
+
+# A window that ended earlier than this part of its length was stopped.
+_WHOLE = 0.9
 
 
 def rate(operations: Sequence[Operation], elapsed_ns: int) -> float:
@@ -24,42 +30,76 @@ def ok(window: Done) -> int:
     return sum(operation.ok for operation in window.operations.values())
 
 
-def min_sample_size(percent: float) -> int:
-    """The least sample whose two-sided 95 % order-statistic interval of a percentile is finite.
-
-    n ≥ ln(0.025) / ln(p): 6 for p50, 36 for p90, 368 for p99, 3 688 for p99.9.
-    """
-    return math.ceil(math.log(0.025) / math.log(percent / 100))
-
-
-def censoring_threshold_ns(operations: Sequence[Operation]) -> int | None:
-    """The service time from which on times are lower bounds; None if no operation timed out.
-
-    Operations that time out have the longest service times, because they are given up then. So the
-    n time-outs are the n longest service times. Their response times may lie between others.
-    """
-    timeouts = sum(operation.errors.get("timeout", 0) for operation in operations)
-    merged = histogram.merge_encoded(op.service for op in operations)
-    if not timeouts or merged is None:
-        return None
-    # In the middle of a rank, so that rounding cannot take its neighbour.
-    return merged.percentile(max(0.0, 100 * (merged.count - timeouts + 0.5) / merged.count))
-
-
 def response_ns(operations: Sequence[Operation], percent: float) -> int | None:
     """A percentile of the merged response times in ns.
 
-    None if there are too few operations, or if the percentile reaches operations that timed out:
-    their true times are unknown.
+    None if there are too few operations, or if the percentile is only a lower bound.
     """
-    merged = histogram.merge_encoded(op.response for op in operations)
-    if merged is None or merged.count < min_sample_size(percent):
-        return None
-    censored_ns = censoring_threshold_ns(operations)
-    if censored_ns is not None and merged.percentile(percent) >= censored_ns:
+    found = CensoredTimes(operations).percentile(percent)
+    if found is None or not found.exact:
         return None
     # A clock too coarse for an operation says 0, which is below what a histogram may hold.
-    return max(histogram.LOWEST_NS, merged.percentile(percent))
+    return max(histogram.LOWEST_NS, found.ns)
+
+
+def is_withheld(trial: Outcome, percent: float, kind: str = "") -> bool:
+    """Whether the verdict on a trial withholds a percentile of a kind, or of all kinds together."""
+    alone = trial.measure is not None and len(trial.measure.operations) == 1
+    judged = "" if alone else kind
+    return any(each.kind == judged and each.percent == percent for each in trial.withheld)
+
+
+def trial_response_ns(trial: Outcome, percent: float, kind: str = "") -> int | None:
+    """A percentile of a trial, of a kind or of all kinds together; None if it is not shown."""
+    if trial.measure is None or is_withheld(trial, percent, kind):
+        return None
+    operations = trial.measure.operations.items()
+    return response_ns([op for name, op in operations if kind in ("", name)], percent)
+
+
+def window_rate(trial: Outcome) -> float | None:
+    """Successful operations per second of a trial; None if it has no window.
+
+    A window that ends by time: those that ended within it, divided by its length. To divide by the
+    time of the last reply instead would make one slow reply at the end look like a slow window.
+    Windows that end by a number of operations, and workers without a timeline: all of them, divided
+    by the time until the last reply.
+    """
+    window = trial.measure
+    if window is None or not window.elapsed_ns:
+        return None
+    return _timeline_rate(trial, window) or rate(
+        list(window.operations.values()), window.elapsed_ns
+    )
+
+
+def ends_by_time(trial: Outcome) -> bool:
+    """Whether the window ends after a time, not after a number of operations."""
+    return trial.workload.ops is None and trial.workload.fill_percent is None
+
+
+def has_timeline(trial: Outcome) -> bool:
+    """Whether the worker reported the progress of the window."""
+    return trial.measure is not None and trial.measure.timeline is not None
+
+
+def kind_rate(trial: Outcome, kinds: Sequence[str]) -> float | None:
+    """The part of `window_rate` that some kinds of operations have."""
+    whole, window = window_rate(trial), trial.measure
+    if whole is None or window is None or not ok(window):
+        return whole
+    own = sum(of.ok for kind, of in window.operations.items() if kind in kinds)
+    return whole * own / ok(window)
+
+
+def _timeline_rate(trial: Outcome, window: Done) -> float | None:
+    """The rate by the timeline; None if it does not show the end of a window by time."""
+    timeline, length_ns = window.timeline, trial.timing.measure_ms * 1_000_000
+    stopped = window.elapsed_ns < _WHOLE * length_ns
+    if timeline is None or not ends_by_time(trial) or stopped:
+        return None
+    whole = length_ns // timeline.slice_ns
+    return sum(timeline.ok[:whole]) / (whole * timeline.slice_ns) * 1e9 if whole else None
 
 
 def client_cpu_us(window: Done) -> float | None:
@@ -79,18 +119,17 @@ def server_cpu_us(trial: Outcome) -> float | None:
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure by which trials are compared; `of` returns None if a trial does not have it."""
+    """A figure by which trials are compared; `of` returns None if a trial does not have it.
+
+    `percent`: it is this percentile of the response time.
+    """
 
     name: str
     title: str
     unit: Literal["ops/s", "ns", "us", "bytes"]
     more_is_better: bool
     of: Callable[[Outcome], float | None]
-
-
-def _rate_of(trial: Outcome) -> float | None:
-    window = trial.measure
-    return rate(list(window.operations.values()), window.elapsed_ns) if window else None
+    percent: float | None = None
 
 
 def _percentile(percent: float) -> Figure:
@@ -99,7 +138,7 @@ def _percentile(percent: float) -> Figure:
         return response_ns(list(window.operations.values()), percent) if window else None
 
     name = f"p{percent:g}"
-    return Figure(name=name, title=name, unit="ns", more_is_better=False, of=of)
+    return Figure(name=name, title=name, unit="ns", more_is_better=False, of=of, percent=percent)
 
 
 def _slices_cpu_us(slices: Slices, spent_ns: Sequence[int]) -> float | None:
@@ -128,8 +167,8 @@ def _cost(
 FIGURES = {
     figure.name: figure
     for figure in (
-        Figure(name="rate", title="ops/s", unit="ops/s", more_is_better=True, of=_rate_of),
-        *map(_percentile, (50, 90, 99, 99.9)),
+        Figure(name="rate", title="ops/s", unit="ops/s", more_is_better=True, of=window_rate),
+        *map(_percentile, PERCENTILES),
         _cost("client-cpu", "client CPU/op", "us", _client_cpu),
         _cost("server-cpu", "server CPU/op", "us", server_cpu_us),
         _cost("server-rss", "server RSS", "bytes", _server_rss),
@@ -137,12 +176,39 @@ FIGURES = {
 }
 
 
+def showing(trials: Sequence[Outcome], figure: Figure) -> list[Outcome]:
+    """The trials whose verdict does not withhold the figure."""
+    return [trial for trial in trials if not withholds(trial, figure)]
+
+
+def withholds(trial: Outcome, figure: Figure) -> bool:
+    """Whether the verdict on a trial withholds a figure."""
+    return figure.percent is not None and is_withheld(trial, figure.percent)
+
+
 def figures_of(trials: Sequence[Outcome], figure: Figure) -> list[float] | None:
     """A figure of each trial; None if one of them does not have it, or if it is not above 0.
 
     To use only the trials that have it would bias the result: the slow trials are those with too
-    few operations for a percentile.
+    few operations for a percentile. Leave out what a verdict withholds with `showing`.
     """
     values = [figure.of(trial) for trial in trials]
     found = [float(value) for value in values if value is not None and value > 0]
     return found if found and len(found) == len(values) else None
+
+
+def resolution_of(trials: Sequence[Outcome], figure: Figure) -> float:
+    """The step in which a figure of these trials is measured, relative to it: the median.
+
+    For a percentile, the distance to the next time that occurred. A coarse clock makes it large.
+    """
+    if figure.percent is None:
+        return RESOLUTION
+    steps: list[float] = []
+    for trial in trials:
+        kinds = trial.measure.operations.values() if trial.measure else ()
+        merged = histogram.merge_encoded(operation.response for operation in kinds)
+        if merged is not None:
+            ns = merged.percentile(figure.percent)
+            steps.append(merged.step_ns(figure.percent) / max(histogram.LOWEST_NS, ns))
+    return max([RESOLUTION, *([median(steps)] if steps else [])])

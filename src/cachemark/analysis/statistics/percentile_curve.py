@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics.figures import min_sample_size
+from cachemark.analysis.percentiles import min_sample_size
 from cachemark.model.histogram import Histogram
 
 # Even steps on the axis 1 / (1 − q): ten for each further nine of the percentile.

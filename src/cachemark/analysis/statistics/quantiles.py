@@ -1,4 +1,4 @@
-"""Quantiles and tails of Student's t, χ² and the binomial distribution. The only user of SciPy.
+"""Quantiles and tails of Student's t, χ², binomial and beta distributions. The only user of SciPy.
 
 `scipy.stats` returns the same numbers (a test compares them). But its import takes
 more than a second, and that of `scipy.special` a quarter of one. So each function imports it: a
@@ -44,3 +44,10 @@ def binomial_cdf(most: np.ndarray, count: int, probability: float) -> np.ndarray
     from scipy.special import bdtr  # noqa: PLC0415
 
     return bdtr(most, count, probability)
+
+
+def beta_quantile(probability: float, first: float, second: float) -> float:
+    """The value that a beta distribution stays below with this probability."""
+    from scipy.special import betaincinv  # noqa: PLC0415
+
+    return float(betaincinv(first, second, probability))

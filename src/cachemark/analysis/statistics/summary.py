@@ -6,35 +6,38 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cachemark.analysis.percentiles import PERCENTILES
+from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.analysis.statistics.figures import (
     FIGURES,
-    censoring_threshold_ns,
     figures_of,
-    min_sample_size,
-    rate,
-    response_ns,
+    is_withheld,
+    kind_rate,
+    trial_response_ns,
 )
-from cachemark.analysis.statistics.interval import Interval, geometric_mean
+from cachemark.analysis.statistics.interval import Interval, absolute_figure
 from cachemark.analysis.statistics.percentile_curve import CurvePoint, curve
 from cachemark.analysis.statistics.within_trial import WithinTrial, within
-from cachemark.model import histogram
+from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
+from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.protocol import Done, Operation
-
-PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+from cachemark.model.protocol import Operation
 
 
 class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Percentiles of the merged histograms in ns; None if there are too few operations for one.
 
-    A percentile that reaches operations that timed out is a lower bound, in `at_least`. `curve` is
-    for plots; only the response times of all kinds together have one.
+    A percentile that reaches lower bounds is one itself, in `at_least`. `withheld`: percentiles
+    that the verdict withholds in every trial; where it does so in some trials, the percentile is
+    that of the others. `curve` is for plots; only the response times of all kinds together have
+    one.
     """
 
     count: int
     percentiles: dict[float, int | None]
     max_ns: int
     at_least: dict[float, int] = {}
+    withheld: list[float] = []
     curve: list[CurvePoint] = []
 
 
@@ -91,8 +94,7 @@ def _summary(trials: list[Outcome]) -> CellSummary:
     unsupported = next((t for t in trials if t.state == "unsupported"), None)
     ready = next((t.worker for t in trials if t.worker), None)
     server = next((t.server for t in trials if t.server), None)
-    windows = [trial.measure for trial in valid if trial.measure]
-    kinds = sorted({kind for window in windows for kind in window.operations})
+    kinds = sorted({kind for trial in valid for kind in _operations(trial)})
     return CellSummary(
         cell=trials[0].trial.cell,
         trials=len(trials),
@@ -101,89 +103,128 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         library_version=ready.library_version if ready else "",
         runtime=ready.runtime if ready else "",
         server_version=server.version if server else "",
-        total=_kind("", windows, kinds) if windows else None,
-        kinds=[_kind(kind, windows, [kind]) for kind in kinds],
+        total=_kind("", valid, kinds) if valid else None,
+        kinds=[_kind(kind, valid, [kind]) for kind in kinds],
         client_cpu_us=_over_trials(valid, "client-cpu"),
         server_cpu_us=_over_trials(valid, "server-cpu"),
         server_rss_bytes=_over_trials(valid, "server-rss"),
         within=within(valid[0], PERCENTILES) if len(valid) == 1 else None,
         rejected=_rejected(trials),
-        notes=list(dict.fromkeys(note for trial in trials for note in trial.notes)),
+        notes=list(dict.fromkeys(note for trial in trials for note in _notes(trial))),
         unsupported=unsupported.reason if unsupported else "",
         remedy=unsupported.remedy if unsupported else "",
     )
 
 
-def _kind(name: str, windows: list[Done], kinds: list[str]) -> KindSummary:
-    parts = [[w.operations[kind] for kind in kinds if kind in w.operations] for w in windows]
+def _kind(name: str, valid: list[Outcome], kinds: list[str]) -> KindSummary:
+    parts = [_of_kinds(trial, kinds) for trial in valid]
     operations = [operation for part in parts for operation in part]
     errors: dict[str, int] = {}
     for operation in operations:
         for kind, count in operation.errors.items():
             errors[kind] = errors.get(kind, 0) + count
-    censored_ns = censoring_threshold_ns(operations)
     return KindSummary(
         kind=name,
         ok=sum(operation.ok for operation in operations),
-        rate=_rate(parts, windows),
+        rate=_rate(valid, kinds),
         hits=sum(operation.hits for operation in operations),
         misses=sum(operation.misses for operation in operations),
         errors=errors,
-        response=_times(
-            [operation.response for operation in operations], censored_ns, whole=not name
-        ),
-        service=_times([operation.service for operation in operations], censored_ns),
-        p50_ns=_across(parts, 50),
-        p99_ns=_across(parts, 99),
+        response=_response(name, valid, kinds),
+        service=_times(CensoredTimes(operations, service=True)),
+        p50_ns=_across(name, valid, 50),
+        p99_ns=_across(name, valid, 99),
     )
 
 
-def _rate(parts: list[list[Operation]], windows: list[Done]) -> Interval:
-    """Geometric mean over trials. If a trial did none, the rate of all trials, without interval.
+def _operations(trial: Outcome) -> dict[str, Operation]:
+    return trial.measure.operations if trial.measure else {}
+
+
+def _of_kinds(trial: Outcome, kinds: list[str]) -> list[Operation]:
+    return [operation for kind, operation in _operations(trial).items() if kind in kinds]
+
+
+def _rate(valid: list[Outcome], kinds: list[str]) -> Interval:
+    """Geometric mean over trials. If a trial did none, the mean of all trials, without bounds.
 
     To leave such a trial out would make a client that sometimes fails look faster.
     """
-    rates = [rate(part, w.elapsed_ns) for part, w in zip(parts, windows, strict=True)]
-    if all(rates):
-        return geometric_mean(rates)
-    everything = [operation for part in parts for operation in part]
-    return Interval(value=rate(everything, sum(window.elapsed_ns for window in windows)))
+    rates = [kind_rate(trial, kinds) or 0.0 for trial in valid]
+    return absolute_figure(rates) if all(rates) else Interval(value=sum(rates) / len(rates))
 
 
-def _times(
-    blobs: list[str | None], censored_ns: int | None, *, whole: bool = False
-) -> TimeSummary | None:
-    merged = histogram.merge_encoded(blobs)
+def _times(times: CensoredTimes) -> TimeSummary | None:
+    merged = times.merged
     if merged is None:
         return None
-    supported = {
-        percent: merged.percentile(percent)
-        for percent in PERCENTILES
-        if merged.count >= min_sample_size(percent)
-    }
-    edge_ns = histogram.HIGHEST_NS + 1 if censored_ns is None else censored_ns
-    exact = {percent: ns for percent, ns in supported.items() if ns < edge_ns}
+    found = {percent: times.percentile(percent) for percent in PERCENTILES}
+    known = {percent: of for percent, of in found.items() if of is not None}
+    exact = {percent: of.ns for percent, of in known.items() if of.exact}
     return TimeSummary(
         count=merged.count,
         percentiles={percent: exact.get(percent) for percent in PERCENTILES},
         max_ns=merged.max(),
-        at_least={percent: ns for percent, ns in supported.items() if percent not in exact},
-        curve=[point for point in curve(merged) if point.ns < edge_ns] if whole else [],
+        at_least={percent: of.ns for percent, of in known.items() if not of.exact},
     )
 
 
-def _across(parts: list[list[Operation]], percent: float) -> Interval | None:
-    """The geometric mean of the trials' percentiles, with its interval."""
-    found = [response_ns(part, percent) for part in parts]
+def _response(name: str, valid: list[Outcome], kinds: list[str]) -> TimeSummary | None:
+    """The response times; each percentile is of the trials that do not withhold it."""
+    times = CensoredTimes([op for trial in valid for op in _of_kinds(trial, kinds)])
+    whole = _times(times)
+    if whole is None or times.merged is None:
+        return None
+    percentiles, at_least = dict(whole.percentiles), dict(whole.at_least)
+    withheld: list[float] = []
+    for percent in PERCENTILES:
+        shown = _shown(name, valid, percent)
+        if len(shown) == len(valid):
+            continue
+        part = CensoredTimes([op for trial in shown for op in _of_kinds(trial, kinds)])
+        found = part.percentile(percent)
+        percentiles[percent] = found.ns if found and found.exact else None
+        at_least.pop(percent, None)
+        if found and not found.exact:
+            at_least[percent] = found.ns
+        withheld += [] if shown else [percent]
+    return msgspec.structs.replace(
+        whole,
+        percentiles=percentiles,
+        at_least=at_least,
+        withheld=withheld,
+        curve=_curve(times, times.merged, valid) if not name else [],
+    )
+
+
+def _curve(times: CensoredTimes, merged: Histogram, valid: list[Outcome]) -> list[CurvePoint]:
+    """The curve, up to the first percentile that is a lower bound or that some trial withholds."""
+    withheld = [each.percent for trial in valid for each in trial.withheld if not each.kind]
+    first = min(withheld, default=100.0)
+    return [
+        point
+        for point in curve(merged)
+        if point.percent < first and times.estimate(merged, point.percent).exact
+    ]
+
+
+def _shown(name: str, valid: list[Outcome], percent: float) -> list[Outcome]:
+    """The trials that do not withhold a percentile of a kind."""
+    return [trial for trial in valid if not is_withheld(trial, percent, name)]
+
+
+def _across(name: str, valid: list[Outcome], percent: float) -> Interval | None:
+    """The geometric mean of the trials' percentiles, with its interval or range."""
+    found = [trial_response_ns(trial, percent, name) for trial in _shown(name, valid, percent)]
     values = [float(value) for value in found if value is not None]
     # To use only the trials with enough operations would bias the interval.
-    return geometric_mean(values) if values and len(values) == len(parts) else None
+    return absolute_figure(values) if values and len(values) == len(found) else None
 
 
 def _over_trials(valid: list[Outcome], name: str) -> Interval | None:
     """The geometric mean of a figure over trials; None if one of them does not have it."""
     values = figures_of(valid, FIGURES[name]) if valid else None
-    return geometric_mean(values) if values else None
+    return absolute_figure(values) if values else None
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:
@@ -198,3 +239,9 @@ def _rejected(trials: list[Outcome]) -> dict[str, int]:
         for text in texts:
             reasons[text] = reasons.get(text, 0) + 1
     return reasons
+
+
+def _notes(trial: Outcome) -> list[str]:
+    """A trial's notes, without those on its stationarity, which the report counts instead."""
+    counted = {found.text for found in trial.findings if found.rule in STATIONARITY_RULES}
+    return [note for note in trial.notes if note not in counted]

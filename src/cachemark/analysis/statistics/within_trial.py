@@ -15,7 +15,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from cachemark.analysis.statistics.figures import censoring_threshold_ns, min_sample_size, rate
+from cachemark.analysis.percentiles import min_sample_size
+from cachemark.analysis.statistics.censored_times import CensoredTimes, censoring_threshold_ns
+from cachemark.analysis.statistics.figures import is_withheld, window_rate
 from cachemark.analysis.statistics.interval import CONFIDENCE, Interval
 from cachemark.analysis.statistics.quantiles import t_quantile
 from cachemark.model import histogram
@@ -58,8 +60,11 @@ def within(trial: Outcome, percents: Sequence[float]) -> WithinTrial:
     return WithinTrial(
         sections=len(parts.response),
         section_ms=parts.length_ns / 1e6,
-        ops_per_s=_rate(window, parts) if closed else None,
-        percentiles_ns={percent: _percentile(window, parts, percent) for percent in percents},
+        ops_per_s=_rate(window_rate(trial), parts) if closed else None,
+        percentiles_ns={
+            percent: None if is_withheld(trial, percent) else _percentile(window, parts, percent)
+            for percent in percents
+        },
     )
 
 
@@ -85,25 +90,25 @@ def min_section_size(percent: float) -> int:
     return _LEAST_SAMPLES * min_sample_size(percent)
 
 
-def _rate(window: Done, parts: Sections) -> Interval | None:
+def _rate(whole: float | None, parts: Sections) -> Interval | None:
     rates = [ok / parts.length_ns * 1e9 for ok in parts.ok]
-    whole = rate(list(window.operations.values()), window.elapsed_ns)
     return sectioning_interval(whole, rates) if all(rates) and whole else None
 
 
 def _percentile(window: Done, parts: Sections, percent: float) -> Interval | None:
-    """None if a section is too small, or if the percentile reaches operations that timed out."""
+    """None if a section is too small, or if the percentile reaches lower bounds."""
     operations = list(window.operations.values())
-    blobs = [histogram.decode(op.response) for op in operations if op.response]
     sections = [histogram.decode(blob) for blob in parts.response if blob]
-    if not blobs or len(sections) < len(parts.response):
+    if len(sections) < len(parts.response):
         return None
     if min(section.count for section in sections) < min_section_size(percent):
         return None
-    whole_ns = histogram.merge(blobs).percentile(percent)
+    whole = CensoredTimes(operations).percentile(percent)
+    if whole is None or not whole.exact:
+        return None
     found_ns = [section.percentile(percent) for section in sections]
     censored_ns = censoring_threshold_ns(operations)
-    if censored_ns is not None and max(whole_ns, *found_ns) >= censored_ns:
+    if censored_ns is not None and max(found_ns) >= censored_ns:
         return None
     # A clock too coarse for an operation says 0.
-    return sectioning_interval(max(whole_ns, 1), [max(ns, 1) for ns in found_ns])
+    return sectioning_interval(max(whole.ns, 1), [max(ns, 1) for ns in found_ns])

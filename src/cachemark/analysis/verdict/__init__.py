@@ -1,8 +1,11 @@
 """Is a trial valid? Pure rules over the counts of client, server and machine.
 
 INVALID: the figures cannot be trusted, so they are withheld. OVERLOAD: in an open loop, the server
-or the client could not keep up, so response times grow with the window. NON_STATIONARY: the rate or
-the response time changed during the window, so one figure would not describe it.
+or the client could not keep up, so response times grow with the window. NON_STATIONARY: the
+response time of an open loop rose throughout the window, so its percentiles depend on the length of
+the window.
+
+A trial that is VALID may still withhold single percentiles (withholding.py).
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ from cachemark.analysis.verdict.conservation import (
     executed_commands,
     idle_servers,
 )
-from cachemark.analysis.verdict.noise import noise_findings
-from cachemark.analysis.verdict.open_loop import open_loop_findings
+from cachemark.analysis.verdict.noise import noise_delays, noise_findings
+from cachemark.analysis.verdict.open_loop import generator_delay, open_loop_findings
 from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
 from cachemark.analysis.verdict.trial_verdict import TrialVerdict, conclude, invalid_finding
+from cachemark.analysis.verdict.withholding import Judged, withhold
 from cachemark.model.experiment import Load, NoisePolicy, Workload
 from cachemark.model.outcome import CommandCount, HostNoise
 from cachemark.model.protocol import Done
@@ -61,10 +65,15 @@ def judge(
         measure, workload, before, after, shared_server=shared_server, merges=merges
     )
     found += idle_servers(workload, server_commands)
+    found += noise_findings(noise, measure, load, policy)
+    judged = Judged()
     if load.schedule != "closed":
         found += open_loop_findings(measure, load)
-    found += noise_findings(noise, measure, load, policy)
+        judged = withhold(
+            measure, [*generator_delay(measure), *noise_delays(noise, measure, load, policy)]
+        )
     begun, ended = executed_commands(before), executed_commands(after)
     done = None if begun is None or ended is None else ended - begun
     steady = check_stationarity(measure, workload, load, command_counts, done)
-    return conclude([*found, *stationarity_findings(steady)], steady)
+    findings = [*found, *judged.findings, *stationarity_findings(steady)]
+    return conclude(findings, steady, judged)

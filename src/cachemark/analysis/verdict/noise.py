@@ -1,9 +1,10 @@
 """Noise of the machine in the window: what makes a trial INVALID, and what is only noted.
 
-The percentiles of an open loop are absolute figures, so noise that reaches them makes it INVALID. A
-closed loop is compared within blocks that have the same noise, and the variation between blocks is
-part of its interval. So noise is only noted there, unless it affects some clients more than others,
-such as a CPU quota, swapping or thermal throttling. An experiment can change this:
+The percentiles of an open loop are absolute figures. Noise that took a share of the time withholds
+those that it can have moved (`noise_delays`); noise of an unknown extent makes an open loop
+INVALID. A closed loop is compared within blocks that have the same noise, and the variation between
+blocks is part of its interval. So noise is only noted there, unless it affects some clients more
+than others, such as a CPU quota, swapping or thermal throttling. An experiment can change this:
 `noise = "refuse"` or `"note"`.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from cachemark.analysis.verdict.open_loop import response_percentile_ns
+from cachemark.analysis.verdict.withholding import Delay, delay_of_share
 from cachemark.host import limits
 from cachemark.host.kernel_patterns import KERNEL_PATTERNS
 from cachemark.host.limits import Limits
@@ -30,13 +32,17 @@ _PAUSE_SHARE = 0.1
 
 
 class _Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure and its limits; `biases_comparison`: it affects some clients more than others."""
+    """A figure and its limits; `biases_comparison`: it affects some clients more than others.
+
+    `share` is the part of the window in which it can have delayed operations, if that is known.
+    """
 
     name: str
     text: str
     limits: Limits
     of: Callable[[HostNoise], float | None]
     biases_comparison: bool = False
+    share: Callable[[HostNoise], float | None] = lambda _: None
 
 
 def _counted(name: str) -> Callable[[HostNoise], float | None]:
@@ -55,6 +61,20 @@ def _pressure(what: str) -> Callable[[HostNoise], float | None]:
     return of
 
 
+def _stolen_share(noise: HostNoise) -> float | None:
+    """The time in which some CPU was stolen: at most the sum over all CPUs."""
+    known = noise.steal_percent is not None and noise.cpus is not None
+    return (noise.steal_percent or 0.0) / 100 * (noise.cpus or 0) if known else None
+
+
+def _pressure_share(what: str) -> Callable[[HostNoise], float | None]:
+    def share(noise: HostNoise) -> float | None:
+        percent = _pressure(what)(noise)
+        return None if percent is None else percent / 100
+
+    return share
+
+
 def _retransmits(noise: HostNoise) -> float | None:
     sent, again = (noise.counters.get(name) for name in ("segments_sent", "retransmits"))
     return None if sent is None or again is None else 1e6 * again / max(1, sent)
@@ -70,6 +90,7 @@ _RULES = (
         text="steal, time that the hypervisor gave to others",
         limits=limits.STEAL,
         of=lambda noise: noise.steal_percent,
+        share=_stolen_share,
     ),
     _Rule(
         name="foreign-cpu",
@@ -82,12 +103,14 @@ _RULES = (
         text="processes waited for memory",
         limits=limits.PRESSURE,
         of=_pressure("memory"),
+        share=_pressure_share("memory"),
     ),
     _Rule(
         name="io-pressure",
         text="processes waited for a disk",
         limits=limits.PRESSURE,
         of=_pressure("io"),
+        share=_pressure_share("io"),
     ),
     _Rule(
         name="throttled",
@@ -154,17 +177,46 @@ _RULES = (
 def noise_findings(
     noise: HostNoise | None, measure: Done, load: Load, policy: NoisePolicy = "auto"
 ) -> list[Finding]:
-    """Findings about noise in the window; INVALID if it distorts the figures."""
+    """Findings about noise in the window; INVALID if it distorts figures to an unknown extent."""
     if noise is None or not noise.window_ns:
         return []
     strict = policy == "refuse" or (policy == "auto" and load.schedule != "closed")
-    found = [finding for rule in _RULES for finding in _rule_findings(rule, noise, strict, policy)]
-    # Our threads may wait for each other, so CPU pressure counts only beside other processes.
-    if any(finding.rule == "foreign-cpu" for finding in found):
-        found += _rule_findings(_CPU_PRESSURE, noise, strict, policy)
-    if load.schedule != "closed" or strict:
-        found += _pause_findings(noise, measure, strict)
-    return [*found, *_kernel_log_findings(noise, strict, policy), *_clock_findings(noise)]
+    found = [
+        finding for rule in _rules(noise) for finding in _rule_findings(rule, noise, load, policy)
+    ]
+    return [
+        *found,
+        *_pause_findings(noise, measure, load, policy),
+        *_kernel_log_findings(noise, strict, policy),
+        *_clock_findings(noise),
+    ]
+
+
+def noise_delays(
+    noise: HostNoise | None, measure: Done, load: Load, policy: NoisePolicy = "auto"
+) -> list[Delay]:
+    """What noise can have done to the percentiles of an open loop, where its extent is known."""
+    if noise is None or not noise.window_ns or load.schedule == "closed" or policy != "auto":
+        return []
+    found: list[Delay] = []
+    for rule in _rules(noise):
+        figure, share = rule.of(noise), rule.share(noise)
+        if figure is not None and share is not None and rule.limits.classify(figure) == "fail":
+            text = f"{rule.text}: {figure:.3g} {rule.limits.unit}"
+            found.append(delay_of_share(rule.name, text, measure, share))
+    if _paused(noise, _pause_limit_ns(measure)):
+        longest_ns = noise.longest_pause_ns or 0
+        text = f"the machine paused for up to {longest_ns / 1e6:.1f} ms"
+        share = noise.paused_ns / noise.window_ns
+        found.append(delay_of_share("pauses", text, measure, share, longest_ns))
+    return found
+
+
+def _rules(noise: HostNoise) -> tuple[_Rule, ...]:
+    """The rules. Our threads may wait for each other: CPU pressure counts beside others only."""
+    foreign = noise.foreign_cpu_percent
+    beside_others = foreign is not None and limits.FOREIGN.classify(foreign) != "ok"
+    return (*_RULES, _CPU_PRESSURE) if beside_others else _RULES
 
 
 _CPU_PRESSURE = _Rule(
@@ -172,16 +224,21 @@ _CPU_PRESSURE = _Rule(
     text="processes waited for a CPU",
     limits=limits.PRESSURE,
     of=_pressure("cpu"),
+    share=_pressure_share("cpu"),
 )
 
 
 def _rule_findings(
-    rule: _Rule, noise: HostNoise, strict: bool, policy: NoisePolicy
+    rule: _Rule, noise: HostNoise, load: Load, policy: NoisePolicy
 ) -> Iterator[Finding]:
     figure = rule.of(noise)
     if figure is None or rule.limits.classify(figure) == "ok":
         return
     fails = rule.limits.classify(figure) == "fail"
+    strict = policy == "refuse" or (
+        # With a known share of the time, single percentiles are withheld instead.
+        policy == "auto" and load.schedule != "closed" and rule.share(noise) is None
+    )
     invalidates = fails and (strict or (rule.biases_comparison and policy != "note"))
     limit = rule.limits.fail if fails and rule.limits.fail is not None else rule.limits.warn
     yield Finding(
@@ -210,16 +267,26 @@ def _kernel_log_findings(noise: HostNoise, strict: bool, policy: NoisePolicy) ->
             )
 
 
-def _pause_findings(noise: HostNoise, measure: Done, strict: bool) -> Iterator[Finding]:
+def _paused(noise: HostNoise, limit_ns: float) -> bool:
+    """Whether pauses reach p99.9: one is longer than the limit, and they are a part of the time."""
+    longest_ns = noise.longest_pause_ns or 0
+    return longest_ns > limit_ns and noise.paused_ns > _PAUSED_PART * noise.window_ns
+
+
+def _pause_limit_ns(measure: Done) -> float:
+    return _PAUSE_SHARE * response_percentile_ns(measure, 99.9)
+
+
+def _pause_findings(
+    noise: HostNoise, measure: Done, load: Load, policy: NoisePolicy
+) -> Iterator[Finding]:
     """Findings about pauses: a sleeping thread woke late, so p99.9 includes late wake-ups."""
-    longest_ns, limit_ns = (
-        noise.longest_pause_ns or 0,
-        _PAUSE_SHARE * response_percentile_ns(measure, 99.9),
-    )
-    if longest_ns > limit_ns and noise.paused_ns > _PAUSED_PART * noise.window_ns:
+    limit_ns = _pause_limit_ns(measure)
+    if _paused(noise, limit_ns) and (load.schedule != "closed" or policy == "refuse"):
+        longest_ns = noise.longest_pause_ns or 0
         yield Finding(
             rule="pauses",
-            weight="INVALID" if strict else "noise",
+            weight="INVALID" if policy == "refuse" else "noise",
             text=(
                 f"the machine paused for up to {longest_ns / 1e6:.1f} ms, allowed "
                 f"{limit_ns / 1e6:.2f} ms"

@@ -1,5 +1,10 @@
 """Was the window stationary, or did it contain a warm-up, a drift, or a change of level?
 
+A change is a note, and the trial counts. To reject trials in which a client changed its own level
+would select by the result: a client with slow phases would be shown without them. Only an open loop
+whose response time rose throughout the window is NON_STATIONARY, because its percentiles depend on
+the length of the window.
+
 A closed loop is judged by its rate. An open loop, whose rate is given, is judged by its mean
 response time. The data are slices of the window: the worker's own timeline if it reports one,
 otherwise readings of the server's counters. For an open loop, these show only a rise (backlog.py).
@@ -9,6 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -41,6 +48,9 @@ class _Slices(msgspec.Struct, frozen=True, kw_only=True):
     slice_ns: float
     values: list[float]
     from_ns: int = 0
+
+
+STATIONARITY_RULES = frozenset({"warm-up", "levels", "drift"})
 
 
 def check_stationarity(
@@ -82,20 +92,29 @@ def check_stationarity(
 
 def stationarity_findings(found: Stationarity) -> list[Finding]:
     """The findings; empty if the window was stationary, or could not be judged."""
+    weight = _weight(found)
     if found.warmup_end_ms is not None:
         seconds = found.warmup_end_ms / 1e3
         text = f"the window began with a warm-up of {seconds:.3g} s ({_told(found)})"
-        return [_finding("warm-up", text, found.warmup_end_ms, 0.0, "ms")]
+        figure = found.warmup_end_ms
+        return [
+            Finding(rule="warm-up", weight=weight, text=text, figure=figure, limit=0.0, unit="ms")
+        ]
     if len(found.plateaus) > 1:
         text = f"the {_WORDS[found.of]} changed during the window: {_told(found)}"
         values = [level.value for level in found.plateaus]
         # A part in which nothing ended is any number of times below the others; a rise is of none.
         whole = min(values) > 0 and not _rises(found)
         times = max(values) / min(values) if whole else None
-        return [_finding("levels", text, times, 1.1, "times")]
+        return [
+            Finding(rule="levels", weight=weight, text=text, figure=times, limit=1.1, unit="times")
+        ]
     if found.trend_percent is not None and found.kpss is not None and _drifts(found):
-        text = f"the {_WORDS[found.of]} drifted by {found.trend_percent:+.0f} % over the window"
-        return [_finding("drift", text, found.trend_percent, 10.0, "%")]
+        percent = found.trend_percent
+        text = f"the {_WORDS[found.of]} drifted by {percent:+.0f} % over the window"
+        return [
+            Finding(rule="drift", weight=weight, text=text, figure=percent, limit=10.0, unit="%")
+        ]
     return []
 
 
@@ -113,10 +132,18 @@ def _drifts(found: Stationarity) -> bool:
     return change > _APART and (found.kpss or 0.0) > KPSS_CRITICAL
 
 
-def _finding(rule: str, text: str, figure: float | None, limit: float, unit: str) -> Finding:
-    return Finding(
-        rule=rule, weight="NON_STATIONARY", text=text, figure=figure, limit=limit, unit=unit
-    )
+def _weight(found: Stationarity) -> Literal["NON_STATIONARY", "note"]:
+    return "NON_STATIONARY" if _rose_throughout(found) else "note"
+
+
+def _rose_throughout(found: Stationarity) -> bool:
+    """Whether the response time of an open loop rose from the window's start to its end."""
+    if found.of != "response":
+        return False
+    values = [plateau.value for plateau in found.plateaus]
+    if len(values) < 2:
+        return (found.trend_percent or 0.0) > 0
+    return len(values) > 2 and all(before < after for before, after in pairwise(values))
 
 
 def _told(found: Stationarity) -> str:

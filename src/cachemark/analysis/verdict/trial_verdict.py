@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.model.outcome import Finding, Stationarity, Verdict
+from cachemark.analysis.verdict.withholding import Judged
+from cachemark.model.outcome import Finding, LagBound, Stationarity, Verdict, Withheld
 
 # The worst that was found decides.
 _ORDER: tuple[Verdict, ...] = ("INVALID", "OVERLOAD", "NON_STATIONARY")
@@ -15,17 +16,24 @@ _ORDER: tuple[Verdict, ...] = ("INVALID", "OVERLOAD", "NON_STATIONARY")
 class TrialVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict with its reasons and notes.
 
-    `findings` has all of them in machine-readable form: rule, weight, figure, limit.
+    `findings` has all of them in machine-readable form: rule, weight, figure, limit. `withheld` and
+    `lag_bounds` are about single percentiles.
     """
 
     verdict: Verdict
     reasons: list[str]
     notes: list[str]
     findings: list[Finding] = []
+    withheld: list[Withheld] = []
+    lag_bounds: list[LagBound] = []
     stationarity: Stationarity | None = None
 
 
-def conclude(findings: Sequence[Finding], stationarity: Stationarity | None = None) -> TrialVerdict:
+def conclude(
+    findings: Sequence[Finding],
+    stationarity: Stationarity | None = None,
+    judged: Judged | None = None,
+) -> TrialVerdict:
     """The verdict that follows from findings; its reasons are the findings of the same weight."""
     reached: list[Verdict] = [
         each for each in _ORDER if any(found.weight == each for found in findings)
@@ -36,6 +44,8 @@ def conclude(findings: Sequence[Finding], stationarity: Stationarity | None = No
         reasons=[found.text for found in findings if found.weight == verdict],
         notes=[found.text for found in findings if found.weight == "note"],
         findings=list(findings),
+        withheld=judged.withheld if judged else [],
+        lag_bounds=judged.lag_bounds if judged else [],
         stationarity=stationarity,
     )
 

@@ -10,7 +10,7 @@ import msgspec
 from cachemark.report.compare import csv_file, markdown, terminal
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
 from cachemark.report.compare.selection import CellFilter
-from cachemark.report.compare.two_runs import compare_runs
+from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
 from cachemark.report.json_text import render_json
 
@@ -32,6 +32,7 @@ __all__ = [
     "CellFilter",
     "ComparisonReport",
     "ComparisonRow",
+    "Side",
     "compare_runs",
     "compare_within_run",
 ]

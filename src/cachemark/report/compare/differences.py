@@ -34,7 +34,7 @@ def differences(headers: tuple[RunHeader, RunHeader], pairs: Sequence[Pair]) -> 
 
 
 def _versions(pair: Pair) -> list[str]:
-    before, after = pair.before[0], pair.after[0]
+    before, after = pair.before[0][0], pair.after[0][0]
     cell = pair.other
     ours = [_worker(before), _worker(after)]
     servers = [trial.server.version if trial.server else "" for trial in (before, after)]

@@ -6,23 +6,29 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import FIGURES, MAX_TRIALS, Contrast, Figure, decide
+from cachemark.analysis.statistics import FIGURES, MAX_TRIALS, MIN_RUNS, Contrast, Figure, decide
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.cells import CELL_FIELDS, cell_title
 from cachemark.report.compare.model import ComparisonRow
 from cachemark.report.compare.selection import figures_for
 
-Contraster = Callable[[Figure, Sequence[Outcome], Sequence[Outcome], float], Contrast]
+Runs = Sequence[Sequence[Outcome]]
+Contraster = Callable[[Figure, Runs, Runs, float, int], Contrast]
 _FEW = 5
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two cells to compare, with their valid trials."""
+    """Two cells to compare, with their valid trials of each run."""
 
     baseline: Cell
     other: Cell
-    before: list[Outcome]
-    after: list[Outcome]
+    before: list[list[Outcome]]
+    after: list[list[Outcome]]
+
+    @property
+    def trials(self) -> list[Outcome]:
+        """The trials of both sides."""
+        return [trial for run in (*self.before, *self.after) for trial in run]
 
 
 def decided_rows(
@@ -30,12 +36,11 @@ def decided_rows(
 ) -> list[ComparisonRow]:
     """One row for each pair; all tests form one family."""
     margin = margin_percent / 100
+    figures = [figures_for(names, pair.trials) for pair in pairs]
+    tests = sum(map(len, figures))
     raw = [
-        [
-            contrast(figure, pair.before, pair.after, margin)
-            for figure in figures_for(names, [*pair.before, *pair.after])
-        ]
-        for pair in pairs
+        [contrast(figure, pair.before, pair.after, margin, tests) for figure in of_pair]
+        for pair, of_pair in zip(pairs, figures, strict=True)
     ]
     flat = iter(decide([one for row in raw for one in row], FIGURES, margin))
     return [
@@ -45,7 +50,7 @@ def decided_rows(
 
 
 def count_tests(rows: Sequence[ComparisonRow]) -> int:
-    """The number of tests in the family."""
+    """The number of tests in the family. What has too few runs is no test."""
     return sum(contrast.p_holm is not None for row in rows for contrast in row.contrasts)
 
 
@@ -81,9 +86,15 @@ def _several(cells: list[Cell]) -> str:
 def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair], *, paired: bool) -> list[str]:
     """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
     found: list[str] = []
-    unit = "blocks" if paired else "trials a side"
+    unit = "blocks" if paired else "runs on each side"
     counts = [min(c.counts) for row in rows for c in row.contrasts if c.ratio]
-    if counts and min(counts) < _FEW:
+    if any(c.too_few_runs for row in rows for c in row.contrasts):
+        found.append(
+            "no answer: the trials of one run share its state, so runs differ by more than their "
+            "trials show. Play both sides in one run (its cells are paired by block), or compare "
+            f"{MIN_RUNS} runs or more on each side (--with)"
+        )
+    elif counts and min(counts) < _FEW:
         found.append(
             f"{min(counts)} {unit} are few: use {_FEW} or more for figures that you publish"
         )
@@ -92,14 +103,14 @@ def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair], *, paired: bool)
         (contrast.needed, FIGURES[contrast.figure].title, row)
         for row in rows
         for contrast in row.contrasts
-        if contrast.answer == "inconclusive" and contrast.ratio
+        if contrast.answer == "inconclusive" and contrast.ratio and not contrast.too_few_runs
     ]
     known = [(needed, what, row) for needed, what, row in unclear if needed]
     if known:
         needed, what, row = max(known, key=lambda each: each[0])
         found.append(
-            f"with the same variation, about {needed} {unit} would narrow the interval of {what} "
-            f"of {cell_title(row.other)} to the margin"
+            f"with the same variation, about {needed} {unit} would probably settle {what} of "
+            f"{cell_title(row.other)}"
         )
     if len(known) < len(unclear):
         found.append(
@@ -116,6 +127,7 @@ def _failures(pair: Pair) -> list[str]:
     return [f"failed operations of {cell_title(pair.other)}: {before} → {after}"]
 
 
-def _failed(trials: Sequence[Outcome]) -> int:
+def _failed(runs: Runs) -> int:
+    trials = [trial for run in runs for trial in run]
     operations = [op for t in trials if t.measure for op in t.measure.operations.values()]
     return sum(operation.attempts - operation.ok for operation in operations)

@@ -19,6 +19,7 @@ ANSWERS: dict[ContrastAnswer, str] = {
     "equivalent": "equivalent",
     "inconclusive": "inconclusive",
 }
+NO_ANSWER = "no answer"
 _ABSENT = "–"
 
 
@@ -28,7 +29,7 @@ def head(compared: ComparisonReport) -> list[str]:
     method = (
         "paired by block: Student's t interval of the differences of logarithms"
         if compared.paired
-        else "unpaired: Welch's t interval of the difference of logarithms"
+        else "one value for each run: Welch's t interval of the difference of logarithms"
     )
     tests = f"{compared.tests} test{'s' if compared.tests != 1 else ''}"
     return [
@@ -65,7 +66,7 @@ def _table(compared: ComparisonReport, figure: Figure) -> Table:
 
 def _figures(contrast: Contrast, ratio: Interval, figure: Figure) -> list[str]:
     p = _ABSENT if contrast.p_holm is None else _p(contrast.p_holm)
-    answer = ANSWERS[contrast.answer]
+    answer = NO_ANSWER if contrast.too_few_runs else ANSWERS[contrast.answer]
     return [
         value(contrast.baseline, figure),
         value(contrast.other, figure),
@@ -93,7 +94,7 @@ def value(of: Interval | None, figure: Figure) -> str:
 
 def _scaled(of: Interval, factor: float) -> Interval:
     low, high = (None if part is None else part * factor for part in (of.low, of.high))
-    return Interval(value=of.value * factor, low=low, high=high)
+    return Interval(value=of.value * factor, low=low, high=high, bounds=of.bounds)
 
 
 def _common(compared: ComparisonReport) -> list[str]:
@@ -119,8 +120,9 @@ def _part(field: str, row: ComparisonRow, compared: ComparisonReport) -> str:
 
 def tally(compared: ComparisonReport) -> str:
     """The number of rows with each answer."""
-    answers = [c.answer for row in compared.rows for c in row.contrasts if c.ratio]
-    counts = [(answers.count(answer), text) for answer, text in ANSWERS.items()]
+    contrasts = [c for row in compared.rows for c in row.contrasts if c.ratio]
+    answers = [NO_ANSWER if c.too_few_runs else ANSWERS[c.answer] for c in contrasts]
+    counts = [(answers.count(text), text) for text in (*ANSWERS.values(), NO_ANSWER)]
     counted_answers = ", ".join(f"{count} {text}" for count, text in counts if count)
     lost = f"; {len(compared.lost)} lost" if compared.lost else ""
     return f"{counted_answers or 'nothing compared'}{lost}"

@@ -1,8 +1,10 @@
-"""Comparison of two runs, cell by cell."""
+"""Comparison of runs, cell by cell: one run or several on each side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import msgspec
 
 from cachemark.analysis.statistics import unpaired
 from cachemark.model.errors import UsageError
@@ -28,16 +30,28 @@ from cachemark.report.compare.selection import (
 from cachemark.runs.store import RunHeader
 
 
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one side: their headers, and the outcomes of each."""
+
+    headers: list[RunHeader]
+    outcomes: list[Sequence[Outcome]]
+
+    @property
+    def name(self) -> str:
+        """The names of the runs."""
+        return ", ".join(header.id for header in self.headers)
+
+
 def compare_runs(
-    headers: tuple[RunHeader, RunHeader],
-    outcomes: tuple[Sequence[Outcome], Sequence[Outcome]],
+    baseline: Side,
+    other: Side,
     wanted: CellFilter,
     figures: Sequence[str],
     margin_percent: float,
 ) -> ComparisonReport:
-    """Compare the second run with the first. Raises UsageError if they have no cell in common."""
-    first, second = (trials_by_cell(trials) for trials in outcomes)
-    names = headers[0].id, headers[1].id
+    """Compare the other runs with the baseline. Raises UsageError if they have no common cell."""
+    first, second = (_trials_of_runs(side) for side in (baseline, other))
+    names = baseline.name, other.name
     wanted.check([*first, *second], " or ".join(names))
     cells = sorted(filter(wanted.has, first.keys() | second.keys()), key=sort_key)
     pairs: list[Pair] = []
@@ -45,9 +59,9 @@ def compare_runs(
     left_out: list[tuple[Cell, str]] = []
     for cell in cells:
         before, after = first.get(cell, []), second.get(cell, [])
-        reason = _incomparable_reason(before, after, names)
-        if valid_trials(before) and after and not valid_trials(after):
-            lost.append((cell, rejection_reason(after)))
+        reason = _incomparable_reason(_flat(before), _flat(after), names)
+        if valid_trials(_flat(before)) and _flat(after) and not valid_trials(_flat(after)):
+            lost.append((cell, rejection_reason(_flat(after))))
         elif reason:
             left_out.append((cell, reason))
         else:
@@ -56,6 +70,7 @@ def compare_runs(
         reasons = [*reason_lines(left_out), "cachemark history lists the runs and their cells"]
         raise UsageError(f"{names[0]} and {names[1]} have no cell to compare", reasons[0])
     rows = decided_rows(pairs, figures, margin_percent, unpaired)
+    headers = baseline.headers[0], other.headers[0]
     machine = machines_differ(headers[0].host, headers[1].host)
     return ComparisonReport(
         baseline=names[0],
@@ -74,8 +89,23 @@ def compare_runs(
     )
 
 
-def _pair(cell: Cell, before: list[Outcome], after: list[Outcome]) -> Pair:
-    return Pair(baseline=cell, other=cell, before=valid_trials(before), after=valid_trials(after))
+def _trials_of_runs(side: Side) -> dict[Cell, list[list[Outcome]]]:
+    """Cell → the trials of each run that has the cell."""
+    found: dict[Cell, list[list[Outcome]]] = {}
+    for outcomes in side.outcomes:
+        for cell, trials in trials_by_cell(outcomes).items():
+            found.setdefault(cell, []).append(trials)
+    return found
+
+
+def _flat(runs: list[list[Outcome]]) -> list[Outcome]:
+    return [trial for run in runs for trial in run]
+
+
+def _pair(cell: Cell, before: list[list[Outcome]], after: list[list[Outcome]]) -> Pair:
+    sides = ([valid for run in side if (valid := valid_trials(run))] for side in (before, after))
+    first, second = sides
+    return Pair(baseline=cell, other=cell, before=first, after=second)
 
 
 def _incomparable_reason(

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import paired
+from cachemark.analysis.statistics import Contrast, Figure, paired
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.pairs import (
     Pair,
+    Runs,
     count_tests,
     decided_rows,
     missing_figures,
@@ -50,7 +51,7 @@ def compare_within_run(
         for second in [c for n in others for c in _counterparts(first, factor, n, cells)]:
             before, after = valid_trials(cells[first]), valid_trials(cells.get(second, []))
             if before and after:
-                pairs.append(Pair(baseline=first, other=second, before=before, after=after))
+                pairs.append(Pair(baseline=first, other=second, before=[before], after=[after]))
             elif before and second in cells:
                 lost.append((second, rejection_reason(cells[second])))
             else:
@@ -61,7 +62,7 @@ def compare_within_run(
             f"{header.id}: no cell of {baseline} can be compared with one of {', '.join(others)}",
             reason_lines(left_out)[0] if left_out else "",
         )
-    rows = decided_rows(pairs, figures, margin_percent, paired)
+    rows = decided_rows(pairs, figures, margin_percent, _by_block)
     return ComparisonReport(
         baseline=baseline,
         other=others[0] if len(others) == 1 else "",
@@ -73,6 +74,11 @@ def compare_within_run(
         left_out=reason_lines([*missing_figures(rows, lost=False), *left_out]),
         notes=notes(rows, pairs, paired=True),
     )
+
+
+def _by_block(figure: Figure, before: Runs, after: Runs, margin: float, tests: int) -> Contrast:
+    """The contrast of the only run on each side."""
+    return paired(figure, before[0], after[0], margin, tests)
 
 
 def factor_of(wanted: CellFilter) -> str:

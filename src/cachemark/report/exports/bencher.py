@@ -1,7 +1,7 @@
 """The cells in Bencher Metric Format: `throughput` in ops/s, `latency-p50` and `-p99` in ns.
 
 Values are the report's, geometric means over the valid trials; `lower_value` and `upper_value` are
-their 95 % interval, left out where there is none.
+their 95 % interval, left out where there is none (with fewer than ten trials).
 """
 
 from __future__ import annotations
@@ -36,6 +36,6 @@ def _measures(part: OperationSeries) -> dict[str, dict[str, float]]:
 
 def _metric(of: Interval) -> dict[str, float]:
     metric = {"value": of.value}
-    if of.low is not None and of.high is not None:
+    if of.bounds == "interval" and of.low is not None and of.high is not None:
         metric |= {"lower_value": of.low, "upper_value": of.high}
     return metric

@@ -2,7 +2,7 @@
 
 `bigger-is-better.json` (tool: customBiggerIsBetter) has ops/s; `smaller-is-better.json`
 (customSmallerIsBetter) has response times and CPU. Values are the report's, geometric means over
-the valid trials; `range` is their 95 % interval.
+the valid trials; `range` is their 95 % interval, or the range of fewer than ten trials.
 """
 
 from __future__ import annotations

@@ -4,15 +4,15 @@ A name has the cell as `/key=value` parts, so `benchstat -col /client` compares 
 files two runs; a slash inside a value becomes a colon, other letters that a name may not have are
 percent-encoded. The number after the last dash is callers at the same time. `ns/op` is what it is
 in Go, the window's length for each operation, so it stands only with all kinds together. A
-percentile that a trial has too few operations for is left out of that trial's line.
+percentile that a trial has too few operations for, or that its verdict withholds, is left out of
+that trial's line.
 """
 
 from __future__ import annotations
 
 from urllib.parse import quote
 
-from cachemark.analysis.statistics import ok, rate, response_ns
-from cachemark.model.protocol import Operation
+from cachemark.analysis.statistics import kind_rate, ok, trial_response_ns, window_rate
 from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, client_cpu_ns
 
 _UNITS = {
@@ -62,8 +62,11 @@ def _line(name: str, series: Series, part: OperationSeries, number: int) -> str:
     values: dict[str, float | None] = {}
     if part.kind == ALL:
         values["ns/op"] = window.elapsed_ns / done
-    values["ops/s"] = rate(operations, window.elapsed_ns)
-    values |= _percentiles(operations)
+    trial, kind = series.outcomes[number], "" if part.kind == ALL else part.kind
+    values["ops/s"] = window_rate(trial) if part.kind == ALL else kind_rate(trial, [kind])
+    values |= {
+        unit: trial_response_ns(trial, percent, kind) for unit, percent in _PERCENTILES.items()
+    }
     if part.kind == ALL:
         use = series.outcomes[number].server_use
         client = client_cpu_ns(window)
@@ -73,7 +76,3 @@ def _line(name: str, series: Series, part: OperationSeries, number: int) -> str:
         f"{value:.6g} {unit}" for unit, value in values.items() if value is not None
     )
     return f"{name}\t{done}\t{values_text}"
-
-
-def _percentiles(operations: list[Operation]) -> dict[str, float | None]:
-    return {unit: response_ns(operations, percent) for unit, percent in _PERCENTILES.items()}

@@ -2,13 +2,15 @@
 
 `real_time` is the window's length for each operation, all kinds together, and `cpu_time` the
 client processes' CPU for each; a worker that does not tell its CPU has none. Percentiles are of the
-response time, as counters; one that a trial has too few operations for is left out.
+response time, as counters; one that a trial has too few operations for, or that its verdict
+withholds, is left out.
 """
 
 from __future__ import annotations
 
-from cachemark.analysis.statistics import ok, rate, response_ns
+from cachemark.analysis.statistics import ok, trial_response_ns, window_rate
 from cachemark.host import HostFacts
+from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.report.json_text import json_text
 from cachemark.report.series import ALL, ExportedRun, OperationSeries, Series, client_cpu_ns
@@ -58,7 +60,7 @@ def _entry(series: Series, family: int, index: int) -> dict[str, object]:
         "iterations": ok(window),
         "real_time": window.elapsed_ns / ok(window),
         "time_unit": "ns",
-        "items_per_second": rate(list(window.operations.values()), window.elapsed_ns),
+        "items_per_second": window_rate(series.outcomes[index]),
     }
     client, use = client_cpu_ns(window), series.outcomes[index].server_use
     if client:
@@ -66,14 +68,14 @@ def _entry(series: Series, family: int, index: int) -> dict[str, object]:
     if use and use.cpu_ns:
         entry["server_cpu_ns"] = use.cpu_ns / ok(window)
     for part in series.parts:
-        entry |= _counters(part, index)
+        entry |= _counters(part, series.outcomes[index])
     return entry | _counts(window)
 
 
-def _counters(part: OperationSeries, index: int) -> dict[str, object]:
-    prefix = "" if part.kind == ALL else f"{part.kind}_"
+def _counters(part: OperationSeries, trial: Outcome) -> dict[str, object]:
+    prefix, kind = ("", "") if part.kind == ALL else (f"{part.kind}_", part.kind)
     found = {
-        f"{prefix}{name}": response_ns(part.trials[index], percent)
+        f"{prefix}{name}": trial_response_ns(trial, percent, kind)
         for name, percent in _PERCENTILES.items()
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics import mean_half_width, min_sample_size, rate
+from cachemark.analysis.statistics import mean_half_width, min_sample_size, window_rate
 from cachemark.model.histogram import Histogram
 from cachemark.report.series import (
     ExportedRun,
@@ -52,7 +52,7 @@ def results(run: ExportedRun) -> list[JmhResult]:
 
 
 def _throughput(name: str, series: Series) -> JmhResult:
-    rates = [rate(list(w.operations.values()), w.elapsed_ns) for w in series.windows]
+    rates = [window_rate(outcome) or 0.0 for outcome in series.outcomes]
     return JmhResult(
         series=series,
         benchmark=_benchmark(name, series),

@@ -15,7 +15,7 @@ _ENTRY = (
 )  # fmt: skip
 COLUMNS = (
     *CELL_FIELDS, "work", *_ENTRY, "figure", "value", "low", "high",
-    "ratio", "ratio_low", "ratio_high", "p_holm", "answer",
+    "ratio",
 )  # fmt: skip
 
 
@@ -38,17 +38,10 @@ def _rows(line: CellHistory, entry: Entry) -> list[list[object]]:
             *entry_fields,
             name,
             *_interval(entry.figures[name]),
-            *_contrast_fields(entry, name),
+            _float_text(entry.ratio_to_previous if name == line.figures[0] else None),
         ]
         for name in line.figures
     ]
-
-
-def _contrast_fields(entry: Entry, figure: str) -> list[object]:
-    contrast = entry.contrast
-    if contrast is None or contrast.figure != figure or contrast.ratio is None:
-        return [""] * 5
-    return [*_interval(contrast.ratio), _float_text(contrast.p_holm), contrast.answer]
 
 
 def _interval(of: Interval | None) -> list[str]:

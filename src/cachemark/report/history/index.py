@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cachemark.analysis.statistics import FIGURES
+from cachemark.analysis.statistics import FIGURES, Figure, withholds
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
@@ -20,7 +20,9 @@ from cachemark.model.work_identity import fingerprint
 from cachemark.runs.store import Run, open_run, run_names
 
 # A new number where a column, or the meaning of a figure, changes.
-VERSION = 1
+VERSION = 2
+# Stands for a figure that the verdict on a trial withholds.
+WITHHELD = "withheld"
 FILE = "index.sqlite"
 _FIGURES = list(FIGURES)
 _PATIENCE_S = 30.0
@@ -202,5 +204,9 @@ def _trial_row(folder: str, outcome: Outcome) -> tuple[object, ...]:
         fingerprint(outcome), outcome.load.schedule, valid, "" if valid else reason,
         worker.library_version if worker else "", worker.runtime if worker else "",
         server.version if server else "",
-        *[figure.of(outcome) if valid else None for figure in FIGURES.values()],
+        *[_figure(outcome, figure) if valid else None for figure in FIGURES.values()],
     )  # fmt: skip
+
+
+def _figure(outcome: Outcome, figure: Figure) -> float | str | None:
+    return WITHHELD if withholds(outcome, figure) else figure.of(outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.analysis.statistics import Contrast, Interval
+from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
 
 
@@ -25,7 +25,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A cell in one run: versions, and the figures of its valid trials.
 
-    `contrast` is against the entry before it on the same machine, in the first of the figures.
+    `ratio_to_previous` is against the entry before it on the same machine, in the first of the
+    figures. It has no interval: the trials of one run do not show how much runs differ.
     """
 
     folder: str
@@ -40,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     valid: int
     reason: str
     figures: dict[str, Interval | None]
-    contrast: Contrast | None = None
+    ratio_to_previous: float | None = None
 
 
 class CellHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +58,4 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
     lines: list[CellHistory]
     runs: list[RunRow] = []
-    margin_percent: float = 0.0
-    tests: int = 0
     notes: list[str] = []

@@ -8,18 +8,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import (
-    FIGURES,
-    Contrast,
-    contrast_of_values,
-    decide,
-    geometric_mean,
-)
+from cachemark.analysis.statistics import absolute_figure, geometric_mean
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_repeat
 from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
-from cachemark.report.history.index import RunIndex
+from cachemark.report.history.index import WITHHELD, RunIndex
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 
@@ -36,7 +30,6 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
     host: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     last: int | None = None
-    margin_percent: float | None = None
 
     @property
     def cells(self) -> bool:
@@ -56,26 +49,20 @@ def query_history(index: RunIndex, query: HistoryQuery) -> History:
     if not query.cells:
         return History(lines=[], runs=_runs(index, query))
     cells = _cells(index, query)
-    margin = _latest_margin(index) if query.margin_percent is None else query.margin_percent
     found = [line for cell, work in cells for line in _cell_history(index, query, cell, work)]
-    contrasts = [_contrasts_with_previous(line, known, margin / 100) for line, known in found]
-    flat = [contrast for steps in contrasts for contrast in steps if contrast]
-    decided = iter(decide(flat, FIGURES, margin / 100))
     lines = [
         msgspec.structs.replace(
             line,
             entries=[
-                msgspec.structs.replace(each.entry, contrast=next(decided) if step else None)
-                for each, step in zip(known, steps, strict=True)
+                msgspec.structs.replace(each.entry, ratio_to_previous=ratio)
+                for each, ratio in zip(known, _ratios_to_previous(line, known), strict=True)
             ],
         )
-        for (line, known), steps in zip(found, contrasts, strict=True)
+        for line, known in found
     ]
     if not lines:
         raise UsageError("no such cell on such a machine", "cachemark history lists the runs")
-    tests = [entry for line in lines for entry in line.entries if entry.contrast]
-    count = sum(entry.contrast is not None and entry.contrast.p_holm is not None for entry in tests)
-    return History(lines=lines, margin_percent=margin, tests=count, notes=_notes(lines))
+    return History(lines=lines, notes=_notes(lines))
 
 
 def _runs(index: RunIndex, query: HistoryQuery) -> list[RunRow]:
@@ -90,12 +77,6 @@ def _runs(index: RunIndex, query: HistoryQuery) -> list[RunRow]:
         if _matches(row["host"], query.host)
     ]
     return found[-query.last :] if query.last else found
-
-
-def _latest_margin(index: RunIndex) -> float:
-    """The margin of the latest readable run."""
-    sql = "SELECT margin_percent FROM run WHERE problem = '' ORDER BY created_at DESC LIMIT 1"
-    return next((float(row["margin_percent"]) for row in index.rows(sql)), 2.0)
 
 
 def _cells(index: RunIndex, query: HistoryQuery) -> list[tuple[Cell, str]]:
@@ -173,34 +154,30 @@ def _entry_values(rows: list[sqlite3.Row], figures: list[str]) -> _EntryValues:
         trials=len(rows),
         valid=len(valid),
         reason=next((row["reason"] for row in rows if row["reason"]), ""),
-        figures={name: geometric_mean(found) if found else None for name, found in values.items()},
+        figures={name: absolute_figure(found) if found else None for name, found in values.items()},
     )
     return _EntryValues(entry=entry, values=values)
 
 
 def _values(valid: list[sqlite3.Row], name: str) -> list[float] | None:
     """A figure of each valid trial; None if one of them lacks it, as in statistics.figures."""
-    found = [float(row[name]) for row in valid if row[name]]
-    return found if found and len(found) == len(valid) else None
+    shown = [row for row in valid if row[name] != WITHHELD]
+    found = [float(row[name]) for row in shown if row[name]]
+    return found if found and len(found) == len(shown) else None
 
 
-def _contrasts_with_previous(
-    line: CellHistory, known: list[_EntryValues], margin: float
-) -> list[Contrast | None]:
-    """Compare each entry with the previous one of the same machine, by the first figure."""
-    first = line.figures[0]
-    before: dict[tuple[str, str], list[float]] = {}
-    steps: list[Contrast | None] = []
+def _ratios_to_previous(line: CellHistory, known: list[_EntryValues]) -> list[float | None]:
+    """The first figure of each entry, relative to the previous entry of the same machine."""
+    before: dict[tuple[str, str], float] = {}
+    ratios: list[float | None] = []
     for each in known:
         machine = each.entry.host, each.entry.machine
-        values = each.values[first]
-        previous = before.get(machine)
-        steps.append(
-            contrast_of_values(first, previous, values, margin) if previous and values else None
-        )
-        if values:
-            before[machine] = values
-    return steps
+        values = each.values[line.figures[0]]
+        previous, now = before.get(machine), geometric_mean(values).value if values else None
+        ratios.append(now / previous if now and previous else None)
+        if now:
+            before[machine] = now
+    return ratios
 
 
 def _notes(lines: list[CellHistory]) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from cachemark.analysis.number_format import interval
 from cachemark.analysis.statistics import FIGURES
 from cachemark.report.cells import cell_title
-from cachemark.report.compare.tables import ANSWERS, value
+from cachemark.report.compare.tables import value
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 from cachemark.report.tables import Table
 
@@ -24,12 +23,13 @@ def notes(history: History) -> list[str]:
     """The notes below the tables."""
     if not history.lines:
         return ["cachemark history CLIENT shows its cells over time"] if history.runs else []
-    tests = f"{history.tests} test{'s' if history.tests != 1 else ''}"
+    entries = [entry for line in history.lines for entry in line.entries]
+    compared = any(entry.ratio_to_previous for entry in entries)
     method = (
-        "compared with the previous run: Welch's interval on logarithms; margin "
-        f"{history.margin_percent:g} %; {tests}, Holm's correction over all"
+        "the ratio to the previous run has no interval and no answer: the trials of one run share "
+        "its state, so they do not show how much runs differ"
     )
-    return [method, *history.notes] if history.tests else history.notes
+    return [method, *history.notes] if compared else history.notes
 
 
 def _runs(runs: list[RunRow]) -> Table:
@@ -53,15 +53,12 @@ def _table(line: CellHistory) -> Table:
     titles = [FIGURES[name].title for name in line.figures]
     columns = ["run", "made", "host", "cachemark", "library", "runtime", "server", "valid"]
     rows = [_entry(entry, line.figures) for entry in line.entries]
-    return Table(columns=[*columns, *titles, "ratio to previous", "answer"], rows=rows)
+    return Table(columns=[*columns, *titles, "ratio to previous", "reason"], rows=rows)
 
 
 def _entry(entry: Entry, figures: list[str]) -> list[str]:
-    contrast = entry.contrast
-    ratio = contrast.ratio if contrast else None
-    answer = (
-        ANSWERS[contrast.answer] if contrast and ratio else entry.reason if not entry.valid else ""
-    )
+    ratio = entry.ratio_to_previous
+    reason = "" if entry.valid else entry.reason
     return [
         entry.folder,
         _day(entry.created_at),
@@ -72,8 +69,8 @@ def _entry(entry: Entry, figures: list[str]) -> list[str]:
         entry.server_version or _ABSENT,
         f"{entry.valid}/{entry.trials}",
         *[value(entry.figures[name], FIGURES[name]) for name in figures],
-        interval(ratio, "{:.3f}") if ratio else _ABSENT,
-        " ".join(answer.split()),
+        f"{ratio:.3f}" if ratio else _ABSENT,
+        " ".join(reason.split()),
     ]
 
 

@@ -6,7 +6,7 @@ from cachemark.analysis.number_format import number, time
 from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
 from cachemark.report.model import ClientRow, Group, Report
-from cachemark.report.plots.layout import SI_LABEL
+from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL
 from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
 from cachemark.report.plots.plot import Plot, Spec, slug
 from cachemark.report.tables import Table
@@ -49,7 +49,7 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
         title=f"p{percent}: {place}",
         caption=(
             f"One point for each load, from the weakest ({groups[0].load}) to the strongest "
-            f"({groups[-1].load}); lines across: 95 % interval over trials."
+            f"({groups[-1].load}). {LINES_ACROSS}"
         )
         + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
         alt=f"Line chart of p{percent} of the response time over operations per second: "

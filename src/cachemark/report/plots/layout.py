@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cachemark.analysis.statistics import MIN_INTERVAL_TRIALS
 from cachemark.report.plots.palette import Role, light
 from cachemark.report.plots.plot import Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
+# What the bounds of a figure mean in a picture.
+LINES_ACROSS = f"Lines across: range of the trials, 95 % interval from {MIN_INTERVAL_TRIALS} on."
 # Below this many pixels names stand above bars, and a key above lines, as on a telephone.
 _WIDE = 480
 # Generous, as a reader's machine may have none of the fonts that are asked for.

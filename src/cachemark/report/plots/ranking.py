@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.analysis.number_format import number, rate_with_error, time, time_with_error
+from cachemark.analysis.number_format import (
+    bounds_name,
+    number,
+    rate_with_error,
+    time,
+    time_with_error,
+)
 from cachemark.analysis.statistics import Interval, Metric
 from cachemark.endpoints.clients import NATIVE
 from cachemark.report.model import ClientRow, Group, TrialRow
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
-from cachemark.report.plots.layout import SI_LABEL, TIME_LABEL
+from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table, group_title
@@ -52,11 +58,11 @@ def formatted(of: Interval | None, metric: Metric) -> str:
 
 
 def interval_text(of: Interval, metric: Metric) -> str:
-    """An interval in words; empty if there is none."""
+    """The interval or the range in words; empty if there is none."""
     if of.low is None or of.high is None:
         return ""
     write = number if metric == "rate" else time
-    return f"95 % interval {write(of.low)} to {write(of.high)}"
+    return f"{bounds_name(of)} {write(of.low)} to {write(of.high)}"
 
 
 def leader(group: Group) -> str:
@@ -105,7 +111,7 @@ def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, list[float]]:
 
 
 def _caption(group: Group, dots: dict[str, list[float]], arrows: str) -> str:
-    parts = ["Bars: geometric mean of the valid trials. Lines across: 95 % interval."]
+    parts = [f"Bars: geometric mean of the valid trials. {LINES_ACROSS}"]
     if dots:
         parts.append("Dots: the trials.")
     if any(map(is_native, group.rows)) and not all(map(is_native, group.rows)):
@@ -129,4 +135,4 @@ def _table(group: Group) -> Table:
         counted = f"{row.summary.valid}/{row.summary.trials}"
         rows.append([row.summary.cell.client, *cells, counted])
     unit = "ops/s" if group.metric == "rate" else "p99"
-    return Table(columns=["client", unit, "95 % from", "to", "valid trials"], rows=rows)
+    return Table(columns=["client", unit, "from", "to", "valid trials"], rows=rows)

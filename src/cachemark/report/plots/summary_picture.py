@@ -17,7 +17,7 @@ from cachemark.analysis.number_format import number, time
 from cachemark.report.model import Report
 from cachemark.report.plots.bar_chart import BarItem, axis_end, clipped_note
 from cachemark.report.plots.canvas import Canvas
-from cachemark.report.plots.layout import shorten, text_width
+from cachemark.report.plots.layout import LINES_ACROSS, shorten, text_width
 from cachemark.report.plots.overview import Panel, panels
 from cachemark.report.plots.palette import Role
 from cachemark.report.plots.plot import Spec
@@ -191,8 +191,8 @@ def _bar(canvas: Canvas, item: BarItem, at: _Bar, scale: float, last: float) -> 
         _interval(canvas, left + item.low * scale, left + min(item.high, last) * scale, middle)
         if item.high > last:
             canvas.arrow(left + last * scale, middle, "ink")
-    # The figure alone: its interval is what the line shows.
-    figure = item.figure.partition(" ±")[0]
+    # The figure alone: its interval or range is what the line shows.
+    figure = item.figure.partition(" ±")[0].partition(" −")[0]
     canvas.words(left + furthest * scale + 5, middle, figure, size=9)
 
 
@@ -222,8 +222,7 @@ def _footer(canvas: Canvas, report: Report, found: Sequence[Panel], down: float)
     units = list(dict.fromkeys(panel.unit for panel in found))
     arrows = any_clipped_note(found)
     for line in textwrap.wrap(
-        f"{' or '.join(units).capitalize()}; lines across: 95 % interval over trials."
-        + (f" {arrows}" if arrows else ""),
+        f"{' or '.join(units).capitalize()}. {LINES_ACROSS}" + (f" {arrows}" if arrows else ""),
         150,
     ):
         canvas.words(_MARGIN, down, line, "faint", size=_SMALL)

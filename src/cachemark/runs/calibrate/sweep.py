@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from cachemark import __version__
+from cachemark.analysis.percentiles import min_sample_size
 from cachemark.analysis.statistics.figures import ok, rate, response_ns
+from cachemark.analysis.statistics.proportion import percentile_against_limit
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.host import HostFacts
@@ -34,8 +37,9 @@ _WORKLOAD = Workload(
 _RATE_FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _ATTEMPTS = 2
 _MIN_ACHIEVED = 0.99
-# With fewer operations in a window, the achieved rate says nothing.
-_MIN_OPERATIONS = 10
+# With fewer operations in a window, p99.9 cannot be judged. So low rates have longer windows.
+_MIN_OPERATIONS = round(1.05 * min_sample_size(99.9))
+_LONGEST_WINDOW_MS = 10_000
 
 
 class CalibrationSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,14 +81,14 @@ def calibrate(
         return msgspec.structs.replace(blank, floor=floor, why="its worker plays no open loop")
     steps = sweep(
         floor.ops_per_s,
-        _MIN_OPERATIONS * 1000 / settings.window_ms,
+        _MIN_OPERATIONS * 1000 / max(settings.window_ms, _LONGEST_WINDOW_MS),
         lambda rate: _measure_step(calibration_run, rate, on_progress),
     )
     clean = [step.rate for step in steps if step.clean]
     if not steps:
-        why = f"{settings.window_ms} ms are too short: fewer than {_MIN_OPERATIONS} operations"
+        why = f"too slow: p99.9 needs {_MIN_OPERATIONS} operations in a window"
     elif not clean:
-        why = "no rate was clean"
+        why = "no rate was shown to be clean"
     return msgspec.structs.replace(
         blank, floor=floor, steps=steps, clean_rate=max(clean, default=None), why=why
     )
@@ -116,7 +120,10 @@ def _blank(
 
 
 def sweep(closed_rate: float, min_rate: float, play: Callable[[float], Step]) -> list[Step]:
-    """Play rising rates, from `min_rate` (ops/s) on, until one is missed twice; all steps."""
+    """Play rising rates, from `min_rate` (ops/s) on, until one is missed twice; all steps.
+
+    A rate that could not be judged is neither clean nor missed.
+    """
     steps: list[Step] = []
     for fraction in (
         fraction for fraction in _RATE_FRACTIONS if closed_rate * fraction >= min_rate
@@ -125,7 +132,7 @@ def sweep(closed_rate: float, min_rate: float, play: Callable[[float], Step]) ->
             steps.append(play(float(f"{closed_rate * fraction:.3g}")))
             if steps[-1].clean:
                 break
-        if not steps[-1].clean:
+        if not steps[-1].clean and steps[-1].judged:
             break
     return steps
 
@@ -136,19 +143,27 @@ def judge_step(requested_rate: float, outcome: Outcome, budget_ns: int) -> Step:
     if why or measure is None:
         return Step(rate=requested_rate, lag_p999_ns=None, achieved=0.0, clean=False, why=why)
     own = histogram.merge_encoded([measure.generator_lag or measure.send_lag])
-    lag_ns = own.percentile(99.9) if own else None
+    count, late_count = (own.count, own.above(budget_ns)) if own else (0, 0)
+    on_time = percentile_against_limit(count, late_count, 99.9)
     due = sum(op.attempts for op in measure.operations.values()) + measure.unsent
     # A client that finishes late was slower than requested.
     planned_ns = due / requested_rate * 1e9
     achieved = ok(measure) / due * min(1.0, planned_ns / measure.elapsed_ns) if due else 0.0
-    late = lag_ns is None or lag_ns > budget_ns
     slow = achieved < _MIN_ACHIEVED
+    reasons = {
+        "within": "fell behind" if slow else "",
+        "above": "sent late",
+        "unknown": "fell behind"
+        if slow
+        else f"not judged: {late_count} of {count} operations were sent late",
+    }
     return Step(
         rate=requested_rate,
-        lag_p999_ns=lag_ns,
+        lag_p999_ns=own.percentile(99.9) if own and count >= min_sample_size(99.9) else None,
         achieved=round(achieved, 4),
-        clean=not late and not slow,
-        why="sent late" if late else "fell behind" if slow else "",
+        clean=on_time == "within" and not slow,
+        judged=on_time != "unknown" or slow,
+        why=reasons[on_time],
     )
 
 
@@ -173,21 +188,22 @@ class _CalibrationRun:
 
     def closed(self) -> Outcome:
         """Play the closed loop."""
-        return self._play(self._load)
+        return self._play(self._load, self.settings.window_ms)
 
     def open(self, requested_rate: float) -> Outcome:
         """Play an open loop at a rate (ops/s) with Poisson arrivals."""
         paced = msgspec.structs.replace(
             self._load, name="open", schedule="poisson", rate=requested_rate
         )
-        return self._play(paced)
+        enough_ms = math.ceil(_MIN_OPERATIONS * 1000 / requested_rate)
+        return self._play(paced, max(self.settings.window_ms, enough_ms))
 
-    def _play(self, load: Load) -> Outcome:
+    def _play(self, load: Load, window_ms: int) -> Outcome:
         self._count += 1
         settings = self.settings
         prefill = 0.0 if self._null else 1.0
         workload = msgspec.structs.replace(_WORKLOAD, prefill=prefill)
-        timing = Timing(warmup_ms=min(500, settings.window_ms), measure_ms=settings.window_ms)
+        timing = Timing(warmup_ms=min(500, settings.window_ms), measure_ms=window_ms)
         # A new seed for each trial, so that the cache drops the tape of the previous rate.
         tape = self._shelf.get(workload, load, timing, self._count)
         cell = Cell(
