@@ -1,13 +1,13 @@
 """Child processes that always end with this process.
 
 A child has its own process group and is killed if this process dies (`setpriv --pdeathsig`, if
-installed). It runs on its CPU set from its first instruction on. Its stderr goes to a temporary
-file, of which the end can be read.
+installed). It runs on its CPU set from its first instruction on. The end of its stderr is kept.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import select
@@ -16,31 +16,31 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import IO
 
+from cachemark.host import descendants
+from cachemark.host.stderr_tail import StderrTail
 from cachemark.model.errors import UsageError
 
 ENGINE = "cachemark-engine"
-_LOG_TAIL_BYTES = 16 * 1024
 _STDERR_LINE_MAX_CHARACTERS = 200
 _IF_PARENT_LIVES = 'test "$PPID" = "$0" && exec "$@"'
 # Linux has at most 8192 CPUs, so four digits are enough.
 _CPU_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 # Selects the precise CPU clock of a process (see clock_getcpuclockid).
 _CPUCLOCK_SCHED = 2
+_numbers = itertools.count()
 
 
 class Child:
     """A child process. `stop` ends its whole process group and reaps it."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], log: StderrTail, mark: str) -> None:
         self.popen = popen
         self._log = log
-        self._last_log = ""
+        self._mark = mark
 
     def __enter__(self) -> Child:
         return self
@@ -79,11 +79,7 @@ class Child:
 
     def log_tail(self) -> str:
         """The end of its stderr. Still available after `stop`."""
-        if self._log.closed:
-            return self._last_log
-        end = os.fstat(self._log.fileno()).st_size
-        begin = max(0, end - _LOG_TAIL_BYTES)
-        return os.pread(self._log.fileno(), end - begin, begin).decode("utf-8", "replace")
+        return self._log.text()
 
     def last_stderr_line(self) -> str:
         """The line of stderr that most likely says why the process ended; empty if there is none.
@@ -99,7 +95,7 @@ class Child:
         return (marked or unindented[-1:] or [""])[0].strip()[:_STDERR_LINE_MAX_CHARACTERS]
 
     def stop(self, grace_s: float = 3.0) -> None:
-        """Send SIGTERM, wait `grace_s` seconds, then SIGKILL the whole group, and reap it."""
+        """Send SIGTERM, wait `grace_s` seconds, then SIGKILL all descendants, and reap them."""
         if self.popen.returncode is not None:
             return
         if grace_s > 0 and self.exited() is None:
@@ -107,7 +103,7 @@ class Child:
             self.wait(grace_s)
         self._signal(signal.SIGKILL)
         self.popen.wait()
-        self._last_log = self.log_tail()
+        descendants.kill_marked(self._mark)
         self._log.close()
         for pipe in (self.popen.stdin, self.popen.stdout):
             if pipe is not None:
@@ -132,18 +128,24 @@ def start(
     """Start a program on a set of CPUs (`0-1,3`; empty: all). Raises OSError."""
     if shutil.which(command[0]) is None:
         raise FileNotFoundError(f"{command[0]}: no such program")
-    log = tempfile.TemporaryFile()  # noqa: SIM115 — it lives as long as the child
-    with _affinity(cpus):
-        popen = subprocess.Popen(
-            [*_dies_with_parent(), *command],
-            stdin=stdin,
-            stdout=stdout,
-            stderr=log,
-            env={**os.environ, **env} if env else None,
-            cwd=cwd,
-            start_new_session=True,
-        )
-    return Child(popen, log)
+    descendants.adopt()
+    log, mark = StderrTail(), f"{os.getpid()}-{next(_numbers)}"
+    try:
+        with _affinity(cpus):
+            popen = subprocess.Popen(
+                [*_dies_with_parent(), *command],
+                stdin=stdin,
+                stdout=stdout,
+                stderr=log.writer,
+                env={**os.environ, **(env or {}), **descendants.mark(mark)},
+                cwd=cwd,
+                start_new_session=True,
+            )
+    except BaseException:
+        log.cancel()
+        raise
+    log.begin()
+    return Child(popen, log, mark)
 
 
 def _dies_with_parent() -> list[str]:
