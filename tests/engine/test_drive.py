@@ -135,3 +135,12 @@ def test_bad_input_is_one_sentence(words: tuple[str, ...], says: str, server: st
     ran = drive("--server", server, *words)
     assert ran.returncode == 2
     assert says in ran.stderr
+
+
+def test_a_server_that_never_answers_is_given_up() -> None:
+    """Not key by key: 10,000 keys, each with its time-out, would take an hour."""
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        address = f"127.0.0.1:{frozen.getsockname()[1]}"
+        ran = drive("--server", address, "--quiet", "--timeout", "500ms", "--keys", "10k")
+    assert ran.returncode == 2
+    assert "the server does not answer in time" in ran.stderr

@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 import msgspec
 
+from cachemark.endpoints.stall import StallDetector
 from cachemark.endpoints.worker import Worker
 from cachemark.model import histogram
 from cachemark.model.errors import TrialError
@@ -149,6 +150,7 @@ class _Collector:
         self._watch = watch
         self._waiting = dict.fromkeys(workers, 0)
         self._ops = dict.fromkeys(workers, 0)
+        self._stalls = {worker: StallDetector() for worker in workers}
         self._done: list[Done] = []
         self._last_answer_s = time.monotonic()
 
@@ -169,6 +171,12 @@ class _Collector:
         while (answer := worker.poll_answer()) is not None:
             self._last_answer_s = time.monotonic()
             if isinstance(answer, Progress):
+                if what == "prefill" and self._stalls[worker].is_stalled(answer):
+                    raise TrialError(
+                        f"{worker.name}: the prefill stores nothing: {answer.errors} operations "
+                        "failed, most likely because the server does not answer in time",
+                        "a longer --timeout-ms, or another server",
+                    )
                 self._ops[worker] = answer.ops
                 self._watch.progress(sum(self._ops.values()))
             elif isinstance(answer, Done) and answer.phase == what:

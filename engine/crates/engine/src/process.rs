@@ -1,6 +1,7 @@
 //! What every verb does with its process: the exit code of an error, JSON lines on stdout, and the
 //! signals that end it.
 
+use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,8 +15,27 @@ use signal_hook::iterator::Signals;
 
 /// Print one line on stderr and return the exit code for bad input.
 pub fn fail(error: String) -> ExitCode {
-    eprintln!("cachemark-engine: {error}");
+    print_error(&error);
     ExitCode::from(2)
+}
+
+/// Print one line on stderr. If that is closed or full, there is no place to say so.
+pub fn print_error(error: &str) {
+    let _ = writeln!(io::stderr(), "cachemark-engine: {error}");
+}
+
+/// Print text on stdout and flush it. If stdout is closed or full, say so and exit with 1.
+pub fn print_text(text: impl Display) {
+    let mut stdout = io::stdout().lock();
+    if let Err(error) = write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        print_error(&format!("stdout cannot be written: {error}"));
+        std::process::exit(1);
+    }
+}
+
+/// Print one JSON document on a line of stdout, as `print_text` does.
+pub fn print_compact_json(document: &impl Serialize) {
+    print_text(format_args!("{}\n", serde_json::to_string(document).expect("plain values")));
 }
 
 /// Print one line of JSON on stdout and flush it.
@@ -29,7 +49,7 @@ pub fn print_json_line(message: &impl Serialize) -> Result<(), String> {
 
 /// Print an indented JSON document on stdout.
 pub fn print_json_document(document: &impl Serialize) {
-    println!("{}", serde_json::to_string_pretty(document).expect("plain values"));
+    print_text(format_args!("{}\n", serde_json::to_string_pretty(document).expect("plain values")));
 }
 
 /// SIGTERM and SIGINT, for a verb whose main thread has nothing to do but wait for them.

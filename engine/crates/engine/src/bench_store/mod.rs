@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use comfy_table::Table;
 
 use crate::options::units;
-use crate::process::fail;
+use crate::process::{fail, print_text};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -77,5 +77,5 @@ fn tables(arguments: &Arguments) -> Result<(), String> {
 
 fn show(title: &str, mut table: Table) {
     table.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
-    println!("{title}\n{table}\n");
+    print_text(format_args!("{title}\n{table}\n\n"));
 }

@@ -9,6 +9,7 @@ use clap::Parser;
 use crate::drive::errors::ErrorLimit;
 use crate::drive::search::Objective;
 use crate::options::connection_options::ConnectionArguments;
+use crate::options::extent::check_extent;
 use crate::options::units;
 use crate::options::workload::WorkloadArguments;
 
@@ -116,6 +117,7 @@ impl Arguments {
     pub fn check(&self) -> Result<(), String> {
         self.connection.check(self.server.split(',').count())?;
         self.workload.check_run()?;
+        check_extent(self.threads, self.connections(), self.depth)?;
         self.search.map_or(Ok(()), |_| self.workload.check_search())
     }
 

@@ -14,6 +14,8 @@ use crate::drive::totals::{hits, responses};
 /// The phase that is played, and whether its lines are printed.
 pub struct Live<'a> {
     pub name: &'a str,
+    /// A prefill in which nothing but failures is added is stopped.
+    pub is_prefill: bool,
     pub tape: &'a Tape,
     pub quiet: bool,
 }
@@ -34,6 +36,7 @@ pub fn watch(
     let why = if control.has_intervals() { "" } else { NO_PERCENTILES };
     let begun = Instant::now();
     let (mut before, mut cpu_before, mut looked) = (0, cpu(), begun);
+    let mut stall = Stall::default();
     for second in 1.. {
         let next = begun + EVERY * second + GRACE;
         let wait = next.saturating_duration_since(Instant::now());
@@ -46,6 +49,9 @@ pub fn watch(
             return Ok(());
         }
         let (ok, failed) = control.progress();
+        if live.is_prefill && stall.look(ok, failed) {
+            control.stop();
+        }
         let (cpu_now, now) = (cpu(), Instant::now());
         let since = (now - looked).as_secs_f64();
         let used = (cpu_now - cpu_before).as_secs_f64() / since;
@@ -56,6 +62,29 @@ pub fn watch(
         (before, cpu_before, looked) = (ok, cpu_now, now);
     }
     Ok(())
+}
+
+/// Seconds in a row in which nothing but failures was added.
+#[derive(Default)]
+struct Stall {
+    ok: u64,
+    failed: u64,
+    seconds: u32,
+}
+
+impl Stall {
+    const MOST_SECONDS: u32 = 3;
+
+    /// Whether there were too many of them.
+    fn look(&mut self, ok: u64, failed: u64) -> bool {
+        if ok > self.ok {
+            self.seconds = 0;
+        } else if failed > self.failed {
+            self.seconds += 1;
+        }
+        (self.ok, self.failed) = (ok, failed);
+        self.seconds >= Stall::MOST_SECONDS
+    }
 }
 
 fn cpu() -> Duration {

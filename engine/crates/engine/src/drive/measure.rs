@@ -10,7 +10,7 @@ use crate::drive::files::{Log, check_hgrm, write_hgrm};
 use crate::drive::play::{connected, play, prefill, tape, warm_up};
 use crate::drive::table;
 use crate::drive::warnings::{Expected, warnings};
-use crate::process::print_json_document;
+use crate::process::{print_json_document, print_text};
 use crate::worker::messages::{Done, Phase};
 
 #[derive(Serialize)]
@@ -77,8 +77,8 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
         });
     } else {
         let io = format!("{} ({})", client.io().name(), arguments.connection.io_reason());
-        print!("{}", table::render(&result, tape.is_open_loop(), &io));
-        warnings.iter().for_each(|warning| println!("warning: {warning}"));
+        print_text(table::render(&result, tape.is_open_loop(), &io));
+        warnings.iter().for_each(|warning| print_text(format_args!("warning: {warning}\n")));
     }
     Ok(arguments.max_errors.problem(&result.metrics))
 }

@@ -15,7 +15,7 @@ mod warnings;
 
 use std::process::ExitCode;
 
-use crate::process::fail;
+use crate::process::{fail, print_error};
 
 pub use arguments::Arguments;
 
@@ -29,7 +29,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
     match done {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(problem)) => {
-            eprintln!("cachemark-engine: {problem}");
+            print_error(&problem);
             ExitCode::FAILURE
         }
         Err(error) => fail(error),

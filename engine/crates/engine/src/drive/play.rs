@@ -45,7 +45,7 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
 }
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
-    let live = Live { name: "prefill", tape, quiet: arguments.quiet };
+    let live = Live { name: "prefill", is_prefill: true, tape, quiet: arguments.quiet };
     let result = run_phase(client, PhaseLimits::Prefill, arguments, &live, None)?;
     errors::prefill_problem(&result.metrics).map_or(Ok(()), Err)
 }
@@ -70,7 +70,7 @@ pub fn play(
         ops: None,
         duration_ns: Some(duration.as_nanos() as u64),
     };
-    let live = Live { name, tape, quiet: arguments.quiet };
+    let live = Live { name, is_prefill: false, tape, quiet: arguments.quiet };
     run_phase(client, limits, arguments, &live, log)
 }
 

@@ -9,7 +9,7 @@ use crate::drive::play::{connected, play, prefill, warm_up};
 use crate::drive::search::{self, Objective, Point};
 use crate::drive::table;
 use crate::options::tape_file;
-use crate::process::print_json_document;
+use crate::process::{print_json_document, print_text};
 
 #[derive(Serialize)]
 struct Curve<'a> {
@@ -58,8 +58,8 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
             points: &points,
         });
     } else {
-        println!("closed loop: {most:.0} operations a second");
-        print!("{}", table::curve(&points, &text));
+        print_text(format_args!("closed loop: {most:.0} operations a second\n"));
+        print_text(table::curve(&points, &text));
     }
     let nothing = || format!("no rate met {text}; the curve shows why each rate missed it");
     Ok(best.is_none().then(nothing))

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use cachemark_fidelity::{CASES, Case, Check};
 
-use crate::process::fail;
+use crate::process::{fail, print_compact_json, print_text};
 use document::document;
 
 /// Examples:
@@ -54,13 +54,14 @@ pub fn run(arguments: Arguments) -> ExitCode {
         right += usize::from(case_result.checks.iter().all(Check::holds));
         if arguments.json {
             let document = document(case, &case_result);
-            println!("{}", serde_json::to_string(&document).expect("plain values"));
+            print_compact_json(&document);
         } else {
             table::add_rows(&mut table, case, &case_result, arguments.all);
         }
     }
     if !arguments.json {
-        println!("{}\n\n{right} of {} cases give their answer", table.trim_fmt(), cases.len());
+        let summary = format!("{right} of {} cases give their answer", cases.len());
+        print_text(format_args!("{}\n\n{summary}\n", table.trim_fmt()));
     }
     if right == cases.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::options::tape_file;
 use crate::options::units;
 use crate::options::workload::WorkloadArguments;
-use crate::process::fail;
+use crate::process::{fail, print_compact_json};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -53,7 +53,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
     match floor(&arguments) {
         Ok(FloorResult { ops, elapsed_ns, cpu_user_ns, cpu_system_ns }) => {
             let document = Document { ops, elapsed_ns, cpu_user_ns, cpu_system_ns };
-            println!("{}", serde_json::to_string(&document).expect("plain values"));
+            print_compact_json(&document);
             ExitCode::SUCCESS
         }
         Err(error) => fail(error),

@@ -2,6 +2,7 @@
 
 pub mod connection_options;
 pub mod cpus;
+pub mod extent;
 pub mod presets;
 mod schedule_name;
 pub mod tape_file;

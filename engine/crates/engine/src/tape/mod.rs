@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::options::presets;
-use crate::process::fail;
+use crate::process::{fail, print_compact_json, print_text};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -36,7 +36,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
         Action::Write(arguments) => write::write(&arguments),
         Action::Show(arguments) => show::show(&arguments),
         Action::Presets { json: true } => {
-            println!("{}", serde_json::to_string(&presets::all()).expect("plain values"));
+            print_compact_json(&presets::all());
             Ok(())
         }
         Action::Presets { json: false } => {
@@ -49,13 +49,12 @@ pub fn run(arguments: Arguments) -> ExitCode {
 
 fn list_presets() {
     for (name, preset) in presets::all() {
-        println!("{name}: {}", preset.about);
-        println!("    source   {}", preset.source);
+        print_text(format_args!("{name}: {}\n    source   {}\n", preset.about, preset.source));
         if !preset.assumed.is_empty() {
-            println!("    assumed  {}", preset.assumed);
+            print_text(format_args!("    assumed  {}\n", preset.assumed));
         }
         let options: Vec<String> =
             preset.options.iter().map(|(option, value)| format!("--{option} {value}")).collect();
-        println!("    options  {}", options.join(" "));
+        print_text(format_args!("    options  {}\n", options.join(" ")));
     }
 }

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::options::units;
 use crate::options::workload::WorkloadArguments;
+use crate::process::print_compact_json;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -47,12 +48,19 @@ pub fn write(arguments: &Arguments) -> Result<(), String> {
         file_bytes: tape.file_bytes(),
         sha256,
     };
-    println!("{}", serde_json::to_string(&written).expect("plain values"));
+    print_compact_json(&written);
     Ok(())
 }
 
 /// Write the file under another name and rename it, so that a killed process leaves no incomplete tape.
+/// What is no regular file, such as a device, must not be replaced: it is written into.
 fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+        return fs::write(path, bytes)
+            .map_err(|error| format!("--out {}: cannot be written: {error}", path.display()));
+    }
+    // The target of a symbolic link is replaced, not the link.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", std::process::id()));
     let beside = PathBuf::from(beside);

@@ -6,6 +6,7 @@ use cachemark_load::{Address, ClientOptions, WireName};
 use cachemark_tape::Verb;
 
 use crate::options::connection_options::{OptionError, of_options};
+use crate::options::extent::check_extent;
 use crate::worker::messages::{Prepare, Ready};
 
 /// The answer to `hello`: what this client can do.
@@ -43,6 +44,8 @@ pub fn options(prepare: &Prepare) -> Result<ClientOptions, OptionError> {
     if prepare.servers.is_empty() {
         return Err(OptionError::Unsupported("no server".to_owned(), "name one, or several"));
     }
+    let (threads, connections) = (prepare.threads as u64, prepare.connections as u64);
+    check_extent(threads, connections, prepare.depth as u64).map_err(OptionError::Failed)?;
     let addresses = prepare.servers.iter().map(|server| Address::parse(server));
     Ok(ClientOptions {
         addresses: addresses.collect::<Result<_, _>>().map_err(OptionError::Failed)?,
