@@ -27,7 +27,6 @@ VERBS = [name for name in app if not name.startswith("-")]
 PRINTING = [
     ["report"],
     ["report", "--format", "json"],
-    ["report", "--format", "hgrm", "--out", "made"],
     ["history"],
     ["history", "a"],
     ["compare", "--client", "a", "--client", "b"],
@@ -121,13 +120,13 @@ def test_the_help_of_every_verb(tmp_path: Path, verb: str) -> None:
     refused([sys.executable, "-m", "cachemark", verb, "--help"], tmp_path, full)
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("output", ["full", "pipe"])
 @pytest.mark.parametrize("arguments", ENGINE, ids=" ".join)
 def test_engine(tmp_path: Path, arguments: list[str], output: str) -> None:
     refused([process.binary_path(), *arguments], tmp_path, OUTPUTS[output])
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("output", ["full", "pipe"])
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=str)
 def test_drive(tmp_path: Path, more: list[str], output: str) -> None:
     with running(parse_spec("embedded")) as server:
@@ -264,7 +263,7 @@ def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals) ->
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     command = ["run", "quick", "--client", "native", "--server", "embedded"]
-    more = ["--blocks", "1", "--measure-ms", "100000"]
+    more = ["--blocks", "500", "--measure-ms", "50"]
     with subprocess.Popen(
         [sys.executable, "-m", "cachemark", *command, *more],
         cwd=tmp_path,
@@ -274,7 +273,8 @@ def test_a_signal_ends_a_run_in_order(tmp_path: Path, number: signal.Signals) ->
         text=True,
     ) as running:
         assert running.stderr is not None
-        assert "kept in" in running.stderr.readline()
+        while "trial 1 of" not in (line := running.stderr.readline()):
+            assert line
         with suppress(ProcessLookupError):
             running.send_signal(number)
         said = running.stderr.read()

@@ -38,8 +38,11 @@ def flush() -> None:
 
 def discard() -> None:
     """Drop what cannot be written: Python would try again when it exits, and complain."""
-    for number, stream in ((1, sys.__stdout__), (2, sys.__stderr__)):
-        if stream is None or stream not in (sys.stdout, sys.stderr):
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            if stream.fileno() != number:
+                continue
+        except OSError:
             continue  # a test has put its own stream there
         try:
             stream.flush()
