@@ -23,6 +23,7 @@ __all__ = ["inside"]
 EXPERIMENT = """
 name = "small"
 question = "Does it work?"
+design = "trials"
 blocks = 2
 clients = ["native"]
 servers = ["embedded"]
@@ -264,7 +265,7 @@ def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> N
 
 def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -> None:
     servers = json.dumps(["command:false {port}", "remote:127.0.0.1:1", "embedded"])
-    ended = cli("run", write(tmp_path, servers=servers, blocks="1"))
+    ended = cli("run", write(tmp_path, servers=servers, blocks="1"), "--details")
     assert ended.returncode == 1
     assert "the server exited with status 1" in ended.stderr
     assert "server 127.0.0.1:1: cannot connect" in ended.stderr
@@ -366,7 +367,7 @@ def test_a_plan_is_printed_and_the_same_each_time(inside: Inside, tmp_path: Path
 
 
 def test_the_emcache_suite_fills_to_its_part(cli: Cli, tmp_path: Path) -> None:
-    ended = cli("run", "emcache", "--quick", "--client", "native", "--blocks", "1")
+    ended = cli("run", "emcache", "--quick", "--client", "native", "--blocks", "1", "--details")
     assert ended.returncode == 0, ended.stderr
     for title in ("Set/get a constant key", "Fill the cache to 80 %", "Memory efficiency at 80 %"):
         assert title in ended.stdout

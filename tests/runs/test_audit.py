@@ -271,7 +271,7 @@ def outcomes(folder: Path) -> dict[tuple[str, str], Outcome]:
 def test_a_campaign_leaves_out_what_its_server_is_unfit_for(cli: Cli, tmp_path: Path) -> None:
     with deviant("no_gat") as address:
         (tmp_path / "e.toml").write_text(RUN.format(server=f"remote:{address}"))
-        ended = cli("run", "e.toml")
+        ended = cli("run", "e.toml", "--details")
     found = outcomes(tmp_path)
     assert found["gets", "one"].verdict == "VALID", found["gets", "one"].reasons
     assert found["gats", "one"].state == "unsupported"

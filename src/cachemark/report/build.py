@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
+
 from cachemark.analysis.number_format import interval, number, time
 from cachemark.analysis.statistics import (
     MIN_INTERVAL_TRIALS,
@@ -308,8 +310,10 @@ def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     """That a run was broken off: its cells may have fewer trials than others, or none."""
     if uses_rounds(experiment):
         return _unplayed_sittings(experiment, outcomes)
-    planned = trial_count(experiment)
-    played = len({outcome.trial.index for outcome in outcomes})
+    skipped = {msgspec.json.encode(o.trial.cell) for o in outcomes if o.state == "unsupported"}
+    planned = trial_count(experiment) - len(skipped) * experiment.blocks
+    counted = [o for o in outcomes if msgspec.json.encode(o.trial.cell) not in skipped]
+    played = len({outcome.trial.index for outcome in counted})
     if played >= planned:
         return []
     return [f"{played} of {planned} trials were played: `cachemark run --resume` plays the rest."]

@@ -13,7 +13,7 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import Plan, Sitting
+from cachemark.model.plan import Plan, Sitting, Skipped
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.sitting import SittingDisplay, SittingSetting, play_sitting
 from cachemark.runs.stopping import Stopping
@@ -92,6 +92,7 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
             awake_pid=awake_pid,
         )
         campaign = _Campaign(run, plan, parties, common, display)
+        campaign.record_skipped()
         if plan.sittings:
             campaign.play_sittings()
         else:
@@ -107,6 +108,18 @@ class _Campaign:
     ) -> None:
         self._run, self._plan, self._parties = run, plan, parties
         self._common, self._display = common, display
+
+    def record_skipped(self) -> None:
+        """Store what cannot be played, once: an outcome with the reason, which is no trial."""
+        plan, done = self._plan, self._run.done()
+        first = len(plan.trials)
+        skipped = [
+            _skipped_outcome(self._run.id, plan, index, skip)
+            for index, skip in enumerate(plan.skipped, first)
+            if index not in done
+        ]
+        if skipped:
+            self._run.append(skipped)
 
     def play_trials(self) -> None:
         """One trial after the other."""
@@ -164,6 +177,19 @@ class _Campaign:
             restrictions=common.auditor.restrictions(common.audit, trial.cell),
             slices=bool(plan.sittings),
         )
+
+
+def _skipped_outcome(run_id: str, plan: Plan, index: int, skip: Skipped) -> Outcome:
+    return Outcome(
+        run=run_id,
+        trial=Trial(index=index, block=0, cell=skip.cell, tape_seed=0),
+        workload=plan.workload(skip.cell),
+        load=plan.load(skip.cell),
+        timing=plan.experiment.timing,
+        state="unsupported",
+        reason=skip.reason,
+        remedy=skip.remedy,
+    )
 
 
 def _audit(run: Run, auditor: Auditor, shelf: TapeCache, display: Display) -> Audit:

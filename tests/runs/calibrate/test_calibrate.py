@@ -228,7 +228,7 @@ def test_one_is_played_kept_and_reported(cli: Cli, tmp_path: Path) -> None:
         '[[workloads]]\nname = "w"\nmix = { get = 1 }\n[[loads]]\nname = "l"\n'
         "[timing]\nwarmup_ms = 0\nmeasure_ms = 50\n"
     )
-    assert "The clients' own cost" in cli("run", "e.toml").stdout
+    assert "The clients' own cost" in cli("run", "e.toml", "--details").stdout
 
 
 def test_bad_input(inside: Inside) -> None:

@@ -1,0 +1,142 @@
+"""Sittings end to end: real servers and workers play in turns, and their counts add up."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cachemark.model.outcome import Outcome, from_line
+from cachemark.runs.store import open_run
+from tests.conftest import Cli, bad_worker
+
+EXPERIMENT = """
+name = "turns"
+question = "Which is faster?"
+design = "rounds"
+blocks = 2
+clients = ["native", "native/again"]
+servers = ["embedded"]
+twice = "native"
+
+[[workloads]]
+name = "mixed"
+mix = { get = 8, set = 1, mget = 1 }
+keys = { count = 100, distribution = "zipf:0.99" }
+values = { size = "10..100" }
+records = 1000
+
+[[loads]]
+name = "one"
+
+[timing]
+warmup_ms = 20
+measure_ms = 60
+ready_ms = 10000
+silence_ms = 5000
+
+[rounds]
+slice_ms = 5
+until = "fixed"
+"""
+
+
+def write(folder: Path, clients: list[str], **changes: str) -> str:
+    text = EXPERIMENT.replace('["native", "native/again"]', json.dumps(clients))
+    for old, new in changes.items():
+        text = text.replace(f"{old} = ", f"{old} = {new} # ", 1)
+    (folder / "turns.toml").write_text(text)
+    return "turns.toml"
+
+
+def outcomes(folder: Path) -> list[Outcome]:
+    (path,) = folder.glob("results/*/outcomes.jsonl")
+    return [from_line(line) for line in path.read_bytes().splitlines()]
+
+
+def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(
+    cli: Cli, tmp_path: Path
+) -> None:
+    ended = cli("run", write(tmp_path, ["native"], servers='["embedded", "memcached"]'))
+    assert ended.returncode == 0, ended.stderr
+    found = outcomes(tmp_path)
+    assert len(found) == 2 * 4
+    assert [outcome.verdict for outcome in found] == ["VALID"] * 8
+    for outcome in found:
+        assert outcome.rounds is not None
+        assert outcome.measure is not None
+        slices = outcome.rounds.slices
+        assert len({len(getattr(slices, name)) for name in slices.__struct_fields__}) == 1
+        counted = sum(op.ok for op in outcome.measure.operations.values())
+        assert sum(slices.ops) == counted > 0
+        assert sum(slices.elapsed_ns) == pytest.approx(outcome.measure.elapsed_ns, rel=0.01)
+        # Each arm has every position, and each other arm as its predecessor, equally often.
+        assert len(set(Counter(slices.position).values())) == 1
+        assert all(ns > 0 for ns in slices.worker_cpu_ns)
+        assert all(ns >= 0 for ns in slices.server_cpu_ns)
+        # Nobody looks into the slice of another: what idle processes use is little.
+        assert sum(slices.idle_cpu_ns) < sum(slices.wall_ns) / 2
+
+
+def test_an_arm_that_fails_leaves_the_sitting_and_the_others_go_on(
+    cli: Cli, tmp_path: Path
+) -> None:
+    gone = bad_worker("dies_in_a_slice")
+    ended = cli("run", write(tmp_path, ["native", gone], blocks="1"))
+    assert ended.returncode == 1
+    states = Counter((o.trial.cell.client.partition(":")[0], o.state) for o in outcomes(tmp_path))
+    assert states == {
+        ("native", "measured"): 1,
+        ("native#again", "measured"): 1,
+        ("command", "failed"): 1,
+    }
+    (failed,) = [o for o in outcomes(tmp_path) if o.state == "failed"]
+    assert "exited with status 7" in failed.reason
+
+
+def test_what_is_missing_is_one_line_and_no_trial(cli: Cli, tmp_path: Path) -> None:
+    name = write(tmp_path, ["native"], servers='["embedded", "memcached:binary=/no/memcached"]')
+    ended = cli("run", name, "--blocks", "1")
+    assert ended.returncode == 0, ended.stderr
+    lines = [line for line in ended.stderr.splitlines() if "/no/memcached" in line]
+    assert len(lines) == 1
+    assert "apt-get install memcached" in lines[0]
+    assert "not played" in lines[0]
+    assert "2 cells in turns" in ended.stderr
+
+
+def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(cli: Cli, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cachemark", "run", write(tmp_path, ["native"], blocks="3",
+               servers='["embedded", "embedded:io=blocking"]')]  # fmt: skip
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        for line in child.stderr:
+            if "sitting 1 of 3 ended" in line:
+                child.send_signal(signal.SIGKILL)
+                break
+        child.communicate()
+    before = outcomes(tmp_path)
+    assert {o.trial.block for o in before} >= {0}
+    ended = cli("run", "--resume")
+    assert ended.returncode == 0, ended.stderr
+    after = outcomes(tmp_path)
+    assert after[: len(before)] == before
+    assert Counter(o.trial.block for o in after) == {0: 4, 1: 4, 2: 4}
+    (folder,) = tmp_path.glob("results/*/")
+    assert len(open_run(folder.name, tmp_path / "results").outcomes()) == 12
+
+
+def test_a_slice_without_room_for_operations_is_refused_with_the_remedy(
+    cli: Cli, tmp_path: Path
+) -> None:
+    name = write(tmp_path, ["native"], servers='["embedded", "embedded:io=blocking"]')
+    text = (tmp_path / name).read_text().replace('name = "one"', 'name = "one"\nthink = "20ms"')
+    (tmp_path / name).write_text(text)
+    ended = cli("run", name, "--blocks", "1")
+    assert ended.returncode == 1
+    assert "raise --slice-ms" in ended.stderr
