@@ -9,7 +9,7 @@ import msgspec
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranking, answers
 from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.looks import Answer
-from cachemark.analysis.rounds.texts import ratio_words, texts
+from cachemark.analysis.rounds.texts import figure_words, ratio_words, texts
 from cachemark.analysis.statistics import Comparison, ComparisonAnswer, Metric, compare
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
@@ -33,12 +33,36 @@ def sentences(found: Answers, outcomes: Sequence[Outcome]) -> list[str]:
     """The answers in words; each names its workload, load and what its cells share."""
     seconds = sitting_seconds(outcomes)
     lines: list[str] = []
+    several = len({answer.question.common for answer in _servers(found)}) > 1
     for answer in found.groups:
         question = answer.question
+        if several and question.kind == "servers":
+            continue
         place = f"{question.workload}, {question.load}, {question.common}"
         own = texts(msgspec.structs.replace(found, groups=[answer]), seconds)
         lines += [f"{place}: {line}" for line in own]
-    return lines
+    return lines + (_server_lines(_servers(found)) if several else [])
+
+
+def _servers(found: Answers) -> list[GroupAnswer]:
+    return [answer for answer in found.groups if answer.question.kind == "servers"]
+
+
+def _server_lines(groups: Sequence[GroupAnswer]) -> list[str]:
+    """The servers of each client, on one line for each pair of servers and load."""
+    parts: dict[str, list[str]] = {}
+    for answer in groups:
+        ranking, question = answer.ranking(answer.primary), answer.question
+        for pair in ranking.pairs if ranking else []:
+            if pair.ratio is None:
+                continue
+            place = f"{question.workload}, {question.load}"
+            names = f"{pair.first.server} to {pair.second.server}"
+            what = figure_words(pair.figure)
+            known = {"open": " (open)", "equal": " (equal)"}.get(pair.answer, "")
+            text = f"{question.common} {ratio_words(pair.ratio)}{known}"
+            parts.setdefault(f"{place}, {what}, {names}", []).append(text)
+    return [f"{head}: {', '.join(texts_of)}." for head, texts_of in parts.items()]
 
 
 def standing_lines(found: Answers) -> list[str]:
