@@ -313,8 +313,8 @@ def test_bad_input_is_one_clear_error(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("blocks = 0", "experiment.toml:4: blocks: Expected `int` >= 1"),
-        ("blokcs = 1", "experiment.toml:4: blokcs: no such setting"),
+        ("blocks = 0", "experiment.toml:5: blocks: Expected `int` >= 1"),
+        ("blokcs = 1", "experiment.toml:5: blokcs: no such setting"),
         ("blocks = ", "experiment.toml: not TOML"),
     ],
 )
