@@ -28,7 +28,14 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import is_repeat, trial_count, uses_rounds
 from cachemark.report import audit as audited
-from cachemark.report import calibration, noise_report, rounds, within_trial, worker_overhead
+from cachemark.report import (
+    calibration,
+    noise_report,
+    round_sections,
+    rounds,
+    within_trial,
+    worker_overhead,
+)
 from cachemark.report.model import Absence, ClientRow, Group, Report, Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.trials import trial_rows
@@ -77,6 +84,7 @@ def build(
         ],
         environment=_environment(header),
         sections=[
+            *round_sections.sections(found),
             *within_trial.sections(summaries),
             *_published_sections(experiment, outcomes, summaries),
             *worker_overhead.sections(experiment, summaries),
@@ -299,7 +307,8 @@ def _rates_without_timeline(outcomes: Sequence[Outcome]) -> list[str]:
     clients = dict.fromkeys(
         outcome.trial.cell.client
         for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index)
-        if outcome.verdict == "VALID" and ends_by_time(outcome) and not has_timeline(outcome)
+        if outcome.verdict == "VALID" and outcome.rounds is None
+        if ends_by_time(outcome) and not has_timeline(outcome)
     )
     if not clients:
         return []

@@ -7,7 +7,7 @@ from collections import Counter
 
 import msgspec
 
-from cachemark.analysis.number_format import number, size
+from cachemark.analysis.number_format import count_of, number, size
 from cachemark.report import csv_file
 from cachemark.report.conclusions import ConclusionRow, headline
 from cachemark.report.conclusions import conclusion_rows as answer_rows
@@ -52,7 +52,7 @@ def page(report: Report) -> Page:
         name=experiment.name,
         question=experiment.question,
         headline=headline(report),
-        answers=[_answer(a, to) for a, to in zip(report.answers, anchors, strict=True)],
+        answers=_answers(report, anchors),
         answer_rows=first_lines,
         facts=_facts(report),
         warnings=report.notes,
@@ -71,6 +71,7 @@ def page(report: Report) -> Page:
         ],
         loads=both_widths.loads(),
         memory=memory,
+        rounds=[part for topic, part in sections if topic == "rounds"],
         within=[part for topic, part in sections if topic == "within"],
         published=[part for topic, part in sections if topic == "published"],
         loops=[part for topic, part in sections if topic == "loops"],
@@ -122,9 +123,24 @@ def _figures(wide: list[Plot], narrow: list[Plot]) -> list[Figure]:
     ]
 
 
+def _answers(report: Report, anchors: list[str]) -> list[Answer]:
+    """The answers, each with the anchor of its group; answers of sittings are all linked to one."""
+    if report.rounds is not None:
+        return [_answer(text, "rounds") for text in report.answers]
+    return [_answer(text, to) for text, to in zip(report.answers, anchors, strict=True)]
+
+
 def _answer(text: str, anchor: str) -> Answer:
     place, colon, said = text.partition(": ")
     return Answer(place=place if colon else "", text=said or text, anchor=anchor)
+
+
+def _design(report: Report) -> str:
+    experiment = report.header.experiment
+    if report.rounds is None:
+        return f"{experiment.blocks} blocks in random order"
+    sittings = count_of(report.rounds.sittings, "sitting")
+    return f"{sittings}, in turns of {experiment.rounds.slice_ms:g} ms"
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
@@ -134,7 +150,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     virtual = ", virtual" if host.hypervisor else ""
     return [
         ("Trials", f"{valid} of {len(report.trials)} valid"),
-        ("Blocks", f"{header.experiment.blocks}, in random order"),
+        ("Design", _design(report)),
         ("Machine", f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{virtual}"),
         ("Date", header.created_at.replace("T", " ")[:16] + " UTC"),
         ("cachemark", header.cachemark),

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import msgspec
 
-from cachemark.analysis.number_format import number, time
+from cachemark.analysis.number_format import count_of, number, time
 from cachemark.report.model import Report
 from cachemark.report.plots.bar_chart import BarItem, axis_end, clipped_note
 from cachemark.report.plots.canvas import Canvas
@@ -236,6 +236,12 @@ def any_clipped_note(found: Sequence[Panel]) -> str:
     return next((said for panel in found if (said := clipped_note(panel.items))), "")
 
 
+def _extent(report: Report) -> str:
+    if report.rounds is not None:
+        return count_of(report.rounds.sittings, "sitting")
+    return f"{report.header.experiment.blocks} blocks"
+
+
 def provenance(report: Report) -> str:
     """The caption: date, machine, blocks and valid trials."""
     header, host = report.header, report.header.host
@@ -246,7 +252,7 @@ def provenance(report: Report) -> str:
         f"{header.experiment.name}, {header.created_at[:10]}",
         f"{host.cpu_model or 'unknown CPU'}, {len(host.usable_cpus)} CPUs{virtual}",
         host.system,
-        f"{header.experiment.blocks} blocks, {valid} of {able} trials valid",
+        f"{_extent(report)}, {valid} of {able} trials valid",
         f"cachemark {header.cachemark}",
     ]
     return " · ".join(part for part in parts if part)

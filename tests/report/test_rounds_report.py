@@ -1,0 +1,105 @@
+"""The report of a run that was played in turns, in every form."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cachemark.model.experiment import RoundsTiming
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.formats import (
+    PLOT_SUFFIXES,
+    draw_summary,
+    format_names,
+    load_report,
+    render,
+    render_files,
+    write_plots,
+)
+from cachemark.runs.store import Run
+from tests.builders import rounds as made
+from tests.builders.outcomes import experiment, header
+from tests.builders.stored_runs import kept
+
+CLIENTS = ("slow", "fast", "slow#again")
+SERVERS = ("embedded", "memcached")
+RATES = {"slow": 10_000, "fast": 15_000, "slow#again": 10_000}
+
+
+def outcomes(blocks: int) -> list[Outcome]:
+    """Sittings of two sets, one for each server; each machine's speed differs from the last."""
+    found: list[Outcome] = []
+    noise = random.Random(1)
+    for block in range(blocks):
+        for server in SERVERS:
+            cells = [Cell(client=c, server=server, workload="mixed", load="one") for c in CLIENTS]
+            speed = noise.uniform(0.3, 1.0)
+            factor = [speed * RATES[c.client] * noise.gauss(1, 0.01) for c in cells]
+            slices = made.sitting(
+                len(cells), 2, lambda arm, _before, _number, f=factor: f[arm], seed=block
+            )
+            times = [50_000 + noise.randrange(20_000) for _ in range(1000)]
+            found += [
+                made.outcome(cell, block, cells, own, times)
+                for cell, own in zip(cells, slices, strict=True)
+            ]
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    planned = msgspec.structs.replace(
+        experiment(["slow", "fast"], 6),
+        servers=list(SERVERS),
+        twice="slow",
+        design="rounds",
+        rounds=RoundsTiming(until="fixed"),
+        margin_percent=5.0,
+    )
+    return kept(tmp_path, header(planned), outcomes(6))
+
+
+def test_the_answers_are_those_of_the_sittings(run: Run) -> None:
+    text = " ".join(render("answers", run, 200).split())
+    assert "fast has the highest rate: 1.50" in text or "fast has the highest rate: 1.5" in text
+    assert "slow played twice" in text
+    assert "embedded to memcached" in text
+    report = load_report(run)
+    assert report.rounds is not None
+    assert report.rounds.sittings == 6
+    for group in report.groups:
+        assert [row.summary.cell.client for row in group.rows] == ["fast", "slow"]
+        assert group.lead is not None
+        assert group.lead.answer == "slower"
+        assert group.rows[1].comparison is not None
+        assert group.rows[1].comparison.ratio.value == pytest.approx(2 / 3, rel=0.02)
+    assert not [note for note in report.notes if "timeline" in note or "resume" in note]
+
+
+def test_pairs_and_carry_over_are_tables(run: Run) -> None:
+    titles = [section.title for section in load_report(run).sections]
+    assert "Every pair, mixed · one · embedded" in titles
+    assert "What a client leaves to the slice after its own" in titles
+
+
+@pytest.mark.parametrize(
+    "form", [f for f in format_names() if f not in (*PLOT_SUFFIXES, "picture")]
+)
+def test_every_form_can_show_it(run: Run, form: str) -> None:
+    files = render_files(form, run, 100)
+    assert files
+    assert all(files.values()) or form in ("hlog", "emcache", "quickcached", "ruby-bench")
+
+
+def test_pictures_can_show_it(run: Run, tmp_path: Path) -> None:
+    assert draw_summary(run).startswith(b"\x89PNG")
+    assert write_plots("svg", run, tmp_path / "plots")
+
+
+def test_one_sitting_is_no_answer(tmp_path: Path, run: Run) -> None:
+    few = kept(tmp_path / "few", run.header, outcomes(1))
+    text = " ".join(render("answers", few, 200).split())
+    assert "That is no answer yet" in text
