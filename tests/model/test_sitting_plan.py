@@ -60,3 +60,11 @@ def test_many_servers_with_one_client_are_compared_through_the_first() -> None:
     sets = [[cell.server for cell in part] for sitting in sittings for part in sitting]
     assert all(part[0] == "s0" for part in sets)
     assert {server for part in sets for server in part} == {f"s{number}" for number in range(12)}
+
+
+def test_two_settings_of_a_client_share_a_set() -> None:
+    names = [f"c{number}{tail}" for number in range(12) for tail in ("", "@defaults")]
+    cells = [Cell(client=name, server="s", workload="w", load="l") for name in names]
+    sets = [{c.client for c in part} for sitting in sittings_of(cells, "c3") for part in sitting]
+    for number in range(12):
+        assert any({f"c{number}", f"c{number}@defaults"} <= part for part in sets) or number == 3

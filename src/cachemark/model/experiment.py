@@ -200,6 +200,7 @@ class QuickGrid(TomlTable, frozen=True, kw_only=True):
     loads: list[str] | None = None
     scale: Annotated[float, Meta(gt=0, le=1)] = 1.0
     timing: Timing | None = None
+    rounds: RoundsTiming | None = None
 
 
 class Experiment(TomlTable, frozen=True, kw_only=True):

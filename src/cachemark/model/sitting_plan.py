@@ -6,6 +6,7 @@ workload and load, with all of their processes alive at the same time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cachemark.model.outcome import Cell
@@ -44,13 +45,31 @@ def _sets(table: list[Cell], reference: str) -> Sets:
 
 
 def _overlapping(group: list[Cell], reference: str) -> Sets:
-    """Cut a group into sets of about equal size that share their first cell."""
+    """Cut a group into sets of about equal size that share their first cell.
+
+    Two settings or versions of one client stay together: they are compared first of all.
+    """
     if len(group) <= MAX_SET:
         return [group]
     shared = next((cell for cell in group if cell.client == reference), group[0])
-    others = [cell for cell in group if cell is not shared]
-    count = -(-len(others) // (MAX_SET - 1))
-    return [[shared, *others[part::count]] for part in range(count)]
+    units: dict[tuple[str, str], list[Cell]] = {}
+    for cell in group:
+        if cell is not shared:
+            units.setdefault((_library(cell), cell.server), []).append(cell)
+    room = MAX_SET - 1
+    parts = [unit[at : at + room] for unit in units.values() for at in range(0, len(unit), room)]
+    size = -(-sum(map(len, parts)) // -(-sum(map(len, parts)) // room))
+    sets: Sets = []
+    for part in parts:
+        if not sets or len(sets[-1]) - 1 + len(part) > size:
+            sets.append([shared])
+        sets[-1] += part
+    return sets
+
+
+def _library(cell: Cell) -> str:
+    """The client without its version, settings, options and the mark of a repetition."""
+    return re.split(r"[@?#]", cell.client, maxsplit=1)[0]
 
 
 def _pack(sets: Sets) -> list[Sets]:

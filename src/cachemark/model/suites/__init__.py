@@ -64,6 +64,7 @@ def shortened(whole: Experiment, quick: QuickGrid) -> Experiment:
         ],
         loads=[load for load in whole.loads if quick.loads is None or load.name in quick.loads],
         timing=quick.timing or whole.timing,
+        rounds=quick.rounds or whole.rounds,
         quick=None,
     )
     check(small, f"suite {whole.name}, its quick grid")
