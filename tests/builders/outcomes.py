@@ -28,6 +28,7 @@ def experiment(clients: list[str], blocks: int = 5) -> Experiment:
         loads=[LOAD],
         blocks=blocks,
         margin_percent=2.0,
+        design="trials",
     )
 
 

@@ -121,11 +121,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def uses_rounds(experiment: Experiment) -> bool:
-    """Whether an experiment's cells are played in turns, see `Experiment.design`."""
-    if experiment.design != "auto":
-        return experiment.design == "rounds"
-    closed = all(load.schedule == "closed" for load in experiment.loads)
+    """Whether an experiment's cells are played in turns, see `Experiment.design`.
+
+    A cell that is alone has nobody to take turns with.
+    """
     several = len(client_labels(experiment)) * len(experiment.servers) > 1
+    if experiment.design != "auto":
+        return several and experiment.design == "rounds"
+    closed = all(load.schedule == "closed" for load in experiment.loads)
     return closed and several and not any(map(plays_to_an_end, experiment.workloads))
 
 

@@ -204,7 +204,7 @@ def test_quickcached_runs_beside_a_copy_of_its_configuration(
     with running(parse_spec(f"quickcached:jar={quickcached_jar},heap=64")) as server:
         said = server.facts.version
         assert f"-Xmx64m -jar {quickcached_jar} -l 127.0.0.1 -p " in said
-        assert said.endswith("in conf")
+        assert said.endswith("in .lock conf")  # the folder's own lock, and what was copied
         assert server.facts.quirks == ["cas_in_get"]
     assert (tmp_path / "conf" / "QuickCached.xml").read_text() == CONF
 

@@ -5,6 +5,7 @@ use cachemark_protocol::text::command::{Command, StoreVerb};
 use cachemark_protocol::text::request::{Parsed, parse};
 
 use crate::commands::context::RequestContext;
+use crate::commands::text::http;
 use crate::requests::connection_state::{ConnectionState, Consumed};
 
 /// Longer data is no user and password.
@@ -23,6 +24,9 @@ pub fn log_in(
             if store.verb == StoreVerb::Set && store.length <= TOKEN_BYTES_MAX =>
         {
             (line, store.length as usize)
+        }
+        Parsed::Refused(_, line) if http::speaks(&input[..line]) => {
+            return Some(Consumed::all_and_close(input));
         }
         Parsed::Command(_, line) | Parsed::Refused(_, line) => {
             context.out.extend_from_slice(b"CLIENT_ERROR unauthenticated\r\n");

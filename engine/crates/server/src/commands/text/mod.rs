@@ -2,6 +2,7 @@
 
 mod dump;
 mod get;
+mod http;
 mod login;
 mod reply;
 mod simple;
@@ -37,6 +38,9 @@ pub fn dispatch<'a>(
     let (command, line) = match request.parsed {
         Parsed::Incomplete => return None,
         Parsed::TooLong => return Some(Consumed::all_and_close(rest)),
+        Parsed::Refused(_, line) if http::speaks(&rest[..line]) => {
+            return Some(Consumed::all_and_close(rest));
+        }
         Parsed::Refused(refusal, line) => {
             context.out.extend_from_slice(refusal.reply());
             connection.swallow = refusal.swallow();
