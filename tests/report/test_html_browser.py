@@ -105,7 +105,7 @@ def test_every_part_is_there(desk: Page, made: Report) -> None:
         "Beside the published figures",
         "The workers’ own loops",
         "Audit",
-        "What could not run",
+        "What was not played",
         "Trials",
         "Environment",
         "How to read this",

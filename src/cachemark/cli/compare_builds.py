@@ -68,7 +68,8 @@ def _experiment(builds: Builds) -> Experiment:
     )
     whole = suites.find(_SUITE, quick=False)
     planned = apply(whole, overrides, lambda text: parse_client(text, known).client.in_process)
-    question = f"Is {[*clients, *servers][1 if len(clients) == 2 else 2]} slower than the base?"
+    head = (clients if len(clients) == 2 else servers)[-1]
+    question = f"Is {head} slower than the base?"
     return msgspec.structs.replace(planned, name="compare", question=question)
 
 

@@ -6,8 +6,6 @@ import shlex
 import sys
 from pathlib import Path
 
-import msgspec
-
 from cachemark import host
 from cachemark.analysis.number_format import count_of
 from cachemark.cli.display import make_display
@@ -21,10 +19,11 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Plan, client_labels, make_plan
+from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties, run_campaign
-from cachemark.runs.preflight import Preflight, one_line_each
+from cachemark.runs.preflight import Preflight
 from cachemark.runs.store import Run, create_run
 from cachemark.runs.tapes import TapeCache
 
@@ -96,8 +95,8 @@ def _write_report(run: Run) -> None:
 def exit_status(outcomes: list[Outcome]) -> int:
     """1 if a trial failed, nothing was measured, or all measured trials of a cell are INVALID."""
     measured = [outcome for outcome in outcomes if outcome.state == "measured"]
-    good = {msgspec.json.encode(o.trial.cell) for o in measured if o.verdict != "INVALID"}
-    cells = {msgspec.json.encode(outcome.trial.cell) for outcome in measured}
+    good = {outcome.trial.cell for outcome in measured if outcome.verdict != "INVALID"}
+    cells = {outcome.trial.cell for outcome in measured}
     failed = any(outcome.state == "failed" for outcome in outcomes)
     return 1 if failed or not measured or cells - good else 0
 
@@ -108,8 +107,8 @@ def _without_skipped(run: Run, parties: Parties) -> Plan:
     if audit is not None:
         return make_plan(plan.experiment, audit.skipped)
     skipped = Preflight(parties.clients, parties.servers).skipped(plan)
-    for line in one_line_each(skipped):
-        _say(line)
+    for absence in find_absences(skipped, plan.cells):
+        _say(f"not played: {absence_text(absence)}")
     return make_plan(plan.experiment, skipped)
 
 
@@ -124,7 +123,7 @@ def _extent(plan: Plan) -> str:
     if not plan.sittings:
         blocks = count_of(experiment.blocks, "block")
         return f"{count_of(len(plan.trials), 'trial')}, {blocks}, {seed}"
-    arms = len({msgspec.json.encode(trial.cell) for trial in plan.trials})
+    arms = len({trial.cell for trial in plan.trials})
     most = "" if experiment.rounds.until == "fixed" else "at most "
     return (
         f"{count_of(arms, 'cell')} in turns of {experiment.rounds.slice_ms:g} ms, "

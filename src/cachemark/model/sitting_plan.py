@@ -55,7 +55,7 @@ def _overlapping(group: list[Cell], reference: str) -> Sets:
     units: dict[tuple[str, str], list[Cell]] = {}
     for cell in group:
         if cell is not shared:
-            units.setdefault((_library(cell), cell.server), []).append(cell)
+            units.setdefault((library_of(cell), cell.server), []).append(cell)
     room = MAX_SET - 1
     parts = [unit[at : at + room] for unit in units.values() for at in range(0, len(unit), room)]
     size = -(-sum(map(len, parts)) // -(-sum(map(len, parts)) // room))
@@ -67,7 +67,7 @@ def _overlapping(group: list[Cell], reference: str) -> Sets:
     return sets
 
 
-def _library(cell: Cell) -> str:
+def library_of(cell: Cell) -> str:
     """The client without its version, settings, options and the mark of a repetition."""
     return re.split(r"[@?#]", cell.client, maxsplit=1)[0]
 

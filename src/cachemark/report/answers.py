@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import io
-
 from rich.markup import escape
 
 from cachemark.analysis.number_format import count_of
-from cachemark.report.console import plain_console
+from cachemark.report.absences import absence_text
+from cachemark.report.console import text_console, text_of
 from cachemark.report.model import Report
-from cachemark.report.tables import Table, group_title, ranking_table, self_comparison
+from cachemark.report.tables import (
+    RATIO_HEADING,
+    Table,
+    group_title,
+    ranking_table,
+    self_comparison,
+)
 from cachemark.report.terminal import rich_table
 
-_WIDTH = 120
 # What answers the question; all other columns are in the report.
-_SHOWN = frozenset({"client", "ops/s", "of the fastest", "p99 of the best", "p99", "client CPU/op"})
+_SHOWN = frozenset({"client", "ops/s", *RATIO_HEADING.values(), "p99", "client CPU/op"})
 # More groups than a screen has room for.
 _MAX_GROUPS = 6
 
 
 def render(report: Report, width: int | None) -> str:
     """The answers as text of at most `width` columns."""
-    console = plain_console(file=io.StringIO(), width=width or _WIDTH, no_color=True)
+    console = text_console(width)
     console.print(escape(report.header.experiment.question))
     for group in report.groups[:_MAX_GROUPS]:
         console.print()
@@ -37,12 +41,10 @@ def render(report: Report, width: int | None) -> str:
     for line in report.answers:
         console.print(escape(" ".join(line.split())))
     for absence in report.absences:
-        remedy = f" → {absence.remedy}" if absence.remedy else ""
-        console.print(escape(f"Not played: {absence.what}: {absence.reason}{remedy}"))
+        console.print(escape(f"Not played: {absence_text(absence)}"))
     for line in _left_out(report):
         console.print(escape(line))
-    file = console.file
-    return file.getvalue().rstrip() + "\n" if isinstance(file, io.StringIO) else ""
+    return text_of(console)
 
 
 def _shown(table: Table) -> Table:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import msgspec
-
 from cachemark.analysis.number_format import interval, number, time
 from cachemark.analysis.statistics import (
     MIN_INTERVAL_TRIALS,
@@ -26,7 +24,7 @@ from cachemark.analysis.statistics import (
 from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
-from cachemark.model.plan import is_repeat, trial_count, uses_rounds
+from cachemark.model.plan import Skipped, is_repeat, trial_count, uses_rounds
 from cachemark.report import audit as audited
 from cachemark.report import (
     calibration,
@@ -36,6 +34,7 @@ from cachemark.report import (
     within_trial,
     worker_overhead,
 )
+from cachemark.report.absences import find_absences
 from cachemark.report.model import Absence, ClientRow, Group, Report, Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.trials import trial_rows
@@ -231,45 +230,13 @@ _MEANING = {
 
 
 def _absences(summaries: list[CellSummary]) -> list[Absence]:
-    """What cannot run, once for each reason: a server for all clients, a client, or some cells."""
-    alike: dict[tuple[str, str], list[CellSummary]] = {}
-    for summary in summaries:
-        if summary.unsupported:
-            reason = summary.unsupported.removeprefix(f"{summary.cell.client}: ")
-            alike.setdefault((reason, summary.remedy), []).append(summary)
-    return [
-        Absence(what=what, reason=reason, remedy=remedy)
-        for (reason, remedy), members in alike.items()
-        for what in _named(members, summaries)
+    """What could not be played in any of its trials."""
+    skipped = [
+        Skipped(cell=summary.cell, reason=summary.unsupported, remedy=summary.remedy)
+        for summary in summaries
+        if summary.unsupported
     ]
-
-
-def _named(members: list[CellSummary], summaries: list[CellSummary]) -> list[str]:
-    """What is absent for one reason: what is missing as a whole, then what its cells share."""
-    found = dict.fromkeys(_missing(member, summaries) for member in members)
-    whole = [what for what in found if " · " not in what]
-    single = [what for what in found if " · " in what]
-    if len(single) < 2:
-        return [*whole, *single]
-    cells = [m.cell for m in members if _missing(m, summaries) in single]
-    parts = {of: {getattr(cell, of) for cell in cells} for of in cells[0].__struct_fields__}
-    shared = [values.pop() for values in parts.values() if len(values) == 1]
-    clients = ", ".join(dict.fromkeys(cell.client for cell in cells))
-    rest = clients if clients.count(", ") + 1 == len(cells) else f"{len(cells)} cells"
-    return [*whole, " · ".join([*shared, rest])]
-
-
-def _missing(summary: CellSummary, summaries: list[CellSummary]) -> str:
-    """The widest thing that is missing with a cell for the same reason."""
-    cell, reason = summary.cell, summary.unsupported
-    on_server = [s for s in summaries if s.cell.server == cell.server]
-    clients = {s.cell.client for s in on_server}
-    if len(clients) > 1 and all(s.unsupported == reason for s in on_server):
-        return cell.server
-    of_client = [s for s in summaries if s.cell.client == cell.client]
-    if all(s.unsupported for s in of_client):
-        return cell.client
-    return f"{cell.client} · {cell.workload} · {cell.load}"
+    return find_absences(skipped, [summary.cell for summary in summaries])
 
 
 def _rejected(summaries: list[CellSummary]) -> list[str]:
@@ -319,9 +286,9 @@ def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     """That a run was broken off: its cells may have fewer trials than others, or none."""
     if uses_rounds(experiment):
         return _unplayed_sittings(experiment, outcomes)
-    skipped = {msgspec.json.encode(o.trial.cell) for o in outcomes if o.state == "unsupported"}
+    skipped = {outcome.trial.cell for outcome in outcomes if outcome.state == "unsupported"}
     planned = trial_count(experiment) - len(skipped) * experiment.blocks
-    counted = [o for o in outcomes if msgspec.json.encode(o.trial.cell) not in skipped]
+    counted = [outcome for outcome in outcomes if outcome.trial.cell not in skipped]
     played = len({outcome.trial.index for outcome in counted})
     if played >= planned:
         return []

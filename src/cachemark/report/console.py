@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 from functools import partial
 from typing import Any
@@ -25,3 +26,19 @@ class _CleanConsole(Console):
 
 
 plain_console = partial(_CleanConsole, emoji=False, highlight=False)
+
+# The width of a text that is not for a terminal.
+_TEXT_WIDTH = 120
+
+
+def text_console(width: int | None) -> Console:
+    """A console that keeps what it prints; `text_of` returns it."""
+    return plain_console(file=io.StringIO(), width=width or _TEXT_WIDTH, no_color=True)
+
+
+def text_of(console: Console) -> str:
+    """What a `text_console` has printed, with one line end at its end."""
+    file = console.file
+    if not isinstance(file, io.StringIO):
+        raise TypeError("not a text console")
+    return file.getvalue().rstrip() + "\n"

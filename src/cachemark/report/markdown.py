@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cachemark.model.foreign_text import clean_all
+from cachemark.report.absences import absence_text
 from cachemark.report.model import Report
 from cachemark.report.tables import (
     Table,
@@ -31,11 +32,8 @@ def render(report: Report, width: int | None) -> str:
         lines += ["", f"## {section.title}", ""]
         lines += table_lines(Table(columns=section.columns, rows=section.rows, prose=section.prose))
         lines += ["", *[f"- {note}" for note in section.notes]]
-    absent = [
-        f"{a.what}: {a.reason}" + (f" → `{a.remedy}`" if a.remedy else "") for a in report.absences
-    ]
     parts = (
-        ("Could not run", absent),
+        ("Not played", [absence_text(absence, code=True) for absence in report.absences]),
         ("Trials that do not count", report.rejected),
         ("Notes", report.notes),
         ("Environment", report.environment),

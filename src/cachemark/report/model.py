@@ -72,11 +72,15 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Absence(msgspec.Struct, frozen=True, kw_only=True):
-    """A client, or one of its cells, that could not run: the reason and the remedy."""
+    """A client, a server, or some cells that could not be played: the reason and the remedy.
+
+    `cells` is the number of cells that were not played for this reason.
+    """
 
     what: str
     reason: str
     remedy: str
+    cells: int = 1
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True):

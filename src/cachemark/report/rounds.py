@@ -24,8 +24,8 @@ def round_answers(
     """The answers of a run's sittings; None if its trials were played one after the other."""
     if not any(outcome.rounds for outcome in outcomes):
         return None
-    played = {msgspec.json.encode(o.trial.cell) for o in outcomes if o.rounds is not None}
-    here = [cell for cell in cells(experiment) if msgspec.json.encode(cell) in played]
+    played = {outcome.trial.cell for outcome in outcomes if outcome.rounds is not None}
+    here = [cell for cell in cells(experiment) if cell in played]
     return answers(outcomes, asked(experiment, here), stop_rule(experiment), final=final)
 
 

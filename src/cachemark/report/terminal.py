@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from cachemark.report.console import plain_console
+from cachemark.report.absences import absence_text
+from cachemark.report.console import text_console, text_of
 from cachemark.report.model import Report
 from cachemark.report.tables import (
     Table,
@@ -19,14 +19,13 @@ from cachemark.report.tables import (
     self_comparison,
 )
 
-_WIDTH = 120
 # Columns of a name that is never folded.
 _SHORT = 32
 
 
 def render(report: Report, width: int | None) -> str:
     """The report as text of at most `width` columns."""
-    console = plain_console(file=io.StringIO(), width=width or _WIDTH, no_color=True)
+    console = text_console(width)
     print_line = console.print
     print_line(escape(report.header.experiment.question))
     for group in report.groups:
@@ -47,17 +46,13 @@ def render(report: Report, width: int | None) -> str:
         for note in section.notes:
             print_line(escape(note), style="dim")
     _lists(console, report)
-    file = console.file
-    return file.getvalue().rstrip() + "\n" if isinstance(file, io.StringIO) else ""
+    return text_of(console)
 
 
 def _lists(console: Console, report: Report) -> None:
-    absent = [
-        f"{a.what}: {a.reason}" + (f" → {a.remedy}" if a.remedy else "") for a in report.absences
-    ]
     parts = (
         ("", report.answers),
-        ("Could not run:", absent),
+        ("Not played:", [absence_text(absence) for absence in report.absences]),
         ("Trials that do not count:", report.rejected),
         ("", report.notes),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cachemark.analysis.number_format import count_of
 from cachemark.endpoints import servers
 from cachemark.endpoints.capabilities import Demand, unclaimed
 from cachemark.endpoints.clients import ClientSpec
@@ -81,7 +80,8 @@ def _unplayable(client: ClientSpec, plan: Plan, cell: Cell, ready: Ready) -> Rea
     try:
         wire = select_wire(load, ready)
     except UnsupportedError as error:
-        return error.text, error.remedy
+        # The reason names the client, since several clients may have the same one.
+        return f"{client.client.id}: {error.text}", error.remedy
     callers = callers_of(load, client.client.concurrency, ready)
     request = Prepare(
         servers=[],
@@ -100,19 +100,3 @@ def _unplayable(client: ClientSpec, plan: Plan, cell: Cell, ready: Ready) -> Rea
     )
     lacking = unclaimed(demand, ready)
     return (lacking, "") if lacking else None
-
-
-def one_line_each(skipped: list[Skipped]) -> list[str]:
-    """One line for each thing that is missing, however many cells need it. Pure."""
-    cells: dict[Reason, list[Cell]] = {}
-    for skip in skipped:
-        cells.setdefault((skip.reason, skip.remedy), []).append(skip.cell)
-    return [_line(reason, remedy, affected) for (reason, remedy), affected in cells.items()]
-
-
-def _line(reason: str, remedy: str, cells: list[Cell]) -> str:
-    servers_named = {cell.server for cell in cells}
-    clients_named = sorted({cell.client for cell in cells})
-    what = clients_named[0] if len(clients_named) == 1 else next(iter(sorted(servers_named)))
-    text = f"not played: {what}: {reason} ({count_of(len(cells), 'cell')})"
-    return f"{text}; remedy: {remedy}" if remedy else text

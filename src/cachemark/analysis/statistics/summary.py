@@ -83,9 +83,9 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 def summarise(outcomes: Sequence[Outcome]) -> list[CellSummary]:
     """Summaries of all cells, in the order of their first appearance."""
-    cells: dict[bytes, list[Outcome]] = {}
+    cells: dict[Cell, list[Outcome]] = {}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.trial.index):
-        cells.setdefault(msgspec.json.encode(outcome.trial.cell), []).append(outcome)
+        cells.setdefault(outcome.trial.cell, []).append(outcome)
     return [_summary(trials) for trials in cells.values()]
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import io
-
 from rich.markup import escape
 
 from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.tables import common_fields, head, tables, tally, text_lists
-from cachemark.report.console import plain_console
+from cachemark.report.console import text_console, text_of
 from cachemark.report.terminal import rich_table
 
-_WIDTH = 120
 # What a narrow terminal does without, first to go first: the ratio says it.
 _DISPENSABLE = ("p", "n", "baseline", "other")
 
 
 def render(compared: ComparisonReport, width: int | None) -> str:
     """The comparison as text of at most `width` columns."""
-    file = io.StringIO()
-    console = plain_console(file=file, width=width or _WIDTH, no_color=True)
+    console = text_console(width)
     for line in [*head(compared), common_fields(compared)]:
         if line:
             console.print(escape(line))
@@ -35,4 +31,4 @@ def render(compared: ComparisonReport, width: int | None) -> str:
             console.print(escape(line))
     console.print()
     console.print(tally(compared))
-    return file.getvalue()
+    return text_of(console)
