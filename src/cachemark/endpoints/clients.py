@@ -216,7 +216,7 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
         return ClientSpec(text=text, client=own)
     name, _, tail = text.partition("?")
     profile = {"profile": "defaults"} if name.endswith(DEFAULTS_SUFFIX) else {}
-    name, _, version = name.removesuffix(DEFAULTS_SUFFIX).partition("@")
+    name, version = _split_version(name)
     if name not in known:
         near = difflib.get_close_matches(name, known, 1, 0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -234,6 +234,17 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
     return ClientSpec(
         text=text, client=client, options=profile | _options(text, tail), version=version
     )
+
+
+def has_version(text: str) -> bool:
+    """Whether a client, as an experiment names it, is another version than the one set up."""
+    return bool(_split_version(text.partition("?")[0])[1])
+
+
+def _split_version(name: str) -> tuple[str, str]:
+    """The client's id, and the version or path behind it; empty for none."""
+    client, _, version = name.removesuffix(DEFAULTS_SUFFIX).partition("@")
+    return client, version
 
 
 def _options(text: str, tail: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""What an imported run would start or contact, if it were continued here. Pure."""
+"""What an imported run would start, install or contact, if it were continued here. Pure."""
 
 from __future__ import annotations
 
+from cachemark.endpoints.clients import has_version
 from cachemark.model.experiment import Experiment
 
 # A client or server with one of these in its text names a program or another machine.
@@ -9,9 +10,17 @@ _NAMES_A_PROGRAM = ("command:", "binary=", "quickcached:", "remote:")
 
 
 def named_programs(experiment: Experiment) -> list[str]:
-    """The clients and servers of an experiment that name a program or another machine."""
-    named = [
-        *[f"client {text}" for text in (*experiment.clients, *experiment.in_process)],
-        *[f"server {text}" for text in experiment.servers],
+    """The clients and servers of an experiment that name a program or another machine.
+
+    A client's version is a program too: it is downloaded, or built from the folder that it names.
+    """
+    clients = [
+        f"client {text}"
+        for text in (*experiment.clients, *experiment.in_process)
+        if _names_a_program(text) or has_version(text)
     ]
-    return [text for text in named if any(mark in text for mark in _NAMES_A_PROGRAM)]
+    return clients + [f"server {text}" for text in experiment.servers if _names_a_program(text)]
+
+
+def _names_a_program(text: str) -> bool:
+    return any(mark in text for mark in _NAMES_A_PROGRAM)
