@@ -35,13 +35,13 @@ records = 1000
 name = "one"
 
 [timing]
-warmup_ms = 20
-measure_ms = 60
+warmup_ms = 80
+measure_ms = 240
 ready_ms = 10000
 silence_ms = 5000
 
 [rounds]
-slice_ms = 5
+slice_ms = 20
 until = "fixed"
 """
 
