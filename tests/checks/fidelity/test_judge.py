@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cachemark.checks.fidelity import judge
 from cachemark.checks.fidelity.attempts import mark_known, retry_until_judged
@@ -23,6 +24,7 @@ from cachemark.checks.fidelity.log import (
     percentile,
     responses_ns,
     services_ns,
+    stalls,
     start_late_ns,
 )
 from cachemark.model import histogram
@@ -202,7 +204,28 @@ def test_only_what_may_be_noise_is_tried_again() -> None:
     assert run([unjudged, off, passed]) == ("passed", 0)
     assert run([off, off, off]) == ("failed", 0)
     assert run([broken, passed]) == ("failed", 1)
+    late = [
+        CountResult(name="answered", injected=3, measured=2),
+        CountResult(name="lost", injected=1, measured=2),
+    ]
+    stalled = FidelityResult(client="c", case="c", state="failed", counts=late, stalls=1)
+    assert run([stalled, passed]) == ("passed", 0)
+    assert run([stalled, stalled]) == ("failed", 0)
+    assert run([replace(stalled, stalls=0), passed]) == ("failed", 1)
     assert run([passed, unjudged]) == ("passed", 1)
+
+
+def test_a_stall_is_a_time_out_beside_an_answered_read() -> None:
+    second = 1000 * MS
+    at_once = log_of([0, second, 2 * second], [1, second + 1, 2 * second + 1])
+    assert stalls(at_once, 3 * second) == 0
+    assert stalls(at_once, second) == 3
+    lost = log_of([0, 10, 3 * second], [5, 0, 3 * second + 5])
+    lost.fate[1] = "closed"
+    assert stalls(lost, second) == 0
+    before_sending = log_of([0, 10, 20], [5, 15, 3 * second])
+    assert stalls(before_sending, second) == 1
+    assert stalls(log_of([], []), second) == 0
 
 
 def test_known_failures_are_told_as_such_and_stay_true() -> None:

@@ -41,8 +41,9 @@ def findings(spec: ClientSpec, wanted: list[Case], tries: int) -> Iterator[Fidel
 def retry_until_judged(attempt: Callable[[], FidelityResult], tries: int) -> FidelityResult:
     """Repeat a case until its result is final, at most `tries` times.
 
-    A case is repeated if it was not judged, or if only a percentile was wrong: a bug gives a wrong
-    percentile each time, a short delay on the host does not. A wrong count is final.
+    A case is repeated if it was not judged, or if only a percentile was wrong, or only counts of
+    reads that a stall may have let time out: a bug does that each time, a delay on the host does
+    not. Any other wrong count is final.
     """
     finding = attempt()
     for _ in range(tries - 1):

@@ -78,7 +78,8 @@ class CountResult(msgspec.Struct, frozen=True, kw_only=True):
 class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one case on one client. `why` explains any state but `passed`.
 
-    State `known`: a failure that cases.toml lists.
+    State `known`: a failure that cases.toml lists. `stalls`: answered reads that the client may
+    have counted as timed out, because it or its host stood still (`log.stalls`).
     """
 
     client: str
@@ -89,12 +90,18 @@ class FidelityResult(msgspec.Struct, frozen=True, kw_only=True):
     lines: list[PercentileResult] = []
     counts: list[CountResult] = []
     floor: Floor | None = None
+    stalls: int = 0
 
     @property
     def may_be_noise(self) -> bool:
-        """Whether only times are wrong, not counts."""
-        exact = all(one.injected == one.measured for one in self.counts)
-        return self.state == "failed" and bool(self.lines) and exact
+        """Whether only times are wrong, or counts by answers that came after a stall."""
+        excess = {one.name: one.measured - one.injected for one in self.counts}
+        late, answered = excess.pop("lost", 0), excess.pop("answered", 0)
+        if self.state != "failed" or any(excess.values()):
+            return False
+        if late == answered == 0:
+            return bool(self.lines)
+        return late == -answered and 0 < late <= self.stalls
 
 
 def tolerance_ns(floor: Floor, answer_ns: float) -> int:

@@ -55,6 +55,20 @@ def lateness_ns(log: Log) -> NsArray:
     return np.sort(_array(log.sent_ns)[answered] - _array(log.due_ns)[answered])
 
 
+def stalls(log: Log, timeout_ns: int) -> int:
+    """The number of answered reads in whose neighbourhood nothing moved for a whole time-out.
+
+    A caller that was answered sends its next read at once. If a time-out passes instead, the client
+    or its host stood still, and the client may rightly have counted that read as timed out.
+    """
+    answered = _answered(log)
+    received, sent = _array(log.received_ns), _array(log.sent_ns)
+    until_next = np.append(np.diff(received), 0) >= timeout_ns
+    since_last = np.append(0, np.diff(sent)) >= timeout_ns
+    since_last[1:] &= answered[:-1]
+    return int((answered & (until_next | since_last)).sum()) if len(sent) else 0
+
+
 def responses_ns(log: Log, intended_ns: NsArray) -> NsArray:
     """From the intended start of each read to its last byte, sorted.
 

@@ -19,6 +19,7 @@ from cachemark.checks.fidelity.log import (
     percentile,
     responses_ns,
     services_ns,
+    stalls,
     start_late_ns,
 )
 from cachemark.checks.fidelity.server import scripted
@@ -187,8 +188,18 @@ def _judged(case: Case, floor: Floor | None, played: PlayedCase) -> FidelityResu
             late_ns = start_late_ns(played.log, due, played.asked_ns)
         lines = judge.lines(case, floor, truth, _histogram(played.reported.response))
     state, why = judge.judged(case, lines, counted, played.run_delay_ns, late_ns)
+    if state == "failed" and played.reported.errors:
+        why += (
+            f" (errors: {', '.join(f'{n} {kind}' for kind, n in played.reported.errors.items())})"
+        )
     return FidelityResult(
-        client="", case=case.name, state=state, why=why, lines=lines, counts=counted
+        client="",
+        case=case.name,
+        state=state,
+        why=why,
+        lines=lines,
+        counts=counted,
+        stalls=stalls(played.log, case.load.timeout_ms * 1_000_000),
     )
 
 
