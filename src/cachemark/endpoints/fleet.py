@@ -138,6 +138,11 @@ class Fleet:
         for worker in self.workers:
             worker.bye()
 
+    def kill(self) -> None:
+        """Kill all workers. What waits for an answer fails."""
+        for worker in self.workers:
+            worker.kill()
+
     def log_tail(self) -> str:
         """The end of each worker's stderr, one after the other."""
         return "".join(worker.log_tail() for worker in self.workers)

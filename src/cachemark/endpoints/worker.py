@@ -120,6 +120,10 @@ class Worker:
         except TrialError:
             return
 
+    def kill(self) -> None:
+        """Kill the process. The end of the context reaps it."""
+        self._child.kill()
+
     def close_stdin(self) -> None:
         """Close the worker's stdin, as happens when its caller dies."""
         if self._child.popen.stdin is not None:

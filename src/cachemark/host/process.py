@@ -111,6 +111,11 @@ class Child:
                 with contextlib.suppress(OSError):
                     pipe.close()
 
+    def kill(self) -> None:
+        """Send SIGKILL to the process group; `stop` reaps it."""
+        if self.popen.returncode is None:
+            self._signal(signal.SIGKILL)
+
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)

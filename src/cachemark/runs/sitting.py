@@ -25,10 +25,10 @@ from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import HostNoise, Outcome, ServerUse
 from cachemark.model.protocol import Slice, SliceDone
 from cachemark.model.rounds import Rounds
-from cachemark.model.server_stats import ServerStats
-from cachemark.runs.slice_log import CpuReading, Place, SliceLog
-from cachemark.runs.trial import Endpoints, Setting, TrialRun
-from cachemark.runs.warm_up import is_warm
+from cachemark.runs.arm import Arm, start_side_by_side, starting_threads
+from cachemark.runs.slice_log import CpuReading, Place
+from cachemark.runs.trial import Endpoints, Setting
+from cachemark.runs.warm_up import is_warm, warmup_ms
 from cachemark.runs.window import Window
 
 # Fewer operations in a slice than this make its figures a matter of where the slice ends.
@@ -67,71 +67,17 @@ def play_sitting(setting: SittingSetting, display: SittingDisplay) -> list[Outco
     return [arm.trial.outcome for arm in sitting.arms]
 
 
-class _Arm:
-    """One cell of a sitting: its trial, both of its ends, and its slices so far."""
-
-    def __init__(self, setting: Setting, part: int, number: int) -> None:
-        self.setting = setting
-        self.part, self.number = part, number
-        self.trial = TrialRun(setting, lambda _: None)
-        self.stack = ExitStack()
-        self.ends: Endpoints | None = None
-        self.log = SliceLog()
-        self.before: list[ServerStats] = []
-        self.began_unix_ns = self.start_ns = 0
-        self.warm_up: list[int] = []
-        self.turn_cost: tuple[int, int] = (0, 0)
-        self.worker_cpu = self.server_cpu = CpuMeter([])
-
-    @property
-    def label(self) -> str:
-        """The arm's name in its set."""
-        cell = self.setting.trial.cell
-        return f"{cell.client} · {cell.server}"
-
-    def attempt(self, action: Callable[[Endpoints], None]) -> None:
-        """Do something with both ends; a failure ends the arm, and is in its outcome."""
-        ends = self.ends
-        if ends is not None and not self.trial.attempt(lambda: action(ends)):
-            self.close()
-
-    def close(self) -> None:
-        """Stop the arm's processes."""
-        self.ends = None
-        self.stack.close()
-
-    def start(self) -> None:
-        """Start, connect and prefill."""
-        if not self.trial.attempt(self._start):
-            self.close()
-
-    def _start(self) -> None:
-        began = time.monotonic_ns()
-        self.ends = self.trial.start(self.stack)
-        self.start_ns = time.monotonic_ns() - began
-
-    def begin(self, ends: Endpoints) -> None:
-        """Make the worker ready for slices, from the start of its tape."""
-        ends.fleet.begin_slices(self.setting.timing.ready_ms / 1e3)
-        self.worker_cpu = CpuMeter([worker.pid for worker in ends.fleet.workers])
-        self.server_cpu = CpuMeter(ends.server.pids)
-
-    def read_before(self, ends: Endpoints) -> None:
-        """Read the server's counters before the first slice."""
-        self.before = ends.server.member_stats()
-        self.began_unix_ns = time.time_ns()
-
-
 class _Sitting:
     def __init__(self, setting: SittingSetting, display: SittingDisplay, stack: ExitStack) -> None:
         self._setting, self._display = setting, display
         self._order = random.Random(setting.seed)
         self._steal = StealMeter()
         stack.callback(self._steal.close)
+        self._threads = stack.enter_context(starting_threads())
         self._length_us = round(setting.rounds.slice_ms * 1000)
         self._lead_in_us = round(self._length_us * setting.rounds.lead_in_percent / 100)
         self.arms = [
-            _Arm(own, part, number)
+            Arm(own, part, number)
             for part, members in enumerate(setting.sets)
             for number, own in enumerate(members)
         ]
@@ -142,10 +88,8 @@ class _Sitting:
 
     def play(self) -> None:
         """Start all arms, warm them up, play the squares, record what came of it."""
-        for arm in self.arms:
-            self._display.doing(f"starts {arm.label}")
-            arm.start()
-            check_memory(f"{len(self.arms)} clients, each with its server")
+        self._started(0)
+        start_side_by_side(self._threads, self.arms, self._started)
         self._display.doing("warms up")
         for arm in self.arms:
             arm.attempt(arm.begin)
@@ -158,10 +102,14 @@ class _Sitting:
         for arm in self.arms:
             arm.attempt(lambda ends, arm=arm: self._finish(arm, ends, noise))
 
+    def _started(self, count: int) -> None:
+        self._display.doing(f"{count} of {len(self.arms)} clients have started")
+        check_memory(f"{len(self.arms)} clients, each with its server")
+
     def _warm_up(self) -> None:
         """Play rounds without counting, until each arm is warm or has had its time."""
-        rounds = round(max(arm.setting.timing.warmup_ms for arm in self.arms) * 1e3)
-        for _ in range(-(-rounds // self._length_us)):
+        longest_us = 1000 * max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
+        for _ in range(-(-longest_us // self._length_us)):
             cold = [arm for arm in self.arms if arm.ends and not is_warm(arm.warm_up)]
             self._order.shuffle(cold)
             for arm in cold:
@@ -174,7 +122,7 @@ class _Sitting:
         length = self._length_us if length_us is None else length_us
         return ends.fleet.slice(Slice(length_us=length, lead_in_us=length)).lead_in_ops
 
-    def _check_length(self, arm: _Arm) -> None:
+    def _check_length(self, arm: Arm) -> None:
         # The best slice: on a busy machine a client may get no CPU in most of its first slices.
         room = max(arm.warm_up, default=_MIN_OPS_PER_SLICE)
         if room < _MIN_OPS_PER_SLICE:
@@ -183,7 +131,7 @@ class _Sitting:
                 "raise --slice-ms, or use --design trials",
             )
 
-    def _measure_turn_cost(self, arm: _Arm, ends: Endpoints) -> None:
+    def _measure_turn_cost(self, arm: Arm, ends: Endpoints) -> None:
         """What a slice costs beside its own length: play some that have none."""
         costs: list[tuple[int, int]] = []
         for _ in range(_EMPTY_SLICES):
@@ -230,10 +178,10 @@ class _Sitting:
             rows += by_row(turns(number, square))
         return rows
 
-    def _arm(self, part: int, number: int) -> _Arm:
+    def _arm(self, part: int, number: int) -> Arm:
         return next(arm for arm in self.arms if (arm.part, arm.number) == (part, number))
 
-    def _turn(self, arm: _Arm, ends: Endpoints, turn: Turn, before: int) -> None:
+    def _turn(self, arm: Arm, ends: Endpoints, turn: Turn, before: int) -> None:
         if not turn.counted:
             self._uncounted(ends)
             return
@@ -249,7 +197,7 @@ class _Sitting:
         place = Place(turn, before, began - self._began_ns, wall_ns)
         arm.log.add(place, done, cpu)
 
-    def _finish(self, arm: _Arm, ends: Endpoints, noise: HostNoise) -> None:
+    def _finish(self, arm: Arm, ends: Endpoints, noise: HostNoise) -> None:
         done = ends.fleet.end_slices()
         slices = arm.log.slices()
         window = Window(

@@ -36,6 +36,7 @@ from cachemark.runs.callers import callers_of, processes_of
 from cachemark.runs.fill import fill_sample_ops, ops_to_fill, storage
 from cachemark.runs.prefill import run_prefill
 from cachemark.runs.tapes import Tape
+from cachemark.runs.warm_up import warmup_ms
 from cachemark.runs.window import Window, play_window
 
 _LOG_CHARS = 4000
@@ -94,6 +95,7 @@ class TrialRun:
         )
         self._ticks: list[CommandCount] = []
         self._server_commands: list[int] = []
+        self._fleet: Fleet | None = None
         self.outcome = Outcome(
             run=setting.run,
             trial=setting.trial,
@@ -156,6 +158,7 @@ class TrialRun:
         fleet = stack.enter_context(
             Fleet(client.command, count, cpus=setting.worker_cpus, name=client.id)
         )
+        self._fleet = fleet
         stack.callback(lambda: self.record(log=fleet.log_tail()[-_LOG_CHARS:]))
         ends = Endpoints(server, fleet, server.use())
         ready_s = setting.timing.ready_ms / 1e3
@@ -165,6 +168,11 @@ class TrialRun:
         if setting.workload.prefill > 0:
             self.record(prefill=run_prefill(lambda: fleet.run(Run(phase="prefill"), self._watch)))
         return ends
+
+    def kill_workers(self) -> None:
+        """Kill the workers; whoever waits for their answer gets a TrialError. From any thread."""
+        if self._fleet is not None:
+            self._fleet.kill()
 
     def record_window(self, ends: Endpoints, window: Window) -> None:
         """Add what was measured to the outcome."""
@@ -278,9 +286,8 @@ class TrialRun:
         workload, timing = self._setting.workload, self._setting.timing
         if workload.fill_percent is not None:
             return Run(phase="measure", ops=self._fill_ops(ends))
-        warmup_ms = timing.warmup_ms if workload.warmup_ms is None else workload.warmup_ms
-        if warmup_ms:
-            request = Run(phase="warmup", duration_ms=warmup_ms)
+        if duration_ms := warmup_ms(workload, timing):
+            request = Run(phase="warmup", duration_ms=duration_ms)
             self.record(warmup=ends.fleet.run(request, self._watch))
         if workload.ops is not None:
             return Run(phase="measure", ops=workload.ops)
