@@ -51,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A slow test says why. Tests of a file stay in one process, with their fixtures."""
     for item in items:

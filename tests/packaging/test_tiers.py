@@ -56,18 +56,51 @@ def test_what_must_pass_before_a_change_lands_is_everything() -> None:
     ]
 
 
-@pytest.mark.parametrize(("mark", "passes"), [("slow", False), ('slow("builds long")', True)])
-def test_a_slow_test_needs_a_reason(mark: str, passes: bool, tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text("from tests.conftest import *\n", encoding="utf-8")
-    body = f"import pytest\n\n@pytest.mark.{mark}\ndef test_it():\n    pass\n"
-    (tmp_path / "test_it.py").write_text(body, encoding="utf-8")
-    options = ["-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "no:cacheprovider"]
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, tmp_path],
+def run_suite(
+    folder: Path, files: dict[str, str], *options: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a suite of these test files under the configuration of this one."""
+    (folder / "conftest.py").write_text("from tests.conftest import *\n", encoding="utf-8")
+    for name, body in files.items():
+        (folder / name).write_text(body, encoding="utf-8")
+    configuration = ["-c", ROOT / "pyproject.toml", "--rootdir", folder, "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *configuration, *options, folder],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize(("mark", "passes"), [("slow", False), ('slow("builds long")', True)])
+def test_a_slow_test_needs_a_reason(mark: str, passes: bool, tmp_path: Path) -> None:
+    body = f"import pytest\n\n@pytest.mark.{mark}\ndef test_it():\n    pass\n"
+    ended = run_suite(tmp_path, {"test_it.py": body})
     assert (ended.returncode == 0) == passes, ended.stdout
     assert passes or "without a reason" in ended.stderr + ended.stdout
+
+
+RECORDS_ITS_PROCESS = """
+import os
+import pytest
+
+{mark}
+@pytest.mark.parametrize("number", range(6))
+def test_it(number):
+    with open(__file__ + ".processes", "a") as file:
+        file.write(os.environ["PYTEST_XDIST_WORKER"] + "\\n")
+"""
+
+
+@pytest.mark.parametrize("mark", ["", '@pytest.mark.xdist_group("some client")'])
+def test_the_tests_of_a_file_or_a_group_share_a_process(mark: str, tmp_path: Path) -> None:
+    """Otherwise each process starts workers, servers and a browser of its own for them."""
+    body = RECORDS_ITS_PROCESS.format(mark=mark)
+    options = EVERYTHING.replace("-n 8", "-n 2").split()[1:]
+    ended = run_suite(tmp_path, {"test_one.py": body, "test_other.py": body}, *options)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    processes = [path.read_text().split() for path in sorted(tmp_path.glob("*.processes"))]
+    assert [len(of_file) for of_file in processes] == [6, 6]
+    assert [len(set(of_file)) for of_file in processes] == [1, 1]
+    assert not mark or processes[0] == processes[1]
