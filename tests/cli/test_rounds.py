@@ -11,60 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.model.outcome import Outcome, from_line
 from cachemark.runs.store import open_run
+from tests.builders.small_experiments import ROUNDS, read_outcomes, write
 from tests.conftest import Cli, bad_worker
-
-EXPERIMENT = """
-name = "turns"
-question = "Which is faster?"
-design = "rounds"
-blocks = 2
-clients = ["native", "native/again"]
-servers = ["embedded"]
-twice = "native"
-
-[[workloads]]
-name = "mixed"
-mix = { get = 8, set = 1, mget = 1 }
-keys = { count = 100, distribution = "zipf:0.99" }
-values = { size = "10..100" }
-records = 1000
-
-[[loads]]
-name = "one"
-
-[timing]
-warmup_ms = 80
-measure_ms = 240
-ready_ms = 10000
-silence_ms = 5000
-
-[rounds]
-slice_ms = 20
-until = "fixed"
-"""
-
-
-def write(folder: Path, clients: list[str], **changes: str) -> str:
-    text = EXPERIMENT.replace('["native", "native/again"]', json.dumps(clients))
-    for old, new in changes.items():
-        text = text.replace(f"{old} = ", f"{old} = {new} # ", 1)
-    (folder / "turns.toml").write_text(text)
-    return "turns.toml"
-
-
-def outcomes(folder: Path) -> list[Outcome]:
-    (path,) = folder.glob("results/*/outcomes.jsonl")
-    return [from_line(line) for line in path.read_bytes().splitlines()]
 
 
 def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(
     cli: Cli, tmp_path: Path
 ) -> None:
-    ended = cli("run", write(tmp_path, ["native"], servers='["embedded", "memcached"]'))
+    ended = cli("run", write(tmp_path, ROUNDS, servers='["embedded", "memcached"]'))
     assert ended.returncode == 0, ended.stderr
-    found = outcomes(tmp_path)
+    found = read_outcomes(tmp_path)
     assert len(found) == 2 * 4
     assert [outcome.verdict for outcome in found] == ["VALID"] * 8
     for outcome in found:
@@ -87,20 +44,22 @@ def test_an_arm_that_fails_leaves_the_sitting_and_the_others_go_on(
     cli: Cli, tmp_path: Path
 ) -> None:
     gone = bad_worker("dies_in_a_slice")
-    ended = cli("run", write(tmp_path, ["native", gone], blocks="1"))
+    ended = cli("run", write(tmp_path, ROUNDS, clients=json.dumps(["native", gone]), blocks="1"))
     assert ended.returncode == 1
-    states = Counter((o.trial.cell.client.partition(":")[0], o.state) for o in outcomes(tmp_path))
+    states = Counter(
+        (o.trial.cell.client.partition(":")[0], o.state) for o in read_outcomes(tmp_path)
+    )
     assert states == {
         ("native", "measured"): 1,
         ("native#again", "measured"): 1,
         ("command", "failed"): 1,
     }
-    (failed,) = [o for o in outcomes(tmp_path) if o.state == "failed"]
+    (failed,) = [o for o in read_outcomes(tmp_path) if o.state == "failed"]
     assert "exited with status 7" in failed.reason
 
 
 def test_what_is_missing_is_one_line_and_no_trial(cli: Cli, tmp_path: Path) -> None:
-    name = write(tmp_path, ["native"], servers='["embedded", "memcached:binary=/no/memcached"]')
+    name = write(tmp_path, ROUNDS, servers='["embedded", "memcached:binary=/no/memcached"]')
     ended = cli("run", name, "--blocks", "1")
     assert ended.returncode == 0, ended.stderr
     lines = [line for line in ended.stderr.splitlines() if "/no/memcached" in line]
@@ -111,8 +70,8 @@ def test_what_is_missing_is_one_line_and_no_trial(cli: Cli, tmp_path: Path) -> N
 
 
 def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(cli: Cli, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "cachemark", "run", write(tmp_path, ["native"], blocks="3",
-               servers='["embedded", "embedded:io=blocking"]')]  # fmt: skip
+    name = write(tmp_path, ROUNDS, blocks="3", servers='["embedded", "embedded:io=blocking"]')
+    command = [sys.executable, "-m", "cachemark", "run", name]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as child:
         assert child.stderr is not None
         for line in child.stderr:
@@ -120,11 +79,11 @@ def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(cli: Cli, tmp_path
                 child.send_signal(signal.SIGKILL)
                 break
         child.communicate()
-    before = outcomes(tmp_path)
+    before = read_outcomes(tmp_path)
     assert {o.trial.block for o in before} >= {0}
     ended = cli("run", "--resume")
     assert ended.returncode == 0, ended.stderr
-    after = outcomes(tmp_path)
+    after = read_outcomes(tmp_path)
     assert after[: len(before)] == before
     assert Counter(o.trial.block for o in after) == {0: 4, 1: 4, 2: 4}
     (folder,) = tmp_path.glob("results/*/")
@@ -134,9 +93,8 @@ def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(cli: Cli, tmp_path
 def test_a_slice_without_room_for_operations_is_refused_with_the_remedy(
     cli: Cli, tmp_path: Path
 ) -> None:
-    name = write(tmp_path, ["native"], servers='["embedded", "embedded:io=blocking"]')
-    text = (tmp_path / name).read_text().replace('name = "one"', 'name = "one"\nthink = "20ms"')
-    (tmp_path / name).write_text(text)
+    text = ROUNDS.replace('name = "one"', 'name = "one"\nthink = "20ms"')
+    name = write(tmp_path, text, servers='["embedded", "embedded:io=blocking"]')
     ended = cli("run", name, "--blocks", "1")
     assert ended.returncode == 1
     assert "raise --slice-ms" in ended.stderr

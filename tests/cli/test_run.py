@@ -13,54 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.model.outcome import Outcome, from_line
 from cachemark.runs.store import open_run
+from tests.builders.small_experiments import TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside, inside
 from tests.conftest import Cli, bad_worker
 
 __all__ = ["inside"]
-
-EXPERIMENT = """
-name = "small"
-question = "Does it work?"
-design = "trials"
-blocks = 2
-clients = ["native"]
-servers = ["embedded"]
-
-[[workloads]]
-name = "mixed"
-mix = { get = 8, set = 1, mget = 1 }
-keys = { count = 100, distribution = "zipf:0.99" }
-values = { size = "10..100" }
-records = 1000
-
-[[loads]]
-name = "one"
-
-[timing]
-warmup_ms = 20
-measure_ms = 100
-ready_ms = 5000
-silence_ms = 2000
-"""
-
-
-def write(folder: Path, text: str = EXPERIMENT, **changes: str) -> str:
-    """The experiment with lines of it changed, in a file; returns its name."""
-    for name, value in changes.items():
-        lines = text.splitlines()
-        at = next(i for i, line in enumerate(lines) if line.startswith(f"{name} ="))
-        lines[at] = f"{name} = {value}"
-        text = "\n".join(lines)
-    (folder / "experiment.toml").write_text(text)
-    return "experiment.toml"
-
-
-def outcomes(folder: Path) -> list[Outcome]:
-    """The outcomes of the only run in a folder."""
-    (path,) = folder.glob("results/*/outcomes.jsonl")
-    return [from_line(line) for line in path.read_bytes().splitlines()]
 
 
 def children_of(pid: int) -> set[int]:
@@ -93,7 +51,7 @@ def test_a_run_measures_and_reports(cli: Cli, tmp_path: Path, server: str) -> No
     ended = cli("run", write(tmp_path, servers=json.dumps([server])))
     assert ended.returncode == 0, ended.stderr
     assert "mixed · one" in ended.stdout
-    kept = outcomes(tmp_path)
+    kept = read_outcomes(tmp_path)
     assert [outcome.verdict for outcome in kept] == ["VALID", "VALID"]
     for outcome in kept:
         assert outcome.measure is not None
@@ -128,7 +86,7 @@ def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:
         "run", write(tmp_path), "--schedule", "poisson", "--rate", "500", "--connections", "8"
     )
     assert ended.returncode in (0, 1), ended.stderr  # a noisy machine may make it INVALID
-    for outcome in outcomes(tmp_path):
+    for outcome in read_outcomes(tmp_path):
         assert outcome.measure is not None
         due = sum(op.attempts for op in outcome.measure.operations.values())
         assert due + outcome.measure.unsent == outcome.tape.ops if outcome.tape else 0
@@ -138,7 +96,7 @@ def test_open_loop_keeps_its_schedule(cli: Cli, tmp_path: Path) -> None:
 def test_several_processes_are_one_client(cli: Cli, tmp_path: Path) -> None:
     ended = cli("run", write(tmp_path), "--processes", "2", "--blocks", "1")
     assert ended.returncode == 0, ended.stderr
-    (outcome,) = outcomes(tmp_path)
+    (outcome,) = read_outcomes(tmp_path)
     assert outcome.verdict == "VALID"
     assert outcome.measure is not None
     assert outcome.measure.max_in_flight == 2
@@ -160,7 +118,7 @@ def test_killed_half_way_a_run_is_finished_and_nothing_repeated(cli: Cli, tmp_pa
     process.wait()
     process.stderr.close()
     _all_end(below)
-    kept = outcomes(tmp_path)
+    kept = read_outcomes(tmp_path)
     assert 2 <= len(kept) < 4
     # A torn last line, as a kill during the write leaves it.
     (path,) = tmp_path.glob("results/*/outcomes.jsonl")
@@ -168,7 +126,7 @@ def test_killed_half_way_a_run_is_finished_and_nothing_repeated(cli: Cli, tmp_pa
         file.write(b'{"format":1,"run":"torn')
     ended = cli("run", "--resume")
     assert ended.returncode == 0, ended.stderr
-    finished = outcomes(tmp_path)
+    finished = read_outcomes(tmp_path)
     assert finished[: len(kept)] == kept
     assert [outcome.trial.index for outcome in finished] == [0, 1, 2, 3]
 
@@ -226,7 +184,7 @@ def test_a_bad_worker_fails_its_trial_and_no_other(
     assert ended.returncode == 1
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr.replace("'Traceback", "")
-    states = {o.trial.cell.client.partition(":")[0]: o.state for o in outcomes(tmp_path)}
+    states = {o.trial.cell.client.partition(":")[0]: o.state for o in read_outcomes(tmp_path)}
     assert states == {"command": "failed", "native": "measured"}
 
 
@@ -242,7 +200,7 @@ def test_a_lying_worker_is_invalid(cli: Cli, tmp_path: Path, worker: str, says: 
     ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
     assert ended.returncode == 1
     assert says in ended.stderr
-    verdicts = {o.trial.cell.client.partition(":")[0]: o.verdict for o in outcomes(tmp_path)}
+    verdicts = {o.trial.cell.client.partition(":")[0]: o.verdict for o in read_outcomes(tmp_path)}
     assert verdicts == {"command": "INVALID", "native": "VALID"}
 
 
@@ -269,7 +227,7 @@ def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -
     assert ended.returncode == 1
     assert "the server exited with status 1" in ended.stderr
     assert "server 127.0.0.1:1: cannot connect" in ended.stderr
-    states = [outcome.state for outcome in outcomes(tmp_path)]
+    states = [outcome.state for outcome in read_outcomes(tmp_path)]
     assert sorted(states) == ["failed", "failed", "measured"]
 
 
@@ -321,14 +279,14 @@ def test_bad_input_is_one_clear_error(
 def test_a_slip_in_a_file_names_the_line(
     inside: Inside, tmp_path: Path, line: str, says: str
 ) -> None:
-    write(tmp_path, EXPERIMENT.replace("blocks = 2", line))
+    write(tmp_path, TRIALS.replace("blocks = 2", line))
     ended = inside("run", "experiment.toml")
     assert ended.returncode == 2
     assert says in ended.stderr
 
 
 def test_keys_that_cannot_be_made_are_known_before_the_run(inside: Inside, tmp_path: Path) -> None:
-    text = EXPERIMENT.replace("count = 100,", 'count = 100, length = "1",')
+    text = TRIALS.replace("count = 100,", 'count = 100, length = "1",')
     ended = inside("run", write(tmp_path, text))
     assert ended.returncode == 2
     assert "100 unique keys need at least 2 characters" in ended.stderr
@@ -372,7 +330,7 @@ def test_the_emcache_suite_fills_to_its_part(cli: Cli, tmp_path: Path) -> None:
     for title in ("Set/get a constant key", "Fill the cache to 80 %", "Memory efficiency at 80 %"):
         assert title in ended.stdout
     assert "published: emcache" in ended.stdout
-    for outcome in outcomes(tmp_path):
+    for outcome in read_outcomes(tmp_path):
         assert outcome.verdict == "VALID", outcome.reasons
         if outcome.trial.cell.workload == "fill":
             held, limit = (int(outcome.stats_after[n]) for n in ("bytes", "limit_maxbytes"))

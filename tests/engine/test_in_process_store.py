@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cachemark.model.outcome import Outcome, from_line
+from cachemark.model.outcome import Outcome
+from tests.builders.small_experiments import read_outcomes
 from tests.conftest import Cli
 
 EXPERIMENT = """
@@ -30,9 +31,8 @@ warmup_ms = 0
 
 
 def _outcomes(folder: Path) -> dict[str, Outcome]:
-    (path,) = folder.glob("results/*/outcomes.jsonl")
-    told = [from_line(line) for line in path.read_bytes().splitlines()]
-    return {outcome.trial.cell.client.partition("?")[0]: outcome for outcome in told}
+    outcomes = read_outcomes(folder)
+    return {outcome.trial.cell.client.partition("?")[0]: outcome for outcome in outcomes}
 
 
 def test_threads_and_processes_share_a_store(cli: Cli, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cachemark.model.outcome import from_line
+from tests.builders.small_experiments import read_outcomes
 from tests.conftest import Cli
 
 TEXT = """name = "x"
@@ -55,8 +55,7 @@ def test_fetch_hits_and_thought_are_judged_by_the_servers_counts(cli: Cli, tmp_p
     lines = [f"{n / 100},{('set', 'get')[n % 2]},key-{n // 2},100\n" for n in range(100)]
     (tmp_path / "trace.csv").write_text("time,op,key,size\n" + "".join(lines))
     ran = cli("run", "x.toml")
-    (path,) = tmp_path.glob("results/*/outcomes.jsonl")
-    played = {o.trial.cell.workload: o for o in map(from_line, path.read_bytes().splitlines())}
+    played = {outcome.trial.cell.workload: outcome for outcome in read_outcomes(tmp_path)}
     assert played.keys() == {"fetch", "hits", "think", "trace"}, ran.stdout + ran.stderr
     # An open loop may be late on a busy machine, and its verdict says so; its counts hold.
     closed = {name: outcome.verdict for name, outcome in played.items() if name != "trace"}

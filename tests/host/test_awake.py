@@ -14,8 +14,7 @@ import pytest
 from cachemark import host
 from cachemark.host.noise import NoiseMonitor
 from cachemark.model.errors import UsageError
-from cachemark.model.outcome import from_line
-from tests.cli.test_run import write
+from tests.builders.small_experiments import read_outcomes, write
 from tests.conftest import Cli
 
 PATIENCE_MS = 60_000
@@ -82,7 +81,6 @@ def test_a_run_tells_that_it_kept_them_awake(cli: Cli, tmp_path: Path) -> None:
     assert asked.returncode in (0, 1), asked.stderr
     (report,) = tmp_path.glob("results/*/report.md")
     assert "idle CPUs kept awake" in report.read_text()
-    (path,) = tmp_path.glob("results/*/outcomes.jsonl")
-    (outcome,) = [from_line(line) for line in path.read_bytes().splitlines()]
+    (outcome,) = read_outcomes(tmp_path)
     assert outcome.awake
     assert outcome.state == "measured", outcome.reason

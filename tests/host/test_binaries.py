@@ -13,10 +13,11 @@ from cachemark.checks.doctor import software
 from cachemark.host import facts
 from cachemark.host.binaries import binaries, of_command, of_file
 from cachemark.host.process import binary_path
-from cachemark.model.outcome import Binary, Outcome, from_line
+from cachemark.model.outcome import Binary, Outcome
 from cachemark.report.compare.differences import differences
 from cachemark.report.compare.pairs import Pair
 from tests.builders.outcomes import experiment, header, measured
+from tests.builders.small_experiments import read_outcomes
 from tests.checks.test_doctor import by_name
 from tests.conftest import Cli
 
@@ -98,8 +99,7 @@ warmup_ms = 0
 def test_an_outcome_has_its_server_and_its_worker(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT)
     assert cli("run", "e.toml").returncode == 0
-    (path,) = tmp_path.glob("results/*/outcomes.jsonl")
-    outcome = from_line(path.read_bytes().splitlines()[0])
+    (outcome,) = read_outcomes(tmp_path)
     # Both are the engine.
     engine = sha256(binary_path())
     assert [(of.role, of.sha256) for of in outcome.binaries] == [

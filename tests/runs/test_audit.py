@@ -15,7 +15,7 @@ from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
 from cachemark.model import experiment_file
 from cachemark.model.experiment import Experiment, Load, Workload
-from cachemark.model.outcome import Cell, Outcome, from_line
+from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import make_plan
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit import Audit, Auditor, Fitness, Level, skip_reason
@@ -23,6 +23,7 @@ from cachemark.runs.audit.claims import claims
 from cachemark.runs.audit.fitness import comparable_stats, stored_bytes, unused_wires
 from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.tapes import TapeCache
+from tests.builders.small_experiments import read_outcomes
 from tests.checks.probe.deviant import deviant
 from tests.conftest import ROOT, Cli
 
@@ -263,9 +264,8 @@ measure_ms = 100
 
 
 def outcomes(folder: Path) -> dict[tuple[str, str], Outcome]:
-    (path,) = folder.glob("results/*/outcomes.jsonl")
-    found = [from_line(line) for line in path.read_bytes().splitlines()]
-    return {(one.trial.cell.workload, one.trial.cell.load): one for one in found}
+    cells = ((outcome.trial.cell, outcome) for outcome in read_outcomes(folder))
+    return {(cell.workload, cell.load): outcome for cell, outcome in cells}
 
 
 def test_a_campaign_leaves_out_what_its_server_is_unfit_for(cli: Cli, tmp_path: Path) -> None:

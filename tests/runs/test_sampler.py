@@ -13,9 +13,9 @@ import pytest
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.servers.control_connection import Control
 from cachemark.model.errors import TrialError
-from cachemark.model.outcome import Outcome, from_line
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.sampler import Sampler, sampled_counters
+from tests.builders.small_experiments import read_outcomes
 from tests.conftest import Cli
 from tests.endpoints.servers.raw_requests import ask
 
@@ -125,16 +125,10 @@ measure_ms = 3500
 """
 
 
-def outcome_of(folder: Path) -> Outcome:
-    (path,) = folder.glob("results/*/outcomes.jsonl")
-    (line,) = path.read_bytes().splitlines()
-    return from_line(line)
-
-
 def test_the_outcome_of_a_trial_has_its_samples(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT)
     assert cli("run", "e.toml").returncode == 0
-    outcome = outcome_of(tmp_path)
+    (outcome,) = read_outcomes(tmp_path)
     # A busy machine may change its pace in three seconds.
     assert outcome.verdict in ("VALID", "NON_STATIONARY"), outcome.reasons
     assert len(outcome.samples) >= 2

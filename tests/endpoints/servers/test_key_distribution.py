@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
-from cachemark.model.outcome import Outcome, from_line
+from tests.builders.small_experiments import read_outcomes
 from tests.conftest import Cli
 
 EXPERIMENT = """
@@ -51,15 +51,10 @@ measure_ms = 300
 """
 
 
-def outcomes(folder: Path) -> list[Outcome]:
-    (path,) = folder.glob("results/*/outcomes.jsonl")
-    return [from_line(line) for line in path.read_bytes().splitlines()]
-
-
 def test_operations_go_to_the_homes_of_their_keys(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT.format(server="cluster:3:embedded:memory=16m"))
     cli("run", "e.toml")
-    for outcome in outcomes(tmp_path):
+    for outcome in read_outcomes(tmp_path):
         if outcome.trial.cell.load == "open":
             # On a machine that is busy its schedule may not hold.
             assert outcome.measure is not None, outcome.reason
@@ -80,7 +75,7 @@ def test_each_server_has_its_share(cli: Cli, tmp_path: Path, client: str) -> Non
         (tmp_path / "e.toml").write_text(text.replace("gat = 1, delete = 1", "gat = 1"))
         cli("run", "e.toml", "--workload", "mixed")
         # On a machine that is busy the open one's schedule may not hold.
-        assert all(outcome.measure is not None for outcome in outcomes(tmp_path))
+        assert all(outcome.measure is not None for outcome in read_outcomes(tmp_path))
         items = [int(server.stats()["curr_items"]) for server in (one, two, three)]
         reads = [int(server.stats()["cmd_get"]) for server in (one, two, three)]
     assert sum(items) == 3000
@@ -93,4 +88,6 @@ def test_a_way_of_spreading_that_is_not_known_is_refused(cli: Cli, tmp_path: Pat
     text = text.replace("?hashing=ketama", "?hashing=random")
     (tmp_path / "e.toml").write_text(text)
     cli("run", "e.toml", "--client", "native?hashing=random", "--workload", "mixed")
-    assert {outcome.reason for outcome in outcomes(tmp_path)} == {'native: no hashing "random"'}
+    assert {outcome.reason for outcome in read_outcomes(tmp_path)} == {
+        'native: no hashing "random"'
+    }

@@ -38,7 +38,7 @@ LATE_S = 0.4
 _TIMEOUT_MS = 10_000
 
 
-def check_slice_sums(slices: list[SliceDone], done: Done) -> None:
+def _check_sums(slices: list[SliceDone], done: Done) -> None:
     """Compare the answers to all slices with their `done`. Raises CaseFailedError."""
     kinds, lead_in = list(done.operations.values()), list((done.lead_in or {}).values())
     errors = sum(sum(kind.errors.values()) + kind.wrong_values for kind in kinds)
@@ -128,11 +128,15 @@ def play_until_counted(
     return slices
 
 
-def end(driver: WorkerDriver) -> Done:
+def end(driver: WorkerDriver, slices: list[SliceDone], proxy: Proxy | None = None) -> Done:
+    """Compare `done` with the answers to all slices, and with the commands that a proxy saw."""
     answer = driver.ask(EndSlices())
     if not isinstance(answer, Done):
         raise CaseFailedError(f"end_slices was answered by {answer}")
     expect_equal(answer.phase, "measure", "the phase in done")
+    _check_sums(slices, answer)
+    if proxy is not None:
+        _check_all_sent(proxy, driver, slices, answer)
     return answer
 
 
@@ -165,7 +169,9 @@ def check_commands(proxy: Proxy, driver: WorkerDriver) -> None:
         expect(command == expected, f"command {at}: sent {command}, the tape has {expected}")
 
 
-def check_all_sent(proxy: Proxy, driver: WorkerDriver, slices: list[SliceDone], done: Done) -> None:
+def _check_all_sent(
+    proxy: Proxy, driver: WorkerDriver, slices: list[SliceDone], done: Done
+) -> None:
     """All commands that were sent are counted, or belong to the lead-in."""
     played = sum(one.ops + one.errors + one.lead_in_ops for one in slices)
     kinds = [*done.operations.values(), *(done.lead_in or {}).values()]

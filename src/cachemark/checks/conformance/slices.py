@@ -17,9 +17,7 @@ from cachemark.checks.conformance.slice_driver import (
     MOST_SLICES,
     begin,
     begin_again,
-    check_all_sent,
     check_commands,
-    check_slice_sums,
     end,
     expect_refused,
     play_late_slice,
@@ -63,10 +61,8 @@ def slices_play_on_without_gap_or_repeat(
         while len(proxy.commands) < 2.5 * _RECORDS and len(slices) < MOST_SLICES:
             slices.append(play_slice(driver, _SHORT))
             slices.append(play_slice(driver, Slice(length_us=5_000)))
-        done = end(driver)
+        end(driver, slices, proxy)
         check_commands(proxy, driver)
-        check_slice_sums(slices, done)
-        check_all_sent(proxy, driver, slices, done)
 
 
 def the_lead_in_ends_with_a_completion(
@@ -86,9 +82,8 @@ def the_lead_in_ends_with_a_completion(
             counted.elapsed_ns >= LATE_S * 1e9 * 0.98,
             f"elapsed_ns {counted.elapsed_ns}, though the reply came after {LATE_S} s",
         )
-        done = end(driver)
+        end(driver, [late, counted])
         check_commands(proxy, driver)
-        check_slice_sums([late, counted], done)
 
 
 def a_slice_of_lead_in_counts_nothing(
@@ -105,9 +100,7 @@ def a_slice_of_lead_in_counts_nothing(
                 expect_equal(
                     one, slice_done(lead_in_ops=one.lead_in_ops), "a slice that is all lead-in"
                 )
-            done = end(driver)
-            check_slice_sums(slices, done)
-            check_all_sent(proxy, driver, slices, done)
+            end(driver, slices, proxy)
 
 
 def slices_of_several_operations_at_once(
@@ -122,9 +115,7 @@ def slices_of_several_operations_at_once(
         with proxied(server.addresses[0]) as proxy:
             begin(driver, wire, [proxy.address], _TAPE, proxy, **shape)
             slices = play_until_counted(driver, _SHORT)
-            done = end(driver)
-            check_slice_sums(slices, done)
-            check_all_sent(proxy, driver, slices, done)
+            end(driver, slices, proxy)
 
 
 def slices_without_replies_end_with_a_barrier(
@@ -142,8 +133,7 @@ def slices_without_replies_end_with_a_barrier(
         played += slices[-1].ops + slices[-1].errors + slices[-1].lead_in_ops
         expect(len(slices) < MOST_SLICES, "nothing is played")
         expect_equal(int(server.stats()["cmd_set"]) - before, played, "cmd_set after a slice")
-    done = end(driver)
-    check_slice_sums(slices, done)
+    done = end(driver, slices)
     playing = sum(one.ops + one.errors + one.lead_in_ops > 0 for one in slices)
     expect(done.barriers >= playing, f"{done.barriers} barriers after {playing} slices")
 
@@ -158,9 +148,8 @@ def slices_of_an_open_loop(driver: WorkerDriver, wire: str, server: RunningServe
         # Time passes before the next slice: this one waits for its reply.
         slices.append(play_late_slice(driver, proxy, _OPEN_SLICE))
         slices += [play_slice(driver, _OPEN_SLICE) for _ in range(_OPEN_SLICES - 2)]
-        done = end(driver)
+        done = end(driver, slices)
         check_commands(proxy, driver)
-        check_slice_sums(slices, done)
         counted = sum(one.ops + one.errors for one in slices) + done.unsent
         expect_equal(counted, _OPEN_COUNTED, "operations that are counted or unsent")
         lead_in = sum(one.lead_in_ops for one in slices)
@@ -180,11 +169,9 @@ def wrong_values_in_slices_are_errors(
         proxy.values = tape_values(driver.folder / "tape")
         proxy.fault = "corrupt"
         slices = play_until_counted(driver, _SHORT, "errors")
-        done = end(driver)
-        check_slice_sums(slices, done)
+        done = end(driver, slices, proxy)
         wrong = sum(kind.wrong_values for kind in done.operations.values())
         expect_equal(sum(one.errors for one in slices), wrong, "errors of all slices")
-        check_all_sent(proxy, driver, slices, done)
 
 
 def a_server_that_is_killed_between_slices(
@@ -199,8 +186,7 @@ def a_server_that_is_killed_between_slices(
     slices += [
         play_slice(driver, Slice(length_us=50_000, lead_in_us=lead)) for lead in (0, 25_000, 0)
     ]
-    done = end(driver)
-    check_slice_sums(slices, done)
+    end(driver, slices)
     expect(sum(one.errors for one in slices) > 0, "no operation failed")
     expect_equal(sum(one.ops for one in slices), before, "ok after the kill")
 
@@ -212,10 +198,10 @@ def a_slice_needs_begin_slices(driver: WorkerDriver, wire: str, server: RunningS
         expect_refused(driver, _SHORT)
         expect_refused(driver, EndSlices())
         driver.play(Run(phase="prefill"))
-        for _ in range(2):  # the second one begins anew
+        for _ in range(2):  # the second `begin_slices` discards what was counted before
             begin_again(driver)
-            play_slice(driver, _SHORT)
-        end(driver)
+            counted = play_slice(driver, _SHORT)
+        end(driver, [counted])
         expect_refused(driver, _SHORT)
         proxy.commands.clear()
         done = driver.play(Run(phase="measure", ops=10))
@@ -236,17 +222,15 @@ def a_stop_ends_a_slice(driver: WorkerDriver, wire: str, server: RunningServer) 
             expect(time.monotonic() < until, f"no get came within {ANSWER_S:g} s")
         driver.worker.send(Stop())
         slices = [slice_answer(driver), play_slice(driver, Slice(length_us=20_000))]
-        done = end(driver)
-        check_slice_sums(slices, done)
+        end(driver, slices, proxy)
         check_commands(proxy, driver)
-        check_all_sent(proxy, driver, slices, done)
 
 
 def slices_inside_a_process(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Slices of any client, also of a cache inside the process: the sums of what was played."""
     begin(driver, wire, server.addresses, _TAPE)
     slices = play_until_counted(driver, _SHORT)
-    check_slice_sums(slices, end(driver))
+    end(driver, slices)
 
 
 IN_PROCESS_CASES = (slices_inside_a_process,)
