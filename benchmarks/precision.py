@@ -28,13 +28,13 @@ from rich.table import Table
 
 from cachemark import host
 from cachemark.analysis.statistics import FIGURES, Interval, figures_of, paired_ratio
-from cachemark.endpoints.clients import parse_client, registry
-from cachemark.endpoints.servers import parse_spec
+from cachemark.cli.play import parties_of
+from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Sitting, client_labels, make_plan
-from cachemark.runs.campaign import Parties, run_campaign
+from cachemark.model.plan import REPEAT_SUFFIX, Sitting, make_plan
+from cachemark.runs.campaign import run_campaign
 from cachemark.runs.store import create_run
 
 BASE, OTHER = "python/pymemcache", "python/pylibmc"
@@ -123,15 +123,7 @@ def experiment(setting: Setting, clients: list[str], seconds: float) -> Experime
 
 def play(planned: Experiment) -> tuple[list[Outcome], float]:
     """The outcomes, and the seconds that they took."""
-    engine = process.binary_path()
-    known = registry(engine)
-    parties = Parties(
-        clients={
-            c: parse_client(c.removesuffix(REPEAT_SUFFIX), known) for c in client_labels(planned)
-        },
-        servers={text: parse_spec(text) for text in [*planned.servers, NO_SERVER]},
-        engine=engine,
-    )
+    parties = parties_of(planned)
     with tempfile.TemporaryDirectory(prefix="cachemark-") as folder:
         run = create_run(Path(folder), planned, host=host.facts(), command="precision")
         began = time.monotonic()
@@ -210,17 +202,7 @@ def precision_table(seconds: float, loaded: bool) -> Table:
             shown(ratio(outcomes, OTHER, "client-cpu")),
             needed,
         ]
-    columns = [
-        "setting",
-        "took",
-        "valid",
-        "A/A rate",
-        "pair rate",
-        "A/A CPU",
-        "pair CPU",
-        "±3 % after",
-    ]
-    table = Table(*columns, title="every core busy elsewhere" if loaded else "quiet", box=None)
+    table = Table(*COLUMNS, title="every core busy elsewhere" if loaded else "quiet", box=None)
     for setting in settings:
         table.add_row(setting.name, *rows[setting.name])
     return table
@@ -230,7 +212,9 @@ def turn_table() -> Table:
     """What a start, a warm-up and a turn cost in each language."""
     table = Table("client", "start", "warm-up", "turn", "CPU of a turn", title="costs", box=None)
     setting = Setting(name="costs", design="rounds", sittings=1)
-    outcomes, _ = play(experiment(setting, [c for c in LANGUAGES if _is_here(c)], 30))
+    known = registry(process.binary_path())
+    set_up = [client for client in LANGUAGES if not known[client].missing()]
+    outcomes, _ = play(experiment(setting, set_up, 30))
     for outcome in outcomes:
         if outcome.rounds is not None:
             of = outcome.rounds
@@ -242,10 +226,6 @@ def turn_table() -> Table:
                 f"{of.turn_cpu_ns / 1e6:.2f} ms",
             )
     return table
-
-
-def _is_here(client: str) -> bool:
-    return not registry(process.binary_path())[client].missing()
 
 
 def main() -> None:
