@@ -105,16 +105,7 @@ class LiveDisplay:
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """A trial begins."""
-        self._clock.begins(number, total)
-        self._rate.restart()
-        self._progress.update(
-            self._task,
-            total=total,
-            completed=number - 1,
-            number=number,
-            left=self._clock.left(),
-            what=name_of(trial),
-        )
+        self._begins(number, total, name_of(trial))
 
     def ops(self, ops: int) -> None:
         """Operations so far."""
@@ -124,6 +115,10 @@ class LiveDisplay:
 
     def sitting(self, sitting: Sitting, number: int, total: int) -> None:
         """A sitting begins."""
+        self._begins(number, total, f"{len(sitting.trials)} clients")
+        self._progress.update(self._task, rate="")
+
+    def _begins(self, number: int, total: int, what: str) -> None:
         self._clock.begins(number, total)
         self._rate.restart()
         self._progress.update(
@@ -132,8 +127,7 @@ class LiveDisplay:
             completed=number - 1,
             number=number,
             left=self._clock.left(),
-            rate="",
-            what=f"{len(sitting.trials)} clients",
+            what=what,
         )
 
     def doing(self, what: str) -> None:
@@ -149,8 +143,11 @@ class LiveDisplay:
                 self._task, completed=number - 1 + part, what=f"in turns, {part:.0%}"
             )
 
+    def sitting_ended(self) -> None:
+        """A sitting has ended: not shown, since the line moves on."""
+
     def answers(self, outcomes: list[Outcome]) -> None:
-        """A sitting has ended: show the ranking so far."""
+        """A block of sittings has ended: show the ranking so far."""
         for line in self._standing(outcomes):
             self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -195,11 +192,14 @@ class PlainDisplay:
     def played(self, part: float) -> None:
         """A part of the sitting: not shown."""
 
-    def answers(self, outcomes: list[Outcome]) -> None:
-        """A sitting has ended: show the ranking so far."""
+    def sitting_ended(self) -> None:
+        """A sitting has ended."""
         left = self._clock.left()
         head = f"sitting {self._clock.number} of {self._clock.total}"
         self._console.print(f"{head} ended" + (f", at most {left}" if left else ""))
+
+    def answers(self, outcomes: list[Outcome]) -> None:
+        """A block of sittings has ended: show the ranking so far."""
         for line in self._standing(outcomes):
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -22,18 +22,23 @@ from cachemark.model.plan import NO_SERVER, REPEAT_SUFFIX, Plan, client_labels, 
 from cachemark.report.absences import absence_text, find_absences
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
+from cachemark.report.rounds import standing_lines
 from cachemark.runs.campaign import Parties, run_campaign
+from cachemark.runs.planned_time import planned_s
 from cachemark.runs.preflight import Preflight
+from cachemark.runs.questions import check_looks
 from cachemark.runs.store import Run, create_run
 from cachemark.runs.tapes import TapeCache
 
 
 def new_run(experiment: Experiment, parties: Parties, out: Path) -> Run:
     """Create the run of an experiment that can be placed and written. Raises UsageError."""
-    # What cannot be placed or written is said before there is a folder for it.
+    # What cannot be placed, written or answered is said before there is a folder for it.
     host.placement(experiment.placement, host.usable_cpus())
+    plan = make_plan(experiment)
+    check_looks(plan)
     with temporary_folder() as folder:
-        TapeCache(parties.engine, folder).check(make_plan(experiment))
+        TapeCache(parties.engine, folder).check(plan)
     return create_run(out, experiment, host=host.facts(), command=shlex.join(sys.argv))
 
 
@@ -62,11 +67,7 @@ def play(run: Run, parties: Parties) -> list[Outcome]:
     _say(f"{run.header.experiment.name}: {_extent(plan)}, kept in {run.folder}")
 
     def standing(outcomes: list[Outcome]) -> list[str]:
-        # Late, as what it imports takes a while to load.
-        from cachemark.report.rounds import round_answers, standing_lines  # noqa: PLC0415
-
-        found = round_answers(plan.experiment, outcomes, final=False)
-        return standing_lines(found) if found else []
+        return standing_lines(plan.experiment, outcomes)
 
     try:
         with run, make_display(plain_console(stderr=True), standing) as display:
@@ -103,23 +104,28 @@ def exit_status(outcomes: list[Outcome]) -> int:
 
 def _without_skipped(run: Run, parties: Parties) -> Plan:
     """The plan without what cannot be played here; a run that goes on knows it already."""
-    plan, audit = make_plan(run.header.experiment), run.audit()
+    experiment, audit = run.header.experiment, run.audit()
     if audit is not None:
-        return make_plan(plan.experiment, audit.skipped)
+        return make_plan(experiment, audit.skipped)
+    plan = make_plan(experiment)
     skipped = Preflight(parties.clients, parties.servers).skipped(plan)
     for absence in find_absences(skipped, plan.cells):
         _say(f"not played: {absence_text(absence)}")
-    return make_plan(plan.experiment, skipped)
+    return make_plan(experiment, skipped) if skipped else plan
 
 
 def _say(line: str) -> None:
     plain_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def _about(seconds: float) -> str:
+    return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
+
+
 def _extent(plan: Plan) -> str:
     """How much a plan plays, in words."""
     experiment = plan.experiment
-    seed = f"seed {experiment.seed}"
+    seed = f"{_about(planned_s(plan))}, seed {experiment.seed}"
     if not plan.sittings:
         blocks = count_of(experiment.blocks, "block")
         return f"{count_of(len(plan.trials), 'trial')}, {blocks}, {seed}"

@@ -13,7 +13,7 @@ from cachemark.model.grid_size import check_size
 from cachemark.model.outcome import Cell, Trial
 from cachemark.model.sitting_plan import sittings_of
 
-# Each block has its own tape seed; the stride keeps the seeds of different experiments apart.
+# Each block and each sitting has a seed; the stride keeps those of different experiments apart.
 _SEED_STRIDE = 1_000_003
 # The label of the client that is played a second time (`twice`, an A/A test).
 REPEAT_SUFFIX = "#again"
@@ -72,10 +72,14 @@ def loads_of(experiment: Experiment, workload: Workload) -> list[Load]:
 
 
 class Sitting(msgspec.Struct, frozen=True, kw_only=True):
-    """Trials that are played in turns with each other, in sets (see model/sitting_plan.py)."""
+    """Trials that are played in turns with each other, in sets (see model/sitting_plan.py).
+
+    `order_seed` is the seed of the order of its slices.
+    """
 
     number: int
     block: int
+    order_seed: int
     sets: list[list[Trial]]
 
     @property
@@ -161,7 +165,7 @@ def _make_blocks(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial],
     for block in range(experiment.blocks):
         shuffled = list(grid)
         order.shuffle(shuffled)
-        seed = _tape_seed(experiment, block)
+        seed = _seed_of(experiment, block)
         trials += [
             Trial(index=len(trials) + offset, block=block, cell=cell, tape_seed=seed)
             for offset, cell in enumerate(shuffled)
@@ -176,7 +180,7 @@ def _make_sittings(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial
     trials: list[Trial] = []
     sittings: list[Sitting] = []
     for block in range(experiment.blocks):
-        seed = _tape_seed(experiment, block)
+        tape_seed = _seed_of(experiment, block)
         order.shuffle(parts)
         for sets in parts:
             number, made = len(sittings), list[list[Trial]]()
@@ -189,18 +193,20 @@ def _make_sittings(experiment: Experiment, grid: list[Cell]) -> tuple[list[Trial
                             block=block,
                             sitting=number,
                             cell=cell,
-                            tape_seed=seed,
+                            tape_seed=tape_seed,
                         )
                         for offset, cell in enumerate(part)
                     ]
                 )
                 trials += made[-1]
-            sittings.append(Sitting(number=number, block=block, sets=made))
+            order_seed = _seed_of(experiment, number)
+            sittings.append(Sitting(number=number, block=block, order_seed=order_seed, sets=made))
     return trials, sittings
 
 
-def _tape_seed(experiment: Experiment, block: int) -> int:
-    return (experiment.seed * _SEED_STRIDE + block) % 2**53
+def _seed_of(experiment: Experiment, number: int) -> int:
+    """The seed of a block's tape, or of the order of play of a sitting, with this number."""
+    return (experiment.seed * _SEED_STRIDE + number) % 2**53
 
 
 def trial_count(experiment: Experiment) -> int:

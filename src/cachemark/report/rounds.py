@@ -9,6 +9,7 @@ import msgspec
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranking, answers
 from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.looks import Answer
+from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, ROUND_FIGURES
 from cachemark.analysis.rounds.texts import figure_words, ratio_words, texts
 from cachemark.analysis.statistics import Comparison, ComparisonAnswer, Metric, compare
 from cachemark.model.experiment import Experiment
@@ -19,14 +20,19 @@ from cachemark.runs.questions import asked, stop_rule
 
 
 def round_answers(
-    experiment: Experiment, outcomes: Sequence[Outcome], *, final: bool = True
+    experiment: Experiment,
+    outcomes: Sequence[Outcome],
+    *,
+    final: bool = True,
+    figures: Sequence[str] = tuple(ROUND_FIGURES),
 ) -> Answers | None:
     """The answers of a run's sittings; None if its trials were played one after the other."""
     if not any(outcome.rounds for outcome in outcomes):
         return None
     played = {outcome.trial.cell for outcome in outcomes if outcome.rounds is not None}
     here = [cell for cell in cells(experiment) if cell in played]
-    return answers(outcomes, asked(experiment, here), stop_rule(experiment), final=final)
+    rule = stop_rule(experiment)
+    return answers(outcomes, asked(experiment, here), rule, final=final, figures=figures)
 
 
 def sentences(found: Answers, outcomes: Sequence[Outcome]) -> list[str]:
@@ -65,10 +71,11 @@ def _server_lines(groups: Sequence[GroupAnswer]) -> list[str]:
     return [f"{head}: {', '.join(texts_of)}." for head, texts_of in parts.items()]
 
 
-def standing_lines(found: Answers) -> list[str]:
-    """Each question's ranking so far on one line: every cell relative to the first."""
+def standing_lines(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
+    """Each question's ranking after some whole blocks: every cell relative to the first."""
+    found = round_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
     lines: list[str] = []
-    for answer in found.groups:
+    for answer in found.groups if found else []:
         ranking = answer.ranking(answer.primary)
         if ranking is None or answer.question.kind != "clients":
             continue

@@ -36,9 +36,11 @@ class Startable(Protocol):
 class Arm:
     """One cell of a sitting: its trial, both of its ends, and its slices so far."""
 
-    def __init__(self, setting: Setting, part: int, number: int) -> None:
+    def __init__(self, setting: Setting, number: int) -> None:
         self.setting = setting
-        self.part, self.number = part, number
+        # `number` is that in its set; `meter` is the place of its worker's meter among all meters,
+        # and that of its server comes next.
+        self.number, self.meter = number, 0
         self.trial = TrialRun(setting, lambda _: None)
         self.stack = ExitStack()
         self.ends: Endpoints | None = None

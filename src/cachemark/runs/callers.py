@@ -1,12 +1,14 @@
-"""How a load's callers become threads and connections of each worker process. Pure."""
+"""How a load's callers become threads and connections of each worker, and what it must offer."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from cachemark.endpoints.capabilities import Demand
 from cachemark.endpoints.clients import Concurrency
-from cachemark.model.experiment import Load
-from cachemark.model.protocol import Ready
+from cachemark.model.experiment import Load, Workload
+from cachemark.model.protocol import Prepare, Ready
+from cachemark.runs.audit.claims import needed_kinds
 
 
 class Callers(NamedTuple):
@@ -34,3 +36,14 @@ def callers_of(load: Load, concurrency: Concurrency, ready: Ready) -> Callers:
         notes.append(f"{threads} tasks on one event loop instead of {threads} threads")
         return Callers(1, connections, notes)
     return Callers(threads, connections, notes)
+
+
+def demand_of(request: Prepare, workload: Workload, load: Load, *, slices: bool) -> Demand:
+    """What a worker must be able to do for a cell that is prepared like this. Pure."""
+    return Demand(
+        prepare=request,
+        kinds=needed_kinds(workload),
+        open_loop=load.schedule != "closed",
+        think=bool(load.think),
+        slices=slices,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from itertools import groupby
 from typing import Protocol
 
 import msgspec
@@ -20,9 +21,6 @@ from cachemark.runs.stopping import Stopping
 from cachemark.runs.store import Run
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trial import Setting, run_trial
-
-# Keeps the orders of play of different seeds apart.
-_SITTING_STRIDE = 1_000_003
 
 
 class Display(Protocol):
@@ -49,8 +47,11 @@ class Display(Protocol):
     def played(self, part: float) -> None:
         """This part of the sitting's slices has been played."""
 
+    def sitting_ended(self) -> None:
+        """A sitting has ended and its outcomes are on disk."""
+
     def answers(self, outcomes: list[Outcome]) -> None:
-        """A sitting has ended; these are all outcomes of the run so far."""
+        """Every cell has had a sitting more; these are all outcomes of the run so far."""
 
 
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +98,7 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
             campaign.play_sittings()
         else:
             campaign.play_trials()
-    return run.outcomes()
+        return campaign.outcomes
 
 
 class _Campaign:
@@ -108,54 +109,67 @@ class _Campaign:
     ) -> None:
         self._run, self._plan, self._parties = run, plan, parties
         self._common, self._display = common, display
+        self._outcomes = run.outcomes()
+        self._done = {outcome.trial.index for outcome in self._outcomes}
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """All outcomes of the run so far."""
+        return self._outcomes
 
     def record_skipped(self) -> None:
         """Store what cannot be played, once: an outcome with the reason, which is no trial."""
-        plan, done = self._plan, self._run.done()
-        first = len(plan.trials)
+        plan, first = self._plan, len(self._plan.trials)
         skipped = [
             _skipped_outcome(self._run.id, plan, index, skip)
             for index, skip in enumerate(plan.skipped, first)
-            if index not in done
+            if index not in self._done
         ]
         if skipped:
-            self._run.append(skipped)
+            self._keep(skipped)
 
     def play_trials(self) -> None:
         """One trial after the other."""
-        done = self._run.done()
-        for trial in (trial for trial in self._plan.trials if trial.index not in done):
+        for trial in (trial for trial in self._plan.trials if trial.index not in self._done):
             self._display.begins(trial, trial.index + 1, len(self._plan.trials))
             outcome = run_trial(self._setting(trial), self._display.ops)
-            self._run.append([outcome])
+            self._keep([outcome])
             self._display.ends(outcome)
 
     def play_sittings(self) -> None:
         """One sitting after the other, until every question is answered or the time is over."""
-        plan, display = self._plan, self._display
+        plan = self._plan
         schedule = Stopping(plan, time.monotonic())
-        watch = SittingDisplay(doing=display.doing, played=display.played)
-        done = self._run.done()
-        outcomes = self._run.outcomes()
-        for sitting in plan.sittings:
-            if any(trial.index in done for trial in sitting.trials):
-                continue
-            sets = schedule.next_sets(sitting, outcomes, time.monotonic())
-            if not sets:
-                continue
-            display.sitting(sitting, sitting.number + 1, len(plan.sittings))
-            setting = SittingSetting(
-                sets=[[self._setting(trial) for trial in part] for part in sets],
-                rounds=plan.experiment.rounds,
-                seed=plan.experiment.seed * _SITTING_STRIDE + sitting.number,
-                awake_pid=self._common.awake_pid,
-            )
-            new = play_sitting(setting, watch)
-            self._run.append(new)
-            outcomes += new
-            for outcome in new:
-                display.ends(outcome)
-            display.answers(outcomes)
+        for _, block in groupby(plan.sittings, lambda sitting: sitting.block):
+            played = False
+            for sitting in block:
+                if any(trial.index in self._done for trial in sitting.trials):
+                    continue
+                sets = schedule.next_sets(sitting, self._outcomes, time.monotonic())
+                if sets:
+                    self._play_sitting(sitting, sets)
+                    played = True
+            if played:
+                self._display.answers(self._outcomes)
+
+    def _play_sitting(self, sitting: Sitting, sets: list[list[Trial]]) -> None:
+        plan, display = self._plan, self._display
+        display.sitting(sitting, sitting.number + 1, len(plan.sittings))
+        setting = SittingSetting(
+            sets=[[self._setting(trial) for trial in part] for part in sets],
+            rounds=plan.experiment.rounds,
+            seed=sitting.order_seed,
+            awake_pid=self._common.awake_pid,
+        )
+        new = play_sitting(setting, SittingDisplay(doing=display.doing, played=display.played))
+        self._keep(new)
+        for outcome in new:
+            display.ends(outcome)
+        display.sitting_ended()
+
+    def _keep(self, outcomes: list[Outcome]) -> None:
+        self._run.append(outcomes)
+        self._outcomes += outcomes
 
     def _setting(self, trial: Trial) -> Setting:
         plan, parties, common = self._plan, self._parties, self._common

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cachemark.endpoints import servers
-from cachemark.endpoints.capabilities import Demand, unclaimed
+from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.endpoints.wire import select_wire
@@ -19,8 +19,7 @@ from cachemark.model.experiment import Timing
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import Plan, Skipped
 from cachemark.model.protocol import Prepare, Ready
-from cachemark.runs.audit.claims import needed_kinds
-from cachemark.runs.callers import callers_of
+from cachemark.runs.callers import callers_of, demand_of
 
 Reason = tuple[str, str]
 
@@ -91,12 +90,5 @@ def _unplayable(client: ClientSpec, plan: Plan, cell: Cell, ready: Ready) -> Rea
         depth=load.depth,
         tape="",
     )
-    demand = Demand(
-        prepare=request,
-        kinds=needed_kinds(workload),
-        open_loop=load.schedule != "closed",
-        think=bool(load.think),
-        slices=bool(plan.sittings),
-    )
-    lacking = unclaimed(demand, ready)
+    lacking = unclaimed(demand_of(request, workload, load, slices=bool(plan.sittings)), ready)
     return (lacking, "") if lacking else None

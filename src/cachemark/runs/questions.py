@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cachemark.analysis.rounds.looks import LOOKS, StopRule
+from cachemark.analysis.rounds.looks import LOOKS, StopRule, looks_that_fit
 from cachemark.analysis.rounds.questions import Question, questions_of
 from cachemark.endpoints.clients import NATIVE
+from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell
+from cachemark.model.plan import Plan
+from cachemark.runs.planned_time import block_slices_s
 
 
 def stop_rule(experiment: Experiment) -> StopRule:
@@ -16,6 +19,21 @@ def stop_rule(experiment: Experiment) -> StopRule:
     settled = experiment.rounds.until == "settled"
     looks = tuple(at for at in LOOKS if at <= experiment.blocks) if settled else ()
     return StopRule(margin=experiment.margin_percent / 100, looks=looks)
+
+
+def check_looks(plan: Plan) -> None:
+    """Raise UsageError if a run that stops when it is settled has no time for its first look."""
+    limit_s, rule = plan.experiment.rounds.max_s, stop_rule(plan.experiment)
+    if limit_s is None or not rule.looks or not plan.sittings:
+        return
+    block_s = block_slices_s(plan)
+    if not looks_that_fit(limit_s, block_s, rule.looks):
+        raise UsageError(
+            f"the first answer comes after {rule.first} sittings, whose slices alone take "
+            f"{rule.first * block_s:.0f} s; the time limit is {limit_s} s",
+            "a longer --max (rounds.max_s), fewer clients or servers, a shorter "
+            "timing.measure_ms, or --until fixed",
+        )
 
 
 def asked(experiment: Experiment, cells: Sequence[Cell]) -> list[Question]:

@@ -16,7 +16,7 @@ from statistics import median
 
 import msgspec
 
-from cachemark.analysis.rounds.order import Turn, random_square, turns, williams
+from cachemark.analysis.rounds.order import Turn, random_square, squares_for, turns
 from cachemark.host import NoiseMonitor
 from cachemark.host.cpu_meter import CpuMeter, StealMeter
 from cachemark.host.memory import check_memory
@@ -24,12 +24,12 @@ from cachemark.model.errors import TrialError
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import HostNoise, Outcome, ServerUse
 from cachemark.model.protocol import Slice, SliceDone
-from cachemark.model.rounds import Rounds
+from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.arm import Arm, start_side_by_side, starting_threads
 from cachemark.runs.slice_log import CpuReading, Place
 from cachemark.runs.trial import Endpoints, Setting
 from cachemark.runs.warm_up import is_warm, warmup_ms
-from cachemark.runs.window import Window
+from cachemark.runs.window import Window, use_between
 
 # Fewer operations in a slice than this make its figures a matter of where the slice ends.
 _MIN_OPS_PER_SLICE = 3
@@ -60,10 +60,7 @@ def play_sitting(setting: SittingSetting, display: SittingDisplay) -> list[Outco
     """
     with ExitStack() as stack:
         sitting = _Sitting(setting, display, stack)
-        try:
-            sitting.play()
-        finally:
-            gc.enable()
+        sitting.play()
     return [arm.trial.outcome for arm in sitting.arms]
 
 
@@ -74,14 +71,16 @@ class _Sitting:
         self._steal = StealMeter()
         stack.callback(self._steal.close)
         self._threads = stack.enter_context(starting_threads())
-        self._length_us = round(setting.rounds.slice_ms * 1000)
-        self._lead_in_us = round(self._length_us * setting.rounds.lead_in_percent / 100)
-        self.arms = [
-            Arm(own, part, number)
-            for part, members in enumerate(setting.sets)
-            for number, own in enumerate(members)
+        length_us = round(setting.rounds.slice_ms * 1000)
+        lead_in_us = round(length_us * setting.rounds.lead_in_percent / 100)
+        self._counted = Slice(length_us=length_us, lead_in_us=lead_in_us)
+        self._uncounted = Slice(length_us=length_us, lead_in_us=length_us)
+        self._sets = [
+            [Arm(own, number) for number, own in enumerate(members)] for members in setting.sets
         ]
-        for arm in self.arms:
+        self.arms = [arm for members in self._sets for arm in members]
+        for meter, arm in enumerate(self.arms):
+            arm.meter = 2 * meter
             stack.callback(arm.close)
         self._meters: list[CpuMeter] = []
         self._began_ns = 0
@@ -99,8 +98,10 @@ class _Sitting:
             arm.attempt(lambda ends, arm=arm: self._measure_turn_cost(arm, ends))
         self._meters = [m for arm in self.arms for m in (arm.worker_cpu, arm.server_cpu)]
         noise = self._played_with_noise()
-        for arm in self.arms:
-            arm.attempt(lambda ends, arm=arm: self._finish(arm, ends, noise))
+        for members in self._sets:
+            labels = [arm.label for arm in members]
+            for arm in members:
+                arm.attempt(lambda ends, a=arm, of=labels: self._finish(a, ends, of, noise))
 
     def _started(self, count: int) -> None:
         self._display.doing(f"{count} of {len(self.arms)} clients have started")
@@ -109,34 +110,33 @@ class _Sitting:
     def _warm_up(self) -> None:
         """Play rounds without counting, until each arm is warm or has had its time."""
         longest_us = 1000 * max(warmup_ms(a.setting.workload, a.setting.timing) for a in self.arms)
-        for _ in range(-(-longest_us // self._length_us)):
+        for _ in range(-(-longest_us // self._uncounted.length_us)):
             cold = [arm for arm in self.arms if arm.ends and not is_warm(arm.warm_up)]
             self._order.shuffle(cold)
             for arm in cold:
-                arm.attempt(lambda ends, arm=arm: arm.warm_up.append(self._uncounted(ends)))
+                arm.attempt(lambda ends, arm=arm: self._warm_up_slice(arm, ends))
         for arm in self.arms:
             arm.attempt(lambda _, arm=arm: self._check_length(arm))
 
-    def _uncounted(self, ends: Endpoints, length_us: int | None = None) -> int:
-        """Play a slice that is all lead-in; how many operations it had."""
-        length = self._length_us if length_us is None else length_us
-        return ends.fleet.slice(Slice(length_us=length, lead_in_us=length)).lead_in_ops
+    def _warm_up_slice(self, arm: Arm, ends: Endpoints) -> None:
+        arm.warm_up.append(ends.fleet.slice(self._uncounted).lead_in_ops)
 
     def _check_length(self, arm: Arm) -> None:
         # The best slice: on a busy machine a client may get no CPU in most of its first slices.
         room = max(arm.warm_up, default=_MIN_OPS_PER_SLICE)
         if room < _MIN_OPS_PER_SLICE:
             raise TrialError(
-                f"a slice of {self._length_us / 1e3:g} ms has room for {room} operations",
+                f"a slice of {self._uncounted.length_us / 1e3:g} ms has room for {room} operations",
                 "raise --slice-ms, or use --design trials",
             )
 
     def _measure_turn_cost(self, arm: Arm, ends: Endpoints) -> None:
         """What a slice costs beside its own length: play some that have none."""
         costs: list[tuple[int, int]] = []
+        empty = Slice(length_us=0, lead_in_us=0)
         for _ in range(_EMPTY_SLICES):
             cpu, began = arm.worker_cpu.read_ns(), time.monotonic_ns()
-            self._uncounted(ends, 0)
+            ends.fleet.slice(empty)
             costs.append((time.monotonic_ns() - began, arm.worker_cpu.read_ns() - cpu))
         walls, cpus = zip(*costs, strict=True)
         arm.turn_cost = (int(median(walls)), int(median(cpus)))
@@ -150,27 +150,29 @@ class _Sitting:
         gc.collect()
         # A collection of garbage takes milliseconds, and there are none between two slices.
         gc.disable()
-        self._play_squares()
-        gc.enable()
+        try:
+            self._play_squares()
+        finally:
+            gc.enable()
         return noise.stop()
 
     def _play_squares(self) -> None:
-        rows = merge_rows([self._rows_of(part) for part in range(len(self._setting.sets))])
+        rows = merge_rows([self._rows_of(members) for members in self._sets])
         self._began_ns = time.monotonic_ns()
         for played, (part, row) in enumerate(rows):
             self._display.played(played / len(rows))
             before = row[0].arm
             for turn in row:
-                arm = self._arm(part, turn.arm)
+                arm = self._sets[part][turn.arm]
                 arm.attempt(lambda ends, a=arm, t=turn, b=before: self._turn(a, ends, t, b))
                 before = turn.arm
 
-    def _rows_of(self, part: int) -> list[list[Turn]]:
+    def _rows_of(self, members: list[Arm]) -> list[list[Turn]]:
         """The rows of all squares of a set; arms that have failed take no part."""
-        alive = [arm.number for arm in self.arms if arm.part == part and arm.ends]
+        alive = [arm.number for arm in members if arm.ends]
         if not alive:
             return []
-        measure_ms = self._setting.sets[part][0].timing.measure_ms
+        measure_ms = members[0].setting.timing.measure_ms
         count = squares_for(measure_ms, self._setting.rounds.slice_ms, len(alive))
         rows: list[list[Turn]] = []
         for number in range(count):
@@ -178,26 +180,21 @@ class _Sitting:
             rows += by_row(turns(number, square))
         return rows
 
-    def _arm(self, part: int, number: int) -> Arm:
-        return next(arm for arm in self.arms if (arm.part, arm.number) == (part, number))
-
     def _turn(self, arm: Arm, ends: Endpoints, turn: Turn, before: int) -> None:
         if not turn.counted:
-            self._uncounted(ends)
+            ends.fleet.slice(self._uncounted)
             return
-        request = Slice(length_us=self._length_us, lead_in_us=self._lead_in_us)
         steal, first = self._steal.read_ns(), [meter.read_ns() for meter in self._meters]
         began = time.monotonic_ns()
-        done: SliceDone = ends.fleet.slice(request)
+        done: SliceDone = ends.fleet.slice(self._counted)
         wall_ns = time.monotonic_ns() - began
         last = [meter.read_ns() for meter in self._meters]
         steal = self._steal.read_ns() - steal
-        own = self.arms.index(arm) * 2
-        cpu = cpu_reading(first, last, own, steal)
+        cpu = cpu_reading(first, last, arm.meter, steal)
         place = Place(turn, before, began - self._began_ns, wall_ns)
         arm.log.add(place, done, cpu)
 
-    def _finish(self, arm: Arm, ends: Endpoints, noise: HostNoise) -> None:
+    def _finish(self, arm: Arm, ends: Endpoints, labels: list[str], noise: HostNoise) -> None:
         done = ends.fleet.end_slices()
         slices = arm.log.slices()
         window = Window(
@@ -205,14 +202,14 @@ class _Sitting:
             began_unix_ns=arm.began_unix_ns,
             before=arm.before,
             after=ends.server.member_stats(),
-            use=_server_use(ends, sum(slices.server_cpu_ns)),
+            use=_server_use(ends, slices),
             command_counts=[],
             noise=noise,
             rounds=Rounds(
-                arms=[other.label for other in self.arms if other.part == arm.part],
+                arms=labels,
                 arm=arm.number,
-                length_us=self._length_us,
-                lead_in_us=self._lead_in_us,
+                length_us=self._counted.length_us,
+                lead_in_us=self._counted.lead_in_us,
                 start_ns=arm.start_ns,
                 warmup_rounds=len(arm.warm_up),
                 turn_cost_ns=arm.turn_cost[0],
@@ -223,11 +220,6 @@ class _Sitting:
         arm.trial.record_window(ends, window)
         ends.fleet.bye()
         arm.trial.judge()
-
-
-def squares_for(measure_ms: int, slice_ms: float, arms: int) -> int:
-    """How many squares give each arm about `measure_ms` of slices; at least one. Pure."""
-    return max(1, round(measure_ms / (len(williams(arms)) * slice_ms)))
 
 
 def by_row(played: Iterator[Turn]) -> list[list[Turn]]:
@@ -263,14 +255,7 @@ def _pids(ends: Endpoints) -> list[int]:
     return [worker.pid for worker in ends.fleet.workers] + ends.server.pids
 
 
-def _server_use(ends: Endpoints, cpu_ns: int) -> ServerUse | None:
-    use = ends.server.use()
-    if use is None or ends.empty is None:
-        return None
-    return ServerUse(
-        cpu_ns=cpu_ns,
-        rss_before_bytes=ends.empty.rss_bytes,
-        rss_after_bytes=use.rss_bytes,
-        rss_peak_bytes=use.rss_peak_bytes,
-        threads=use.threads,
-    )
+def _server_use(ends: Endpoints, slices: Slices) -> ServerUse | None:
+    """Its CPU time is that of the arm's own slices, since nobody uses the server in between."""
+    use = use_between(ends.empty, ends.server.use())
+    return msgspec.structs.replace(use, cpu_ns=sum(slices.server_cpu_ns)) if use else None

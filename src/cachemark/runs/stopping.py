@@ -10,13 +10,10 @@ from collections.abc import Sequence
 
 from cachemark.analysis.rounds.contrast import decide_family, look
 from cachemark.analysis.rounds.family import may_retire
-from cachemark.analysis.rounds.pairs import read_sittings
+from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, primary_figure, read_sittings
 from cachemark.model.outcome import Cell, Outcome, Trial
-from cachemark.model.plan import Plan, Sitting, is_repeat
+from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, is_repeat
 from cachemark.runs.questions import asked, stop_rule
-
-# A run stops when these are answered: of closed loops the rate, of open ones the response time.
-_CLOSED, _OPEN = "rate", "p99"
 
 
 class Stopping:
@@ -28,7 +25,7 @@ class Stopping:
         self._rule = stop_rule(plan.experiment)
         self._questions = asked(plan.experiment, plan.playable)
         self._cells = frozenset(cell for cell in plan.playable if not is_repeat(cell))
-        self._needed = {cell.client.partition("#")[0] for cell in plan.playable if is_repeat(cell)}
+        self._needed = {_client_of(cell) for cell in plan.playable if is_repeat(cell)}
         self._began_s = began_s
         self._sittings = 0
         self._looked_at: dict[int, frozenset[Cell]] = {}
@@ -68,14 +65,19 @@ class Stopping:
 
     def _look(self, count: int, outcomes: Sequence[Outcome]) -> frozenset[Cell]:
         past = [outcome for outcome in outcomes if outcome.trial.block < count]
-        looked = look(read_sittings(past, [_CLOSED, _OPEN]), self._rule, final=False)
+        looked = look(read_sittings(past, PRIMARY_FIGURES), self._rule, final=False)
         left = set(self._cells)
         for question in self._questions:
             is_closed = self._plan.load(question.cells[0]).schedule == "closed"
-            decisions = decide_family(looked, question.family, _CLOSED if is_closed else _OPEN)
+            decisions = decide_family(looked, question.family, primary_figure(closed=is_closed))
             left -= set(question.cells) - may_retire(decisions)
         return frozenset(left)
 
     def _is_needed(self, cell: Cell) -> bool:
         """Whether a cell is played for the sake of others: both arms of the A/A test."""
-        return cell.client.partition("#")[0] in self._needed
+        return _client_of(cell) in self._needed
+
+
+def _client_of(cell: Cell) -> str:
+    """The client as the experiment names it, also of its repetition."""
+    return cell.client.removesuffix(REPEAT_SUFFIX)

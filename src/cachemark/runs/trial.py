@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cachemark.analysis.verdict import commands_per_server, conclude, invalid_finding, judge
-from cachemark.endpoints.capabilities import Demand, unclaimed
+from cachemark.endpoints.capabilities import unclaimed
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.fleet import Fleet, RunMonitor, merge_kinds
 from cachemark.endpoints.servers import (
@@ -29,10 +29,9 @@ from cachemark.model.outcome import Binary, CommandCount, Outcome, Trial
 from cachemark.model.protocol import Done, Prepare, Ready, Run
 from cachemark.model.schedule import Schedule
 from cachemark.model.server_stats import ServerStats, merge_stats
-from cachemark.runs.audit.claims import needed_kinds
 from cachemark.runs.audit.fitness import comparable_stats, skip_reason
 from cachemark.runs.audit.value import Restrictions
-from cachemark.runs.callers import callers_of, processes_of
+from cachemark.runs.callers import callers_of, demand_of, processes_of
 from cachemark.runs.fill import fill_sample_ops, ops_to_fill, storage
 from cachemark.runs.prefill import run_prefill
 from cachemark.runs.tapes import Tape
@@ -270,14 +269,8 @@ class TrialRun:
 
     def _refuse_unclaimed(self, request: Prepare, ready: Ready) -> None:
         """Raise UnsupportedError where the trial needs what the worker does not claim."""
-        load, workload = self._setting.load, self._setting.workload
-        demand = Demand(
-            prepare=request,
-            kinds=needed_kinds(workload),
-            open_loop=load.schedule != "closed",
-            think=bool(load.think),
-            slices=self._setting.slices,
-        )
+        setting = self._setting
+        demand = demand_of(request, setting.workload, setting.load, slices=setting.slices)
         if lacking := unclaimed(demand, ready):
             raise UnsupportedError(lacking)
 

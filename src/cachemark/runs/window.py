@@ -65,7 +65,7 @@ def play_window(
         done=done,
         began_unix_ns=fleet.began_unix_ns,
         noise=noise.stop(),
-        use=_used(use, server.use()),
+        use=use_between(use, server.use()),
         before=before,
         after=server.member_stats(),
         command_counts=_since(fleet.began_unix_ns - sampler.began_unix_ns, sampler.command_counts),
@@ -82,7 +82,8 @@ def _tick_s(fleet: Fleet, request: Run) -> float | None:
     return min(1.0, max(_SHORTEST_TICK_S, request.duration_ms / 1e3 / _TICKS))
 
 
-def _used(before: ProcessUse | None, after: ProcessUse | None) -> ServerUse | None:
+def use_between(before: ProcessUse | None, after: ProcessUse | None) -> ServerUse | None:
+    """What a server used between two readings; None if one of them is missing."""
     if before is None or after is None:
         return None
     return ServerUse(

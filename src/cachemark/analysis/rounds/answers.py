@@ -28,6 +28,7 @@ from cachemark.analysis.rounds.pairs import (
     SittingKey,
     Sittings,
     by_set,
+    primary_figure,
     read_sittings,
     retired_arms,
 )
@@ -139,7 +140,7 @@ def answers(
     looked = look(sittings, rule, final=final, retired=retired_arms(outcomes))
     open_loops = {of.trial.cell.load for of in outcomes if of.load.schedule != "closed"}
     groups = [
-        _group(looked, question, figures, "p99" if question.load in open_loops else "rate")
+        _group(looked, question, figures, primary_figure(closed=question.load not in open_loops))
         for question in questions
     ]
     return Answers(

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from cachemark.analysis.statistics import Interval, t_quantile, two_sided_p
+from cachemark.analysis.statistics import Interval, rounding_deviation, t_interval
 
-# A figure is at best as exact as a bucket of a histogram. The deviation of a ratio of two figures
-# is at least that of rounding both to such buckets, so that equal values do not prove anything.
-_RESOLUTION = 1 / 1024
-_LEAST_DEVIATION = _RESOLUTION * math.sqrt(2 / 12)
+# The deviation of a ratio of two figures is at least that of rounding both of them, so that equal
+# values do not prove anything.
+_LEAST_DEVIATION = math.sqrt(2) * rounding_deviation()
 
 
 class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,18 +26,7 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
         """The ratio with Student's t interval, and the p value of a ratio of 1."""
         if self.error is None or self.degrees_of_freedom <= 0:
             return Interval(value=math.exp(self.value))
-        half_width = t_quantile((1 + confidence) / 2, self.degrees_of_freedom) * self.error
-        p = (
-            two_sided_p(self.value / self.error, self.degrees_of_freedom)
-            if self.error > 0
-            else float(self.value == 0)
-        )
-        return Interval(
-            value=math.exp(self.value),
-            low=math.exp(self.value - half_width),
-            high=math.exp(self.value + half_width),
-            p=p,
-        )
+        return t_interval(self.value, self.error, self.degrees_of_freedom, confidence)
 
     def negated(self) -> LogEstimate:
         """The estimate of the ratio the other way round."""

@@ -50,6 +50,11 @@ def williams(arms: int) -> Square:
     return tuple(rows)
 
 
+def squares_for(measure_ms: int, slice_ms: float, arms: int) -> int:
+    """How many squares give each arm about `measure_ms` of slices; at least one."""
+    return max(1, round(measure_ms / (len(williams(arms)) * slice_ms)))
+
+
 def random_square(order: random.Random, arms: Sequence[int]) -> Square:
     """A Williams square of these arms: labels and the order of the rows are drawn at random.
 

@@ -9,7 +9,7 @@ both comparisons with the reference add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -22,7 +22,6 @@ from cachemark.analysis.rounds.estimate import (
 )
 from cachemark.analysis.rounds.looks import MIN_SITTINGS
 from cachemark.analysis.rounds.sitting import (
-    ArmTotals,
     SliceFigure,
     arm_totals,
     ratio_of_totals,
@@ -35,24 +34,25 @@ from cachemark.model.rounds import Slices
 Scope = Literal["sittings", "within"]
 
 
-def _figure(name: str, of: Callable[[ArmTotals], float | None]) -> Figure:
-    """A figure of trials, taken from the totals of slices instead."""
-
-    def of_outcome(outcome: Outcome) -> float | None:
-        return of(arm_totals(outcome.rounds.slices)) if outcome.rounds else None
-
-    return msgspec.structs.replace(FIGURES[name], of=of_outcome)
+def _rate(outcome: Outcome) -> float | None:
+    """The rate by the totals of the slices."""
+    return arm_totals(outcome.rounds.slices).rate if outcome.rounds else None
 
 
 # The figures that arms are compared by, in the order of the report.
 ROUND_FIGURES: dict[str, Figure] = {
-    "rate": _figure("rate", lambda totals: totals.rate),
-    "client-cpu": _figure("client-cpu", lambda totals: totals.worker_cpu_us),
-    "server-cpu": _figure("server-cpu", lambda totals: totals.server_cpu_us),
-    "p50": FIGURES["p50"],
-    "p99": FIGURES["p99"],
-    "p99.9": FIGURES["p99.9"],
+    "rate": msgspec.structs.replace(FIGURES["rate"], of=_rate),
+    **{name: FIGURES[name] for name in ("client-cpu", "server-cpu", "p50", "p99", "p99.9")},
 }
+
+
+# A question is decided by one of these: of closed loops the rate, of open ones the response time.
+PRIMARY_FIGURES = ("rate", "p99")
+
+
+def primary_figure(*, closed: bool) -> str:
+    """The figure by which a question is decided."""
+    return PRIMARY_FIGURES[0 if closed else 1]
 
 
 class SittingKey(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cachemark.analysis.rounds.estimate import LogEstimate
-from cachemark.analysis.statistics import median_interval
+from cachemark.analysis.statistics import median_interval, slices_cpu_us
 from cachemark.model.rounds import Slices
 
 # A slice is marked if idle arms used more than this part of a CPU meanwhile.
@@ -93,8 +93,8 @@ def arm_totals(slices: Slices) -> ArmTotals:
         attempts=tried,
         elapsed_ns=elapsed_ns,
         rate=ops / elapsed_ns * 1e9 if ops and elapsed_ns else None,
-        worker_cpu_us=worker_ns / tried / 1e3 if worker_ns and tried else None,
-        server_cpu_us=server_ns / tried / 1e3 if server_ns and tried else None,
+        worker_cpu_us=slices_cpu_us(slices, slices.worker_cpu_ns),
+        server_cpu_us=slices_cpu_us(slices, slices.server_cpu_ns),
         worker_cores=_share(worker_ns, wall_ns),
         server_cores=_share(server_ns, wall_ns),
         idle_cores=_share(idle_ns, wall_ns),

@@ -111,7 +111,7 @@ def client_cpu_us(window: Done) -> float | None:
 def server_cpu_us(trial: Outcome) -> float | None:
     """CPU time of the server per operation; None for a remote server."""
     if trial.rounds is not None:
-        return _slices_cpu_us(trial.rounds.slices, trial.rounds.slices.server_cpu_ns)
+        return slices_cpu_us(trial.rounds.slices, trial.rounds.slices.server_cpu_ns)
     if trial.measure is None or trial.server_use is None:
         return None
     spent_ns = trial.server_use.cpu_ns
@@ -141,7 +141,7 @@ def _percentile(percent: float) -> Figure:
     return Figure(name=name, title=name, unit="ns", more_is_better=False, of=of, percent=percent)
 
 
-def _slices_cpu_us(slices: Slices, spent_ns: Sequence[int]) -> float | None:
+def slices_cpu_us(slices: Slices, spent_ns: Sequence[int]) -> float | None:
     """CPU time per operation of slices; both include their lead-ins. None if it is not known."""
     played = sum(slices.ops) + sum(slices.errors) + sum(slices.lead_in_ops)
     known = bool(spent_ns) and min(spent_ns) >= 0
@@ -150,7 +150,7 @@ def _slices_cpu_us(slices: Slices, spent_ns: Sequence[int]) -> float | None:
 
 def _client_cpu(trial: Outcome) -> float | None:
     if trial.rounds is not None:
-        return _slices_cpu_us(trial.rounds.slices, trial.rounds.slices.worker_cpu_ns)
+        return slices_cpu_us(trial.rounds.slices, trial.rounds.slices.worker_cpu_ns)
     return client_cpu_us(trial.measure) if trial.measure else None
 
 

@@ -67,8 +67,8 @@ def paired_ratio(
     logs = np.log(np.asarray(first, dtype=float)) - np.log(np.asarray(second, dtype=float))
     if len(logs) < 2:
         return Interval(value=float(np.exp(logs.mean())))
-    deviation = max(float(logs.std(ddof=1)), 2**0.5 * _rounding_deviation(resolution))
-    return _t_interval(float(logs.mean()), deviation / len(logs) ** 0.5, len(logs) - 1)
+    deviation = max(float(logs.std(ddof=1)), 2**0.5 * rounding_deviation(resolution))
+    return t_interval(float(logs.mean()), deviation / len(logs) ** 0.5, len(logs) - 1)
 
 
 def unpaired_ratio(
@@ -83,14 +83,14 @@ def unpaired_ratio(
     mean = float(one.mean() - two.mean())
     if min(len(one), len(two)) < 2:
         return Interval(value=float(np.exp(mean)))
-    least = _rounding_deviation(resolution) ** 2
+    least = rounding_deviation(resolution) ** 2
     parts = [max(float(logs.var(ddof=1)), least) / len(logs) for logs in (one, two)]
     # Welch-Satterthwaite: Welch, Biometrika 34 (1947).
     below = parts[0] ** 2 / (len(one) - 1) + parts[1] ** 2 / (len(two) - 1)
-    return _t_interval(mean, sum(parts) ** 0.5, sum(parts) ** 2 / below)
+    return t_interval(mean, sum(parts) ** 0.5, sum(parts) ** 2 / below)
 
 
-def _rounding_deviation(resolution: float) -> float:
+def rounding_deviation(resolution: float = RESOLUTION) -> float:
     """The standard deviation of the error of rounding: uniform over one step."""
     return resolution / 12**0.5
 
@@ -111,12 +111,14 @@ def _t_interval_of_logs(logs: np.ndarray) -> Interval:
     count = len(logs)
     if count < 2:
         return Interval(value=float(np.exp(logs.mean())))
-    return _t_interval(float(logs.mean()), float(logs.std(ddof=1)) / count**0.5, count - 1)
+    return t_interval(float(logs.mean()), float(logs.std(ddof=1)) / count**0.5, count - 1)
 
 
-def _t_interval(mean: float, error: float, degrees_of_freedom: float) -> Interval:
+def t_interval(
+    mean: float, error: float, degrees_of_freedom: float, confidence: float = CONFIDENCE
+) -> Interval:
     """exp(mean ± t · error), and the p value of mean = 0."""
-    half_width = t_quantile((1 + CONFIDENCE) / 2, degrees_of_freedom) * error
+    half_width = t_quantile((1 + confidence) / 2, degrees_of_freedom) * error
     p = two_sided_p(mean / error, degrees_of_freedom) if error > 0 else float(mean == 0)
     value, low, high = (float(np.exp(at)) for at in (mean, mean - half_width, mean + half_width))
     return Interval(value=value, low=low, high=high, p=p)
