@@ -8,6 +8,7 @@ mod null;
 mod options;
 mod process;
 mod serve;
+mod store;
 mod tape;
 mod worker;
 
@@ -38,6 +39,8 @@ enum Verb {
     Awake(awake::Arguments),
     /// Measure the item store's memory, hit ratios and speed, beside memcached
     BenchStore(bench_store::Arguments),
+    /// Make, show, empty and destroy a cache in shared memory, for programs that use cachemark_store.h
+    Store(store::Arguments),
     /// The least a server can do: answer each request with the same bytes, without parsing it
     NullServer(null::server::Arguments),
     /// The least a client can do: write prepared requests, parse no reply, print the CPU time
@@ -54,6 +57,7 @@ pub fn main() -> ExitCode {
         Verb::Fidelity(arguments) => fidelity::run(arguments),
         Verb::Awake(arguments) => awake::run(arguments),
         Verb::BenchStore(arguments) => bench_store::run(arguments),
+        Verb::Store(arguments) => store::run(arguments),
         Verb::NullServer(arguments) => null::server::run(arguments),
         Verb::NullClient(arguments) => null::client::run(*arguments),
     }

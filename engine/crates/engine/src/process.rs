@@ -28,9 +28,14 @@ pub fn print_error(error: &str) {
 pub fn print_text(text: impl Display) {
     let mut stdout = io::stdout().lock();
     if let Err(error) = write!(stdout, "{text}").and_then(|()| stdout.flush()) {
-        print_error(&format!("stdout cannot be written: {error}"));
-        std::process::exit(1);
+        stdout_failed(&error);
     }
+}
+
+/// End the program because stdout cannot be written.
+pub fn stdout_failed(error: &io::Error) -> ! {
+    print_error(&format!("stdout cannot be written: {error}"));
+    std::process::exit(1);
 }
 
 /// Print one JSON document on a line of stdout, as `print_text` does.

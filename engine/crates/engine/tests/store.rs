@@ -1,0 +1,66 @@
+//! The verb `store`: what a person does with named stores in shared memory.
+
+use std::process::{self, Command};
+
+use cachemark_storage::Mode;
+use cachemark_store::{NamedStore, now_s};
+
+/// The exit status, stdout and stderr of the verb.
+fn store(words: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cachemark-engine"));
+    let ended = command.arg("store").args(words).output().expect("our own program");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (ended.status.code(), text(ended.stdout), text(ended.stderr))
+}
+
+struct Name(String);
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        let _ = NamedStore::destroy(&self.0);
+    }
+}
+
+#[test]
+fn a_store_is_made_shown_emptied_and_destroyed() {
+    let name = Name(format!("test-verb-{}", process::id()));
+    let (made, path, _) = store(&["init", &name.0, "--memory", "1m", "--mode", "0660"]);
+    assert_eq!((made, path), (Some(0), format!("{0}: /dev/shm/cachemark-store.{0}\n", name.0)));
+    let opened = NamedStore::open(&name.0).expect("the store");
+    opened.store(Mode::Set, b"k", 7, 0, b"v", now_s());
+    opened.store(Mode::Set, b"\xff", 0, 0, b"\xfe", now_s());
+    let (_, shown, _) = store(&["stat", &name.0, "--json"]);
+    assert!(shown.contains("\"limit_bytes\":1048576") && shown.contains("\"items\":2"), "{shown}");
+    let (_, table, _) = store(&["stat", &name.0]);
+    assert!(table.starts_with("items        2\n"), "{table}");
+    let (_, keys, _) = store(&["dump", &name.0]);
+    let mut lines: Vec<&str> = keys.lines().collect();
+    lines.sort_unstable();
+    let expected = [
+        r#"{"key":"k","flags":7,"expires_s":0,"bytes":1}"#,
+        r#"{"key_base64":"/w==","flags":0,"expires_s":0,"bytes":1}"#,
+    ];
+    assert_eq!(lines, expected);
+    assert!(store(&["dump", &name.0, "--values"]).1.contains(r#""value_base64":"/g==""#));
+    assert_eq!(store(&["flush", &name.0]).0, Some(0));
+    assert_eq!(opened.usage(now_s()).items, 0);
+    assert_eq!(store(&["destroy", &name.0]).0, Some(0));
+    assert!(NamedStore::open(&name.0).is_err());
+}
+
+#[test]
+fn each_refusal_has_a_sentence_and_a_remedy() {
+    for (words, says) in [
+        (&["stat", "no-such-store"][..], "there is no store \"no-such-store\": make it first"),
+        (&["flush", "no-such-store"], "make it first"),
+        (&["destroy", "no-such-store"], "make it first"),
+        (&["dump", "a/b"], "is no name of a store"),
+        (&["init", "x", "--memory", "lots"], "write 1048576, 512k, 64m or 1g"),
+        (&["init", "x", "--mode", "1777"], "write 0600 or 0660"),
+        (&["init", "x", "--hash-power", "40"], "not between 10 and 32"),
+        (&["init", "x", "--memory", "1m", "--hash-power", "20"], "more than half"),
+    ] {
+        let (status, _, error) = store(words);
+        assert!(status == Some(2) && error.contains(says), "{words:?}: {status:?} {error}");
+    }
+}

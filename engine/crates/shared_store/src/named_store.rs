@@ -1,0 +1,124 @@
+//! A store by its name: it is made once, opened by many processes, and destroyed by name.
+
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cachemark_storage::Store;
+
+const FOLDER: &str = "/dev/shm";
+const PREFIX: &str = "cachemark-store.";
+const NAME_BYTES_MAX: usize = 200;
+/// Others than the owner, the group and everybody have no permissions to be given.
+const MODE_MAX: u32 = 0o777;
+
+/// How a named store is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The most memory that it uses; at least 64 KiB.
+    pub memory_bytes: usize,
+    /// With it the table has 2 to this power slots and never grows.
+    pub hash_power: Option<u32>,
+    /// The permissions of its file. Whoever uses the store has to be allowed to read and write it.
+    pub mode: u32,
+}
+
+/// An open store.
+pub struct NamedStore {
+    store: Store,
+    path: PathBuf,
+}
+
+impl NamedStore {
+    /// Make a store. It must not exist. Nobody sees it before it is complete.
+    pub fn create(name: &str, settings: &Settings) -> io::Result<NamedStore> {
+        let path = path_of(name)?;
+        if settings.mode > MODE_MAX {
+            let text = format!("mode {:o} is not between 0 and {MODE_MAX:o}", settings.mode);
+            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        }
+        let unfinished = Unfinished::beside(&path);
+        let store = Store::create(&unfinished.0, settings.memory_bytes, settings.hash_power)?;
+        fs::set_permissions(&unfinished.0, Permissions::from_mode(settings.mode))?;
+        // A link, unlike a rename, replaces nothing.
+        fs::hard_link(&unfinished.0, &path).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => io::Error::new(
+                ErrorKind::AlreadyExists,
+                format!("the store {name:?} exists: open it, or destroy it first"),
+            ),
+            _ => error,
+        })?;
+        Ok(NamedStore { store, path })
+    }
+
+    /// Open a store.
+    pub fn open(name: &str) -> io::Result<NamedStore> {
+        let path = path_of(name)?;
+        let store = Store::open(&path).map_err(|error| explain(error, name))?;
+        Ok(NamedStore { store, path })
+    }
+
+    /// Remove a store's name. Its memory is free as soon as no process has it open any more.
+    pub fn destroy(name: &str) -> io::Result<()> {
+        fs::remove_file(path_of(name)?).map_err(|error| explain(error, name))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Deref for NamedStore {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+/// The file of a store that is being made; it is removed again.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn beside(path: &Path) -> Unfinished {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Unfinished(path.with_file_name(format!(".{name}.{}.{number}", process::id())))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // It may never have been made.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn explain(error: io::Error, name: &str) -> io::Error {
+    match error.kind() {
+        ErrorKind::NotFound => {
+            io::Error::new(error.kind(), format!("there is no store {name:?}: make it first"))
+        }
+        ErrorKind::PermissionDenied => {
+            io::Error::new(error.kind(), format!("the store {name:?} belongs to somebody else"))
+        }
+        _ => error,
+    }
+}
+
+fn path_of(name: &str) -> io::Result<PathBuf> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(allowed) {
+        let text = format!(
+            "{name:?} is no name of a store: 1 to {NAME_BYTES_MAX} letters, digits, dots, hyphens or underscores"
+        );
+        return Err(io::Error::new(ErrorKind::InvalidInput, text));
+    }
+    Ok(Path::new(FOLDER).join(format!("{PREFIX}{name}")))
+}

@@ -1,0 +1,76 @@
+//! Stores by name: who sees them, and what is refused.
+
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::process;
+
+use cachemark_storage::Mode;
+use cachemark_store::{NamedStore, Settings, now_s};
+
+const SETTINGS: Settings = Settings { memory_bytes: 1 << 20, hash_power: None, mode: 0o600 };
+
+/// A name of this test's own, whose store is destroyed at the end.
+struct Name(String);
+
+impl Name {
+    fn of(test: &str) -> Name {
+        Name(format!("test-{test}-{}", process::id()))
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        let _ = NamedStore::destroy(&self.0);
+    }
+}
+
+#[test]
+fn a_store_outlives_its_creator() {
+    let name = Name::of("outlives");
+    let store = NamedStore::create(&name.0, &SETTINGS).expect("a store");
+    store.store(Mode::Set, b"k", 0, 0, b"v", now_s());
+    drop(store);
+    let store = NamedStore::open(&name.0).expect("the same store");
+    assert_eq!(store.get(b"k", None, now_s(), |item| item.value.to_vec()), Some(b"v".to_vec()));
+}
+
+#[test]
+fn a_store_has_the_permissions_that_were_asked_for() {
+    for mode in [0o600, 0o660, 0o666] {
+        let name = Name::of(&format!("mode-{mode:o}"));
+        let store = NamedStore::create(&name.0, &Settings { mode, ..SETTINGS }).expect("a store");
+        let found = store.path().metadata().expect("its file").permissions().mode();
+        assert_eq!(found & 0o7777, mode);
+    }
+}
+
+#[test]
+fn a_name_is_taken_once_and_nothing_is_left_behind() {
+    let name = Name::of("once");
+    let folder = |name: &Name| {
+        let files = std::fs::read_dir("/dev/shm").expect("shared memory");
+        files
+            .filter(|f| f.as_ref().unwrap().file_name().to_string_lossy().contains(&name.0))
+            .count()
+    };
+    let store = NamedStore::create(&name.0, &SETTINGS).expect("a store");
+    store.store(Mode::Set, b"k", 0, 0, b"v", now_s());
+    let again = NamedStore::create(&name.0, &SETTINGS).err().expect("refused");
+    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    assert_eq!(folder(&name), 1);
+    assert_eq!(NamedStore::open(&name.0).expect("intact").usage(now_s()).items, 1);
+    let too_small = Settings { hash_power: Some(20), ..SETTINGS };
+    let other = Name::of("too-small");
+    assert!(NamedStore::create(&other.0, &too_small).is_err());
+    assert_eq!(folder(&other), 0);
+}
+
+#[test]
+fn a_name_that_could_lead_elsewhere_is_refused() {
+    for name in ["", "a/b", "..", "../x", "a b", "\u{e9}", "a\0b", &"x".repeat(201)] {
+        let error = NamedStore::open(name).err().expect("refused").kind();
+        // `..` is a name like any other: the prefix makes it one.
+        let expected = if name == ".." { ErrorKind::NotFound } else { ErrorKind::InvalidInput };
+        assert_eq!(error, expected, "{name:?}");
+    }
+}
