@@ -37,6 +37,23 @@ def test_a_regression_fails_where_it_is_asked_to(runs: Path, inside: Inside) -> 
     assert inside(*slower, *wide).returncode == 0
 
 
+def test_the_gate_decides_and_its_files_are_written(
+    runs: Path, inside: Inside, tmp_path: Path
+) -> None:
+    slower = ("compare", "slower", "--client", "b", "--client", "a")
+    files = ("--junit", "junit.xml", "--markdown", "comment.md")
+    ended = inside(*slower, "--gate", "rate", *files)
+    assert ended.returncode == 1
+    assert "Gate failed" in ended.stdout
+    assert 'failures="1"' in (tmp_path / "junit.xml").read_text(encoding="utf-8")
+    assert "Gate failed" in (tmp_path / "comment.md").read_text(encoding="utf-8")
+    assert inside(*slower, "--gate", "server-rss").returncode == 0
+    kept(runs, made_header("wild", 4), [*trials("a", 2000, 2), *trials("b", 1950, 2)])
+    unsettled = ("compare", "wild", "--client", "a", "--client", "b", "--margin", "1")
+    assert inside(*unsettled, "--fail-on-regression").returncode == 0
+    assert inside(*unsettled, "--fail-on-inconclusive").returncode == 3
+
+
 def test_runs_are_the_sample_where_runs_are_compared(runs: Path, inside: Inside) -> None:
     told = inside("compare", "old", "slower")
     assert told.returncode == 0, told.stderr
@@ -82,6 +99,8 @@ def test_the_comparison_may_go_into_a_file(runs: Path, inside: Inside, tmp_path:
         (["old", "slower", "z-same"], "which is compared with which"),
         (["old", "slower", "--with", "old"], "cannot be compared with itself"),
         (["old", "slower", "--fail-on-regression"], "show no regression"),
+        (["old", "slower", "--fail-on-inconclusive"], "show no regression"),
+        (["--play", "--figure", "rate"], "--play compares every figure"),
         (["old", "gone"], "no run 'gone'"),
         (["old", "slower", "--margin", "-1"], "not a percentage"),
         (["old", "slower", "--figure", "speed"], "speed"),

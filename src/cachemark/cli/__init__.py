@@ -13,10 +13,10 @@ import cyclopts
 
 from cachemark import __version__
 from cachemark.cli import standard_streams
+from cachemark.cli.exit_status import FAILED, INTERRUPTED, OK, USAGE, help_table, verb_epilogue
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.report.console import plain_console
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 _STDOUT_ERRORS = (errno.ENOSPC, errno.EPIPE, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
 app = cyclopts.App(
@@ -25,6 +25,7 @@ app = cyclopts.App(
     version=__version__,
     version_flags=["--version"],
     help_format="plaintext",
+    help_epilogue=help_table(),
 )
 _VERBS = {
     "run": "Run a suite or an experiment file, and print its table",
@@ -49,11 +50,16 @@ _VERBS = {
 for _verb, _help in _VERBS.items():
     # No module can be called `import`.
     _name = f"{_verb}_" if keyword.iskeyword(_verb) else _verb
-    app.command(f"cachemark.cli.{_name}:{_name}", name=_verb, help=_help)
+    app.command(
+        f"cachemark.cli.{_name}:{_name}",
+        name=_verb,
+        help=_help,
+        help_epilogue=verb_epilogue(_verb),
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a verb and exit: 0 done, 1 the run failed, 2 bad input, 130 interrupted."""
+    """Run a verb and exit with a status of exit_status.py."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         # nohup has the terminal's end ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:

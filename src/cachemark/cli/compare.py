@@ -6,24 +6,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 
 from cachemark.analysis.statistics import MIN_RUNS
 from cachemark.cli.compare_builds import Builds, compare_builds
+from cachemark.cli.exit_status import FAILED, INCONCLUSIVE, OK
 from cachemark.cli.output import terminal_width, write_text
 from cachemark.model.errors import UsageError
 from cachemark.report.compare import (
     RENDERERS,
     CellFilter,
     ComparisonReport,
+    Gate,
+    GateAnswer,
     Side,
+    check_gate,
     compare_runs,
     compare_within_run,
+    gate_answer,
 )
 from cachemark.report.formats import fits_together
 from cachemark.runs.store import Run, latest_run, open_run
 
-Form = Literal["table", "markdown", "csv", "json"]
+Form = Literal["table", "markdown", "csv", "json", "junit"]
+_STATUS: dict[GateAnswer, int] = {
+    "passed": OK,
+    "failed": FAILED,
+    "inconclusive": INCONCLUSIVE,
+}
 Figure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
 _ONLY = "only these (may be repeated); within one run, the first is the baseline of the others"
 _RUNS = (
@@ -48,6 +59,48 @@ class Cells:
     workload: Annotated[tuple[str, ...], Parameter(negative="", help="only these")] = ()
 
 
+@dataclass(frozen=True)
+class GateOptions:
+    """What decides the exit status."""
+
+    fail_on_regression: Annotated[
+        bool,
+        Parameter(negative="", help="exit with status 1 if a gated figure is worse or missing"),
+    ] = False
+    fail_on_inconclusive: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="--fail-on-regression, and exit with status 3 if a gated figure is not settled",
+        ),
+    ] = False
+    gate: Annotated[
+        tuple[Figure, ...],
+        Parameter(negative="", help="figures that decide (may be repeated), each tested by itself; "
+                  "default: all that are compared (--play: rate, client-cpu and server-cpu)"),
+    ] = ()  # fmt: skip
+
+    @property
+    def gate_value(self) -> Gate:
+        """The gate, as comparisons hold it."""
+        return Gate(figures=self.gate, fail_on_inconclusive=self.fail_on_inconclusive)
+
+    @property
+    def active(self) -> bool:
+        """Whether the comparison of stored runs has a gate at all."""
+        return self.fail_on_regression or self.fail_on_inconclusive or bool(self.gate)
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Where the comparison is written, and how."""
+
+    form: Annotated[Form, Parameter(name="--format")] = "table"
+    out: Annotated[Path | None, Parameter(help="write to this file")] = None
+    junit: Annotated[Path | None, Parameter(help="also write JUnit XML to this file")] = None
+    markdown: Annotated[Path | None, Parameter(help="also write Markdown to this file")] = None
+
+
 def compare(
     *runs: Annotated[
         str,
@@ -64,42 +117,66 @@ def compare(
         float | None,
         Parameter(help="smallest relevant difference in percent; default: the first run's margin"),
     ] = None,
-    fail_on_regression: Annotated[
-        bool, Parameter(negative="", help="exit with status 1 if a figure is worse or missing")
-    ] = False,
+    gating: Annotated[GateOptions | None, Parameter(name="*")] = None,
     play: Annotated[
         bool,
         Parameter(negative="", help="play two clients or servers now, in turns: first the base, "
                   "then the head; exit with status 1 if the head is worse"),
     ] = False,
     max: Annotated[str | None, Parameter(help="with --play: longest time, such as 10m")] = None,
-    form: Annotated[Form, Parameter(name="--format")] = "table",
-    out: Annotated[Path | None, Parameter(help="write to this file")] = None,
+    forms: Annotated[Forms | None, Parameter(name="*")] = None,
     folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
 ) -> int:  # fmt: skip
     """Compare runs, or two clients, servers or loads of one run: ratios with their intervals.
 
     *Better* and *worse* need a 95 % interval that excludes 1, a ratio beyond the margin, and
-    p < 0.05 after Holm's correction. *Equivalent* needs the whole interval within the margin.
+    p < 0.05 after Holm's correction over the cells of the figure. *Equivalent* needs the whole
+    interval within the margin.
 
     The cells of one run are paired by block. Of different runs, each run is one value, because its
     trials share its state: one run on each side gives a ratio and no answer.
     """
     if margin is not None and not 0 <= margin < 100:
         raise UsageError(f"--margin {margin:g}: not a percentage", "such as --margin 2")
-    wanted = cells or Cells()
+    wanted, gating, forms = cells or Cells(), gating or GateOptions(), forms or Forms()
     if play:
-        return _play(runs, wanted, Builds(
+        _refuse_with_play(runs, wanted, figure)
+        return _play(Builds(
             client=wanted.client, server=wanted.server, margin=margin, max=max, out=folder
-        ), out)  # fmt: skip
+        ), gating, forms)  # fmt: skip
     found = [open_run(name, folder) for name in runs] or [latest_run(folder)]
     found, second = _two_sides(found, [open_run(name, folder) for name in others])
-    if fail_on_regression:
+    if gating.active:
         _refuse_few(found, second)
+    names = tuple(dict.fromkeys([*figure, *gating.gate]))
     with fits_together((second or found)[-1]):
-        compared = _compare(found, second, wanted, figure, margin)
-    write_text(RENDERERS[form](compared, terminal_width() if out is None else None), out)
-    return 1 if fail_on_regression and compared.regressed else 0
+        compared = _compare(found, second, wanted, names, margin)
+    if not gating.active:
+        _write(compared, forms)
+        return OK
+    return _end(msgspec.structs.replace(compared, gate=gating.gate_value), gating, forms)
+
+
+def _play(builds: Builds, gating: GateOptions, forms: Forms) -> int:
+    compared, text = compare_builds(builds, gating.gate_value)
+    return _end(compared, gating, forms, text)
+
+
+def _end(compared: ComparisonReport, gating: GateOptions, forms: Forms, text: str = "") -> int:
+    """Write a comparison with a gate; the exit status."""
+    check_gate(compared, gating.gate_value)
+    _write(compared, forms, text)
+    return _STATUS[gate_answer(compared)]
+
+
+def _write(compared: ComparisonReport, forms: Forms, text: str = "") -> None:
+    """Write the comparison where it was asked for; `text` takes the place of the table."""
+    width = terminal_width() if forms.out is None else None
+    own = text if forms.form == "table" else ""
+    write_text(own or RENDERERS[forms.form](compared, width), forms.out)
+    for form, path in (("junit", forms.junit), ("markdown", forms.markdown)):
+        if path is not None:
+            write_text(RENDERERS[form](compared, None), path)
 
 
 def _two_sides(found: list[Run], others: list[Run]) -> tuple[list[Run], list[Run]]:
@@ -110,19 +187,20 @@ def _two_sides(found: list[Run], others: list[Run]) -> tuple[list[Run], list[Run
 def _refuse_few(found: list[Run], others: list[Run]) -> None:
     if others and min(len(found), len(others)) < MIN_RUNS:
         raise UsageError(
-            f"--fail-on-regression: fewer than {MIN_RUNS} runs on a side show no regression",
+            f"a gate: fewer than {MIN_RUNS} runs on a side show no regression",
             "compare two clients or servers of one run, or give more runs (--with)",
         )
 
 
-def _play(runs: tuple[str, ...], cells: Cells, builds: Builds, out: Path | None) -> int:
+def _refuse_with_play(runs: tuple[str, ...], cells: Cells, figures: tuple[str, ...]) -> None:
     if runs or cells.load or cells.workload:
         raise UsageError(
             "--play takes no run, --load or --workload", "leave them out: it plays a run of its own"
         )
-    text, worse = compare_builds(builds)
-    write_text(text, out)
-    return 1 if worse else 0
+    if figures:
+        raise UsageError(
+            "--play compares every figure", "leave --figure out; --gate names those that decide"
+        )
 
 
 def _compare(

@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 
 from cachemark.analysis.rounds.answers import Answers
-from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.texts import figure_words, pair_text, twice_text
 from cachemark.cli.overrides import Overrides, apply
 from cachemark.cli.play import new_run, parties_of, play
@@ -17,12 +16,13 @@ from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
+from cachemark.report.compare import ComparisonReport, Gate, compare_in_turns, gated
 from cachemark.report.rounds import round_answers, sitting_seconds
 
 # The work of a comparison is that of this suite.
 _SUITE = "quick"
-# A build is worse if it settles to be worse in one of these.
-_JUDGED = ("rate", "client-cpu", "server-cpu")
+# A build is worse if it settles to be worse in one of these, unless --gate names others.
+_GATED = ("rate", "client-cpu", "server-cpu")
 
 
 class Builds(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,18 +35,17 @@ class Builds(msgspec.Struct, frozen=True, kw_only=True):
     out: Path
 
 
-def compare_builds(builds: Builds) -> tuple[str, bool]:
-    """Play them; the answer in words, and whether the head is worse. Raises UsageError."""
+def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
+    """Play them; the comparison, and its answers in words. Raises UsageError."""
     experiment = _experiment(builds)
     parties = parties_of(experiment)
     run = new_run(experiment, parties, builds.out)
     outcomes = play(run, parties)
     found = round_answers(experiment, outcomes)
-    pair = _pair(found)
-    if found is None or not pair:
-        raise UsageError("no sitting has a valid trial of both", _why(outcomes))
-    head = [contrast.reversed() for contrast in pair]
-    return _text(found, head, outcomes), any(map(_is_worse, head))
+    decides = gate if gate.figures else msgspec.structs.replace(gate, figures=_GATED)
+    names = builds.client if len(builds.client) == 2 else builds.server
+    compared = compare_in_turns(found, outcomes, (names[0], names[1]), decides)
+    return compared, _text(found, compared, outcomes) if found else ""
 
 
 def _experiment(builds: Builds) -> Experiment:
@@ -73,39 +72,28 @@ def _experiment(builds: Builds) -> Experiment:
     return msgspec.structs.replace(planned, name="compare", question=question)
 
 
-def _pair(found: Answers | None) -> list[RoundContrast]:
-    """Base / head by each figure that both have."""
-    groups = found.groups if found else []
-    return [
-        contrast
-        for group in groups
-        for ranking in group.rankings
-        for contrast in ranking.pairs
-        if contrast.ratio is not None
-    ]
-
-
-def _is_worse(head: RoundContrast) -> bool:
-    """Whether the head is settled to be worse than the base by more than the margin."""
-    if head.figure not in _JUDGED:
-        return False
-    return head.answer == ("below" if head.figure == "rate" else "above")
-
-
-def _text(found: Answers, head: list[RoundContrast], outcomes: list[Outcome]) -> str:
-    group = found.groups[0]
+def _text(found: Answers, compared: ComparisonReport, outcomes: list[Outcome]) -> str:
+    """Every ratio in a sentence, the A/A test, and what the gated figures say."""
     seconds = sitting_seconds(outcomes)
-    lines = [pair_text(contrast, group.question, found.rule, seconds) for contrast in head]
+    group = found.groups[0]
+    lines = [
+        pair_text(pair.reversed(), group.question, found.rule, seconds)
+        for of in group.rankings
+        for pair in of.pairs
+        if pair.ratio is not None
+    ]
     lines += [line for of in group.rankings if (line := twice_text(of, group.question))][:1]
-    worse = [figure_words(contrast.figure) for contrast in head if _is_worse(contrast)]
+    margin = f"{compared.margin_percent:g} %"
+    worse = _gated_words(compared, "worse")
     lines.append(
-        f"Worse beyond the margin of {100 * found.rule.margin:g} %: {', '.join(worse)}."
+        f"Worse beyond the margin of {margin}: {', '.join(worse)}."
         if worse
-        else f"No regression beyond the margin of {100 * found.rule.margin:g} % is settled."
+        else f"No regression beyond the margin of {margin} is settled."
     )
+    if unsettled := _gated_words(compared, "inconclusive"):
+        lines.append(f"Not settled, so no proof that the build is as good: {', '.join(unsettled)}.")
     return "\n".join(lines) + "\n"
 
 
-def _why(outcomes: list[Outcome]) -> str:
-    reasons = (o.reason or "; ".join(o.reasons) for o in outcomes if o.verdict != "VALID")
-    return next(filter(None, reasons), "")
+def _gated_words(compared: ComparisonReport, answer: str) -> list[str]:
+    return [figure_words(of.figure) for _, of in gated(compared) if of.answer == answer]

@@ -11,12 +11,12 @@ geometric mean of its trials, and the ratio has Welch's interval over runs, also
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
-from cachemark.analysis.statistics.decision import RatioAnswer, classify_ratio, holm
+from cachemark.analysis.statistics.decision import ALPHA, RatioAnswer, classify_ratio, holm
 from cachemark.analysis.statistics.figures import Figure, figures_of, resolution_of, showing
 from cachemark.analysis.statistics.interval import (
     Interval,
@@ -36,10 +36,15 @@ MIN_RUNS = 4
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of both sides, the ratio other / baseline, and its meaning.
 
-    `baseline` and `other` are computed from the same blocks (or runs) as the ratio; `counts` are
-    their numbers. `why`: the reason if there is no ratio, no interval, or no answer. `lost`: only
-    the baseline has the figure. `needed`: the number of blocks (or runs on each side) that would
-    probably settle it (sample_size.py). `too_few_runs`: there are too few runs for an answer.
+    - `baseline` and `other` are computed from the same blocks (or runs) as the ratio; `counts` are
+      their numbers.
+    - `corrected` is the interval for the whole family of tests, with the confidence
+      1 − ALPHA / tests. It is present only where the correction changes the answer.
+    - `why`: the reason if there is no ratio, no interval, or no answer.
+    - `lost`: only the baseline has the figure.
+    - `needed`: the number of blocks (or runs on each side) that would probably settle it
+      (sample_size.py).
+    - `too_few_runs`: there are too few runs for an answer.
     """
 
     figure: str
@@ -47,6 +52,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     other: Interval | None = None
     counts: tuple[int, int] = (0, 0)
     ratio: Interval | None = None
+    corrected: Interval | None = None
     p_holm: float | None = None
     answer: ContrastAnswer = "inconclusive"
     needed: int | None = None
@@ -80,6 +86,7 @@ def paired(
         other=absolute_figure(second_values),
         counts=(len(blocks), len(blocks)),
         ratio=ratio,
+        corrected=paired_ratio(second_values, first_values, resolution, _family_confidence(tests)),
         needed=pairs_needed(second_values, first_values, margin, tests),
         why="" if ratio.p is not None else "one trial has no interval",
     )
@@ -116,12 +123,21 @@ def contrast_of_runs(
         other=_of_side(other, after),
         counts=(len(before), len(after)),
         ratio=unpaired_ratio(after, before),
+        corrected=unpaired_ratio(after, before, confidence=_family_confidence(tests)),
     )
     if min(found.counts) >= MIN_RUNS:
         needed = trials_needed(after, before, margin, tests)
         return msgspec.structs.replace(found, needed=needed)
     why = f"an answer needs {MIN_RUNS} runs on each side"
     return msgspec.structs.replace(found, why=why, too_few_runs=True)
+
+
+def _family_confidence(tests: int) -> float:
+    """The confidence of an interval that holds for all tests of a family together (Bonferroni).
+
+    A ratio that is not significant after Holm's correction has 1 in this interval.
+    """
+    return 1 - ALPHA / max(1, tests)
 
 
 def _run_values(runs: Sequence[Sequence[float] | None]) -> list[float] | None:
@@ -145,31 +161,35 @@ def _missing(
 
 
 def decide(
-    contrasts: Sequence[Contrast], figures: dict[str, Figure], margin: float
+    contrasts: Sequence[Contrast], figures: Mapping[str, Figure], margin: float
 ) -> list[Contrast]:
-    """Add the answers to contrasts; all contrasts are one family, and are corrected together.
+    """Add the answers. The contrasts of each figure are one family, and are corrected together.
 
-    A contrast with too few runs is no test, and gets no answer.
+    Families are apart because a figure that is tested must not be judged more leniently if others
+    are shown beside it. A contrast with too few runs is no test, and gets no answer.
     """
-    p = {
-        number: contrast.ratio.p
-        for number, contrast in enumerate(contrasts)
-        if contrast.ratio is not None and contrast.ratio.p is not None and not contrast.too_few_runs
-    }
-    corrected = holm(p)
+    families: dict[str, dict[int, float]] = {}
+    for number, of in enumerate(contrasts):
+        if of.ratio is not None and of.ratio.p is not None and not of.too_few_runs:
+            families.setdefault(of.figure, {})[number] = of.ratio.p
+    corrected = {number: p for family in families.values() for number, p in holm(family).items()}
     return [
-        msgspec.structs.replace(
-            contrast,
-            p_holm=corrected.get(number),
-            answer=_contrast_answer(
-                classify_ratio(contrast.ratio, corrected.get(number), margin),
-                figures[contrast.figure].more_is_better,
-            )
-            if contrast.ratio
-            else "inconclusive",
-        )
-        for number, contrast in enumerate(contrasts)
+        _decided(of, corrected.get(number), figures[of.figure], margin)
+        for number, of in enumerate(contrasts)
     ]
+
+
+def _decided(contrast: Contrast, p_holm: float | None, figure: Figure, margin: float) -> Contrast:
+    if contrast.ratio is None:
+        return contrast
+    answer = classify_ratio(contrast.ratio, p_holm, margin)
+    alone = classify_ratio(contrast.ratio, contrast.ratio.p, margin)
+    return msgspec.structs.replace(
+        contrast,
+        p_holm=p_holm,
+        answer=_contrast_answer(answer, figure.more_is_better),
+        corrected=contrast.corrected if p_holm is not None and answer != alone else None,
+    )
 
 
 def _contrast_answer(found: RatioAnswer, more_is_better: bool) -> ContrastAnswer:

@@ -55,7 +55,10 @@ def geometric_mean(values: Sequence[float]) -> Interval:
 
 
 def paired_ratio(
-    first: Sequence[float], second: Sequence[float], resolution: float = RESOLUTION
+    first: Sequence[float],
+    second: Sequence[float],
+    resolution: float = RESOLUTION,
+    confidence: float = CONFIDENCE,
 ) -> Interval:
     """Ratio first/second of paired trials: the t interval of the differences of their logs.
 
@@ -68,11 +71,15 @@ def paired_ratio(
     if len(logs) < 2:
         return Interval(value=float(np.exp(logs.mean())))
     deviation = max(float(logs.std(ddof=1)), 2**0.5 * rounding_deviation(resolution))
-    return t_interval(float(logs.mean()), deviation / len(logs) ** 0.5, len(logs) - 1)
+    error = deviation / len(logs) ** 0.5
+    return t_interval(float(logs.mean()), error, len(logs) - 1, confidence)
 
 
 def unpaired_ratio(
-    first: Sequence[float], second: Sequence[float], resolution: float = RESOLUTION
+    first: Sequence[float],
+    second: Sequence[float],
+    resolution: float = RESOLUTION,
+    confidence: float = CONFIDENCE,
 ) -> Interval:
     """Ratio first/second of unpaired trials: Welch's t interval on logs.
 
@@ -87,7 +94,7 @@ def unpaired_ratio(
     parts = [max(float(logs.var(ddof=1)), least) / len(logs) for logs in (one, two)]
     # Welch-Satterthwaite: Welch, Biometrika 34 (1947).
     below = parts[0] ** 2 / (len(one) - 1) + parts[1] ** 2 / (len(two) - 1)
-    return t_interval(mean, sum(parts) ** 0.5, sum(parts) ** 2 / below)
+    return t_interval(mean, sum(parts) ** 0.5, sum(parts) ** 2 / below, confidence)
 
 
 def rounding_deviation(resolution: float = RESOLUTION) -> float:

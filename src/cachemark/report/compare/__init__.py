@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from cachemark.report.compare import csv_file, markdown, terminal
-from cachemark.report.compare.model import ComparisonReport, ComparisonRow
+from cachemark.report.compare import csv_file, junit, markdown, terminal
+from cachemark.report.compare.gate import GateAnswer, check_gate, gate_answer, gate_line, gated
+from cachemark.report.compare.in_turns import compare_in_turns
+from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
 from cachemark.report.compare.selection import CellFilter
 from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
@@ -16,7 +18,11 @@ from cachemark.report.json_text import render_json
 
 
 def _json(compared: ComparisonReport, width: int | None) -> str:
-    document = {"regressed": compared.regressed, **msgspec.structs.asdict(compared)}
+    document = {
+        "regressed": compared.regressed,
+        "gate_answer": gate_answer(compared),
+        **msgspec.structs.asdict(compared),
+    }
     return render_json(document, width)
 
 
@@ -25,6 +31,7 @@ RENDERERS: dict[str, Callable[[ComparisonReport, int | None], str]] = {
     "markdown": markdown.render,
     "csv": csv_file.render,
     "json": _json,
+    "junit": junit.render,
 }
 
 __all__ = [
@@ -32,7 +39,14 @@ __all__ = [
     "CellFilter",
     "ComparisonReport",
     "ComparisonRow",
+    "Gate",
+    "GateAnswer",
     "Side",
+    "check_gate",
+    "compare_in_turns",
     "compare_runs",
     "compare_within_run",
+    "gate_answer",
+    "gate_line",
+    "gated",
 ]

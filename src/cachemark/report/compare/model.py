@@ -16,11 +16,24 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     contrasts: list[Contrast]
 
 
-class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole comparison: one family of tests.
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a build fail: a gated figure that is worse or missing, or a lost cell.
 
-    `lost`: cells that have valid trials in the baseline only. `left_out`: cells that cannot be
-    compared. `differences`: differences between the conditions of the runs.
+    `figures`: the gated ones; none means all that are compared. With `fail_on_inconclusive`, what
+    was not settled fails too.
+    """
+
+    figures: tuple[str, ...] = ()
+    fail_on_inconclusive: bool = False
+
+
+class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole comparison. `tests` is the number of tests in the largest figure's family.
+
+    `lost`: what has valid trials in the baseline only, in words; `lost_cells` are the cells that
+    have none at all. `left_out` and `left_out_cells`: what cannot be compared. `differences`:
+    differences between the conditions of the runs. `gate`: what decides the exit status.
+    `sittings`: how many sittings had both builds in turns; None for stored runs.
     """
 
     baseline: str
@@ -30,9 +43,13 @@ class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
     tests: int
     rows: list[ComparisonRow]
     lost: list[str] = []
+    lost_cells: list[Cell] = []
     left_out: list[str] = []
+    left_out_cells: list[Cell] = []
     differences: list[str] = []
     notes: list[str] = []
+    gate: Gate | None = None
+    sittings: int | None = None
 
     @property
     def regressed(self) -> bool:

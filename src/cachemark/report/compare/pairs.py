@@ -1,7 +1,8 @@
-"""The rows of a comparison, which are tested as one family, and the notes on them."""
+"""The rows of a comparison, a family of tests for each figure, and the notes on them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -34,12 +35,15 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 def decided_rows(
     pairs: Sequence[Pair], names: Sequence[str], margin_percent: float, contrast: Contraster
 ) -> list[ComparisonRow]:
-    """One row for each pair; all tests form one family."""
+    """One row for each pair; the tests of each figure form a family."""
     margin = margin_percent / 100
     figures = [figures_for(names, pair.trials) for pair in pairs]
-    tests = sum(map(len, figures))
+    tests = Counter(figure.name for of_pair in figures for figure in of_pair)
     raw = [
-        [contrast(figure, pair.before, pair.after, margin, tests) for figure in of_pair]
+        [
+            contrast(figure, pair.before, pair.after, margin, tests[figure.name])
+            for figure in of_pair
+        ]
         for pair, of_pair in zip(pairs, figures, strict=True)
     ]
     flat = iter(decide([one for row in raw for one in row], FIGURES, margin))
@@ -50,8 +54,9 @@ def decided_rows(
 
 
 def count_tests(rows: Sequence[ComparisonRow]) -> int:
-    """The number of tests in the family. What has too few runs is no test."""
-    return sum(contrast.p_holm is not None for row in rows for contrast in row.contrasts)
+    """The number of tests in the largest family. What has too few runs is no test."""
+    tested = (c.figure for row in rows for c in row.contrasts if c.p_holm is not None)
+    return max(Counter(tested).values(), default=0)
 
 
 def missing_figures(rows: Sequence[ComparisonRow], *, lost: bool) -> list[tuple[Cell, str]]:

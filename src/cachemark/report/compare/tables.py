@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cachemark.analysis.number_format import (
+    count_of,
     interval,
     rate_with_error,
     size_with_error,
@@ -26,16 +27,20 @@ _ABSENT = "–"
 def head(compared: ComparisonReport) -> list[str]:
     """The two sides of the comparison, and the method."""
     other = compared.other or "each of the others"
-    method = (
-        "paired by block: Student's t interval of the differences of logarithms"
-        if compared.paired
-        else "one value for each run: Welch's t interval of the difference of logarithms"
-    )
-    tests = f"{compared.tests} test{'s' if compared.tests != 1 else ''}"
+    several = compared.tests > 1
+    tests = f"; Holm's correction over the {compared.tests} tests of a figure" if several else ""
     return [
         f"{other} against {compared.baseline}",
-        f"{method}; margin {compared.margin_percent:g} %; {tests}, Holm's correction over all",
+        f"{_method(compared)}; margin {compared.margin_percent:g} %{tests}",
     ]
+
+
+def _method(compared: ComparisonReport) -> str:
+    if compared.sittings is not None:
+        return f"played in turns, {count_of(compared.sittings, 'sitting')}: intervals over sittings"
+    if compared.paired:
+        return "paired by block: Student's t interval of the differences of logarithms"
+    return "one value for each run: Welch's t interval of the difference of logarithms"
 
 
 def common_fields(compared: ComparisonReport) -> str:
@@ -70,11 +75,20 @@ def _figures(contrast: Contrast, ratio: Interval, figure: Figure) -> list[str]:
     return [
         value(contrast.baseline, figure),
         value(contrast.other, figure),
-        interval(ratio, "{:.3f}"),
+        _ratio(contrast, ratio),
         p,
         "+".join(map(str, dict.fromkeys(contrast.counts))),
         answer,
     ]
+
+
+def _ratio(contrast: Contrast, ratio: Interval) -> str:
+    """The ratio with its interval; also with that of the family, where this changes the answer."""
+    own = interval(ratio, "{:.3f}")
+    wide = contrast.corrected
+    if wide is None or wide.low is None or wide.high is None:
+        return own
+    return f"{own}, corrected {wide.low:.3f}–{wide.high:.3f}"
 
 
 def _p(p: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.markup import escape
 
+from cachemark.report.compare.gate import gate_line
 from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.tables import common_fields, head, tables, tally, text_lists
 from cachemark.report.console import text_console, text_of
@@ -31,4 +32,6 @@ def render(compared: ComparisonReport, width: int | None) -> str:
             console.print(escape(line))
     console.print()
     console.print(tally(compared))
+    if compared.gate:
+        console.print(escape(gate_line(compared)))
     return text_of(console)

@@ -71,7 +71,6 @@ def compare_runs(
         raise UsageError(f"{names[0]} and {names[1]} have no cell to compare", reasons[0])
     rows = decided_rows(pairs, figures, margin_percent, unpaired)
     headers = baseline.headers[0], other.headers[0]
-    machine = machines_differ(headers[0].host, headers[1].host)
     return ComparisonReport(
         baseline=names[0],
         other=names[1],
@@ -80,13 +79,18 @@ def compare_runs(
         tests=count_tests(rows),
         rows=rows,
         lost=reason_lines([*missing_figures(rows, lost=True), *lost]),
+        lost_cells=[cell for cell, _ in lost],
         left_out=reason_lines([*missing_figures(rows, lost=False), *left_out]),
+        left_out_cells=[cell for cell, _ in left_out],
         differences=differences(headers, pairs),
-        notes=[
-            *(["the machines differ, and each ratio includes this difference"] if machine else []),
-            *notes(rows, pairs, paired=False),
-        ],
+        notes=[*_machine_note(headers), *notes(rows, pairs, paired=False)],
     )
+
+
+def _machine_note(headers: tuple[RunHeader, RunHeader]) -> list[str]:
+    if not machines_differ(headers[0].host, headers[1].host):
+        return []
+    return ["the machines differ, and each ratio includes this difference"]
 
 
 def _trials_of_runs(side: Side) -> dict[Cell, list[list[Outcome]]]:

@@ -71,7 +71,9 @@ def compare_within_run(
         tests=count_tests(rows),
         rows=rows,
         lost=reason_lines([*missing_figures(rows, lost=True), *lost]),
+        lost_cells=[cell for cell, _ in lost],
         left_out=reason_lines([*missing_figures(rows, lost=False), *left_out]),
+        left_out_cells=[cell for cell, _ in left_out],
         notes=notes(rows, pairs, paired=True),
     )
 

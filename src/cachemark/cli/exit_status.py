@@ -1,0 +1,56 @@
+"""The exit statuses of all verbs, in one table: the program, `--help` and docs/exit-status.md."""
+
+from __future__ import annotations
+
+OK, FAILED, USAGE, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 130
+
+EXIT_STATUSES: dict[int, str] = {
+    OK: "done; with a gate: nothing is worse",
+    FAILED: "failed",
+    USAGE: "bad input: an option, a name or a file; nothing was played",
+    INCONCLUSIVE: "compare --fail-on-inconclusive: nothing is worse, but something is not settled",
+    INTERRUPTED: "interrupted (Ctrl-C, SIGTERM, SIGHUP); what was played is kept",
+}
+# What status 1 means. A verb that is not here fails only where the system does: a full disk.
+FAILURES: dict[str, str] = {
+    "run": "a trial failed, nothing was measured, or all measured trials of a cell are INVALID",
+    "compare": "--play, --fail-on-regression: a gated figure is worse, or is missing",
+    "probe": "`run` would refuse a part of its work on the server, or the server altogether",
+    "memory": "a server could not be filled",
+    "calibrate": "a client could not be measured",
+    "doctor": "a check fails",
+    "setup": "a build failed, or a language that was named is missing",
+    "jmh": "a benchmark has no figure",
+    "conform": "a case failed",
+    "fidelity": "a case failed; `not measured` is none",
+}
+
+
+def help_table() -> str:
+    """The table as lines of text, for the end of `cachemark --help`."""
+    rows = [f"  {status:>3}  {meaning}" for status, meaning in EXIT_STATUSES.items()]
+    failures = [f"       {verb}: {meaning}" for verb, meaning in FAILURES.items()]
+    at = list(EXIT_STATUSES).index(FAILED)
+    return "\n".join(["Exit status:", *rows[: at + 1], *failures, *rows[at + 1 :]])
+
+
+def verb_epilogue(verb: str) -> str:
+    """The exit statuses of one verb in a sentence, for the end of its `--help`."""
+    if verb not in FAILURES:
+        return f"Exit status: {OK} done, {USAGE} bad input."
+    parts = [f"{OK} done", f"{FAILED} {FAILURES[verb]}", f"{USAGE} bad input"]
+    if verb == "compare":
+        parts.append(f"{INCONCLUSIVE} not settled (--fail-on-inconclusive)")
+    return f"Exit status: {'; '.join(parts)}."
+
+
+def markdown_table() -> str:
+    """The table of docs/exit-status.md."""
+    lines = ["| status | verb | meaning |", "|:--|:--|:--|"]
+    for status, meaning in EXIT_STATUSES.items():
+        if status == FAILED:
+            lines += [f"| {status} | `{verb}` | {text} |" for verb, text in FAILURES.items()]
+        else:
+            verb = "`compare`" if status == INCONCLUSIVE else "all"
+            lines.append(f"| {status} | {verb} | {meaning} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,76 @@
+"""The gate of a comparison: does a build pass? Pure.
+
+Each gated figure is tested by itself, so the figures that are shown beside it cannot hide that it
+is worse.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cachemark.analysis.number_format import count_of
+from cachemark.analysis.statistics import FIGURES, Contrast
+from cachemark.model.errors import UsageError
+from cachemark.report.compare.model import ComparisonReport, ComparisonRow, Gate
+
+GateAnswer = Literal["passed", "failed", "inconclusive"]
+
+
+def gate_answer(compared: ComparisonReport) -> GateAnswer:
+    """`failed`: something is worse or missing. `inconclusive`: only if the gate asks for it."""
+    contrasts = [contrast for _, contrast in gated(compared)]
+    if compared.lost_cells or any(of.answer == "worse" or of.lost for of in contrasts):
+        return "failed"
+    strict = compared.gate is not None and compared.gate.fail_on_inconclusive
+    if strict and (compared.left_out_cells or any(map(is_inconclusive, contrasts))):
+        return "inconclusive"
+    return "passed"
+
+
+def check_gate(compared: ComparisonReport, gate: Gate) -> None:
+    """Raise UsageError if no cell has a figure that the gate names: it would always pass."""
+    known = {of.figure for row in compared.rows for of in row.contrasts if of.ratio or of.lost}
+    for name in gate.figures:
+        if compared.rows and name not in known:
+            raise UsageError(
+                f"--gate {name}: no cell has this figure on both sides",
+                f"there are {', '.join(sorted(known))}" if known else "play longer windows",
+            )
+
+
+def gated(compared: ComparisonReport) -> list[tuple[ComparisonRow, Contrast]]:
+    """The contrasts that decide; without a gate, all of them."""
+    names = (compared.gate or Gate()).figures
+    return [
+        (row, contrast)
+        for row in compared.rows
+        for contrast in row.contrasts
+        if not names or contrast.figure in names
+    ]
+
+
+def is_inconclusive(contrast: Contrast) -> bool:
+    """Whether a contrast shows neither a difference nor equivalence."""
+    return contrast.answer == "inconclusive" and not contrast.lost
+
+
+def gate_line(compared: ComparisonReport) -> str:
+    """The gate's answer in a sentence; empty if no gate was asked for."""
+    if compared.gate is None:
+        return ""
+    found = gated(compared)
+    names = ", ".join(dict.fromkeys(FIGURES[of.figure].title for _, of in found)) or "no figure"
+    worse = sum(of.answer == "worse" for _, of in found)
+    lost = sum(of.lost for _, of in found) + len(compared.lost_cells)
+    unsettled = sum(is_inconclusive(of) for _, of in found) + len(compared.left_out_cells)
+    counts = [
+        text
+        for count, text in (
+            (worse, f"{worse} worse"),
+            (lost, f"{lost} missing"),
+            (unsettled, f"{unsettled} not settled"),
+        )
+        if count
+    ]
+    tested = f"{count_of(len(found), 'ratio')} of {names}, each figure tested by itself"
+    return f"Gate {gate_answer(compared)}: {tested}" + (f": {', '.join(counts)}" if counts else "")

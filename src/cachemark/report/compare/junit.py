@@ -1,0 +1,79 @@
+"""A comparison as JUnit XML, which CI servers show: a test case for each gated ratio."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from cachemark.analysis.number_format import interval
+from cachemark.analysis.statistics import FIGURES, Contrast
+from cachemark.model.foreign_text import clean_all
+from cachemark.model.outcome import Cell
+from cachemark.report.cells import cell_title
+from cachemark.report.compare.gate import gate_line, gated
+from cachemark.report.compare.model import ComparisonReport
+from cachemark.report.compare.tables import head
+
+
+def render(compared: ComparisonReport, width: int | None) -> str:
+    """The comparison as JUnit XML; `width` is not used. Worse or missing is a failure.
+
+    What is not settled is skipped, or a failure where the gate says so.
+    """
+    del width
+    compared = clean_all(compared)
+    strict = compared.gate is not None and compared.gate.fail_on_inconclusive
+    suites: dict[str, list[ET.Element]] = {}
+    for row, contrast in gated(compared):
+        title = FIGURES[contrast.figure].title
+        suites.setdefault(title, []).append(_case(row.other, contrast, strict=strict))
+    for cells, kind in ((compared.lost_cells, "missing"), (compared.left_out_cells, "left out")):
+        fails = kind == "missing" or strict
+        for cell in cells:
+            case = ET.Element("testcase", classname="cells", name=cell_title(cell))
+            reasons = compared.lost if kind == "missing" else compared.left_out
+            _add(case, "failure" if fails else "skipped", kind, "\n".join(reasons))
+            suites.setdefault("cells", []).append(case)
+    every = [case for cases in suites.values() for case in cases]
+    root = ET.Element("testsuites", {"name": head(compared)[0], **_counts(every)})
+    for title, cases in suites.items():
+        suite = ET.SubElement(root, "testsuite", {"name": title, **_counts(cases)})
+        suite.extend(cases)
+        ET.SubElement(suite, "system-out").text = "\n".join(
+            line for line in (*head(compared), gate_line(compared), *compared.notes) if line
+        )
+    ET.indent(root)
+    return f"<?xml version='1.0' encoding='UTF-8'?>\n{ET.tostring(root, encoding='unicode')}\n"
+
+
+def _case(cell: Cell, contrast: Contrast, *, strict: bool) -> ET.Element:
+    figure = FIGURES[contrast.figure]
+    case = ET.Element("testcase", classname=figure.title, name=cell_title(cell))
+    better = "more is better" if figure.more_is_better else "less is better"
+    ratio = f"{interval(contrast.ratio, '{:.3f}')} ×, {better}" if contrast.ratio else contrast.why
+    if contrast.lost:
+        _add(case, "failure", "missing", contrast.why)
+    elif contrast.answer == "worse":
+        _add(case, "failure", "worse", ratio)
+    elif contrast.answer == "inconclusive":
+        _add(case, "failure" if strict else "skipped", "inconclusive", ratio)
+    else:
+        ET.SubElement(case, "system-out").text = f"{contrast.answer}: {ratio}"
+    return case
+
+
+def _add(case: ET.Element, tag: str, kind: str, text: str) -> None:
+    found = ET.SubElement(case, tag, message=f"{kind}: {text.splitlines()[0] if text else ''}")
+    found.text = text
+    if tag == "failure":
+        found.set("type", kind)
+
+
+def _counts(cases: list[ET.Element]) -> dict[str, str]:
+    """The attributes of a suite: how many test cases it has, and how many did not pass."""
+    tags = [child.tag for case in cases for child in case]
+    return {
+        "tests": str(len(cases)),
+        "failures": str(tags.count("failure")),
+        "errors": "0",
+        "skipped": str(tags.count("skipped")),
+    }

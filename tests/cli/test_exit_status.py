@@ -1,0 +1,28 @@
+"""Exit statuses: one table in the program, in `--help` and in docs/ci.md."""
+
+from __future__ import annotations
+
+import re
+
+from cachemark import cli
+from cachemark.cli import exit_status
+from tests.cli.in_process import Inside, inside
+from tests.conftest import ROOT
+
+__all__ = ["inside"]
+
+
+def test_the_page_has_the_table_of_the_program() -> None:
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    assert page.endswith(exit_status.markdown_table())
+
+
+def test_help_has_every_status_and_each_verb_its_own(inside: Inside) -> None:
+    text = " ".join(inside("--help").stdout.split())
+    for meaning in (*exit_status.EXIT_STATUSES.values(), *exit_status.FAILURES.values()):
+        assert " ".join(meaning.split()) in text
+    verbs = {name for command in cli.app for name in [command] if not name.startswith("-")}
+    assert exit_status.FAILURES.keys() <= verbs
+    for verb in exit_status.FAILURES:
+        said = re.sub(r"\s+", " ", inside(verb, "--help").stdout)
+        assert f"Exit status: 0 done; 1 {exit_status.FAILURES[verb]}" in said
