@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from cachemark.cli.overrides import Overrides, apply
+from cachemark.host.process import binary_path
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_file import parse
@@ -40,7 +44,7 @@ wire = "binary"
 
 
 def changed(overrides: Overrides) -> Experiment:
-    return apply(parse(EXPERIMENT, "e.toml"), overrides, lambda _: False)
+    return apply(parse(EXPERIMENT, "e.toml"), overrides, lambda _: False, binary_path())
 
 
 def told(experiment: Experiment) -> list[tuple[str, str, int]]:
@@ -73,4 +77,75 @@ def test_only_some_loads_are_played() -> None:
 )
 def test_what_cannot_be_chosen_is_refused(overrides: Overrides, says: str) -> None:
     with pytest.raises(UsageError, match=says):
+        changed(overrides)
+
+
+def test_the_work_is_taken_where_it_is_typed() -> None:
+    typed = Overrides(
+        workload=("any",), mix="set=5,get=95", size="1k..4k", keys="50k", zipf="0.99", prefill="0.5"
+    )
+    (workload,) = changed(typed).workloads
+    assert list(workload.mix.items()) == [("set", 5.0), ("get", 95.0)]
+    assert (workload.values.size, workload.prefill) == ("1k..4k", 0.5)
+    assert (workload.keys.count, workload.keys.distribution) == (50_000, "zipf:0.99")
+    assert workload.name == "set-5-get-95-1k..4k-50k-keys"
+
+
+def test_workloads_that_become_the_same_are_one() -> None:
+    same = changed(Overrides(mix="get=1", load=("text-deep",)))
+    assert [workload.name for workload in same.workloads] == ["get-1"]
+
+
+def test_typed_work_replaces_other_sources_of_work() -> None:
+    preset = changed(Overrides(workload=("any",), preset="etc", prefill="1")).workloads[0]
+    assert (preset.mix, preset.prefill, preset.name) == ({"get": 30.0, "set": 1.0}, 1.0, "etc")
+    trace = changed(Overrides(workload=("any",), trace="/logs/day 1.csv")).workloads[0]
+    # A trace begins with a cold cache.
+    assert (trace.mix, trace.prefill, trace.name) == ({}, 0.0, "day-1")
+    warm = changed(Overrides(workload=("any",), trace="day.csv", prefill="1")).workloads[0]
+    assert warm.prefill == 1.0
+
+
+def test_a_rate_alone_means_poisson_arrivals() -> None:
+    (load,) = changed(Overrides(load=("text",), rate="20k", connections=4)).loads
+    assert (load.schedule, load.rate, load.connections) == ("poisson", 20_000.0, 4)
+    (uniform,) = changed(Overrides(load=("text",), rate="2k", schedule="uniform")).loads
+    assert uniform.schedule == "uniform"
+
+
+def test_what_cannot_be_played_in_turns_is_played_in_trials() -> None:
+    turns = parse(f'design = "rounds"\n{EXPERIMENT}\n[timing]\nmeasure_ms = 300', "e.toml")
+
+    def played(**options: Any) -> tuple[str, int]:
+        typed = Overrides(**options)
+        made = apply(turns, typed, lambda _: False, binary_path())
+        return made.design, made.timing.measure_ms
+
+    assert played(size="1k") == ("rounds", 300)
+    assert played(rate="100") == ("trials", 1000)
+    assert played(rate="100", measure_ms=50) == ("trials", 50)
+
+
+def test_typed_clients_and_work_have_their_own_question() -> None:
+    assert changed(Overrides(depth=1, load=("text", "binary"))).question == "Which?"
+    assert changed(Overrides(size="1k")).question == "How fast is native with this work?"
+    two = changed(Overrides(client=("go/gomemcache", "native")))
+    assert two.question == "Which of these clients is fastest with this work?"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (Overrides(size="4 kB.."), "--size"),
+        (Overrides(mix="gett=1"), 'unknown operation "gett": use get'),
+        (Overrides(preset="ycsb-e"), "--preset: no preset 'ycsb-e'"),
+        (Overrides(trace="a.csv", mix="get=1"), "cannot be used with"),
+        (Overrides(prefill="1.5"), "for '--prefill <PREFILL>': write a number from 0 to 1"),
+        (Overrides(prefill="0.5", hit_ratio="0.5"), "hit_ratio sets the prefill itself"),
+        (Overrides(rate="0"), "a rate must be above 0"),
+        (Overrides(schedule="closed", rate="5"), "a closed loop has no rate"),
+    ],
+)
+def test_a_slip_in_typed_work_is_one_clear_error(overrides: Overrides, says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
         changed(overrides)

@@ -242,8 +242,11 @@ def test_a_server_that_cannot_start_fails_its_trials(cli: Cli, tmp_path: Path) -
         (["run", "experiment.toml", "--server", "embeded"], "did you mean 'embedded'?"),
         (["run", "experiment.toml", "--server", "embedded:oi=x"], "did you mean 'io'?"),
         (["run", "experiment.toml", "--server", "command:x"], "put {port} in it"),
-        (["run", "experiment.toml", "--rate", "-1"], "--rate: Expected `float` > 0.0"),
-        (["run", "experiment.toml", "--rate", "10"], "a closed loop has no rate"),
+        (["run", "experiment.toml", "--rate", "-1"], "for '--rate <RATE>': \"-1\" is no number"),
+        (
+            ["run", "experiment.toml", "--schedule", "closed", "--rate", "10"],
+            "a closed loop has no rate",
+        ),
         (["run", "experiment.toml", "--threads", "0"], "--threads: Expected `int` >= 1"),
         (["run", "experiment.toml", "--threads", "-1"], "--threads: Expected `int` >= 1"),
         (["run", "experiment.toml", "--threads", "9" * 30], "--threads: Expected `int` <="),

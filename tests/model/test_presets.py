@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from cachemark.host.process import binary_path
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.experiment_file import parse
 from cachemark.model.presets import expand, load_presets
 from cachemark.runs.tapes import tape_arguments
 
-ENGINE = str(Path(sys.executable).parent / "cachemark-engine")
+ENGINE = binary_path()
 PRESETS = load_presets(ENGINE)
 
 

@@ -49,7 +49,8 @@ def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
 
 
 def _experiment(builds: Builds) -> Experiment:
-    known = registry(process.binary_path())
+    engine = process.binary_path()
+    known = registry(engine)
     clients = builds.client or ("native",)
     servers = builds.server or ("embedded",)
     if sorted((len(clients), len(servers))) != [1, 2]:
@@ -66,7 +67,9 @@ def _experiment(builds: Builds) -> Experiment:
         design="rounds",
     )
     whole = suites.find(_SUITE, quick=False)
-    planned = apply(whole, overrides, lambda text: parse_client(text, known).client.in_process)
+    planned = apply(
+        whole, overrides, lambda text: parse_client(text, known).client.in_process, engine
+    )
     head = (clients if len(clients) == 2 else servers)[-1]
     question = f"Is {head} slower than the base?"
     return msgspec.structs.replace(planned, name="compare", question=question)

@@ -11,18 +11,23 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from cyclopts import Parameter
 
+from cachemark.cli.typed_experiment import own_question, suited_design, typed_workloads
+from cachemark.cli.work_options import WorkOptions, typed_work
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, NoisePolicy, Workload
 from cachemark.model.experiment_checks import check
+from cachemark.model.work_settings import WorkSettings, load_settings
 
 
 @dataclass(frozen=True)
-class Overrides:
+class Overrides(WorkOptions):
     """Options that replace settings of the experiment."""
 
     client: Annotated[
         tuple[str, ...],
-        Parameter(negative="", help="use this client instead (may be repeated)"),
+        Parameter(
+            negative="", help="use this client instead, or all that match: 'go/*' (may be repeated)"
+        ),
     ] = ()
     server: Annotated[
         tuple[str, ...],
@@ -56,13 +61,6 @@ class Overrides:
     depth: Annotated[int | None, Parameter(help="outstanding operations on each connection")] = None
     processes: Annotated[int | None, Parameter(help="number of worker processes")] = None
     wire: Literal["own", "text", "binary", "meta"] | None = None
-    schedule: Annotated[
-        str | None, Parameter(help="closed, uniform, poisson, gpareto:…, bursts:…")
-    ] = None
-    think: Annotated[
-        str | None, Parameter(help="closed loop: think time of a caller, such as 1ms or exp:1ms")
-    ] = None
-    rate: Annotated[float | None, Parameter(help="open loop: operations per second")] = None
     server_cpus: Annotated[str | None, Parameter(help="such as 0-1; auto; none")] = None
     worker_cpus: Annotated[str | None, Parameter(help="such as 2,3; auto; none")] = None
     noise: Annotated[
@@ -100,12 +98,14 @@ class Overrides:
 
 
 def apply(
-    experiment: Experiment, overrides: Overrides, in_process: Callable[[str], bool]
+    experiment: Experiment, overrides: Overrides, in_process: Callable[[str], bool], engine: str
 ) -> Experiment:
     """The experiment with the command line's changes. Raises UsageError.
 
-    `in_process` tells of a client whether it is a cache inside the worker's own process.
+    `in_process` tells of a client whether it is a cache inside the worker's own process. `engine`
+    reads the options of the work.
     """
+    typed, preset = typed_work(overrides, engine)
     changed: dict[str, Any] = _without_none(
         servers=list(overrides.server) or None,
         blocks=overrides.blocks,
@@ -121,13 +121,7 @@ def apply(
         until=overrides.until,
         max_s=None if overrides.max is None else _seconds(overrides.max),
     )
-    if overrides.twice is not None:
-        changed["twice"] = overrides.twice
-    elif overrides.client and experiment.twice not in overrides.client:
-        changed["twice"] = ""
-    if overrides.client:
-        changed["in_process"] = [text for text in overrides.client if in_process(text)]
-        changed["clients"] = [text for text in overrides.client if not in_process(text)]
+    changed |= _clients(experiment, overrides, in_process)
     changed["timing"] = _replace(
         experiment.timing,
         warmup_ms=overrides.warmup_ms,
@@ -138,13 +132,32 @@ def apply(
         experiment.placement, server=overrides.server_cpus, worker=overrides.worker_cpus
     )
     selected = _select_by_name("load", overrides.load, experiment.loads, experiment.name)
-    made = {old.name: _loads(old, overrides, experiment.loads) for old in selected}
+    made = {old.name: _loads(old, overrides, typed, experiment.loads) for old in selected}
     _check_distinct([(old, new) for old in selected for new in made[old.name]])
     changed["loads"] = list({load.name: load for loads in made.values() for load in loads}.values())
-    changed["workloads"] = _workloads(experiment, overrides, made)
+    workloads = _workloads(experiment, overrides, made)
+    changed["workloads"] = typed_workloads(workloads, typed, preset)
     result = _replace(experiment, **changed)
+    result = own_question(result, typed, clients_typed=bool(overrides.client))
+    if overrides.design is None:
+        result = suited_design(result, typed, window_typed=overrides.measure_ms is not None)
     check(result, "command line")
     return result
+
+
+def _clients(
+    experiment: Experiment, overrides: Overrides, in_process: Callable[[str], bool]
+) -> dict[str, Any]:
+    """The typed clients, and the one that is played twice."""
+    changed: dict[str, Any] = {}
+    if overrides.twice is not None:
+        changed["twice"] = overrides.twice
+    elif overrides.client and experiment.twice not in overrides.client:
+        changed["twice"] = ""
+    if overrides.client:
+        changed["in_process"] = [text for text in overrides.client if in_process(text)]
+        changed["clients"] = [text for text in overrides.client if not in_process(text)]
+    return changed
 
 
 _TIME = re.compile(r"([0-9]{1,6})(s|m|h)?")
@@ -207,17 +220,17 @@ def _check_distinct(pairs: list[tuple[Load, Load]]) -> None:
             )
 
 
-def _loads(old: Load, overrides: Overrides, all_loads: list[Load]) -> list[Load]:
+def _loads(
+    old: Load, overrides: Overrides, typed: WorkSettings, all_loads: list[Load]
+) -> list[Load]:
     base = _replace(
         old,
         name=_renamed_wire(old, overrides.wire),
         connections=overrides.connections,
         depth=overrides.depth,
         processes=overrides.processes,
-        schedule=overrides.schedule,
-        think=overrides.think,
-        rate=overrides.rate,
         wire=overrides.wire,
+        **load_settings(old, typed),
     )
     if not overrides.threads:
         return [base]

@@ -24,6 +24,8 @@ from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.report.rounds import standing_lines
 from cachemark.runs.campaign import Parties, run_campaign
+from cachemark.runs.data_fit import lines_about_fit
+from cachemark.runs.plan_text import work_lines
 from cachemark.runs.planned_time import planned_s
 from cachemark.runs.preflight import Preflight
 from cachemark.runs.questions import check_looks
@@ -31,14 +33,24 @@ from cachemark.runs.store import Run, create_run
 from cachemark.runs.tapes import TapeCache
 
 
-def new_run(experiment: Experiment, parties: Parties, out: Path) -> Run:
-    """Create the run of an experiment that can be placed and written. Raises UsageError."""
-    # What cannot be placed, written or answered is said before there is a folder for it.
+def check_playable(experiment: Experiment, parties: Parties) -> None:
+    """Place the experiment and write its first tapes; say what it plays. Raises UsageError."""
     host.placement(experiment.placement, host.usable_cpus())
     plan = make_plan(experiment)
     check_looks(plan)
     with temporary_folder() as folder:
-        TapeCache(parties.engine, folder).check(plan)
+        tapes = TapeCache(parties.engine, folder).check(plan)
+    for line in work_lines(plan, tapes):
+        _say(line)
+    data = {names: tape.data for names, tape in tapes.items()}
+    for line in lines_about_fit(plan, parties.servers, data):
+        _say(f"warning: {line}")
+
+
+def new_run(experiment: Experiment, parties: Parties, out: Path) -> Run:
+    """Create the run of an experiment that can be placed and written. Raises UsageError."""
+    # What cannot be placed, written or answered is said before there is a folder for it.
+    check_playable(experiment, parties)
     return create_run(out, experiment, host=host.facts(), command=shlex.join(sys.argv))
 
 

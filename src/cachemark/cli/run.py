@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +10,12 @@ from cyclopts import Parameter
 
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides, apply
-from cachemark.cli.play import exit_status, new_run, parties_of, play
-from cachemark.endpoints.clients import parse_client, registry
+from cachemark.cli.play import check_playable, exit_status, new_run, parties_of, play
+from cachemark.endpoints.clients import matching_clients, parse_client, registry
 from cachemark.host import process
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.presets import expand
 from cachemark.report.console import plain_console
@@ -22,6 +23,9 @@ from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties
 from cachemark.runs.store import Run, latest_own_run, open_run
 from cachemark.runs.trust import named_programs
+
+# What the options change if no experiment is named.
+_BASE_SUITE = "quick"
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,9 @@ class StorageOptions:
 
 
 def run(
-    experiment: Annotated[str | None, Parameter(help="the name of a suite, or a TOML file")] = None,
+    experiment: Annotated[
+        str | None, Parameter(help="the name of a suite, or a TOML file; without it: quick")
+    ] = None,
     *,
     overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
     storage: Annotated[StorageOptions | None, Parameter(name="*")] = None,
@@ -58,22 +64,32 @@ def run(
     overrides = overrides or Overrides()
     if storage.resume:
         return _resume(experiment, storage, overrides, details=details)
-    if experiment is None:
-        raise UsageError(
-            "no experiment was named",
-            "name a suite or a TOML file; `cachemark suites` lists the suites",
-        )
-    known = registry(process.binary_path())
-    planned = apply(
-        expand(suites.find(experiment, quick=overrides.quick), process.binary_path()),
-        overrides,
-        lambda text: parse_client(text, known).client.in_process,
-    )
+    planned = _planned(experiment, overrides)
     parties = parties_of(planned)
     if dry_run:
+        check_playable(planned, parties)
         _print_plan(make_plan(planned))
         return 0
     return _play(new_run(planned, parties, storage.out), parties, details=details)
+
+
+def _planned(name: str | None, overrides: Overrides) -> Experiment:
+    """The experiment with the typed options. Raises UsageError."""
+    if name is None and not overrides.client:
+        raise UsageError(
+            "no experiment was named",
+            "name a suite or a TOML file (`cachemark suites` lists the suites), or clients with "
+            "--client: then the options change the suite `quick`",
+        )
+    engine = process.binary_path()
+    known = registry(engine)
+    chosen = replace(overrides, client=matching_clients(overrides.client, known))
+    return apply(
+        expand(suites.find(name or _BASE_SUITE, quick=overrides.quick), engine),
+        chosen,
+        lambda text: parse_client(text, known).client.in_process,
+        engine,
+    )
 
 
 def _play(stored_run: Run, parties: Parties, *, details: bool) -> int:

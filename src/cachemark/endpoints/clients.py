@@ -10,6 +10,8 @@ from __future__ import annotations
 import difflib
 import shlex
 import shutil
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -201,6 +203,29 @@ def _absolute(folder: Path, part: str) -> str:
     """Make a word of a command absolute if it is a path inside the folder."""
     inside = folder / part
     return str(inside) if "/" in part or inside.exists() else part
+
+
+def matching_clients(texts: Iterable[str], known: dict[str, Client]) -> tuple[str, ...]:
+    """The clients with patterns such as `go/*` replaced by the libraries that match.
+
+    Raises UsageError for a pattern that no library matches.
+    """
+    found: list[str] = []
+    for text in texts:
+        if "*" not in text or text.startswith("command:"):
+            found.append(text)
+            continue
+        libraries = [
+            client.id
+            for client in known.values()
+            if not client.in_process
+            and client.id.partition("/")[2] not in ("", "null")
+            and fnmatchcase(client.id, text)
+        ]
+        if not libraries:
+            raise UsageError(f"no client matches {text!r}", "`cachemark clients` lists them")
+        found += libraries
+    return tuple(dict.fromkeys(found))
 
 
 def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:

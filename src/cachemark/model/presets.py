@@ -9,15 +9,22 @@ import msgspec
 
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Keys, Values, Workload
+from cachemark.model.struct_defaults import defaults_of
+from cachemark.model.work_settings import WorkSettings, decode_settings
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
-    """A named workload: what it is, the source of its figures, and the engine's options."""
+    """A named workload: what it is, the source of its figures, its options and its settings."""
 
     about: str
     source: str
     assumed: str
     options: dict[str, str]
+    settings: msgspec.Raw
+
+    def read(self) -> WorkSettings:
+        """The settings that its options stand for."""
+        return decode_settings(self.settings)
 
 
 def load_presets(engine: str) -> dict[str, Preset]:
@@ -26,6 +33,13 @@ def load_presets(engine: str) -> dict[str, Preset]:
         [engine, "tape", "presets", "--json"], capture_output=True, check=True
     ).stdout
     return msgspec.json.decode(output, type=dict[str, Preset])
+
+
+def find_preset(name: str, presets: dict[str, Preset], place: str) -> WorkSettings:
+    """The settings of a preset. Raises UsageError."""
+    if name not in presets:
+        raise UsageError(f"{place}: no preset {name!r}", f"known presets: {', '.join(presets)}")
+    return presets[name].read()
 
 
 def expand(experiment: Experiment, engine: str) -> Experiment:
@@ -40,13 +54,8 @@ def expand(experiment: Experiment, engine: str) -> Experiment:
 def _expanded(workload: Workload, presets: dict[str, Preset]) -> Workload:
     if workload.preset is None:
         return workload
-    preset = presets.get(workload.preset)
-    if preset is None:
-        raise UsageError(
-            f"workload {workload.name!r}: no preset {workload.preset!r}",
-            f"known presets: {', '.join(presets)}",
-        )
-    keys, values, whole = _settings(preset.options)
+    settings = find_preset(workload.preset, presets, f"workload {workload.name!r}")
+    keys, values, whole = dict(settings.keys), settings.values, dict(settings.workload)
     if workload.mix or workload.sequence:
         whole.pop("mix", None)
     if workload.prefill != 1.0 or workload.hit_ratio is not None:
@@ -61,49 +70,11 @@ def _expanded(workload: Workload, presets: dict[str, Preset]) -> Workload:
     )
 
 
-# For each option of a preset: the experiment's table, and the name of the setting there.
-_PLACES: dict[str, tuple[str, str]] = {
-    "keys": ("keys", "count"),
-    "distribution": ("keys", "distribution"),
-    "key-length": ("keys", "length"),
-    "key-pattern": ("keys", "pattern"),
-    "size": ("values", "size"),
-    "mix": ("workload", "mix"),
-    "prefill": ("workload", "prefill"),
-    "hit-ratio": ("workload", "hit_ratio"),
-    "exptime": ("workload", "exptime_s"),
-}
-
-
-def _settings(options: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    tables: dict[str, dict[str, Any]] = {"keys": {}, "values": {}, "workload": {}}
-    for option, text in options.items():
-        table, name = _PLACES[option]
-        tables[table][name] = _read(name, text)
-    return tables["keys"], tables["values"], tables["workload"]
-
-
-def _read(name: str, text: str) -> Any:
-    if name == "count":
-        return int(text.replace("k", "000").replace("M", "000000"))
-    if name in ("prefill", "hit_ratio"):
-        return float(text)
-    if name == "mix":
-        shares = (entry.split("=") for entry in text.split(","))
-        return {kind: float(weight) for kind, weight in shares}
-    return text
-
-
 _Settings = TypeVar("_Settings", Workload, Keys, Values)
 
 
 def _with_preset(given: _Settings, preset: dict[str, Any]) -> _Settings:
     """Take over the preset's settings, but only where `given` has the default value."""
-    defaults: dict[str, Any] = {
-        field.name: field.default
-        if field.default_factory is msgspec.NODEFAULT
-        else field.default_factory()
-        for field in msgspec.structs.fields(given)
-    }
+    defaults = defaults_of(type(given), preset)
     unset = {n: setting for n, setting in preset.items() if getattr(given, n) == defaults[n]}
     return msgspec.structs.replace(given, **unset)

@@ -18,6 +18,7 @@ from cachemark.model.protocol import (
     Message,
 )
 from cachemark.model.protocol_results import Operation, Sections, Timeline
+from cachemark.model.struct_defaults import default_of
 
 _INTRODUCTION = """\
 # The worker protocol, version {version}
@@ -150,8 +151,7 @@ def _kind(shape: dict[str, Any]) -> str:
 def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return "required"
-    made = field.default is msgspec.NODEFAULT
-    value = field.default_factory() if made else field.default
+    value = default_of(field)
     return "–" if value is None else f"`{json.dumps(value)}`"
 
 

@@ -12,6 +12,7 @@ import hashlib
 import msgspec
 
 from cachemark.model.outcome import Outcome
+from cachemark.model.struct_defaults import default_of
 
 # The limits after which a hanging worker is stopped do not change what is measured.
 _WORKER_TIMEOUTS = frozenset({"ready_ms", "silence_ms"})
@@ -57,12 +58,6 @@ def _flat(place: str, value: msgspec.Struct) -> dict[str, str]:
             continue
         if isinstance(own, msgspec.Struct):
             found |= _flat(name, own)
-        elif own != _default(field):
+        elif own != default_of(field):
             found[name] = msgspec.json.encode(own, order="sorted").decode()
     return found
-
-
-def _default(field: msgspec.structs.FieldInfo) -> object:
-    if field.default_factory is not msgspec.NODEFAULT:
-        return field.default_factory()
-    return field.default

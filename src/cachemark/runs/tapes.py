@@ -11,6 +11,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.outcome import TapeFacts
 from cachemark.model.plan import Plan
+from cachemark.runs.data_fit import DataSet
 
 
 class Tape(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +19,7 @@ class Tape(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     facts: TapeFacts
+    data: DataSet
 
 
 class _WriteResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +27,9 @@ class _WriteResult(msgspec.Struct, frozen=True, kw_only=True):
     ops: int
     keys: int
     period_ns: int
+    stored_items: int
+    stored_key_bytes: int
+    stored_value_bytes: int
 
 
 class TapeCache:
@@ -66,14 +71,24 @@ class TapeCache:
             period_ns=written.period_ns,
             arguments=arguments,
         )
-        return Tape(path=path, facts=facts)
+        data = DataSet(
+            items=written.stored_items,
+            data_bytes=written.stored_key_bytes + written.stored_value_bytes,
+        )
+        return Tape(path=path, facts=facts, data=data)
 
-    def check(self, plan: Plan) -> None:
-        """Write the first tape of each cell, to find errors early. Raises UsageError."""
+    def check(self, plan: Plan) -> dict[tuple[str, str], Tape]:
+        """Write the first tape of each cell, to find errors early. Raises UsageError.
+
+        Returns the tapes by workload and load.
+        """
+        made: dict[tuple[str, str], Tape] = {}
         for trial in plan.trials[:1]:
             for cell in plan.playable:
                 workload, load = plan.workload(cell), plan.load(cell)
-                self.get(workload, load, plan.experiment.timing, trial.tape_seed)
+                tape = self.get(workload, load, plan.experiment.timing, trial.tape_seed)
+                made[cell.workload, cell.load] = tape
+        return made
 
     def _clear(self) -> None:
         for tape in self._tapes.values():

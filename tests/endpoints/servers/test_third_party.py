@@ -108,8 +108,9 @@ def test_every_row_can_be_named_in_its_plainest_form() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("emcache", "emcache:binary=/path[,memory=N]"),
-        ("emcache:binary=/x,memory=0", "at least 1"),
+        ("emcache", "emcache:binary=/path[,memory=SIZE]"),
+        ("emcache:binary=/x,memory=0", "'0' is no size"),
+        ("emcache:binary=/x,memory=64k", "at least 1m"),
         ("yrmcds:thread=2", "did you mean 'threads'"),
         ("quickcached", "no jar="),
         ("quickcached:jar=/x,mode=fast", "blocking or events"),

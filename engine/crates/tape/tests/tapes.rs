@@ -349,3 +349,25 @@ fn sequences_with_unknown_keys_are_rejected() {
     let uncounted = Workload { mix: parse_mix("incr=1").expect("a mix"), ..workload() };
     assert!(generate(&uncounted, &Schedule::closed(1), 1).is_err());
 }
+
+#[test]
+fn the_data_set_is_what_a_server_holds_in_the_end() {
+    let fixed = |mix: &str, prefill| Workload {
+        keys: 100,
+        distribution: KeyDistribution::Sequential,
+        shape: KeyShape::Length(IntegerDistribution::fixed(20)),
+        size: IntegerDistribution::fixed(300),
+        mix: parse_mix(mix).expect("a mix"),
+        prefill,
+        ..Workload::default()
+    };
+    let data = |workload: &Workload, ops| open(workload, Schedule::closed(ops)).data_set();
+    // All keys are stored first, and sets store them again.
+    let whole = data(&fixed("set=1,get=1", 1.0), 1000);
+    assert_eq!((whole.items, whole.key_bytes, whole.value_bytes), (100, 2000, 30_000));
+    // Reads, and replaces of what is not there, store nothing.
+    assert_eq!(data(&fixed("get=1,replace=1,delete=1", 0.25), 1000).items, 25);
+    for kind in ["set", "add", "fetch", "mset_noreply"] {
+        assert_eq!(data(&fixed(&format!("{kind}=1"), 0.0), 4).items.min(4), 4, "{kind}");
+    }
+}

@@ -3,8 +3,10 @@
 from cachemark.endpoints.servers.quirks import options_for
 from cachemark.endpoints.servers.registry import (
     Kind,
+    MemoryLimit,
     io_mode,
     kinds,
+    memory_limit,
     missing,
     parse_spec,
     running,
@@ -15,12 +17,14 @@ from cachemark.endpoints.servers.spec import Missing, ServerSpec
 
 __all__ = [
     "Kind",
+    "MemoryLimit",
     "Missing",
     "ProcessUse",
     "RunningServer",
     "ServerSpec",
     "io_mode",
     "kinds",
+    "memory_limit",
     "missing",
     "options_for",
     "parse_spec",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import selectors
 import subprocess
 from collections.abc import Generator
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from cachemark.endpoints.servers.memory_option import check_memory
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
 from cachemark.endpoints.servers.spec import ServerSpec, positive, read_options
 from cachemark.host import process
@@ -19,7 +19,8 @@ from cachemark.model.outcome import ServerFacts
 
 OPTIONS = ("io", "threads", "memory", "hash_power")
 _IO_MODES = ("events", "blocking", "uring", "busy")
-_SIZE = re.compile(r"[1-9][0-9]*[kmgKMG]?")
+# The store needs a minimum.
+_LEAST_BYTES = 64 * 1024
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,9 +38,8 @@ def parse(text: str, details: str) -> ServerSpec:
         raise UsageError(
             f"server {text!r}: io={options['io']}", "io is events, blocking, uring or busy"
         )
-    if not _SIZE.fullmatch(options.get("memory", "64m")):
-        raise UsageError(f"server {text!r}: memory={options['memory']}", "a size such as 64m or 2g")
     spec = ServerSpec(text=text, kind="embedded", details=details, options=options)
+    check_memory(spec, least=_LEAST_BYTES)
     positive(spec, "threads")
     positive(spec, "hash_power")
     return spec
@@ -55,7 +55,9 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
     command = [process.binary_path(), "serve", "--listen", "127.0.0.1:0", "--stop-with-stdin"]
     for name in OPTIONS:
         if name in spec.options:
-            command += [f"--{name.replace('_', '-')}", spec.options[name]]
+            value = spec.options[name]
+            bare = name == "memory" and value.isdecimal()
+            command += [f"--{name.replace('_', '-')}", f"{value}m" if bare else value]
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         said = announcement(child, ready_s)
         if said.io != spec.options.get("io", said.io):

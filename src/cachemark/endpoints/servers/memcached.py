@@ -9,12 +9,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cachemark.endpoints.servers.memory_option import check_memory, memory_mib
 from cachemark.endpoints.servers.running import Member, RunningServer, exited_error, wait_ready
 from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.outcome import ServerFacts
+from cachemark.model.units import MIB
 
 _FLAGS = {"threads": "-t", "memory": "-m", "connections": "-c"}
 OPTIONS = (*_FLAGS, "unix", "binary")
@@ -23,11 +25,12 @@ _RETRY_S = 0.005
 
 
 def parse(text: str, details: str) -> ServerSpec:
-    """Read `memcached:threads=4,memory=1024` (memory in MB, as its -m). Raises UsageError."""
+    """Read `memcached:threads=4,memory=1g`. Raises UsageError."""
     options = read_options(text, details, OPTIONS)
     spec = ServerSpec(text=text, kind="memcached", details=details, options=options)
-    for name in _FLAGS:
-        positive(spec, name)
+    positive(spec, "threads")
+    positive(spec, "connections")
+    check_memory(spec, least=MIB)
     if options.get("unix", "no") not in ("yes", "no"):
         raise UsageError(f"server {text!r}: unix={options['unix']}", "unix is yes or no")
     return spec
@@ -82,7 +85,8 @@ def _command(spec: ServerSpec, socket: Path | None) -> list[str]:
     command = [_program(spec), *listen, "-u", getpass.getuser()]
     for name, flag in _FLAGS.items():
         if name in spec.options:
-            command += [flag, spec.options[name]]
+            value = spec.options[name]
+            command += [flag, str(memory_mib(value)) if name == "memory" else value]
     return command
 
 

@@ -19,11 +19,14 @@ from cachemark.endpoints.servers import (
     remote,
     third_party,
 )
+from cachemark.endpoints.servers.memory_option import OPTION, MemoryModel, memory_bytes
 from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec
 from cachemark.model.errors import UsageError
 
 _READY_S = 10.0
+# Of a server that is soon full.
+_SMALL_MEMORY = "16m"
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +34,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     `form` is the syntax in an experiment, `simplest_form` an example if the name alone is not
     enough. `setup` is the program, in this folder, that builds the server on demand.
-    `small_memory` is the value of the option `memory` for a server that is soon full. `io` is the
-    name of the option that selects the I/O mode (`blocking`, `events` …).
+    `memory` is how items fill the server, if it has the option `memory`. `io` is the name of the
+    option that selects the I/O mode (`blocking`, `events` …).
     """
 
     name: str
@@ -44,7 +47,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     simplest_form: str = ""
     setup: str = ""
-    small_memory: str = ""
+    memory: MemoryModel | None = None
     io: str = ""
 
 
@@ -53,7 +56,7 @@ _KINDS = (
         name="embedded",
         summary="the engine's own server",
         form="embedded[:io=events|blocking|uring|busy,threads=N,memory=64m,hash_power=N]",
-        small_memory="16m",
+        memory=MemoryModel(item_bytes=20, rounding=1.05),
         io="io",
         parse=embedded.parse,
         missing=embedded.missing,
@@ -62,8 +65,8 @@ _KINDS = (
     Kind(
         name="memcached",
         summary="memcached on PATH",
-        form="memcached[:threads=N,memory=MB,connections=N,unix=yes,binary=/path]",
-        small_memory="16",
+        form="memcached[:threads=N,memory=64m,connections=N,unix=yes,binary=/path]",
+        memory=MemoryModel(),
         parse=memcached.parse,
         missing=memcached.missing,
         running=memcached.running,
@@ -75,7 +78,7 @@ _KINDS = (
             form=one.form,
             note=one.note,
             setup=one.setup,
-            small_memory="16",
+            memory=one.memory,
             parse=one.parse,
             missing=one.missing,
             running=one.running,
@@ -157,13 +160,34 @@ def with_small_memory(spec: ServerSpec) -> ServerSpec | None:
     """The same server with little memory, without a proxy or cluster; None if it has no limit."""
     if spec.inner is not None:
         return with_small_memory(spec.inner)
-    kind = _kind(spec.kind)
-    if not kind.small_memory:
+    if _kind(spec.kind).memory is None:
         return None
-    options = {**spec.options, "memory": kind.small_memory}
+    options = {**spec.options, OPTION: _SMALL_MEMORY}
     return parse_spec(
         f"{spec.kind}:" + ",".join(f"{name}={value}" for name, value in options.items())
     )
+
+
+class MemoryLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """The memory limit of a server, of all members together, and how items fill it."""
+
+    limit_bytes: int
+    members: int
+    model: MemoryModel
+
+
+def memory_limit(spec: ServerSpec) -> MemoryLimit | None:
+    """The memory limit that a server is started with; None if it is not known."""
+    if spec.inner is not None:
+        inner = memory_limit(spec.inner)
+        return inner and msgspec.structs.replace(
+            inner, limit_bytes=spec.count * inner.limit_bytes, members=spec.count * inner.members
+        )
+    model = _kind(spec.kind).memory
+    if model is None:
+        return None
+    text = spec.options.get(OPTION, model.default)
+    return MemoryLimit(limit_bytes=memory_bytes(text), members=1, model=model)
 
 
 def io_mode(spec: ServerSpec) -> str:

@@ -8,6 +8,12 @@ from pathlib import Path
 
 import msgspec
 
+from cachemark.endpoints.servers.memory_option import (
+    OPTION,
+    MemoryModel,
+    check_memory,
+    memory_mib,
+)
 from cachemark.endpoints.servers.port_process import (
     LaunchCommand,
     LaunchResources,
@@ -17,8 +23,11 @@ from cachemark.endpoints.servers.port_process import (
 from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
 from cachemark.model.errors import UsageError
+from cachemark.model.units import MIB
 
 FOLDER = Path(__file__).parent
+# The form of an option that is a size in bytes.
+SIZE = "SIZE"
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,6 +62,12 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         text += f"[{',' if required else ''}{','.join(optional)}]" if optional else ""
         return f"{self.name}:{text}" if required else f"{self.name}[:{text[1:]}"
 
+    @property
+    def memory(self) -> MemoryModel | None:
+        """How items fill it; None if it has no limit that can be set."""
+        option = self.options.get(OPTION)
+        return MemoryModel(default=option.default) if option and option.default else None
+
     def parse(self, text: str, details: str) -> ServerSpec:
         """Read the options. Raises UsageError."""
         options = read_options(text, details, tuple(self.options))
@@ -62,6 +77,8 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
                 raise UsageError(f"server {text!r}: no {name}=", f"write {self.form}")
             if option.form == "N":
                 positive(spec, name)
+            elif option.form == SIZE:
+                check_memory(spec, least=MIB)
             elif "|" in option.form and options.get(name, option.default) not in option.form.split(
                 "|"
             ):
@@ -104,6 +121,11 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     def _fill(self, text: str, spec: ServerSpec, resources: LaunchResources | None = None) -> str:
         values = {name: option.default or "" for name, option in self.options.items()}
         values |= spec.options
+        values |= {
+            name: str(memory_mib(values[name]))
+            for name, option in self.options.items()
+            if option.form == SIZE
+        }
         values["here"] = str(FOLDER)
         if resources:
             program = self._fill(self.program, spec)

@@ -9,3 +9,4 @@ pub mod tape_file;
 pub mod units;
 pub mod workload;
 mod workload_plan;
+pub mod workload_settings;

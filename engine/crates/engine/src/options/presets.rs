@@ -20,6 +20,15 @@ pub struct Preset {
     pub options: BTreeMap<String, String>,
 }
 
+impl Preset {
+    /// Its options as words of a command line.
+    pub fn words(&self) -> Vec<String> {
+        let words =
+            self.options.iter().flat_map(|(option, value)| [format!("--{option}"), value.clone()]);
+        words.collect()
+    }
+}
+
 #[derive(Parser)]
 #[command(no_binary_name = true)]
 struct Options {
@@ -41,9 +50,7 @@ pub fn arguments(name: &str) -> Result<WorkloadArguments, String> {
             if name == "ycsb-e" { " (YCSB E is scans, which memcached has none of)" } else { "" };
         return Err(format!("--preset: no {name:?}{scans}: {}", known.join(", ")));
     };
-    let words =
-        preset.options.iter().flat_map(|(option, value)| [format!("--{option}"), value.clone()]);
-    Options::try_parse_from(words)
+    Options::try_parse_from(preset.words())
         .map(|options| options.workload)
         .map_err(|error| error.to_string())
 }

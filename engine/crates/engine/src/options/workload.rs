@@ -48,6 +48,13 @@ fn run_length(text: &str) -> Result<u16, String> {
     u16::try_from(units::whole(text)?).map_err(|_| format!("{text}: a run has at most 65535 keys"))
 }
 
+fn share(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("write a number from 0 to 1, such as 0.5".to_owned()),
+    }
+}
+
 fn key_count(text: &str) -> Result<u32, String> {
     u32::try_from(units::whole(text)?).map_err(|_| format!("{text}: at most 4,294,967,295 keys"))
 }
@@ -87,7 +94,7 @@ pub struct WorkloadArguments {
     #[arg(long)]
     pub(super) size: Option<IntegerDistribution>,
     /// The share of a value that compression can remove, 0 to 1
-    #[arg(long)]
+    #[arg(long, value_parser = share)]
     pub(super) compressibility: Option<f64>,
     /// Operations and their weights: get=9,set=1; also gets mget add replace delete touch gat
     /// version mset cas incr decr, append and prepend (of no byte), flush, fetch (a get, and on a miss
@@ -110,16 +117,16 @@ pub struct WorkloadArguments {
     pub(super) run: Option<u16>,
     /// The share of the keys that is stored first, 0 to 1; 0 if a trace begins with a cold cache
     /// [default: 1, or the hit ratio]
-    #[arg(long)]
+    #[arg(long, value_parser = share)]
     pub(super) prefill: Option<f64>,
     /// The share of reads whose keys are stored first; the keys of the other reads are never stored
-    #[arg(long)]
+    #[arg(long, value_parser = share)]
     pub(super) hit_ratio: Option<f64>,
     /// Expiry of stored items: seconds, 10m, 1h..1d or a distribution as for --size; 0 means never
     #[arg(long, value_parser = exptime)]
     pub(super) exptime: Option<IntegerDistribution>,
-    /// Operations on the tape of a closed loop [default: 100k]
-    #[arg(long, value_parser = units::whole)]
+    /// Operations on the tape of a closed loop, or of a trace [default: 100k, or the whole trace]
+    #[arg(long, visible_alias = "records", value_parser = units::whole)]
     pub(super) ops: Option<u64>,
     /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH; with a
     /// trace also replay[:SPEED] [default: poisson with --rate, closed without]

@@ -3,11 +3,14 @@
 mod show;
 mod write;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use serde::Serialize;
 
-use crate::options::presets;
+use crate::options::presets::{self, Preset};
+use crate::options::workload_settings::{self, Settings};
 use crate::process::{fail, print_compact_json, print_text};
 
 #[derive(clap::Args)]
@@ -22,6 +25,12 @@ enum Action {
     Write(Box<write::Arguments>),
     /// Print a tape's header and first records
     Show(show::Arguments),
+    /// Print workload options as the settings of an experiment, in JSON
+    Settings {
+        /// Workload options, such as --mix get=95,set=5 --size 1k
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
     /// List the named workloads
     Presets {
         /// Print one JSON document
@@ -35,8 +44,11 @@ pub fn run(arguments: Arguments) -> ExitCode {
     let done = match arguments.action {
         Action::Write(arguments) => write::write(&arguments),
         Action::Show(arguments) => show::show(&arguments),
+        Action::Settings { options } => {
+            workload_settings::of_words(&options).map(|found| print_compact_json(&found))
+        }
         Action::Presets { json: true } => {
-            print_compact_json(&presets::all());
+            print_compact_json(&presets_with_settings());
             Ok(())
         }
         Action::Presets { json: false } => {
@@ -45,6 +57,23 @@ pub fn run(arguments: Arguments) -> ExitCode {
         }
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+/// A preset, and the settings of an experiment that its options stand for.
+#[derive(Serialize)]
+struct PresetWithSettings {
+    #[serde(flatten)]
+    preset: Preset,
+    settings: Settings,
+}
+
+fn presets_with_settings() -> BTreeMap<String, PresetWithSettings> {
+    let with_settings = |(name, preset): (String, Preset)| {
+        let settings = workload_settings::of_words(&preset.words())
+            .expect("every preset's options are tested");
+        (name, PresetWithSettings { preset, settings })
+    };
+    presets::all().into_iter().map(with_settings).collect()
 }
 
 fn list_presets() {

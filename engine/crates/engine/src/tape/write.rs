@@ -33,6 +33,10 @@ struct Written<'a> {
     period_ns: u64,
     file_bytes: u64,
     sha256: String,
+    /// What a server holds at most when the tape was played.
+    stored_items: u64,
+    stored_key_bytes: u64,
+    stored_value_bytes: u64,
 }
 
 pub fn write(arguments: &Arguments) -> Result<(), String> {
@@ -40,6 +44,7 @@ pub fn write(arguments: &Arguments) -> Result<(), String> {
     let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     save(&arguments.out, &bytes)?;
     let tape = Tape::from_bytes(bytes).map_err(|error| error.to_string())?;
+    let stored = tape.data_set();
     let written = Written {
         path: &arguments.out,
         keys: tape.key_count(),
@@ -47,6 +52,9 @@ pub fn write(arguments: &Arguments) -> Result<(), String> {
         period_ns: tape.period_ns(),
         file_bytes: tape.file_bytes(),
         sha256,
+        stored_items: stored.items,
+        stored_key_bytes: stored.key_bytes,
+        stored_value_bytes: stored.value_bytes,
     };
     print_compact_json(&written);
     Ok(())

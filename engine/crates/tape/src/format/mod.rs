@@ -1,6 +1,7 @@
 //! The file format of tapes (docs/tape.md): layout, checks and reading.
 
 mod check;
+mod data_set;
 mod lane;
 mod layout;
 mod open;
@@ -8,6 +9,7 @@ mod operation;
 mod reader;
 
 pub use check::TapeError;
+pub use data_set::DataSet;
 pub use lane::Lane;
 pub(crate) use layout::{COUNTER_START, HEADER_BYTES, Header, MAX_KEY_BYTES};
 pub use layout::{FLAG_NOREPLY, value_offset};

@@ -1,0 +1,66 @@
+"""What typed work makes of an experiment: its workloads, its question, and its design. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.model.experiment import Experiment, Workload, plays_to_an_end
+from cachemark.model.work_settings import WorkSettings, with_settings
+
+# A window of a trial, where the experiment's own is only long enough for turns.
+_LEAST_WINDOW_MS = 1000
+
+
+def typed_workloads(
+    workloads: Sequence[Workload], typed: WorkSettings, preset: WorkSettings | None
+) -> list[Workload]:
+    """The workloads with the typed settings. What then plays the same work becomes one."""
+    made = [with_settings(workload, typed, preset) for workload in workloads]
+    if not typed.changes_work:
+        return made
+    kept: dict[bytes, Workload] = {}
+    for old, workload in zip(workloads, made, strict=True):
+        work = msgspec.json.encode(msgspec.structs.replace(workload, name="w", loads=None))
+        if work in kept:
+            loads = _joined(kept[work].loads, workload.loads)
+            kept[work] = msgspec.structs.replace(kept[work], loads=loads)
+        elif any(workload.name == other.name for other in kept.values()):
+            kept[work] = msgspec.structs.replace(workload, name=f"{workload.name}-{old.name}")
+        else:
+            kept[work] = workload
+    return list(kept.values())
+
+
+def _joined(first: list[str] | None, second: list[str] | None) -> list[str] | None:
+    """The loads of both workloads; None is all loads."""
+    if first is None or second is None:
+        return None
+    return list(dict.fromkeys([*first, *second]))
+
+
+def own_question(experiment: Experiment, typed: WorkSettings, *, clients_typed: bool) -> Experiment:
+    """An experiment whose clients or work were typed does not answer the suite's question."""
+    if not (clients_typed or typed):
+        return experiment
+    clients = [*experiment.clients, *experiment.in_process]
+    if len(clients) > 1:
+        question = "Which of these clients is fastest with this work?"
+    elif len(experiment.servers) > 1:
+        question = f"Which of these servers is fastest for {clients[0]} with this work?"
+    else:
+        question = f"How fast is {clients[0]} with this work?"
+    return msgspec.structs.replace(experiment, question=question, analysis="")
+
+
+def suited_design(experiment: Experiment, typed: WorkSettings, *, window_typed: bool) -> Experiment:
+    """Trials instead of rounds, where the typed work cannot be played in turns."""
+    opened = any(load.schedule != "closed" for load in experiment.loads)
+    whole = any(map(plays_to_an_end, experiment.workloads))
+    if not typed or experiment.design != "rounds" or not (opened or whole):
+        return experiment
+    timing = experiment.timing
+    if not window_typed and timing.measure_ms < _LEAST_WINDOW_MS:
+        timing = msgspec.structs.replace(timing, measure_ms=_LEAST_WINDOW_MS)
+    return msgspec.structs.replace(experiment, design="trials", timing=timing)

@@ -1,0 +1,52 @@
+"""Numbers with units, as people type them: `5M` is a count, `64k` and `200m` are sizes in bytes.
+
+The grammar is that of the engine (`options/units.rs`): decimal factors for counts, binary factors
+for bytes. `tests/model/test_units.py` compares the two.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cachemark.model.errors import UsageError
+
+_COUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s?([kKmMgG])?")
+_SIZE = re.compile(r"([0-9]+)(?:([kKmMgG])(?:[iI]?[bB])?)?")
+_POWER = {"": 0, "k": 1, "m": 2, "g": 3}
+_MOST = 2**53
+MIB = 2**20
+
+
+def parse_count(text: str, place: str) -> int:
+    """A whole number of at least 1: `1000`, `10k` (10,000) or `1.5M`. Raises UsageError."""
+    found = _COUNT.fullmatch(text.strip())
+    number = float(found[1]) * 1000 ** _power(found[2]) if found else 0.0
+    if number < 1 or number > _MOST or number != int(number):
+        raise UsageError(f"{place}: {text!r} is no count", "write 1000, 10k or 1.5M")
+    return int(number)
+
+
+def parse_size(text: str, place: str) -> int:
+    """A number of bytes of at least 1: `100`, `64k` (65,536) or `200m`. Raises UsageError."""
+    found = _SIZE.fullmatch(text.strip())
+    number = int(found[1]) * 1024 ** _power(found[2]) if found else 0
+    if not 1 <= number <= _MOST:
+        raise UsageError(f"{place}: {text!r} is no size", "write 1048576, 512k, 64m or 1g")
+    return number
+
+
+def parse_memory(text: str, place: str) -> int:
+    """A server's memory in bytes: `200m`, `2g`; a bare number is MiB, as memcached's -m.
+
+    Raises UsageError.
+    """
+    bare = text.strip().isdecimal()
+    try:
+        return parse_size(f"{text.strip()}m" if bare else text, place)
+    except UsageError:
+        remedy = "write 64m or 2g; a number alone is MiB"
+        raise UsageError(f"{place}: {text!r} is no size", remedy) from None
+
+
+def _power(suffix: str | None) -> int:
+    return _POWER[(suffix or "").lower()]

@@ -1,0 +1,47 @@
+"""What a plan plays, in words: a line for each workload with its load. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cachemark.analysis.number_format import count_of, number
+from cachemark.model.experiment import Load, Workload
+from cachemark.model.plan import Plan
+from cachemark.runs.tapes import Tape
+
+_MOST_LINES = 6
+
+
+def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
+    """Such as `mixed, one-caller: get 9 : set 1 on 2.00 k items of 120 bytes; 1 caller`."""
+    lines = [
+        f"{workload}, {load}: {_work(plan, tape, workload, load)}"
+        for (workload, load), tape in tapes.items()
+    ]
+    more = len(lines) - _MOST_LINES
+    return lines if more <= 1 else [*lines[:_MOST_LINES], f"and {more} more"]
+
+
+def _work(plan: Plan, tape: Tape, workload_name: str, load_name: str) -> str:
+    experiment = plan.experiment
+    workload = next(one for one in experiment.workloads if one.name == workload_name)
+    load = next(one for one in experiment.loads if one.name == load_name)
+    items, data = tape.data.items, tape.data.data_bytes
+    held = f"{number(items)} items of {data / items:.0f} bytes on average" if items else "no items"
+    return f"{_operations(workload)} on {held}; {_load(load)}"
+
+
+def _operations(workload: Workload) -> str:
+    if workload.trace:
+        return f"trace {workload.trace}"
+    if workload.sequence:
+        return " ".join(workload.sequence)
+    return " : ".join(f"{kind} {weight:g}" for kind, weight in workload.mix.items())
+
+
+def _load(load: Load) -> str:
+    callers = count_of(load.threads * load.processes, "caller")
+    if load.schedule == "closed":
+        return callers
+    rate = f" at {number(load.rate)}/s" if load.rate else ""
+    return f"{load.schedule}{rate}, {callers}"

@@ -1,0 +1,45 @@
+"""Work that is typed as options of `run`: played, and judged before the first trial."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.builders.small_experiments import read_outcomes, write
+from tests.cli.in_process import Inside, inside
+from tests.conftest import Cli
+
+__all__ = ["inside"]
+
+
+def test_typed_work_is_played_and_kept(cli: Cli, tmp_path: Path) -> None:
+    words = ["--mix", "get=95,set=5", "--size", "1k", "--keys", "1k", "--distribution", "zipf:0.9"]
+    ended = cli("run", write(tmp_path, blocks="1"), *words)
+    assert ended.returncode == 0, ended.stderr
+    assert "get 95 : set 5 on 1.00 k items of 1044 bytes on average; 1 caller" in ended.stderr
+    assert "How fast is native with this work?" in ended.stdout
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.verdict == "VALID"
+    assert outcome.workload.values.size == "1k"
+    assert outcome.workload.keys.distribution == "zipf:0.9"
+    assert outcome.trial.cell.workload == "get-95-set-5-1k-1k-keys"
+
+
+def test_data_that_does_not_fit_is_told_in_a_dry_run(inside: Inside) -> None:
+    large = ("--keys", "100k", "--size", "1k", "--dry-run")
+    told = inside("run", "--client", "native", "--server", "memcached", *large)
+    assert told.returncode == 0
+    assert "100 k items need about 115 MiB, and memcached has 64 MiB" in told.stderr
+    assert "memory=152m" in told.stderr
+    fits = inside("run", "--client", "native", "--server", "memcached:memory=152m", *large)
+    assert "warning" not in fits.stderr
+
+
+def test_a_pattern_names_the_libraries_of_a_language(inside: Inside) -> None:
+    planned = inside("run", "--client", "go/*", "--blocks", "1", "--dry-run")
+    assert planned.returncode == 0
+    assert "go/gomemcache  memcached" in planned.stdout
+    assert "go/null" not in planned.stdout
+    assert "go/otter" not in planned.stdout
+    none = inside("run", "--client", "cobol/*", "--dry-run")
+    assert none.returncode == 2
+    assert "no client matches 'cobol/*'" in none.stderr

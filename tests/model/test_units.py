@@ -1,0 +1,39 @@
+"""Numbers with units: Python and the engine read them alike."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from cachemark.host.process import binary_path
+from cachemark.model.errors import UsageError
+from cachemark.model.units import parse_count, parse_memory, parse_size
+
+
+@pytest.mark.parametrize("text", ["1", "1000", "10k", "10K", "1.5M", "5m"])
+def test_counts_are_those_of_the_engine(text: str) -> None:
+    command = [binary_path(), "tape", "settings", "--", f"--records={text}"]
+    told = subprocess.run(command, capture_output=True, check=True).stdout
+    assert json.loads(told)["workload"]["records"] == parse_count(text, "--items")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("100", 100), ("64k", 65_536), ("4kB", 4096), ("4KiB", 4096), ("200m", 200 << 20)],
+)
+def test_sizes_have_binary_factors(text: str, count: int) -> None:
+    assert parse_size(text, "--size") == count
+
+
+def test_memory_without_a_unit_is_in_mebibytes() -> None:
+    assert parse_memory("1024", "memory") == parse_memory("1g", "memory") == 1 << 30
+    assert parse_memory("200m", "memory") == 200 << 20
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "k", "1.5.2", "nan", "4q", "4 kB x", "9" * 30])
+def test_nonsense_is_one_clear_error(text: str) -> None:
+    for parse in (parse_count, parse_size, parse_memory):
+        with pytest.raises(UsageError, match=r"--here: .* is no"):
+            parse(text, "--here")
