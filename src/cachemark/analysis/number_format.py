@@ -103,12 +103,3 @@ def counted(count: int) -> str:
 def count_of(count: int, thing: str) -> str:
     """A count with its noun, such as `1 trial` and `2 trials`."""
     return f"{count} {thing}" + ("" if count == 1 else "s")
-
-
-def part(user_bytes: float, whole_bytes: float | None) -> str:
-    """A whole, and the users' part of it; a dash where it is not known."""
-    if not whole_bytes or whole_bytes < 0:
-        return "–"
-    megabytes = whole_bytes / 1e6
-    shown = f"{megabytes:.0f}" if megabytes >= 100 else f"{megabytes:.1f}"
-    return f"{shown} MB ({user_bytes / whole_bytes:.0%})"

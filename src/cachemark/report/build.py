@@ -42,9 +42,6 @@ from cachemark.runs.audit.value import Audit
 from cachemark.runs.calibrate.calibration import Calibration
 from cachemark.runs.store import RunHeader
 
-# Suites whose originals published tables of one figure for each cell.
-_PUBLISHED = frozenset({"java-clients", "ruby-clients", "server-modes", "inprocess-vs-network"})
-
 
 def build(
     header: RunHeader,
@@ -100,9 +97,7 @@ def _published_sections(
     """What the original of a suite published, beside what was measured."""
     if experiment.name == "emcache":
         return emcache.sections([o for o in outcomes if not is_repeat(o.trial.cell)])
-    if experiment.name in _PUBLISHED:
-        return published.sections(experiment.name, outcomes, summaries)
-    return []
+    return published.sections(experiment.name, outcomes, summaries)
 
 
 def _groups(

@@ -88,10 +88,5 @@ def _scaled(workload: Workload, quick: QuickGrid) -> Workload:
     return changed
 
 
-def published_figures(name: str) -> str:
-    """The published results of the benchmark that a suite reproduces, as TOML text."""
-    return (resources.files(__name__) / "published" / f"{name}.toml").read_text(encoding="utf-8")
-
-
 def _file(name: str) -> Traversable:
     return resources.files(__name__) / f"{name}.toml"

@@ -2,7 +2,8 @@
 
 Differences, each to keep a figure right: times are in µs, as seconds with three decimals say
 nothing here; a percentile that too few operations stand for has no line; the histogram has the
-last bin too, which JMH drops with its values. `Error` is as jmh_results has it.
+last bin too, which JMH drops with its values. `Error` is as jmh_results has it. A run of the suite
+that repeats a JMH benchmark has what was published at the end, with its histograms.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cachemark.report.exports.jmh_results import (
     percentile,
     results,
 )
+from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun
 
 _MIN_BINS = 10
@@ -35,7 +37,8 @@ def render(run: ExportedRun) -> dict[str, str]:
     lines += [f"# Left out: {reason}" for reason in run.left_out]
     for result in found:
         lines += ["", *_block(result)]
-    return {"jmh.txt": "\n".join([*lines, "", *_table(found)]) + "\n"}
+    lines += ["", *_table(found), *quoted_lines(run.header.experiment.name)]
+    return {"jmh.txt": "\n".join(lines) + "\n"}
 
 
 def _block(result: JmhResult) -> list[str]:

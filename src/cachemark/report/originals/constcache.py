@@ -4,7 +4,8 @@ A grid for each workload, a row for each number of callers at the same time (of 
 the same number, each has a row of its own), a pair of columns for each client and server. Time is
 in seconds, wall clock, for 10,000 operations of each caller: the valid trials' windows together,
 scaled by the operations done in them. Memory is the server's resident size after the window in MB
-(10⁶ bytes), the mean of the trials; a cache in the client's process and a remote server have none.
+of 2²⁰ bytes, the original's unit: the mean of the trials. A cache in the client's process and a
+remote server have none.
 
 The original's time is the sum over its processes, so it grows with their number even where each is
 as fast as one alone; multiply by the concurrency to compare.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import statistics
 
 from cachemark.analysis.statistics import ok
+from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
 
 _OPS_EACH = 10_000
@@ -32,6 +34,7 @@ def render(run: ExportedRun) -> dict[str, str]:
         members = [series for series in run.series if series.cell.workload == workload]
         lines += ["", f"{workload}, values of {members[0].workload.values.size} bytes", ""]
         lines += grid(members)
+    lines += quoted_lines(run.header.experiment.name)
     if run.left_out:
         lines += ["", "Left out:", *run.left_out]
     return {"constcache.txt": "\n".join(lines) + "\n"}
@@ -83,5 +86,5 @@ def _figures(series: Series | None) -> tuple[str, str]:
     seconds = elapsed_s / done * _OPS_EACH * series.callers
     uses = [outcome.server_use for outcome in series.outcomes]
     known = [use.rss_after_bytes for use in uses if use and use.rss_after_bytes]
-    memory = statistics.fmean(known) / 1e6 if len(known) == len(uses) else None
+    memory = statistics.fmean(known) / 2**20 if len(known) == len(uses) else None
     return f"{seconds:.4g}", "" if memory is None else f"{memory:.4g}"

@@ -4,60 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
-
-from cachemark.analysis.number_format import part
 from cachemark.model.footprint import Footprint, mean
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
+from cachemark.model.published import PublishedTable, Row, published_files
 from cachemark.model.server_stats import ServerStats
-from cachemark.model.suites import published_figures
 from cachemark.report.model import Bar, Section
 
 _TESTS = ("get", "set", "set-noreply", "version")
-_MB = 1e6
-
-
-class _Constant(msgspec.Struct, frozen=True, kw_only=True):
-    who: str
-    get_k: float
-    set_k: float
-    set_noreply_k: float
-    version_k: float
-
-
-class _Fill(msgspec.Struct, frozen=True, kw_only=True):
-    who: str
-    items_k: float
-    megabytes: float
-
-
-class _Memory(msgspec.Struct, frozen=True, kw_only=True):
-    who: str
-    user_megabytes: float
-    bytes_megabytes: float
-    rss_megabytes: float
-
-
-class _Published(msgspec.Struct, frozen=True, kw_only=True):
-    constant: list[_Constant]
-    fill: list[_Fill]
-    memory: list[_Memory]
+# The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
+_RATE_MB = 1e6
+_MEMORY_MB = 2**20
+# Column of the first table → the figure that the original published of it; none of `answered`.
+_PUBLISHED = {
+    "get": "get_k",
+    "set": "set_k",
+    "set noreply, as published": "set_noreply_k",
+    "set noreply, answered": "",
+    "version": "version_k",
+}
 
 
 def sections(outcomes: Sequence[Outcome]) -> list[Section]:
     """The original's three tables; figures are means over the valid trials."""
-    known = msgspec.toml.decode(published_figures("emcache"), type=_Published)
+    tables = {table.figure: table for file in published_files("emcache") for table in file.table}
     valid = [outcome for outcome in outcomes if outcome.verdict == "VALID" and outcome.measure]
-    return [_constant(known, valid), _fill(known, valid), _memory(known, valid)]
+    return [
+        _constant(tables["constant_key"], valid),
+        _fill(tables["fill"], valid),
+        _memory(tables["memory"], valid),
+    ]
 
 
-def _constant(known: _Published, valid: list[Outcome]) -> Section:
+def _constant(table: PublishedTable, valid: list[Outcome]) -> Section:
     rows = [
-        [f"published: {old.who}", *map(_k, (old.get_k, old.set_k, old.set_noreply_k)), "–",
-         _k(old.version_k)]
-        for old in known.constant
-    ]  # fmt: skip
+        [f"published: {row.label}", *[_published_k(row, name) for name in _PUBLISHED.values()]]
+        for row in table.row
+    ]
     for who in _server_client_names(valid, _TESTS):
         of = _windows_by_workload(valid, who)
         rows.append(
@@ -72,28 +55,28 @@ def _constant(known: _Published, valid: list[Outcome]) -> Section:
         )
     return Section(
         title="Set/get a constant key",
-        columns=["server / client", "get", "set", "set noreply, as published",
-                 "set noreply, answered", "version"],
+        columns=["server / client", *_PUBLISHED],
         rows=rows,
         notes=[
             "as published: operations over the time to the last send; answered: over the time to "
             "the reply that ends them",
+            *table.remarks,
         ],
         unit="operations per second",
-        bars=[*_published_bars(known), *_measured_bars(valid)],
-    )  # fmt: skip
+        bars=[*_published_bars(table), *_measured_bars(valid)],
+    )
 
 
-def _published_bars(known: _Published) -> list[Bar]:
+def _published_k(row: Row, name: str) -> str:
+    return _k(row.figures[name]) if name else "–"
+
+
+def _published_bars(table: PublishedTable) -> list[Bar]:
     return [
-        Bar(who=old.who, measure=measure, value=1e3 * thousands, published=True)
-        for old in known.constant
-        for measure, thousands in (
-            ("get", old.get_k),
-            ("set", old.set_k),
-            ("set noreply, as published", old.set_noreply_k),
-            ("version", old.version_k),
-        )
+        Bar(who=row.label, measure=measure, value=1e3 * row.figures[name], published=True)
+        for row in table.row
+        for measure, name in _PUBLISHED.items()
+        if name
     ]
 
 
@@ -112,17 +95,18 @@ def _measured_bars(valid: list[Outcome]) -> list[Bar]:
     ]
 
 
-def _fill(known: _Published, valid: list[Outcome]) -> Section:
+def _fill(table: PublishedTable, valid: list[Outcome]) -> Section:
     rows = [
-        [f"published: {old.who}", f"{_k(old.items_k)} – {old.megabytes:.0f} MB/s", "–"]
-        for old in known.fill
-    ]
+        [f"published: {row.label}", _pair(1e3 * row.figures["items_k"], row.figures["megabytes"]),
+         "–"]
+        for row in table.row
+    ]  # fmt: skip
     for who in _server_client_names(valid, ("fill",)):
         fills = _windows_by_workload(valid, who)("fill")
         sent = _mean(fills, lambda done: _per(_keys(done), _busy_s(done)))
         right = _mean(fills, lambda done: _per(_keys(done), done.elapsed_ns / 1e9))
-        sent_mb = _mean(fills, lambda done: _per(_user_bytes(done) / _MB, _busy_s(done)))
-        right_mb = _mean(fills, lambda done: _per(_user_bytes(done) / _MB, done.elapsed_ns / 1e9))
+        sent_mb = _mean(fills, lambda done: _per(_user_mb(done), _busy_s(done)))
+        right_mb = _mean(fills, lambda done: _per(_user_mb(done), done.elapsed_ns / 1e9))
         rows.append([who, _pair(sent, sent_mb), _pair(right, right_mb)])
     return Section(
         title="Fill the cache to 80 %",
@@ -130,21 +114,23 @@ def _fill(known: _Published, valid: list[Outcome]) -> Section:
         rows=rows,
         notes=[
             "as published: items over the summed seconds that the callers spent in the call that "
-            "sends a batch of 100; by wall clock: items of all callers, to the last answer",
+            "sends a batch of 100; by wall clock: items of all callers, to the last answer; "
+            "a MB/s is 10⁶ bytes",
+            *table.remarks,
         ],
     )
 
 
-def _memory(known: _Published, valid: list[Outcome]) -> Section:
+def _memory(table: PublishedTable, valid: list[Outcome]) -> Section:
     rows = [
         [
-            f"published: {old.who}",
-            f"{old.user_megabytes:.0f} MB",
-            part(_MB * old.user_megabytes, _MB * old.bytes_megabytes),
-            part(_MB * old.user_megabytes, _MB * old.rss_megabytes),
+            f"published: {row.label}",
+            f"{row.figures['user_mb']:.0f} MB",
+            f"{row.figures['bytes_mb']:.0f} MB ({row.figures['bytes_percent']:.0f}%)",
+            f"{row.figures['rss_mb']:.0f} MB ({row.figures['rss_percent']:.0f}%)",
             "–",
         ]
-        for old in known.memory
+        for row in table.row
     ]
     fills = [o for o in valid if o.trial.cell.workload == "fill" and o.server_use]
     for server in dict.fromkeys(outcome.trial.cell.server for outcome in fills):
@@ -155,7 +141,8 @@ def _memory(known: _Published, valid: list[Outcome]) -> Section:
         rows=rows,
         notes=[
             "user stored: key and value bytes of the fill; RSS growth leaves out what the empty "
-            "server took",
+            "server took; a MB is 2²⁰ bytes",
+            *table.remarks,
         ],
     )
 
@@ -163,7 +150,17 @@ def _memory(known: _Published, valid: list[Outcome]) -> Section:
 def _efficiency(fills: list[Outcome]) -> list[str]:
     of = mean([_footprint(fill) for fill in fills])
     wholes = (of.reported_bytes, of.rss_bytes, of.growth_bytes)
-    return [f"{of.user_bytes / _MB:.0f} MB", *[part(of.user_bytes, whole) for whole in wholes]]
+    return [_megabytes(of.user_bytes), *[_part(of.user_bytes, whole) for whole in wholes]]
+
+
+def _part(user_bytes: float, whole_bytes: float | None) -> str:
+    """A whole, and the users' part of it; a dash where it is not known."""
+    return f"{_megabytes(whole_bytes)} ({user_bytes / whole_bytes:.0%})" if whole_bytes else "–"
+
+
+def _megabytes(size_bytes: float) -> str:
+    megabytes = size_bytes / _MEMORY_MB
+    return f"{megabytes:.0f} MB" if megabytes >= 100 else f"{megabytes:.1f} MB"
 
 
 def _footprint(fill: Outcome) -> Footprint:
@@ -215,6 +212,10 @@ def _keys(done: Done) -> int:
 
 def _user_bytes(done: Done) -> int:
     return sum(op.key_bytes + op.value_bytes for op in done.operations.values())
+
+
+def _user_mb(done: Done) -> float:
+    return _user_bytes(done) / _RATE_MB
 
 
 def _busy_s(done: Done) -> float:

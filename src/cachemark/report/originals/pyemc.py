@@ -3,9 +3,9 @@
 A row for each workload and load, a column for each server and client; where a client was played on
 several servers the best of them is bold. A rate is what the valid trials did together over their
 time together, to the reply that ends the last operation: the original ended its clock at the last
-send where there is no reply, and timed nothing but the sends of a fill. `mb` is 2²⁰ bytes, as
-there. Memory: key and value bytes of a fill, the server's own `bytes`, and its resident size, means
-of the trials; what a server does not tell is a dash.
+send where there is no reply, and timed nothing but the sends of a fill. Units are the original's:
+`mb/s` is 10⁶ bytes a second, `mb` of memory 2²⁰ bytes. Memory: key and value bytes of a fill, the
+server's own `bytes`, and its resident size, means of the trials; what is not known is a dash.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
 from cachemark.report.markdown import table_lines
+from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
 from cachemark.report.tables import Table
 
-_MB = 2**20
+# The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
+_RATE_MB = 1e6
+_MEMORY_MB = 2**20
 _ABSENT = "–"
 
 
@@ -40,6 +43,7 @@ def render(run: ExportedRun) -> dict[str, str]:
         lines += ["", "## Fill cache to a certain percentage", ""]
         lines += _grid(fills, "Task", _task, _fill_text)
         lines += ["", "## Memory efficiency", "", *_memory(fills)]
+    lines += quoted_lines(run.header.experiment.name, heading="## {}")
     if run.left_out:
         lines += ["", "Left out:", "", *[f"- {reason}" for reason in run.left_out]]
     return {"emcache.md": "\n".join(lines) + "\n"}
@@ -118,7 +122,7 @@ def _rate_text(series: Series) -> str:
 
 
 def _fill_text(series: Series) -> str:
-    return f"{_rate_text(series)} - {_per_s(series, _user_bytes) / _MB:.0f}mb/s"
+    return f"{_rate_text(series)} - {_per_s(series, _user_bytes) / _RATE_MB:.0f}mb/s"
 
 
 def _memory(fills: Sequence[Series]) -> list[str]:
@@ -139,9 +143,9 @@ def _sizes(trials: Sequence[Outcome]) -> list[str]:
         _part(user, values) if len(values) == len(trials) else _ABSENT
         for values in (held, resident)
     ]
-    return [f"{user / _MB:.4g}mb", *parts]
+    return [f"{user / _MEMORY_MB:.4g}mb", *parts]
 
 
 def _part(user: float, values: Sequence[float]) -> str:
     whole = fmean(values)
-    return f"{whole / _MB:.4g}mb ({100 * user / whole:.0f}% eff.)" if whole else _ABSENT
+    return f"{whole / _MEMORY_MB:.4g}mb ({100 * user / whole:.0f}% eff.)" if whole else _ABSENT

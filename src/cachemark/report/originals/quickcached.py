@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from cachemark.analysis.statistics import ok
 from cachemark.model.experiment import Workload
+from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
 
 _COLUMNS = ("Threads", "No. of Txn", "Timeout", "Client", "Avg Time (ms)")
@@ -43,6 +44,7 @@ def render(run: ExportedRun) -> dict[str, str]:
             shown = key[:3]
             lines += ["", f"**{_title(members[0])}**"]
         lines += ["", *_table(members), "", *_means(members)]
+    lines += quoted_lines(run.header.experiment.name, heading="**{}**")
     if run.left_out:
         lines += ["", "Left out:", "", *[f"- {reason}" for reason in run.left_out]]
     return {"quickcached.md": "\n".join(lines) + "\n"}

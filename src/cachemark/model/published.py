@@ -1,0 +1,89 @@
+"""The figures that the suites' originals published, with the place of each figure in the old page.
+
+The data files are `suites/published/SUITE/*.toml`. A row quotes the lines of the page that its
+figures come from. `numbers` has the place of each figure: which number of the quote it is, counted
+from 1. A list's place is that of its first number, and the distance from one element to the next.
+A row without a quote, or without places, has its table's. `100,000` is one number, and so is
+`≈ 10⁻⁴`, which is what JMH writes for about 0.0001.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import msgspec
+
+from cachemark.model import suites
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The figures of one cell, and the cell of the suite that repeats it; without a client, none.
+
+    A row without figures is a cell of today that the original had no equal of. `runs_ms` and
+    `timeouts` have one element for each run. `bins` are a histogram: low, high, count.
+    `percentiles` are pairs: percent and time.
+    """
+
+    label: str
+    section: str = ""
+    quote: str = ""
+    numbers: dict[str, int | tuple[int, int]] = {}
+    figures: dict[str, float] = {}
+    runs_ms: list[float] = []
+    timeouts: list[int] = []
+    bins: list[tuple[float, float, int]] = []
+    percentiles: list[tuple[float, float]] = []
+    client: str = ""
+    workload: str = ""
+    load: str = ""
+
+
+class PublishedTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a page. `figure` names the figure that is compared with the one of today.
+
+    `section` is the page's title above the quoted lines, `heading` the first lines of its table.
+    `average` has the averages that the page gives over all rows of a client.
+    """
+
+    title: str
+    section: str
+    figure: str
+    unit: str
+    formula: str
+    heading: str
+    quote: str = ""
+    numbers: dict[str, int | tuple[int, int]] = {}
+    ops_per_process: int = 10_000
+    remarks: list[str]
+    row: list[Row]
+    average: list[Row] = []
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the figures were published; `later` says that the original had them after its page."""
+
+    title: str
+    version: str
+    later: bool = False
+
+
+class PublishedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A page, or a part of it, with its tables."""
+
+    page: Page
+    table: list[PublishedTable]
+
+
+def published_files(suite: str) -> list[PublishedFile]:
+    """The published figures of the benchmark that a suite repeats; empty if it repeats none."""
+    folder = resources.files(suites) / "published" / suite
+    if not folder.is_dir():
+        return []
+    found = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".toml")),
+        key=lambda entry: entry.name.removesuffix(".toml"),
+    )
+    return [
+        msgspec.toml.decode(entry.read_text(encoding="utf-8"), type=PublishedFile)
+        for entry in found
+    ]

@@ -1,0 +1,91 @@
+"""The times that JMH's mode SampleTime published, beside the response times of today's trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachemark.analysis.statistics import mean_half_width, min_sample_size
+from cachemark.model import histogram
+from cachemark.model.histogram import Histogram
+from cachemark.model.outcome import Outcome
+from cachemark.model.published import PublishedTable, Row
+from cachemark.report.model import Section
+
+FIGURE = "sample_times"
+_NS = 1e9
+_CONFIDENCE = 0.999
+_ABSENT = "–"
+# The page has three decimals, and says so where a time has fewer.
+_ABOUT = {1e-4: "≈ 10⁻⁴"}
+
+
+def section(
+    table: PublishedTable, title: str, source: str, trials: Sequence[Sequence[Outcome]]
+) -> Section:
+    """A row for each published benchmark, and one below it for the cell that was measured."""
+    percents = [percent for percent, _ in table.row[0].percentiles]
+    rows: list[list[str]] = []
+    for row, own in zip(table.row, trials, strict=True):
+        rows.append(_published(row))
+        if own:
+            rows.append(_measured(row, own, percents))
+    return Section(
+        title=f"{title}, {table.unit}",
+        columns=["cell", "N", "mean", "±", *[f"p{percent:g}" for percent in percents]],
+        rows=rows,
+        notes=[
+            source,
+            table.formula,
+            "±: half of a 99.9 % interval; published over the samples, here over the trials' means",
+            *table.remarks,
+            "the published histograms are in the format `jmh`",
+        ],
+    )
+
+
+def _published(row: Row) -> list[str]:
+    figures = row.figures
+    return [
+        f"{row.label}, published",
+        f"{figures['samples']:.0f}",
+        _published_s(figures["mean_s"]),
+        _published_s(figures["error_s"]),
+        *[_published_s(seconds) for _, seconds in row.percentiles],
+    ]
+
+
+def _published_s(seconds: float) -> str:
+    return _ABOUT.get(seconds, f"{seconds:.3f}")
+
+
+def _measured(row: Row, trials: Sequence[Outcome], percents: Sequence[float]) -> list[str]:
+    of_trials = [_response(trial) for trial in trials]
+    times = [found for found in of_trials if found]
+    label = f"{row.label}, here"
+    if len(times) < len(of_trials):
+        return [label, *[_ABSENT] * (3 + len(percents))]
+    merged = histogram.merge(times)
+    error_ns = mean_half_width([found.mean() for found in times], _CONFIDENCE)
+    return [
+        label,
+        str(merged.count),
+        _measured_s(merged.mean()),
+        _ABSENT if error_ns is None else _measured_s(error_ns),
+        *[_percentile(merged, percent) for percent in percents],
+    ]
+
+
+def _response(trial: Outcome) -> Histogram | None:
+    operations = trial.measure.operations.values() if trial.measure else ()
+    return histogram.merge_encoded(operation.response for operation in operations)
+
+
+def _percentile(of: Histogram, percent: float) -> str:
+    """Absent where too few operations were measured for it."""
+    if 0 < percent < 100 and of.count < min_sample_size(percent):
+        return _ABSENT
+    return _measured_s(of.percentile(percent))
+
+
+def _measured_s(ns: float) -> str:
+    return f"{ns / _NS:.6f}"
