@@ -14,6 +14,7 @@ from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
 from cachemark.host.atomic_file import write_file
+from cachemark.host.memory import check_planned_memory
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
@@ -25,6 +26,7 @@ from cachemark.report.formats import render
 from cachemark.report.rounds import standing_lines
 from cachemark.runs.campaign import Parties, run_campaign
 from cachemark.runs.data_fit import lines_about_fit
+from cachemark.runs.memory_plan import sitting_bytes
 from cachemark.runs.plan_text import work_lines
 from cachemark.runs.planned_time import planned_s
 from cachemark.runs.preflight import Preflight
@@ -76,6 +78,10 @@ def parties_of(experiment: Experiment) -> Parties:
 def play(run: Run, parties: Parties) -> list[Outcome]:
     """Play what a run does not hold yet; its reports are written. Returns all of its outcomes."""
     plan = _without_skipped(run, parties)
+    together = max((len(sitting.trials) for sitting in plan.sittings), default=0)
+    check_planned_memory(
+        f"{together} clients, each with its server", sitting_bytes(plan, parties.clients)
+    )
     _say(f"{run.header.experiment.name}: {_extent(plan)}, kept in {run.folder}")
 
     def standing(outcomes: list[Outcome]) -> list[str]:

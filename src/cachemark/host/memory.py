@@ -9,6 +9,7 @@ from cachemark.model.errors import UsageError
 
 # Below this the kernel begins to reclaim and to swap, and every figure is about that.
 _MIN_FREE_BYTES = 256 * 2**20
+_REMEDY = "use fewer clients or servers at once, or --design trials"
 _CGROUP = Path("sys/fs/cgroup")
 
 
@@ -29,11 +30,22 @@ def _cgroup_left(root: Path) -> int | None:
     return int(limit) - int(used)
 
 
+def check_planned_memory(what: str, needed_bytes: int, root: Path = Path("/")) -> None:
+    """Raise UsageError if `what` would leave too little memory."""
+    left = available_bytes(root)
+    if left is not None and left < needed_bytes + _MIN_FREE_BYTES:
+        raise UsageError(
+            f"{what}: together they need about {needed_bytes // 2**20} MiB of memory, and "
+            f"{max(0, left - _MIN_FREE_BYTES) // 2**20} MiB are free",
+            _REMEDY,
+        )
+
+
 def check_memory(what: str, root: Path = Path("/")) -> None:
     """Raise UsageError if `what` has left too little memory."""
     left = available_bytes(root)
     if left is not None and left < _MIN_FREE_BYTES:
         raise UsageError(
             f"{what}: only {left // 2**20} MiB of memory are left",
-            "use fewer clients or servers at once, or --design trials",
+            _REMEDY,
         )
