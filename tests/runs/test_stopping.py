@@ -84,6 +84,27 @@ def test_after_a_look_only_open_cells_are_played(rates: dict[str, float], left: 
     assert clients(stopping.next_sets(plan.sittings[6], outcomes, 1.0)) == left
 
 
+def test_the_first_two_of_a_large_group_play_on_until_it_is_known_who_leads() -> None:
+    names = list("abcdefghi")
+    rates = {name: 1e4 * 1.2**at for at, name in enumerate(names)}
+    rates["h"] = rates["i"] * 0.955
+    plan = make_plan(msgspec.structs.replace(experiment(), clients=names, servers=["embedded"]))
+    of_six = [sitting for sitting in plan.sittings if sitting.block < 6]
+    noise = random.Random(1)
+    outcomes = [
+        msgspec.structs.replace(made, trial=trial)
+        for sitting in of_six
+        for trial in sitting.trials
+        for made in [outcome_of(trial.block, trial.cell.client, rates, noise)]
+    ]
+    stopping = Stopping(plan, 0.0)
+    left = set[str]()
+    for sitting in (sitting for sitting in plan.sittings if sitting.block == 6):
+        left |= clients(stopping.next_sets(sitting, outcomes, 1.0))
+    assert {"h", "i"} <= left
+    assert not left & set("bcdefg")
+
+
 def test_a_fixed_number_of_sittings_is_played_whatever_they_show() -> None:
     plan = make_plan(experiment(until="fixed"))
     outcomes = played(plan, 9, {"a": 1e4, "b": 2e4, "c": 4e4})

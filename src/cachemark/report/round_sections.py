@@ -6,7 +6,14 @@ from cachemark.analysis.rounds.answers import Answers, GroupAnswer
 from cachemark.analysis.rounds.carry_over import CarryOverTable
 from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.questions import Question
-from cachemark.analysis.rounds.texts import carry_over_texts, figure_words, gap_text, ratio_words
+from cachemark.analysis.rounds.steal import Steal
+from cachemark.analysis.rounds.texts import (
+    carry_over_texts,
+    figure_words,
+    gap_text,
+    ratio_words,
+    steal_text,
+)
 from cachemark.report.model import Section
 
 _WORDS = {"above": "more", "below": "less", "equal": "equal within the margin", "open": "open"}
@@ -17,7 +24,8 @@ def sections(found: Answers | None) -> list[Section]:
     if found is None:
         return []
     pairs = [section for group in found.groups if (section := _pairs(group))]
-    return [*pairs, *map(_carry_over, found.carry_over)]
+    stolen = [_steal(found.steal)] if found.steal else []
+    return [*pairs, *map(_carry_over, found.carry_over), *stolen]
 
 
 def _pairs(group: GroupAnswer) -> Section | None:
@@ -76,6 +84,25 @@ def _carry_over(table: CarryOverTable) -> Section:
         ],
         rows=rows,
         notes=carry_over_texts(table),
+    )
+
+
+def _steal(found: Steal) -> Section:
+    rows = [
+        [
+            f"{arm.cell.client} · {arm.cell.server}",
+            f"{arm.stolen} of {arm.slices}",
+            f"{100 * arm.share:.2f} %",
+            f"{100 * arm.slower - 100:.2f} %",
+        ]
+        for arm in found.arms
+    ]
+    return Section(
+        title="CPU time that the hypervisor took",
+        topic="rounds",
+        columns=["client", "slices with steal", "share of their time", "slower by at most"],
+        rows=rows,
+        notes=[steal_text(found)],
     )
 
 

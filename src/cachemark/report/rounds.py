@@ -10,7 +10,7 @@ from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Place, Ranki
 from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.looks import Answer
 from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, ROUND_FIGURES
-from cachemark.analysis.rounds.texts import figure_words, ratio_words, texts
+from cachemark.analysis.rounds.texts import figure_words, ratio_words, steal_text, texts
 from cachemark.analysis.statistics import Comparison, ComparisonAnswer, Metric, compare
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
@@ -47,7 +47,11 @@ def sentences(found: Answers, outcomes: Sequence[Outcome]) -> list[str]:
         place = f"{question.workload}, {question.load}, {question.common}"
         own = texts(msgspec.structs.replace(found, groups=[answer]), seconds)
         lines += [f"{place}: {line}" for line in own]
-    return lines + (_server_lines(_servers(found)) if several else [])
+    if several:
+        lines += _server_lines(_servers(found))
+    if found.steal and found.steal.moves > 1 + found.rule.margin:
+        lines.append(f"{steal_text(found.steal)} That is more than the margin.")
+    return lines
 
 
 def _servers(found: Answers) -> list[GroupAnswer]:

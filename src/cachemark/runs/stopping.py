@@ -10,7 +10,13 @@ from collections.abc import Sequence
 
 from cachemark.analysis.rounds.contrast import decide_family, look
 from cachemark.analysis.rounds.family import may_retire
-from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, primary_figure, read_sittings
+from cachemark.analysis.rounds.pairs import (
+    PRIMARY_FIGURES,
+    ROUND_FIGURES,
+    primary_figure,
+    read_sittings,
+)
+from cachemark.analysis.rounds.ranking import undecided_lead
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, is_repeat
 from cachemark.runs.questions import asked, stop_rule
@@ -69,8 +75,10 @@ class Stopping:
         left = set(self._cells)
         for question in self._questions:
             is_closed = self._plan.load(question.cells[0]).schedule == "closed"
-            decisions = decide_family(looked, question.family, primary_figure(closed=is_closed))
-            left -= set(question.cells) - may_retire(decisions)
+            figure = primary_figure(closed=is_closed)
+            decisions = decide_family(looked, question.family, figure)
+            needed = undecided_lead(looked, question.cells, ROUND_FIGURES[figure])
+            left -= set(question.cells) - may_retire(decisions, needed)
         return frozenset(left)
 
     def _is_needed(self, cell: Cell) -> bool:

@@ -34,6 +34,7 @@ from cachemark.analysis.rounds.pairs import (
 )
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.ranking import rank
+from cachemark.analysis.rounds.steal import Steal, steal
 from cachemark.analysis.statistics import Figure
 from cachemark.model.outcome import Cell, Outcome
 
@@ -110,6 +111,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """All answers of a run after `sittings` sittings, as of the look at `answered_at`; 0: none yet.
 
     `next_look` is None after the last one. `carry_over` has a table for each set of arms.
+    `steal` is None if the hypervisor took nothing.
     `more_sittings`: how many more would settle what is open; None: nothing is, or nobody knows.
     """
 
@@ -119,6 +121,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     next_look: int | None
     groups: list[GroupAnswer]
     carry_over: list[CarryOverTable]
+    steal: Steal | None = None
     more_sittings: int | None
 
     @property
@@ -150,6 +153,7 @@ def answers(
         next_look=None if final else next((at for at in rule.looks if at > looked.played), None),
         groups=groups,
         carry_over=_carry_over(sittings),
+        steal=steal(sittings),
         more_sittings=_more_sittings(groups),
     )
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cachemark.analysis.rounds.pairs import Sittings
+from cachemark.analysis.rounds.contrast import Looked, contrast_alone
+from cachemark.analysis.rounds.pairs import Sittings, first_sittings
 from cachemark.analysis.statistics import Figure
 from cachemark.model.outcome import Cell
 
@@ -54,3 +55,16 @@ def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> list[tupl
         (cell, math.exp(effects[cell]))
         for cell in sorted(effects, key=lambda cell: sign * effects[cell])
     ]
+
+
+def undecided_lead(looked: Looked, cells: Sequence[Cell], figure: Figure) -> frozenset[Cell]:
+    """The winner and its runner-up while it is open which of them is first; else nobody.
+
+    In a large group they may both be told from the reference long before.
+    """
+    sittings = first_sittings(looked.sittings, looked.answered_at)
+    first_two = [cell for cell, _ in rank(sittings, cells, figure)[:2]]
+    if len(first_two) < 2:
+        return frozenset()
+    lead = contrast_alone(looked, (first_two[0], first_two[1]), figure.name)
+    return frozenset(first_two) if lead.answer == "open" else frozenset()

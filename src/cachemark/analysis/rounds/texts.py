@@ -10,6 +10,7 @@ from cachemark.analysis.rounds.carry_over import CarryOverTable
 from cachemark.analysis.rounds.contrast import RoundContrast
 from cachemark.analysis.rounds.looks import ALPHA, MAX_SITTINGS, MIN_SITTINGS, StopRule
 from cachemark.analysis.rounds.questions import Question
+from cachemark.analysis.rounds.steal import Steal
 from cachemark.analysis.statistics import Interval
 
 _BEST = {
@@ -177,6 +178,15 @@ def carry_over_texts(table: CarryOverTable) -> list[str]:
                 f" {ratio_words(arm.successor)} × the rate of those after the others."
             )
     return [*lines, f"Carry-over moves ratios by {_percent(table.moves)} at most."]
+
+
+def steal_text(of: Steal) -> str:
+    """How often the hypervisor took CPU time, and what that can have done to ratios."""
+    slices, stolen = sum(arm.slices for arm in of.arms), sum(arm.stolen for arm in of.arms)
+    return (
+        f"The hypervisor took CPU time in {stolen} of {slices} slices; that moves ratios by"
+        f" {_percent(of.moves)} at most."
+    )
 
 
 def _percent(factor: float) -> str:

@@ -1,0 +1,58 @@
+"""CPU time that the hypervisor took during slices, and how far it can have moved ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from cachemark.analysis.rounds.pairs import ArmFigures, Sittings
+from cachemark.model.outcome import Cell
+
+
+class ArmSteal(msgspec.Struct, frozen=True, kw_only=True):
+    """The slices of an arm, in how many of them CPU time was taken, and which part of their time.
+
+    `slower`: without it, the arm had at most this many times its rate.
+    """
+
+    cell: Cell
+    slices: int
+    stolen: int
+    share: float
+
+    @property
+    def slower(self) -> float:
+        """Taken time is no longer than the delay that it causes, so this is an upper limit."""
+        return 1 / (1 - self.share) if self.share < 1 else math.inf
+
+
+class Steal(msgspec.Struct, frozen=True, kw_only=True):
+    """What was taken from each arm; `moves` is the most by which that moves a ratio of two arms."""
+
+    arms: list[ArmSteal]
+    moves: float
+
+
+def steal(sittings: Sittings) -> Steal | None:
+    """The arms' steal over all sittings; None if nothing was taken."""
+    slices: dict[Cell, list[ArmFigures]] = {}
+    for arms in sittings.values():
+        for cell, arm in arms.items():
+            slices.setdefault(cell, []).append(arm)
+    found = [_of_arm(cell, parts) for cell, parts in slices.items()]
+    if not any(arm.stolen for arm in found):
+        return None
+    return Steal(arms=found, moves=max(arm.slower for arm in found))
+
+
+def _of_arm(cell: Cell, parts: Sequence[ArmFigures]) -> ArmSteal:
+    taken = [ns for part in parts for ns in part.slices.steal_ns]
+    wall_ns = sum(sum(part.slices.wall_ns) for part in parts)
+    return ArmSteal(
+        cell=cell,
+        slices=len(taken),
+        stolen=sum(ns > 0 for ns in taken),
+        share=sum(taken) / wall_ns if wall_ns else 0.0,
+    )
