@@ -9,6 +9,7 @@ import pytest
 
 from cachemark.analysis.statistics import summarise
 from cachemark.model import suites
+from cachemark.model.experiment import Values
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.report.build import build
@@ -85,7 +86,7 @@ def test_user_system_and_total_are_beside_real() -> None:
     # 0.4 s and 0.1 s for 200 loop bodies of six operations each; the page is of 100,000.
     assert here["dalli:set:plain"] == "200.00 + 50.00 = 250.00"
     assert here["memcached:set:plain"] == "–"
-    assert column(section, "published, s")["memcached:set:plain"] == "15.6"
+    assert column(section, "published, s")["memcached:set:plain"] == "15.634232"
 
 
 def test_one_cell_repeats_what_was_published_twice() -> None:
@@ -132,6 +133,16 @@ def test_memory_is_beside_memory() -> None:
     assert column(section, "published, s")[today] == "–"
     assert column(section, "as published, here, s")[today] != "–"
     assert column(section, "here: server's RSS, MB")[today] == "–"
+    # What nobody has published, and was not played, has no row.
+    assert "native/shm(20), 10 processes" not in column(section, "published, s")
+
+
+def test_a_column_without_a_figure_is_left_out() -> None:
+    suite = "inprocess-vs-network"
+    (section,) = tables(suite, outcome(suite, "php/memcached", "get-1", "1-processes"))
+    assert "published: memory, MB" not in section.columns
+    assert "here: server's RSS, MB" in section.columns
+    assert column(section, "published, s")["constcache(16), 1 process"] == "0.022"
 
 
 def test_a_million_operations_of_one_process() -> None:
@@ -142,7 +153,7 @@ def test_a_million_operations_of_one_process() -> None:
     assert trial.measure
     busy_s = trial.measure.operations["get"].busy_ns / 1e9 / 1200 * 1_000_000
     here = column(section, "as published, here, s")["memcached (uncompressed), 1 process"]
-    assert here == f"{busy_s / 1000:.2f} k"
+    assert here == f"{busy_s:.0f}"
 
 
 def test_single_runs_and_averages_are_shown() -> None:
@@ -153,11 +164,29 @@ def test_single_runs_and_averages_are_shown() -> None:
     ]
     (section,) = tables(suite, *trials)
     assert column(section, "published: runs, ms")["XMemcached, 10 threads"] == "1.4, 1.72, 5.15"
-    assert column(section, "published, ms")["XMemcached, 10 threads"] == "2.76"
+    assert column(section, "published, ms")["XMemcached, 10 threads"] == "2.757"
     averages = [note for note in section.notes if "published averages" in note]
     assert len(averages) == 2
     assert "2.66 ms a transaction, 0.88 ms an operation; the same mean here: 2.50 ms" in averages[0]
     assert "here" not in averages[1]
+
+
+def test_other_work_under_the_same_name_is_not_compared() -> None:
+    """Such as of `--size 2048`, or of `--depth 4`."""
+    suite, load = "ruby-clients", "one-caller"
+    own = outcome(suite, "ruby/dalli", "set-plain", load)
+    other = outcome(suite, "ruby/memcached", "set-plain", load)
+    larger = msgspec.structs.replace(
+        other,
+        workload=msgspec.structs.replace(other.workload, values=Values(size="2048")),
+    )
+    deeper = msgspec.structs.replace(other, load=msgspec.structs.replace(other.load, depth=4))
+    for changed in (larger, deeper):
+        assert tables(suite, changed) == []
+        (section,) = tables(suite, own, changed)
+        assert column(section, "as published, here, s")["memcached:set:plain"] == "–"
+        assert column(section, "right: ops/s")["memcached:set:plain"] == "–"
+        assert any(note.endswith("suite's: set-plain, one-caller") for note in section.notes)
 
 
 def test_the_later_section_is_marked() -> None:
@@ -169,7 +198,7 @@ def test_the_later_section_is_marked() -> None:
         trial, load=load, trial=msgspec.structs.replace(trial.trial, cell=cell)
     )
     rates, times = tables(suite, moved)
-    assert column(rates, "published, ops/s")["measureAsciiX"] == "49.6 k"
+    assert column(rates, "published, ops/s")["measureAsciiX"] == "49585.853"
     assert column(times, "N")["measureAsciiX, published"] == "953473"
     for section in (rates, times):
         assert any("later than the seed" in note for note in section.notes)

@@ -37,6 +37,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     workload: str = ""
     load: str = ""
 
+    @property
+    def is_published(self) -> bool:
+        """Whether the page has figures of this row."""
+        return bool(self.figures or self.runs_ms)
+
 
 class PublishedTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of a page. `figure` names the figure that is compared with the one of today.

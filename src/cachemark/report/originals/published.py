@@ -10,13 +10,15 @@ import statistics
 from collections.abc import Sequence
 from itertools import combinations
 
+import msgspec
+
 from cachemark.analysis.number_format import number
 from cachemark.analysis.statistics import CellSummary
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.model.published import Page, PublishedTable, Row, published_files
 from cachemark.report.model import Bar, Section
-from cachemark.report.originals import sample_times
+from cachemark.report.originals import sample_times, suite_work
 from cachemark.report.originals.figures import FIGURES, measured_value, published_value
 from cachemark.report.originals.side_columns import SIDE_COLUMNS
 
@@ -26,38 +28,51 @@ def sections(
 ) -> list[Section]:
     """The published tables of a suite, for each server of the run."""
     tables = [(file.page, table) for file in published_files(suite) for table in file.table]
-    valid = [outcome for outcome in outcomes if outcome.verdict == "VALID" and outcome.measure]
+    if not tables:
+        return []
+    valid, others = suite_work.split(
+        suite, [outcome for outcome in outcomes if outcome.verdict == "VALID" and outcome.measure]
+    )
     servers = dict.fromkeys(outcome.trial.cell.server for outcome in outcomes)
     # What runs in the process has its place in the table of each server that it is compared with.
     named = [server for server in servers if server != NO_SERVER] or [NO_SERVER]
-    made = (
-        _section(page, table, server, valid, summaries)
-        for server in named
-        for page, table in tables
-    )
-    return [section for section in made if section]
+    made = (_section(page, table, server, valid, summaries)
+            for server in named for page, table in tables)  # fmt: skip
+    return [_with_note(section, others) for section in made if section]
+
+
+def _with_note(section: Section, others: list[str]) -> Section:
+    if not others:
+        return section
+    note = f"not compared, as it is other work than the suite's: {'; '.join(others)}"
+    return msgspec.structs.replace(section, notes=[*section.notes, note])
 
 
 def _section(
     page: Page,
-    table: PublishedTable,
+    whole: PublishedTable,
     server: str,
     valid: list[Outcome],
     summaries: Sequence[CellSummary],
 ) -> Section | None:
-    trials = [[o for o in valid if _is(row, server, o.trial.cell)] for row in table.row]
-    if not any(trials):
+    found = [(row, [o for o in valid if _is(row, server, o.trial.cell)]) for row in whole.row]
+    if not any(own for _, own in found):
         return None
+    # A row without published figures is there for a cell of today.
+    shown = [(row, own) for row, own in found if own or row.is_published]
+    table = msgspec.structs.replace(whole, row=[row for row, _ in shown])
+    trials = [own for _, own in shown]
     title = f"{table.title}, against {server}"
     source = f"published: {page.title}, {page.version}, {table.section}"
     if table.figure == sample_times.FIGURE:
         return sample_times.section(table, title, source, trials)
-    here = [measured_value(of_row, table) for of_row in trials]
-    rates = [_rate(row, server, summaries) for row in table.row]
+    here = [measured_value(own, table) for own in trials]
+    rates = [_rate(row, server, summaries) if own else "–" for row, own in shown]
+    columns = _columns(table, trials, here, rates)
     return Section(
         title=title,
-        columns=_columns(table),
-        rows=_rows(table, trials, here, rates),
+        columns=[heading for heading, _ in columns],
+        rows=[list(cells) for cells in zip(*[cells for _, cells in columns], strict=True)],
         notes=[
             source,
             f"as published: {table.formula}; right: single commands answered rightly, by wall "
@@ -72,38 +87,37 @@ def _section(
     )
 
 
-def _columns(table: PublishedTable) -> list[str]:
-    sides = SIDE_COLUMNS[table.figure]
-    return [
-        "cell",
-        f"published, {table.unit}",
-        "× best",
-        *[f"published: {side.title}" for side in sides if side.published],
-        f"as published, here, {table.unit}",
-        "× best",
-        *[f"here: {side.title}" for side in sides if side.here],
-        "right: ops/s",
-        "client of today",
-    ]
-
-
-def _rows(
+def _columns(
     table: PublishedTable,
     trials: list[list[Outcome]],
     here: list[float | None],
     rates: list[str],
-) -> list[list[str]]:
+) -> list[tuple[str, list[str]]]:
+    """Heading and cells of each column. A side column without a figure is left out."""
     sides = SIDE_COLUMNS[table.figure]
     then = [published_value(row, table) for row in table.row]
-    best_then, best_here = _best(then, table), _best(here, table)
+    published_sides = [
+        (f"published: {side.title}", [side.published(row) for row in table.row])
+        for side in sides
+        if side.published
+    ]
+    sides_here = [
+        (f"here: {side.title}", [side.here(own) for own in trials]) for side in sides if side.here
+    ]
     return [
-        [row.label, _text(old), _times(old, best_then),
-         *[side.published(row) for side in sides if side.published],
-         _text(new), _times(new, best_here),
-         *[side.here(of_row) for side in sides if side.here],
-         rate, row.client or "no client of today"]
-        for row, old, new, of_row, rate in zip(table.row, then, here, trials, rates, strict=True)
-    ]  # fmt: skip
+        ("cell", [row.label for row in table.row]),
+        (
+            f"published, {table.unit}",
+            [_published_digits(row, value) for row, value in zip(table.row, then, strict=True)],
+        ),
+        ("× best", _times(then, table)),
+        *[side for side in published_sides if set(side[1]) != {"–"}],
+        (f"as published, here, {table.unit}", [_digits(value) for value in here]),
+        ("× best", _times(here, table)),
+        *[side for side in sides_here if set(side[1]) != {"–"}],
+        ("right: ops/s", rates),
+        ("client of today", [row.client or "no client of today" for row in table.row]),
+    ]
 
 
 def _bars(table: PublishedTable, here: list[float | None]) -> list[Bar]:
@@ -128,19 +142,25 @@ def _rate(row: Row, server: str, summaries: Sequence[CellSummary]) -> str:
     return "–"
 
 
-def _best(column: Sequence[float | None], table: PublishedTable) -> float | None:
-    present = [each for each in column if each is not None]
+def _times(column: Sequence[float | None], table: PublishedTable) -> list[str]:
+    """Each cell as a multiple of the best of those that were published, of its column."""
+    rows = zip(table.row, column, strict=True)
+    present = [each for row, each in rows if row.is_published and each is not None]
     pick = max if FIGURES[table.figure].more_is_better else min
-    return pick(present, default=None)
+    best = pick(present, default=None)
+    return [f"{each / best:.2f}" if best and each is not None else "–" for each in column]
 
 
-def _times(value: float | None, best: float | None) -> str:
-    """A cell as a multiple of the best of its column."""
-    return f"{value / best:.2f}" if best and value is not None else "–"
+def _published_digits(row: Row, value: float | None) -> str:
+    """All digits of the page; of a mean of single runs, as of a figure of today."""
+    return _digits(value) if row.runs_ms or value is None else f"{value:.10g}"
 
 
-def _text(value: float | None) -> str:
-    return "–" if value is None else number(value)
+def _digits(value: float | None) -> str:
+    """A figure of today, in the page's unit."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _agreement(then: list[float | None], here: list[float | None]) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cachemark.analysis.number_format import number
 from cachemark.model.outcome import Outcome
 from cachemark.model.published import Row
 from cachemark.model.server_stats import ServerStats
@@ -27,11 +26,11 @@ class SideColumn(msgspec.Struct, frozen=True):
 
 def _error(row: Row) -> str:
     error = row.figures.get("error_per_s")
-    return _ABSENT if error is None else f"± {number(error)}"
+    return _ABSENT if error is None else f"± {error:.0f}"
 
 
 def _runs(row: Row) -> str:
-    return ", ".join(f"{run_ms:g}" for run_ms in row.runs_ms)
+    return ", ".join(f"{run_ms:g}" for run_ms in row.runs_ms) or _ABSENT
 
 
 def _published_cpu(row: Row) -> str:
