@@ -5,7 +5,7 @@ from __future__ import annotations
 from cachemark.model.protocol import Progress
 
 # Progress comes about once a second: a few time-outs of any length, and not a pause of the machine.
-_MOST_REPORTS = 3
+_MAX_REPORTS = 3
 
 
 class StallDetector:
@@ -23,4 +23,4 @@ class StallDetector:
         elif report.errors > self._errors:
             self._reports += 1
         self._ops, self._errors = report.ops, report.errors
-        return self._reports >= _MOST_REPORTS
+        return self._reports >= _MAX_REPORTS

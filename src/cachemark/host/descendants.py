@@ -16,7 +16,7 @@ from cachemark.host import prctl
 
 _MARK = "CACHEMARK_CHILD"
 _PROC = Path("/proc")
-_MOST_ROUNDS = 1000
+_MAX_ROUNDS = 1000
 
 
 def mark(name: str) -> dict[str, str]:
@@ -34,7 +34,7 @@ def kill_marked(name: str) -> None:
     """Kill all processes with the mark, wherever they are, and reap those that are ours."""
     wanted = f"{_MARK}={name}".encode()
     # Whoever forks while this looks has children with the mark: they are found the next time.
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         found = list(_marked(wanted))
         if not found:
             return

@@ -9,19 +9,19 @@ import re
 
 from cachemark.model.errors import UsageError
 
-_MOST_CHARACTERS = 4 * 2**20
+_MAX_CHARACTERS = 4 * 2**20
 # An experiment needs three.
-_MOST_PARTS = 8
+_MAX_PARTS = 8
 _PART = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\\n]|\\.)*+\"|'[^'\n]*+')"
 _DOT = r"[ \t]*+\.[ \t]*+"
-_DEEP_KEY = re.compile(rf"(?<![\w-])(?:{_PART}{_DOT}){{{_MOST_PARTS},}}{_PART}[ \t]*+[=\]]")
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:{_PART}{_DOT}){{{_MAX_PARTS},}}{_PART}[ \t]*+[=\]]")
 
 
 def check_toml(text: str, where: str) -> None:
     """Refuse text that is too long, or has a key that is too deep. Raises UsageError."""
-    if len(text) > _MOST_CHARACTERS:
-        raise UsageError(f"{where}: longer than {_MOST_CHARACTERS // 2**20} MiB")
+    if len(text) > _MAX_CHARACTERS:
+        raise UsageError(f"{where}: longer than {_MAX_CHARACTERS // 2**20} MiB")
     found = _DEEP_KEY.search(text)
     if found:
         line = text.count("\n", 0, found.start()) + 1
-        raise UsageError(f"{where}:{line}: a key of more than {_MOST_PARTS} parts")
+        raise UsageError(f"{where}:{line}: a key of more than {_MAX_PARTS} parts")

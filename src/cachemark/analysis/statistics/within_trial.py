@@ -24,10 +24,10 @@ from cachemark.model import histogram
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Sections
 
-_LEAST_SECTIONS = 5
+_MIN_SECTIONS = 5
 # A section holds this many times the least sample of a percentile. With fewer, intervals for queues
 # with a utilisation of 80 % contain the true value in fewer than 90 % of cases.
-_LEAST_SAMPLES = 30
+_MIN_SAMPLES = 30
 # Nearly the whole window: the last reply may arrive a little before its end.
 _WHOLE = 0.99
 
@@ -52,7 +52,7 @@ def within(trial: Outcome, percents: Sequence[float]) -> WithinTrial:
     if window is None or window.sections is None:
         return WithinTrial(why="the client records no sections")
     parts = window.sections
-    if len(parts.response) < _LEAST_SECTIONS:
+    if len(parts.response) < _MIN_SECTIONS:
         return WithinTrial(why=f"too few sections: {len(parts.response)}")
     if window.elapsed_ns < _WHOLE * parts.length_ns * len(parts.response):
         return WithinTrial(why="the window ended early")
@@ -87,7 +87,7 @@ def sectioning_interval(whole: float, parts: Sequence[float]) -> Interval:
 
 def min_section_size(percent: float) -> int:
     """Operations that each section needs for a percentile: 11,040 for p99."""
-    return _LEAST_SAMPLES * min_sample_size(percent)
+    return _MIN_SAMPLES * min_sample_size(percent)
 
 
 def _rate(whole: float | None, parts: Sections) -> Interval | None:

@@ -10,7 +10,7 @@ from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done
 
 # An open loop held its schedule if it sent at least this part of the due operations.
-_LEAST_ACHIEVED = 0.99
+_MIN_ACHIEVED = 0.99
 
 
 def generator_delay(measure: Done) -> list[Delay]:
@@ -46,7 +46,7 @@ def _overload_findings(measure: Done, load: Load) -> list[Finding]:
     """
     sent = sum(op.attempts for op in measure.operations.values())
     due = sent + measure.unsent
-    if due and sent / due < _LEAST_ACHIEVED:
+    if due and sent / due < _MIN_ACHIEVED:
         return [_overload_finding(f"only {sent} of {due} due operations were sent", sent / due)]
     if load.rate is None or not measure.elapsed_ns:
         return []
@@ -55,7 +55,7 @@ def _overload_findings(measure: Done, load: Load) -> list[Finding]:
     # A backlog that grows evenly to this makes the median half of it; a few slow operations at
     # the end do not move the median.
     if (
-        over_ns > (1 - _LEAST_ACHIEVED) * planned_ns
+        over_ns > (1 - _MIN_ACHIEVED) * planned_ns
         and response_percentile_ns(measure, 50) > over_ns / 4
     ):
         rate = sent / measure.elapsed_ns * 1e9
@@ -70,6 +70,6 @@ def _overload_finding(text: str, achieved: float) -> Finding:
         weight="OVERLOAD",
         text=text,
         figure=achieved,
-        limit=_LEAST_ACHIEVED,
+        limit=_MIN_ACHIEVED,
         unit="of what was due",
     )

@@ -29,17 +29,18 @@ from cachemark.model.protocol import Done, Timeline
 # Levels differ if they differ by this factor; smaller changes are normal on any machine.
 _APART = float(np.log(1.1))
 # The minimum length of a level: a part of the window, and a number of slices.
-_LEAST_PART = 0.1
-_LEAST_POINTS = 3
+_MIN_PART = 0.1
+_MIN_POINTS = 3
 # Shorter changes are pauses of the machine, which show in the tail of the response times.
-_LEAST_LEVEL_NS = 250_000_000
-# Slices are merged until there are at most this many, and each has this length and operations.
-_MOST_SLICES = 128
-_SHORTEST_NS = 20_000_000
-_LEAST_OPS = 20
+_MIN_LEVEL_NS = 250_000_000
+# Slices are merged until there are at most so many, each with at least this length and so many
+# operations.
+_MAX_SLICES = 128
+_MIN_SLICE_NS = 20_000_000
+_MIN_OPS = 20
 # Fewer slices, or a shorter window, do not show a steady state.
-_LEAST_SLICES = 15
-_LEAST_WINDOW_NS = 900_000_000
+_MIN_SLICES = 15
+_MIN_WINDOW_NS = 900_000_000
 
 
 class _Slices(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,17 +76,17 @@ def check_stationarity(
     if source == "none":
         return _unjudged(blank, "the worker does not record the progress of the window")
     window_ns = measure.send_elapsed_ns or measure.elapsed_ns
-    if window_ns < _LEAST_WINDOW_NS:
+    if window_ns < _MIN_WINDOW_NS:
         return _unjudged(blank, "the window is shorter than a second")
     if source == "server" and of == "response":
         return backlog(blank, measure, command_counts, window_ns, commands)
     if measure.timeline:
         slices = _of_worker(measure.timeline, window_ns, of == "rate")
     else:
-        # The worker reckons up after its window, and the server has nothing to do meanwhile.
+        # After its window the worker prepares its answer, and the server is idle: leave that out.
         slices = _of_server([reading for reading in command_counts if reading.at_ns <= window_ns])
-    if len(slices.values) < _LEAST_SLICES:
-        text = f"too few slices: {len(slices.values)}, at least {_LEAST_SLICES} are needed"
+    if len(slices.values) < _MIN_SLICES:
+        text = f"too few slices: {len(slices.values)}, at least {_MIN_SLICES} are needed"
         return _unjudged(blank, text)
     return _judged(blank, slices)
 
@@ -95,17 +96,17 @@ def stationarity_findings(found: Stationarity) -> list[Finding]:
     weight = _weight(found)
     if found.warmup_end_ms is not None:
         seconds = found.warmup_end_ms / 1e3
-        text = f"the window began with a warm-up of {seconds:.3g} s ({_told(found)})"
+        text = f"the window began with a warm-up of {seconds:.3g} s ({_levels_text(found)})"
         figure = found.warmup_end_ms
         return [
             Finding(rule="warm-up", weight=weight, text=text, figure=figure, limit=0.0, unit="ms")
         ]
     if len(found.plateaus) > 1:
-        text = f"the {_WORDS[found.of]} changed during the window: {_told(found)}"
+        text = f"the {_WORDS[found.of]} changed during the window: {_levels_text(found)}"
         values = [level.value for level in found.plateaus]
-        # A part in which nothing ended is any number of times below the others; a rise is of none.
-        whole = min(values) > 0 and not _rises(found)
-        times = max(values) / min(values) if whole else None
+        # There is no ratio to a level of 0, nor between rises.
+        has_ratio = min(values) > 0 and not _rises(found)
+        times = max(values) / min(values) if has_ratio else None
         return [
             Finding(rule="levels", weight=weight, text=text, figure=times, limit=1.1, unit="times")
         ]
@@ -127,7 +128,7 @@ def _rises(found: Stationarity) -> bool:
 
 
 def _drifts(found: Stationarity) -> bool:
-    # What falls to a tenth, or below nothing as a rise may, has drifted all the same.
+    # The trend of rises may fall below -100 %, which has no logarithm: it counts as a tenth.
     change = abs(float(np.log(max(0.1, 1 + (found.trend_percent or 0.0) / 100))))
     return change > _APART and (found.kpss or 0.0) > KPSS_CRITICAL
 
@@ -146,7 +147,7 @@ def _rose_throughout(found: Stationarity) -> bool:
     return len(values) > 2 and all(before < after for before, after in pairwise(values))
 
 
-def _told(found: Stationarity) -> str:
+def _levels_text(found: Stationarity) -> str:
     """The levels as text, such as `0–5 s 98.0/s, 5–30 s 1,000/s`."""
     parts: list[str] = []
     rises = "+" if _rises(found) else ""
@@ -163,26 +164,26 @@ def _unjudged(blank: Stationarity, why: str) -> Stationarity:
 
 def _judged(blank: Stationarity, slices: _Slices) -> Stationarity:
     logs = _logs(slices.values)
-    least = max(
-        _LEAST_POINTS,
-        round(_LEAST_PART * len(logs)),
-        math.ceil(_LEAST_LEVEL_NS / slices.slice_ns),
+    min_length = max(
+        _MIN_POINTS,
+        round(_MIN_PART * len(logs)),
+        math.ceil(_MIN_LEVEL_NS / slices.slice_ns),
     )
-    begun_ms, each_ms = slices.from_ns / 1e6, slices.slice_ns / 1e6
-    found = [
+    start_ms, slice_ms = slices.from_ns / 1e6, slices.slice_ns / 1e6
+    levels = [
         Plateau(
-            from_ms=round(begun_ms + begin * each_ms, 3),
-            to_ms=round(begun_ms + end * each_ms, 3),
+            from_ms=round(start_ms + begin * slice_ms, 3),
+            to_ms=round(start_ms + end * slice_ms, 3),
             value=float(np.median(slices.values[begin:end])),
         )
-        for begin, end in plateaus(logs, least, _APART)
+        for begin, end in plateaus(logs, min_length, _APART)
     ]
     return msgspec.structs.replace(
         blank,
-        slice_ms=each_ms,
+        slice_ms=slice_ms,
         slices=len(logs),
-        plateaus=found,
-        warmup_end_ms=_warmup_end_ms(blank.of, found),
+        plateaus=levels,
+        warmup_end_ms=_warmup_end_ms(blank.of, levels),
         trend_percent=round(100 * float(np.expm1(trend(logs))), 2),
         kpss=round(kpss(logs), 3),
     )
@@ -194,11 +195,11 @@ def _logs(values: Sequence[float]) -> Series:
     return np.log(np.maximum(figures, max(float(np.median(figures)) / 100, 1e-9)))
 
 
-def _warmup_end_ms(of: str, found: Sequence[Plateau]) -> float | None:
+def _warmup_end_ms(of: str, levels: Sequence[Plateau]) -> float | None:
     """The start of the last level, if it is the best and lasts at least half of the window."""
-    if len(found) < 2:
+    if len(levels) < 2:
         return None
-    last, others = found[-1], [level.value for level in found[:-1]]
+    last, others = levels[-1], [level.value for level in levels[:-1]]
     better = last.value > max(others) if of == "rate" else last.value < min(others)
     half = last.to_ms - last.from_ms >= last.to_ms / 2
     return last.from_ms if better and half else None
@@ -210,7 +211,7 @@ def _of_worker(timeline: Timeline, window_ns: int, by_rate: bool) -> _Slices:
     if not room:
         return _Slices(slice_ns=timeline.slice_ns, values=[])
     whole = min(len(timeline.ok), room)
-    # What nothing ended in at the very end was not told.
+    # The worker's list ends with the last slice in which an operation ended.
     ok = np.zeros(room, dtype=float)
     sums = ok.copy()
     ok[:whole], sums[:whole] = timeline.ok[:whole], timeline.response_ns[:whole]
@@ -221,7 +222,7 @@ def _of_worker(timeline: Timeline, window_ns: int, by_rate: bool) -> _Slices:
     slice_ns = timeline.slice_ns * factor
     if by_rate:
         return _Slices(slice_ns=slice_ns, values=(ok / slice_ns * 1e9).tolist())
-    # A slice in which nothing ended has no response time: that of the one before goes on.
+    # A slice in which no operation ended has no response time: it gets that of the slice before.
     means = np.divide(sums, ok, out=np.full(count, np.nan), where=ok > 0)
     known = np.flatnonzero(ok)
     if not len(known):
@@ -231,18 +232,18 @@ def _of_worker(timeline: Timeline, window_ns: int, by_rate: bool) -> _Slices:
 
 
 def _factor(ok: Series, slice_ns: int) -> int:
-    """How many slices become one: the least number with enough length and operations."""
+    """How many slices are merged into one, so that each is long enough and has operations."""
     typical = max(float(ok.mean()), 1e-9)
     return max(
         1,
-        -(-_SHORTEST_NS // slice_ns),
-        -(-len(ok) // _MOST_SLICES),
-        min(len(ok), int(np.ceil(_LEAST_OPS / typical))),
+        -(-_MIN_SLICE_NS // slice_ns),
+        -(-len(ok) // _MAX_SLICES),
+        min(len(ok), int(np.ceil(_MIN_OPS / typical))),
     )
 
 
 def _of_server(command_counts: Sequence[CommandCount]) -> _Slices:
-    """Rates between readings, which are nearly equally spaced; each is over its own length."""
+    """The rate between each reading and the next; they are nearly equally spaced."""
     at = np.array([reading.at_ns for reading in command_counts], dtype=float)
     done = np.array([reading.commands for reading in command_counts], dtype=float)
     if len(at) < 2:

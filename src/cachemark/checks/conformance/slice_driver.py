@@ -33,7 +33,7 @@ from cachemark.model.protocol_results import Operation
 
 KEYS = 20
 # A busy machine may play nothing in some slices; but not in all of so many.
-MOST_SLICES = 2_000
+MAX_SLICES = 2_000
 LATE_S = 0.4
 _TIMEOUT_MS = 10_000
 
@@ -124,7 +124,7 @@ def play_until_counted(
     slices: list[SliceDone] = []
     while not all(any(getattr(one, name) for one in slices) for name in (counted, "lead_in_ops")):
         slices.append(play_slice(driver, request))
-        expect(len(slices) < MOST_SLICES, f"nothing is counted: {slices[-1]}")
+        expect(len(slices) < MAX_SLICES, f"nothing is counted: {slices[-1]}")
     return slices
 
 

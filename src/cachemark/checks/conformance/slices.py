@@ -14,7 +14,7 @@ from cachemark.checks.conformance.proxy import proxied
 from cachemark.checks.conformance.slice_driver import (
     KEYS,
     LATE_S,
-    MOST_SLICES,
+    MAX_SLICES,
     begin,
     begin_again,
     check_commands,
@@ -58,7 +58,7 @@ def slices_play_on_without_gap_or_repeat(
         begin(driver, wire, [proxy.address], _TAPE, proxy)
         slices = [play_slice(driver, _EMPTY)]
         expect_equal(slices[0], slice_done(), "the answer to a slice of length 0")
-        while len(proxy.commands) < 2.5 * _RECORDS and len(slices) < MOST_SLICES:
+        while len(proxy.commands) < 2.5 * _RECORDS and len(slices) < MAX_SLICES:
             slices.append(play_slice(driver, _SHORT))
             slices.append(play_slice(driver, Slice(length_us=5_000)))
         end(driver, slices, proxy)
@@ -131,7 +131,7 @@ def slices_without_replies_end_with_a_barrier(
     while not (slices and played) or len(slices) < 5:
         slices.append(play_slice(driver, _SHORT))
         played += slices[-1].ops + slices[-1].errors + slices[-1].lead_in_ops
-        expect(len(slices) < MOST_SLICES, "nothing is played")
+        expect(len(slices) < MAX_SLICES, "nothing is played")
         expect_equal(int(server.stats()["cmd_set"]) - before, played, "cmd_set after a slice")
     done = end(driver, slices)
     playing = sum(one.ops + one.errors + one.lead_in_ops > 0 for one in slices)
