@@ -26,7 +26,7 @@ PLAIN: dict[str, Any] = {"servers": [ONE], "tape": "t"}
         ("gat", {}, {"kinds": {"gat"}}),
     ],
 )
-def test_what_is_not_claimed_is_refused(
+def test_a_capability_that_is_not_claimed_is_refused(
     capability: str, prepare: dict[str, Any], demand: dict[str, Any]
 ) -> None:
     wanted = Demand(prepare=Prepare(**{**PLAIN, **prepare}), **demand)
@@ -37,6 +37,6 @@ def test_what_is_not_claimed_is_refused(
     assert unclaimed(wanted, claimed) == ""
 
 
-def test_a_plain_trial_needs_its_kinds_only() -> None:
+def test_a_plain_trial_needs_only_its_kinds() -> None:
     wanted = Demand(prepare=Prepare(**PLAIN), kinds={"get", "set"})
     assert unclaimed(wanted, Ready(client="made", capabilities=["get", "set"])) == ""

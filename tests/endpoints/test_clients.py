@@ -34,19 +34,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_broken_file_stops_no_other_language(folder: Path) -> None:
+def test_a_broken_worker_toml_affects_only_its_own_language(folder: Path) -> None:
     known = registry("engine", folder)
     assert known["good/one"].missing() == ""
     assert "nmae" in known["typo/worker.toml"].missing()
     assert parse_client("good/one", known).client.language == "good"
 
 
-def test_a_client_of_a_broken_file_names_the_file(folder: Path) -> None:
+def test_a_client_of_a_broken_worker_toml_names_the_file(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"typo/worker\.toml.*nmae"):
         parse_client("typo/one", registry("engine", folder))
 
 
-def test_set_up_goes_on_past_a_broken_file(folder: Path) -> None:
+def test_set_up_continues_after_a_broken_worker_toml(folder: Path) -> None:
     results = build_all(worker_folders(folder, ()))
     states = {result.folder.name: result.state for result in results}
     assert states == {"good": "ready", "typo": "failed"}

@@ -25,12 +25,12 @@ def played(ops: int, elapsed_ns: int) -> SliceDone:
     return SliceDone(ops=ops, errors=1 if ops else 0, lead_in_ops=2 * ops, elapsed_ns=elapsed_ns)
 
 
-def test_counts_are_added_and_times_averaged() -> None:
+def test_merged_slices_have_summed_counts_and_mean_times() -> None:
     merged = merge_slices([played(10, 100), played(20, 300)])
     assert merged == SliceDone(ops=30, errors=2, lead_in_ops=60, elapsed_ns=200)
 
 
-def test_a_worker_that_did_not_play_has_no_time() -> None:
+def test_a_worker_that_did_not_play_does_not_count_in_the_mean() -> None:
     assert merge_slices([played(10, 100), played(0, 0)]).elapsed_ns == 100
     assert merge_slices([played(0, 0), played(0, 0)]).elapsed_ns == 0
 

@@ -37,7 +37,7 @@ def ends(pidfd: int) -> bool:
     return bool(poll.poll(PATIENCE_MS))
 
 
-def test_each_cpu_has_a_thread_that_gives_way_and_has_none_afterwards() -> None:
+def test_each_cpu_has_an_idle_priority_thread_until_the_end() -> None:
     cpus = host.usable_cpus()
     with host.awake(cpus) as pid:
         assert policies(pid) == dict.fromkeys(cpus, os.SCHED_IDLE)
@@ -46,7 +46,7 @@ def test_each_cpu_has_a_thread_that_gives_way_and_has_none_afterwards() -> None:
     os.close(pidfd)
 
 
-def test_it_goes_with_a_parent_that_is_killed() -> None:
+def test_it_ends_with_a_parent_that_is_killed() -> None:
     program = (
         "import sys, time\n"
         "from cachemark import host\n"
@@ -63,12 +63,12 @@ def test_it_goes_with_a_parent_that_is_killed() -> None:
         os.close(pidfd)
 
 
-def test_where_the_kernel_refuses_it_is_said() -> None:
+def test_a_refusal_of_the_kernel_is_an_error() -> None:
     with pytest.raises(UsageError, match="CPU 1023: the kernel does not let"), host.awake([1023]):
         pass
 
 
-def test_its_time_is_ours_and_the_pressure_it_makes_is_left_out() -> None:
+def test_its_cpu_time_is_ours_and_cpu_pressure_is_not_reported() -> None:
     with host.awake(host.usable_cpus()) as pid:
         probe = NoiseMonitor()
         probe.start([os.getpid()], pid)
@@ -76,7 +76,7 @@ def test_its_time_is_ours_and_the_pressure_it_makes_is_left_out() -> None:
     assert "cpu_pressure_us" not in noise.counters
 
 
-def test_a_run_tells_that_it_kept_them_awake(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_reports_that_it_kept_cpus_awake(cli: Cli, tmp_path: Path) -> None:
     asked = cli("run", write(tmp_path), "--awake", "--blocks", "1")
     assert asked.returncode in (0, 1), asked.stderr
     (report,) = tmp_path.glob("results/*/report.md")

@@ -26,13 +26,13 @@ def sha256(path: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-def test_a_process_is_told_by_the_file_that_runs() -> None:
+def test_a_process_is_identified_by_its_executable() -> None:
     (found,) = binaries("worker", [os.getpid(), os.getpid()])
     assert found.sha256 == sha256(sys.executable)
     assert binaries("worker", [2**22 + 1]) == []
 
 
-def test_a_file_that_changed_is_another(tmp_path: Path) -> None:
+def test_a_changed_file_has_another_hash(tmp_path: Path) -> None:
     file = tmp_path / "server"
     file.write_bytes(b"one")
     first = of_file("server", file, "server")
@@ -71,7 +71,7 @@ def test_another_build_of_the_same_version_is_a_difference() -> None:
     assert differences((made, made), [unknown]) == []
 
 
-def test_the_doctor_tells_what_outcomes_will_keep() -> None:
+def test_the_doctor_lists_the_binaries_that_outcomes_keep() -> None:
     check = by_name(software.software(facts()))["binaries"]
     assert check.status == "ok"
     assert f"cachemark-engine {sha256(binary_path())[:12]}" in check.value
@@ -96,7 +96,7 @@ warmup_ms = 0
 """
 
 
-def test_an_outcome_has_its_server_and_its_worker(cli: Cli, tmp_path: Path) -> None:
+def test_an_outcome_has_the_hashes_of_server_and_worker(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT)
     assert cli("run", "e.toml").returncode == 0
     (outcome,) = read_outcomes(tmp_path)

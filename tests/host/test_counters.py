@@ -31,7 +31,7 @@ FILES = {
 }
 
 
-def test_each_counter(tmp_path: Path) -> None:
+def test_every_counter_is_read_from_its_file(tmp_path: Path) -> None:
     assert counters(tree(tmp_path, FILES)) == {
         "cpu_pressure_us": 1234,
         "memory_pressure_us": 5,
@@ -50,12 +50,12 @@ def test_each_counter(tmp_path: Path) -> None:
     assert run_and_wait_ns([7], tmp_path) == (1500, 75)
 
 
-def test_what_is_not_there_is_not_told(tmp_path: Path) -> None:
+def test_missing_files_give_no_counters(tmp_path: Path) -> None:
     assert (counters(tmp_path), cpu_frequencies_mhz(tmp_path)) == ({}, [])
     assert run_and_wait_ns([7], tmp_path) is None
 
 
-def test_a_cpu_that_sleeps_has_no_speed(tmp_path: Path) -> None:
+def test_a_sleeping_cpu_has_no_frequency(tmp_path: Path) -> None:
     """Its 0 would be the least, and the spread of the speeds is over that."""
     cpus = "sys/devices/system/cpu"
     speeds = {"cpu0": "2000000\n", "cpu1": "0\n"}
@@ -63,12 +63,12 @@ def test_a_cpu_that_sleeps_has_no_speed(tmp_path: Path) -> None:
     assert cpu_frequencies_mhz(tree(tmp_path, files)) == [2000]
 
 
-def test_what_both_readings_have_is_the_difference() -> None:
+def test_increases_are_of_counters_in_both_readings() -> None:
     before = {"retransmits": 2, "throttled": 1}
     assert increases(before, {"retransmits": 5, "swapped_in": 1}) == {"retransmits": 3}
 
 
-def test_a_window_is_what_was_counted_in_it(tmp_path: Path) -> None:
+def test_the_noise_monitor_counts_within_its_window(tmp_path: Path) -> None:
     probe = NoiseMonitor(tree(tmp_path, FILES))
     probe.start([])
     probe.sample_frequencies()
@@ -81,7 +81,7 @@ def test_a_window_is_what_was_counted_in_it(tmp_path: Path) -> None:
     assert noise.clock_step_ns is not None
 
 
-def test_only_what_is_long_is_a_pause() -> None:
+def test_short_overshoots_are_no_pauses() -> None:
     pauses = SleepOvershoot()
     pauses.add(10**8, 10**8 + 900_000)
     assert (pauses.longest_ns, pauses.paused_ns) == (900_000, 0)
@@ -120,7 +120,9 @@ JUDGED = [
 
 
 @pytest.mark.parametrize(("file", "text", "name", "status"), JUDGED)
-def test_each_new_check(tmp_path: Path, file: str, text: str, name: str, status: str) -> None:
+def test_each_check_of_kernel_and_network(
+    tmp_path: Path, file: str, text: str, name: str, status: str
+) -> None:
     root = tree(tmp_path, {file: text})
     checks: list[Check] = [
         *kernel.speed(root),

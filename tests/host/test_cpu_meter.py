@@ -12,7 +12,7 @@ from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, StealMeter, family
 SPIN = "x = sum(range(3_000_000)); print(x, flush=True); input()"
 
 
-def test_work_of_a_process_and_of_its_child_is_counted() -> None:
+def test_cpu_time_of_a_process_and_its_child_is_counted() -> None:
     nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPIN!r}])"
     with subprocess.Popen(
         [sys.executable, "-c", nested], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -27,14 +27,14 @@ def test_work_of_a_process_and_of_its_child_is_counted() -> None:
     assert both > 1_000_000
 
 
-def test_a_process_that_is_gone_is_unknown() -> None:
+def test_an_ended_process_has_no_cpu_time() -> None:
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     meter = CpuMeter([child.pid])
     child.wait()
     assert meter.read_ns() == UNKNOWN_NS
 
 
-def test_own_time_only_grows() -> None:
+def test_our_own_cpu_time_never_decreases() -> None:
     meter = CpuMeter([os.getpid()])
     first = meter.read_ns()
     assert sum(range(100_000)) > 0

@@ -55,7 +55,7 @@ def test_facts_of_a_machine(tmp_path: Path) -> None:
     assert found.engine.startswith("cachemark-engine ")
 
 
-def test_facts_where_nothing_can_be_read(tmp_path: Path) -> None:
+def test_facts_without_readable_files(tmp_path: Path) -> None:
     found = facts(tmp_path)
     told = (found.cpu_model, found.system, found.governor, found.turbo, found.clocksource)
     assert told == ("",) * 5
@@ -63,7 +63,7 @@ def test_facts_where_nothing_can_be_read(tmp_path: Path) -> None:
     assert found.cores == [[cpu] for cpu in found.usable_cpus]
 
 
-def test_facts_go_to_json_and_back() -> None:
+def test_facts_survive_json() -> None:
     found = facts()
     assert msgspec.json.decode(msgspec.json.encode(found), type=HostFacts) == found
     assert found.cpus >= len(found.usable_cpus) >= 1
@@ -78,7 +78,7 @@ def test_facts_go_to_json_and_back() -> None:
         ({"cpufreq/boost": "what?"}, ""),
     ],
 )
-def test_turbo(tmp_path: Path, files: dict[str, str], says: str) -> None:
+def test_turbo_is_read_from_either_driver(tmp_path: Path, files: dict[str, str], says: str) -> None:
     folder = "sys/devices/system/cpu"
     assert (
         facts(tree(tmp_path, {f"{folder}/{name}": text for name, text in files.items()})).turbo
@@ -113,26 +113,26 @@ def test_cores_group_the_threads_that_are_usable(tmp_path: Path) -> None:
         (Placement(server="2-3", worker="0,1"), [0, 1, 2, 3], None, "2,3", "0,1"),
     ],
 )
-def test_placement(
+def test_placement_of_server_and_worker(
     wanted: Placement, usable: list[int], groups: list[list[int]] | None, server: str, worker: str
 ) -> None:
     assert placement(wanted, usable, groups) == (server, worker)
 
 
 @pytest.mark.parametrize("wanted", [Placement(server="7"), Placement(worker="0-7")])
-def test_placement_on_a_cpu_that_is_not_ours(wanted: Placement) -> None:
+def test_placement_on_an_unusable_cpu_is_refused(wanted: Placement) -> None:
     with pytest.raises(UsageError, match="cannot be used here") as caught:
         placement(wanted, [0, 1])
     assert caught.value.remedy == "usable CPUs: 0,1"
 
 
-def test_placement_that_is_no_set() -> None:
+def test_placement_on_a_malformed_set_is_refused() -> None:
     with pytest.raises(UsageError, match="not a set of CPUs"):
         placement(Placement(server="3-1"), [0, 1, 2, 3])
 
 
 @given(st.sets(st.integers(0, 63), min_size=2, max_size=16), st.integers(1, 4))
-def test_auto_gives_every_cpu_to_one_side_only(cpus: set[int], size: int) -> None:
+def test_automatic_placement_gives_each_cpu_to_one_side(cpus: set[int], size: int) -> None:
     usable = sorted(cpus)
     groups = [usable[at : at + size] for at in range(0, len(usable), size)]
     sides = [process.parse_cpus(side) for side in placement(Placement(), usable, groups)]
@@ -157,11 +157,11 @@ def test_cpu_times_of_this_machine_grow() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8", "cpu a b c d e f g h"])
-def test_cpu_times_that_cannot_be_read(tmp_path: Path, text: str) -> None:
+def test_malformed_cpu_times_are_none(tmp_path: Path, text: str) -> None:
     assert cpu_times(tree(tmp_path, {"proc/stat": text})) is None
 
 
-def test_shares_of_a_window() -> None:
+def test_steal_and_foreign_time_in_percent() -> None:
     window = CpuTimes(user=30, nice=0, system=20, idle=30, iowait=10, irq=2, softirq=3, steal=5)
     assert steal_percent(window) == 5.0
     assert foreign_percent(window, 40, interrupts_charged=False) == 10.0
@@ -172,7 +172,7 @@ def test_shares_of_a_window() -> None:
     assert foreign_percent(empty, 0, interrupts_charged=True) is None
 
 
-def test_noise_is_what_others_and_the_hypervisor_took(tmp_path: Path) -> None:
+def test_noise_is_foreign_cpu_time_and_steal(tmp_path: Path) -> None:
     probe = NoiseMonitor(tree(tmp_path, {**stat(user=1000, idle=1000), "proc/pressure/irq": ""}))
     probe.start([])
     tree(tmp_path, stat(user=1000 + 50_000, idle=1000 + 40_000, steal=10_000))
@@ -183,7 +183,7 @@ def test_noise_is_what_others_and_the_hypervisor_took(tmp_path: Path) -> None:
     assert 45.0 < noise.foreign_cpu_percent <= 50.0
 
 
-def test_noise_does_not_hold_our_own_processes_against_us(tmp_path: Path) -> None:
+def test_our_own_processes_are_not_noise(tmp_path: Path) -> None:
     code = (
         "import time\ninput()\nwhile time.process_time() < 0.3: pass\nprint(1, flush=True)\ninput()"
     )
@@ -206,7 +206,7 @@ def test_noise_does_not_hold_our_own_processes_against_us(tmp_path: Path) -> Non
     assert told[1] - told[0] > 5
 
 
-def test_noise_is_absent_when_it_cannot_be_known(tmp_path: Path) -> None:
+def test_noise_is_none_where_it_cannot_be_read(tmp_path: Path) -> None:
     probe = NoiseMonitor(tmp_path)
     probe.start([])
     blind = probe.stop()
@@ -220,5 +220,5 @@ def test_noise_is_absent_when_it_cannot_be_known(tmp_path: Path) -> None:
     assert (widowed.steal_percent, widowed.foreign_cpu_percent) == (10.0, None)
 
 
-def test_usable_cpus_are_the_kernels() -> None:
+def test_usable_cpus_are_those_of_the_affinity_mask() -> None:
     assert usable_cpus() == sorted(os.sched_getaffinity(0))

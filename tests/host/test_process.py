@@ -42,7 +42,7 @@ def first_line(child: process.Child) -> str:
     return child.popen.stdout.readline().decode().strip()
 
 
-def test_a_child_that_obeys_ends_by_sigterm() -> None:
+def test_a_child_that_obeys_sigterm_ends_by_it() -> None:
     with process.start(python(FOREVER)) as child:
         assert child.exited() is None
         child.stop()
@@ -59,7 +59,7 @@ def test_a_child_that_ignores_sigterm_is_killed() -> None:
 
 
 @pytest.mark.parametrize("leader", [FOREVER, "pass"])
-def test_the_whole_group_ends_even_when_its_leader_has_ended_before(leader: str) -> None:
+def test_the_group_is_killed_although_its_leader_has_ended(leader: str) -> None:
     code = (
         "import subprocess, sys; "
         f"p = subprocess.Popen([sys.executable, '-c', {FOREVER!r}], stdout=subprocess.DEVNULL); "
@@ -73,7 +73,7 @@ def test_the_whole_group_ends_even_when_its_leader_has_ended_before(leader: str)
     assert gone(grandchild)
 
 
-def test_asking_for_the_status_does_not_reap() -> None:
+def test_reading_the_status_does_not_reap() -> None:
     with process.start(python("raise SystemExit(7)")) as child:
         assert child.wait(DEADLINE_S)
         assert [child.exited(), child.exited()] == [7, 7]
@@ -84,7 +84,7 @@ def test_asking_for_the_status_does_not_reap() -> None:
         os.kill(child.pid, 0)
 
 
-def test_waiting_tells_when_time_is_up() -> None:
+def test_waiting_returns_false_after_the_time_out() -> None:
     with process.start(python(FOREVER)) as child:
         assert not child.wait(0.01)
 
@@ -107,7 +107,7 @@ def test_a_killed_parent_leaves_no_child(_again: int) -> None:
     assert ended
 
 
-def test_the_cpu_set_is_there_from_the_start_and_ours_stays() -> None:
+def test_a_child_starts_on_its_cpus_and_ours_are_unchanged() -> None:
     before = os.sched_getaffinity(0)
     cpu = max(before)
     code = "import os; print(sorted(os.sched_getaffinity(0)), flush=True)"
@@ -116,14 +116,14 @@ def test_the_cpu_set_is_there_from_the_start_and_ours_stays() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-def test_ours_stays_when_the_start_fails() -> None:
+def test_our_cpus_are_unchanged_after_a_failed_start() -> None:
     before = os.sched_getaffinity(0)
     with pytest.raises(FileNotFoundError, match="no such program"):
         process.start(["/nonexistent/program"], cpus=str(min(before)))
     assert os.sched_getaffinity(0) == before
 
 
-def test_the_log_is_its_tail_and_outlives_the_child() -> None:
+def test_the_end_of_the_log_can_be_read_after_the_child_has_ended() -> None:
     code = "import sys; sys.stderr.write('x' * 100_000 + 'the end')"
     with process.start(python(code)) as child:
         assert child.wait(DEADLINE_S)
@@ -144,20 +144,20 @@ def test_the_log_is_its_tail_and_outlives_the_child() -> None:
         ("  " + "x" * 300, "x" * 200),
     ],
 )
-def test_last_words_say_why(stderr: str, words: str) -> None:
+def test_the_last_line_of_stderr_is_the_reason(stderr: str, words: str) -> None:
     with process.start(python(f"import sys; sys.stderr.write({stderr!r})")) as child:
         assert child.wait(DEADLINE_S)
         assert child.last_stderr_line() == words
 
 
-def test_environment_is_added_to_ours() -> None:
+def test_environment_variables_are_added_to_ours() -> None:
     code = "import os; print(os.environ['CACHEMARK_X'], 'PATH' in os.environ, flush=True)"
     started = process.start(python(code), env={"CACHEMARK_X": "1"}, stdout=subprocess.PIPE)
     with started as child:
         assert first_line(child) == "1 True"
 
 
-def test_cpu_time_counts_threads_that_have_ended() -> None:
+def test_cpu_time_includes_ended_threads() -> None:
     code = (
         "import threading, time\n"
         "def burn():\n"
@@ -175,23 +175,23 @@ def test_cpu_time_counts_threads_that_have_ended() -> None:
 
 
 @given(st.sets(st.integers(0, 9999), min_size=1, max_size=20))
-def test_a_list_of_cpus_is_read_back(cpus: set[int]) -> None:
+def test_a_printed_list_of_cpus_is_parsed_back(cpus: set[int]) -> None:
     assert process.parse_cpus(",".join(map(str, cpus))) == cpus
 
 
 @given(st.integers(0, 500), st.integers(0, 500))
-def test_ranges(low: int, length: int) -> None:
+def test_ranges_of_cpus_are_parsed(low: int, length: int) -> None:
     assert process.parse_cpus(f"{low}-{low + length}") == set(range(low, low + length + 1))
 
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "0,,1", "0-99999999999", "1 2", "²"])
-def test_no_set_of_cpus(text: str) -> None:
+def test_malformed_sets_of_cpus_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not a set of CPUs"):
         process.parse_cpus(text)
 
 
 @given(st.text(alphabet="0123456789,- x", max_size=12))
-def test_any_text_is_a_set_or_a_usage_error(text: str) -> None:
+def test_any_text_is_a_set_of_cpus_or_a_usage_error(text: str) -> None:
     assert _cpus_or_remedy(text)
 
 
@@ -202,7 +202,7 @@ def _cpus_or_remedy(text: str) -> set[int] | str:
         return error.remedy
 
 
-def test_the_engine_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CACHEMARK_ENGINE", sys.executable)
     assert process.binary_path() == sys.executable
     monkeypatch.setenv("CACHEMARK_ENGINE", "/nonexistent/engine")
@@ -210,7 +210,7 @@ def test_the_engine_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatc
         process.binary_path()
 
 
-def test_no_engine_at_all_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_engine_is_an_error_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CACHEMARK_ENGINE", raising=False)
     monkeypatch.setattr(process, "ENGINE", "cachemark-engine-that-is-nowhere")
     with pytest.raises(UsageError) as caught:

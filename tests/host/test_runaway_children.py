@@ -40,7 +40,7 @@ def marked(pid: int) -> list[int]:
     return found
 
 
-def test_what_left_its_group_ends_with_the_trial() -> None:
+def test_processes_that_left_their_group_are_killed() -> None:
     child = process.start([sys.executable, "-c", ESCAPING], stdout=subprocess.PIPE)
     with child:
         assert child.popen.stdout is not None
@@ -51,7 +51,7 @@ def test_what_left_its_group_ends_with_the_trial() -> None:
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_endless_stderr_takes_neither_disk_nor_memory() -> None:
+def test_endless_stderr_uses_neither_disk_nor_memory() -> None:
     """It is read slowly, so the child waits; what it wrote last is known."""
     text = "while true; do echo 0123456789012345678901234567890123456789; done >&2"
     with process.start(["sh", "-c", text]) as child:
@@ -62,7 +62,7 @@ def test_endless_stderr_takes_neither_disk_nor_memory() -> None:
     assert "0123456789" in child.log_tail()
 
 
-def test_the_end_of_stderr_is_whole_when_the_child_has_ended() -> None:
+def test_the_tail_of_stderr_is_complete_after_the_child_has_ended() -> None:
     size = 40_000
     program = f"import sys; sys.stderr.write('x' * {size} + 'end')"
     with process.start([sys.executable, "-c", program]) as child:
@@ -71,7 +71,7 @@ def test_the_end_of_stderr_is_whole_when_the_child_has_ended() -> None:
     assert child.log_tail().endswith("xend")
 
 
-def test_nothing_is_left_open() -> None:
+def test_no_file_descriptor_stays_open() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         with process.start(["sh", "-c", "echo x >&2"]) as child:

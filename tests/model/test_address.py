@@ -39,20 +39,20 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "host", "port"), READ)
-def test_it_is_read_and_written(text: str, host: str, port: int) -> None:
+def test_an_address_is_parsed_and_printed(text: str, host: str, port: int) -> None:
     found = parse_host_port(text)
     assert found == HostPort(host, port)
     assert str(found) == text
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED)
-def test_what_is_none_is_refused_in_words(text: str, why: str) -> None:
+def test_a_malformed_address_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_host_port(text)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in REFUSED if text])
-def test_both_places_where_it_is_typed_refuse_it(text: str) -> None:
+def test_server_specs_and_the_doctor_refuse_malformed_addresses(text: str) -> None:
     with pytest.raises(UsageError):
         parse_spec(f"remote:{text}")
     with pytest.raises(UsageError):
@@ -66,7 +66,7 @@ def _listening() -> socket.socket:
         pytest.skip("no IPv6 here")
 
 
-def test_ipv6_is_connected_to() -> None:
+def test_an_ipv6_address_can_be_connected_to() -> None:
     with _listening() as listener:
         port = listener.getsockname()[1]
         with connect(f"[::1]:{port}", 10):

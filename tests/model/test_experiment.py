@@ -88,7 +88,7 @@ def _asking_for_rounds(text: str, says: str) -> str:
         ),
     ],
 )
-def test_a_slip_is_one_clear_error(old: str, new: str, says: str) -> None:
+def test_a_wrong_setting_is_one_clear_error_with_its_line(old: str, new: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse(_asking_for_rounds(TEXT.replace(old, new), says), "f.toml")
     assert says in str(refused.value)
@@ -179,7 +179,7 @@ def test_the_design_fits_the_load_and_the_workload(change: str, expected: str) -
     assert uses_rounds(parse(text, "f.toml")) is (expected == "rounds")
 
 
-def test_a_tape_is_asked_for_in_the_engines_words() -> None:
+def test_loads_become_the_options_of_tape_write() -> None:
     experiment = parse(TEXT.replace("threads = 2", 'schedule = "uniform"\nrate = 100.5'), "f.toml")
     closed = tape_arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
     assert closed[:2] == ["--seed", "7"]
@@ -189,7 +189,7 @@ def test_a_tape_is_asked_for_in_the_engines_words() -> None:
     assert opened[-6:] == ["--schedule", "uniform", "--rate", "100.5", "--duration", "1000ms"]
 
 
-def test_a_sequence_takes_the_place_of_a_mix() -> None:
+def test_a_sequence_replaces_the_mix() -> None:
     text = TEXT.replace("mix = { get = 1 }", "sequence = ['set@0', 'mget@0-5']\nkey_step = 4", 1)
     experiment = parse(text, "f.toml")
     words = tape_arguments(experiment.workloads[0], experiment.loads[0], experiment.timing, 7)
@@ -200,7 +200,7 @@ def test_a_sequence_takes_the_place_of_a_mix() -> None:
     assert max_keys_per_command(longest) == 6
 
 
-def test_caches_in_the_process_have_no_server() -> None:
+def test_in_process_caches_have_no_server() -> None:
     experiment = parse(TEXT, "f.toml")
     both = msgspec.structs.replace(experiment, in_process=["c"])
     alone = [cell for cell in cells(both) if cell.client == "c"]
@@ -209,7 +209,7 @@ def test_caches_in_the_process_have_no_server() -> None:
     assert others == cells(experiment)
 
 
-def test_caches_in_the_process_are_played_once_for_protocols_alone() -> None:
+def test_in_process_caches_are_played_once_where_loads_differ_only_in_wire() -> None:
     experiment = parse(TEXT, "f.toml")
     text = Load(name="text", wire="text")
     loads = [text, Load(name="binary", wire="binary"), Load(name="deep", wire="binary", depth=2)]

@@ -33,7 +33,7 @@ BINARY_NOOP = b"\x80\x0a" + bytes(22)
         ("text", [], "unknown"),
     ],
 )
-def test_the_wire_is_told_by_its_bytes(
+def test_the_wire_is_recognised_by_its_bytes(
     level: str, streams: list[bytes], answer: ProofAnswer
 ) -> None:
     assert factors.wire(level, streams).answer == answer
@@ -58,7 +58,7 @@ def test_the_evidence_names_the_first_byte() -> None:
         ("blocking", 2, 5, 7, "unknown"),
     ],
 )
-def test_threads_tell_how_a_server_does_its_io(
+def test_the_io_mode_is_recognised_by_the_number_of_threads(
     level: str, connections: int, idle: int, busy: int, answer: ProofAnswer
 ) -> None:
     proof = factors.server_threads(level, connections, idle, busy)
@@ -76,7 +76,7 @@ def test_threads_tell_how_a_server_does_its_io(
         ("on", 20_000, 90, "unknown"),
     ],
 )
-def test_compression_is_told_by_what_is_held(
+def test_compression_is_recognised_by_the_stored_bytes(
     level: str, stored: int, items: int, answer: ProofAnswer
 ) -> None:
     before = ServerStats({"bytes": "500", "curr_items": "5"})
@@ -96,7 +96,7 @@ def test_compression_is_told_by_what_is_held(
         ("on", {}, "unknown"),
     ],
 )
-def test_a_local_cache_is_told_by_what_comes_to_the_server(
+def test_a_local_cache_is_recognised_by_the_reads_that_reach_the_server(
     level: str, after: dict[str, str], answer: ProofAnswer
 ) -> None:
     before = ServerStats(dict.fromkeys(after, "0"))
@@ -109,7 +109,7 @@ def test_a_local_cache_is_told_by_what_comes_to_the_server(
         )
 
 
-def test_a_local_cache_that_nobody_read_is_unknown() -> None:
+def test_a_local_cache_without_reads_is_unknown() -> None:
     none = ServerStats({"cmd_get": "0"})
     assert factors.local_cache("on", 0, none, none).answer == "unknown"
 
@@ -124,7 +124,7 @@ def test_a_local_cache_that_nobody_read_is_unknown() -> None:
         ("reply", "?", "unknown"),
     ],
 )
-def test_replies_are_told_by_what_was_written(
+def test_replies_are_recognised_by_the_bytes_written(
     level: str, written: str, answer: ProofAnswer
 ) -> None:
     before = ServerStats({"bytes_written": "0"})
@@ -142,7 +142,7 @@ def test_the_embedded_servers_modes_are_proved(mode: str) -> None:
     assert factors.server_threads(other, 20, *threads).answer == "void"
 
 
-def test_threads_of_a_server_elsewhere_cannot_be_seen() -> None:
+def test_the_threads_of_a_remote_server_are_unknown() -> None:
     with (
         running(parse_spec("embedded:memory=16m")) as ours,
         running(parse_spec(f"remote:{ours.addresses[0]}")) as remote,
@@ -150,7 +150,7 @@ def test_threads_of_a_server_elsewhere_cannot_be_seen() -> None:
         assert threads_with(remote, 2) is None
 
 
-def test_a_recording_relay_keeps_what_each_connection_sent_first() -> None:
+def test_a_recording_relay_keeps_the_first_bytes_of_each_connection() -> None:
     with running(parse_spec("embedded:memory=16m")) as server:
         with recording_relay(server.addresses[0], max_bytes=9) as relay:
             assert ask(relay.address, b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n"
@@ -170,7 +170,7 @@ def test_binary_is_proved_through_the_relay() -> None:
         assert factors.wire("binary", relay.streams()).answer == "proved"
 
 
-def test_a_relay_that_is_left_while_connections_are_open_ends() -> None:
+def test_closing_a_relay_closes_its_open_connections() -> None:
     with (
         running(parse_spec("embedded:memory=16m")) as server,
         recording_relay(server.addresses[0]) as relay,

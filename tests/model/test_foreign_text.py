@@ -25,14 +25,16 @@ TEXTS = st.lists(
 
 @pytest.mark.parametrize("target", TARGETS)
 @given(text=TEXTS)
-def test_nothing_unsafe_is_left_and_a_clean_text_stays(target: Target, text: str) -> None:
+def test_cleaning_removes_all_unsafe_characters_and_is_idempotent(
+    target: Target, text: str
+) -> None:
     cleaned = clean(text, target)
     assert not any(map(is_unsafe, cleaned))
     assert clean(cleaned, target) == cleaned
 
 
 @given(text=TEXTS)
-def test_no_cell_is_a_formula(text: str) -> None:
+def test_no_csv_cell_is_a_formula(text: str) -> None:
     cell = clean(text, "csv").lstrip()
     assert not cell.startswith(("=", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "|", "%"))
     if cell.startswith(("+", "-")):
@@ -48,12 +50,12 @@ def test_markdown_has_neither_html_nor_links_nor_scripts(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_a_formula_is_text(text: str) -> None:
+def test_a_formula_gets_a_leading_quote(text: str) -> None:
     assert clean(text, "csv").startswith("'")
 
 
 @pytest.mark.parametrize("text", MARKDOWN[:-2])
-def test_what_is_active_in_markdown_is_changed(text: str) -> None:
+def test_active_markdown_is_escaped(text: str) -> None:
     assert clean(text, "markdown") != text
 
 
@@ -62,27 +64,27 @@ def test_what_is_active_in_markdown_is_changed(text: str) -> None:
     "text",
     ["", "native?uring=yes", "1.6.45", "p99 < 1 ms", "a → b · c – 3 µs", "x\n\ty", "ключ", "[a] b"],
 )
-def test_harmless_text_stays(target: Target, text: str) -> None:
+def test_harmless_text_is_unchanged(target: Target, text: str) -> None:
     assert clean(text, target) == text
 
 
 @pytest.mark.parametrize("text", ["-1", "+0.5", "-1.5e-07", "-inf", "nan"])
-def test_a_number_is_no_formula(text: str) -> None:
+def test_numbers_are_not_quoted_as_formulas(text: str) -> None:
     assert clean(text, "csv") == text
 
 
-def test_what_is_replaced_stays_readable() -> None:
+def test_unsafe_characters_become_readable_escapes() -> None:
     assert clean("\x1b[2J\u202e\ufffe\ud800\r\n") == "\\x1b[2J\\u202e\\ufffe\\ud800\n"
 
 
 @given(text=TEXTS.filter(lambda text: not re.search("[\ud800-\udfff]", text)))
-def test_json_keeps_its_values(text: str) -> None:
+def test_escaped_json_decodes_to_the_same_values(text: str) -> None:
     escaped = json_escaped(json.dumps([text], ensure_ascii=False))
     assert not any(map(is_unsafe, escaped))
     assert json.loads(escaped) == [text]
 
 
-def test_every_text_of_a_value_is_cleaned() -> None:
+def test_texts_inside_nested_values_are_cleaned() -> None:
     cell = Cell(client="\x1b", server="s", workload="w", load="l")
     value = {"\x00": [(cell, 1, None)]}
     cleaned = clean_all(value)

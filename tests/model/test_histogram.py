@@ -29,14 +29,14 @@ def test_percentiles_are_the_nearest_rank(values: list[int]) -> None:
 
 
 @given(VALUES)
-def test_a_value_is_kept_to_a_part_in_a_thousand(values: list[int]) -> None:
+def test_values_are_recorded_with_an_error_below_a_thousandth(values: list[int]) -> None:
     for value in values:
         kept = histogram.from_values([value]).percentile(50)
         assert value <= kept <= value * 1.00098
 
 
 @given(VALUES, VALUES)
-def test_merging_is_adding(first: list[int], second: list[int]) -> None:
+def test_merging_adds_counts(first: list[int], second: list[int]) -> None:
     merged = histogram.merge([histogram.from_values(first), histogram.from_values(second)])
     both = histogram.from_values(first + second)
     assert (merged.counts == both.counts).all()
@@ -51,7 +51,7 @@ def test_percentiles_are_not_averaged() -> None:
     assert merged.percentile(50) == fast.percentile(50)
 
 
-def test_the_rank_is_the_nearest() -> None:
+def test_percentiles_use_the_nearest_rank() -> None:
     # 99 of 100 at 1 ms: p99 is still 1 ms, one more than that is 10 ms.
     values = [10**6] * 99 + [10**7]
     assert histogram.from_values(values).percentile(99) == histogram.from_values([10**6]).max()

@@ -41,7 +41,9 @@ def written(workload: Workload, load: Load, folder: Path) -> subprocess.Complete
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_each_is_the_same_tape_by_both_ways(name: str, tmp_path: Path) -> None:
+def test_a_preset_gives_the_same_tape_in_an_experiment_and_in_the_engine(
+    name: str, tmp_path: Path
+) -> None:
     made = experiment(f'preset = "{name}"\nrecords = 1000\n[workloads.keys]\ncount = 5000')
     told = written(made.workloads[0], made.loads[0], tmp_path)
     assert told.returncode == 0, told.stderr
@@ -51,7 +53,7 @@ def test_each_is_the_same_tape_by_both_ways(name: str, tmp_path: Path) -> None:
     assert (tmp_path / "tape").read_bytes() == ours
 
 
-def test_what_is_given_takes_the_place_of_the_presets() -> None:
+def test_settings_of_the_experiment_override_the_preset() -> None:
     made = experiment('preset = "etc"\nmix = { set = 1 }\nprefill = 0.5\nvalues = { size = "9" }')
     workload = made.workloads[0]
     assert (workload.mix, workload.prefill, workload.hit_ratio) == ({"set": 1.0}, 0.5, None)
@@ -60,7 +62,7 @@ def test_what_is_given_takes_the_place_of_the_presets() -> None:
     assert (named.keys.length, named.keys.pattern) == ("30", None)
 
 
-def test_an_unknown_one_is_refused() -> None:
+def test_an_unknown_preset_is_refused() -> None:
     with pytest.raises(UsageError, match="no preset 'ycsb-e'"):
         experiment('preset = "ycsb-e"')
 
@@ -76,7 +78,9 @@ def test_an_unknown_one_is_refused() -> None:
         ('mix = { set = 1 }\nvalues = { size = "64=3,lognormal:300:1=1" }', ""),
     ],
 )
-def test_every_law_is_reached_from_an_experiment(workload: str, load: str, tmp_path: Path) -> None:
+def test_every_distribution_can_be_named_in_an_experiment(
+    workload: str, load: str, tmp_path: Path
+) -> None:
     made = experiment(workload, load)
     told = written(made.workloads[0], made.loads[0], tmp_path)
     assert told.returncode == 0, told.stderr
@@ -92,7 +96,7 @@ def test_every_law_is_reached_from_an_experiment(workload: str, load: str, tmp_p
         ("", "", "it needs a mix, a sequence, a preset or a trace"),
     ],
 )
-def test_a_slip_is_one_clear_error(workload: str, load: str, says: str) -> None:
+def test_contradictory_settings_are_one_clear_error(workload: str, load: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
         experiment(workload, load)
     assert says in str(refused.value)

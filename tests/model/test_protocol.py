@@ -52,12 +52,12 @@ ANSWERS = [
 ]
 
 
-def test_the_documents_are_fresh() -> None:
+def test_the_generated_documents_are_up_to_date() -> None:
     assert (ROOT / "PROTOCOL.md").read_text(encoding="utf-8") == document()
     assert (ROOT / "docs" / "protocol.schema.json").read_text(encoding="utf-8") == schema()
 
 
-def test_every_message_travels_and_fits_the_schema() -> None:
+def test_every_message_is_encoded_decoded_and_valid_by_the_schema() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(schema()))
     for message, decode in [(m, decode_request) for m in REQUESTS] + [
         (m, decode_answer) for m in ANSWERS
@@ -74,7 +74,7 @@ def test_unknown_fields_are_ignored() -> None:
 
 
 @given(st.binary(max_size=80).filter(lambda line: b"type" not in line))
-def test_garbage_is_an_error_that_shows_it(line: bytes) -> None:
+def test_an_error_quotes_the_garbage(line: bytes) -> None:
     with pytest.raises(ProtocolError, match="not an answer"):
         decode_answer(line)
 
@@ -82,12 +82,12 @@ def test_garbage_is_an_error_that_shows_it(line: bytes) -> None:
 @pytest.mark.parametrize(
     "line", [b'{"type":"done"}', b'{"type":"progress","ops":-1}', b'{"type":"hello"}', b"[]", b""]
 )
-def test_what_is_no_answer_is_refused(line: bytes) -> None:
+def test_malformed_answers_are_refused(line: bytes) -> None:
     with pytest.raises(ProtocolError):
         decode_answer(line)
 
 
-def test_a_fleet_is_the_sum_of_its_workers() -> None:
+def test_results_of_several_workers_are_summed() -> None:
     def part(ok: int, elapsed_ns: int) -> Done:
         operation = Operation(attempts=ok + 1, ok=ok, keys=ok, errors={"timeout": 1})
         return Done(

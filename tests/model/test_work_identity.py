@@ -11,11 +11,11 @@ from tests.builders.outcomes import measured
 TRIAL = measured("a", 0, 100)
 
 
-def test_defaults_and_names_are_left_out() -> None:
+def test_the_definition_has_neither_defaults_nor_names() -> None:
     assert definition(TRIAL) == {"workload.mix": '{"get":9,"set":1}'}
 
 
-def test_what_is_measured_tells_cells_apart() -> None:
+def test_settings_that_change_the_work_change_the_fingerprint() -> None:
     marks = {
         fingerprint(msgspec.structs.replace(TRIAL, **change))
         for change in (
@@ -30,7 +30,7 @@ def test_what_is_measured_tells_cells_apart() -> None:
     assert len(marks) == 6
 
 
-def test_names_order_and_patience_do_not() -> None:
+def test_names_order_and_time_limits_do_not_change_the_fingerprint() -> None:
     same = (
         {"workload": Workload(name="other", mix={"set": 1, "get": 9}, loads=["one"])},
         {"load": Load(name="other", threads=1)},
@@ -40,7 +40,7 @@ def test_names_order_and_patience_do_not() -> None:
         assert fingerprint(msgspec.structs.replace(TRIAL, **change)) == fingerprint(TRIAL)
 
 
-def test_a_change_is_named() -> None:
+def test_changed_settings_are_listed_with_both_values() -> None:
     before = definition(msgspec.structs.replace(TRIAL, load=Load(name="one", threads=4)))
     after = definition(msgspec.structs.replace(TRIAL, load=Load(name="one", depth=2)))
     assert changed_settings(before, after) == [

@@ -16,7 +16,7 @@ from tests.endpoints.servers.raw_requests import ask
 THREE = "cluster:3:embedded:memory=16m,threads=1"
 
 
-def test_a_cluster_counts_what_all_its_members_counted() -> None:
+def test_the_counters_of_a_cluster_are_the_sums_of_its_members() -> None:
     cpu = str(max(os.sched_getaffinity(0)))
     with running(parse_spec(THREE), cpus=cpu) as cluster:
         assert len(set(cluster.addresses)) == 3
@@ -55,7 +55,7 @@ def _until_it_fails(server: RunningServer) -> None:
         server.stats()
 
 
-def test_a_member_that_cannot_start_takes_the_others_down() -> None:
+def test_a_member_that_cannot_start_ends_the_others() -> None:
     with (
         pytest.raises(TrialError, match="exited"),
         running(parse_spec("cluster:2:command:false {port}")),
@@ -63,7 +63,7 @@ def test_a_member_that_cannot_start_takes_the_others_down() -> None:
         pass
 
 
-def test_remotes_are_used_as_one() -> None:
+def test_several_remote_servers_are_one_target() -> None:
     with running(parse_spec("cluster:2:embedded:memory=16m")) as ours:
         ask(ours.addresses[1], b"set k 0 0 1\r\nx\r\n")
         with running(parse_spec(f"remote:{','.join(ours.addresses)}")) as remote:
@@ -74,7 +74,7 @@ def test_remotes_are_used_as_one() -> None:
             assert [member.kind for member in remote.facts.members] == ["remote", "remote"]
 
 
-def test_no_server_is_a_target_too() -> None:
+def test_no_server_is_an_empty_target() -> None:
     with running(parse_spec("none")) as nothing:
         assert nothing.addresses == []
         assert nothing.stats() == {}
@@ -83,12 +83,12 @@ def test_no_server_is_a_target_too() -> None:
         assert nothing.facts.kind == "none"
 
 
-def test_a_part_of_a_sum_is_no_sum() -> None:
+def test_counters_that_a_member_lacks_are_left_out() -> None:
     readings = [{"cmd_get": "1", "evictions": "2"}, {"cmd_get": "10"}]
     assert merge_stats([ServerStats(each) for each in readings]) == {"cmd_get": "11"}
 
 
-def test_what_is_no_amount_is_not_added() -> None:
+def test_values_that_are_no_amounts_are_not_summed() -> None:
     both = {"pid": "7", "uptime": "3", "pointer_size": "64", "version": "1.6", "rusage_user": "0.5"}
     other = {**both, "pid": "8", "uptime": "4", "rusage_user": "0.7"}
     assert merge_stats([ServerStats(both), ServerStats(other)]) == {
@@ -98,7 +98,7 @@ def test_what_is_no_amount_is_not_added() -> None:
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(0)), max_size=4))
-def test_sums_of_amounts(members: list[dict[str, int]]) -> None:
+def test_amounts_are_summed(members: list[dict[str, int]]) -> None:
     texts = [ServerStats({name: str(n) for name, n in stats.items()}) for stats in members]
     shared = set.intersection(*map(set, members)) if members else set()
     assert merge_stats(texts) == {

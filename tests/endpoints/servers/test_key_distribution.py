@@ -51,7 +51,7 @@ measure_ms = 300
 """
 
 
-def test_operations_go_to_the_homes_of_their_keys(cli: Cli, tmp_path: Path) -> None:
+def test_operations_go_to_the_servers_of_their_keys(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT.format(server="cluster:3:embedded:memory=16m"))
     cli("run", "e.toml")
     for outcome in read_outcomes(tmp_path):
@@ -63,7 +63,7 @@ def test_operations_go_to_the_homes_of_their_keys(cli: Cli, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("client", ["native", "native?hashing=ketama"])
-def test_each_server_has_its_share(cli: Cli, tmp_path: Path, client: str) -> None:
+def test_keys_are_distributed_over_all_servers(cli: Cli, tmp_path: Path, client: str) -> None:
     with (
         running(parse_spec("embedded:memory=16m")) as one,
         running(parse_spec("embedded:memory=16m")) as two,
@@ -83,7 +83,7 @@ def test_each_server_has_its_share(cli: Cli, tmp_path: Path, client: str) -> Non
     assert all(reads)
 
 
-def test_a_way_of_spreading_that_is_not_known_is_refused(cli: Cli, tmp_path: Path) -> None:
+def test_an_unknown_hashing_is_refused(cli: Cli, tmp_path: Path) -> None:
     text = EXPERIMENT.format(server="cluster:2:embedded:memory=16m")
     text = text.replace("?hashing=ketama", "?hashing=random")
     (tmp_path / "e.toml").write_text(text)

@@ -126,7 +126,7 @@ def test_tls_carries_every_protocol(
     assert measure["operations"]["get"]["hits"] > 0
 
 
-def test_whom_to_trust_is_what_is_trusted(
+def test_only_the_given_certificates_are_trusted(
     memcached: Start, certificates: list[str], tmp_path: Path
 ) -> None:
     _, address = memcached(*certificates)
@@ -140,7 +140,7 @@ def test_whom_to_trust_is_what_is_trusted(
 
 
 @pytest.mark.parametrize("wire", ["text", "meta"])
-def test_a_name_is_asked_for_in_text(
+def test_the_text_protocol_logs_in_with_name_and_password(
     memcached: Start, users: list[str], tmp_path: Path, wire: str
 ) -> None:
     _, address = memcached(*users)
@@ -152,7 +152,9 @@ def test_a_name_is_asked_for_in_text(
 
 
 @pytest.mark.skipif(not shutil.which("saslpasswd2"), reason="Debian's sasl2-bin is not here")
-def test_sasl_in_binary(memcached: Start, users: list[str], tmp_path: Path) -> None:
+def test_the_binary_protocol_logs_in_with_sasl(
+    memcached: Start, users: list[str], tmp_path: Path
+) -> None:
     assert users
     database = tmp_path / "sasldb"
     subprocess.run(
@@ -174,7 +176,7 @@ def test_sasl_in_binary(memcached: Start, users: list[str], tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("way", ["plain", "users", "tls"])
-def test_a_server_that_comes_back_is_entered_again(
+def test_a_reconnection_logs_in_again(
     memcached: Start, certificates: list[str], users: list[str], tmp_path: Path, way: str
 ) -> None:
     """Killed in the window and started again: what failed is counted, and the run goes on."""
@@ -208,7 +210,7 @@ def test_a_server_that_comes_back_is_entered_again(
     assert measure["reconnects"] >= 4, measure["reconnects"]
 
 
-def test_datagrams(memcached: Start, tmp_path: Path) -> None:
+def test_udp_reads(memcached: Start, tmp_path: Path) -> None:
     """Gets over UDP, of values that take many datagrams; nobody there is said at once."""
     server, stream = memcached(udp="-1")  # -1: any port
     lines = (tmp_path / "ports-0").read_text().splitlines()

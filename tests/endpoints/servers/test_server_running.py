@@ -40,7 +40,7 @@ REAL = [
 
 
 @pytest.mark.parametrize("text", REAL)
-def test_a_real_server_runs_counts_and_goes(text: str) -> None:
+def test_a_server_starts_counts_and_ends(text: str) -> None:
     cpu = str(max(os.sched_getaffinity(0)))
     with running(parse_spec(text), cpus=cpu) as server:
         pid = server.pid
@@ -61,7 +61,7 @@ def test_a_real_server_runs_counts_and_goes(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REAL)
-def test_the_control_connection_is_no_operation(text: str) -> None:
+def test_the_control_connection_is_not_counted_as_operations(text: str) -> None:
     with running(parse_spec(text)) as server:
         for _ in range(3):
             stats = server.stats()
@@ -69,7 +69,7 @@ def test_the_control_connection_is_no_operation(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REAL)
-def test_what_it_uses_is_told(text: str) -> None:
+def test_the_resource_use_of_a_server_is_reported(text: str) -> None:
     with running(parse_spec(text)) as server:
         first = server.use()
         for _ in range(50):
@@ -85,13 +85,13 @@ def test_what_it_uses_is_told(text: str) -> None:
 
 
 @needs_memcached
-def test_two_at_once_have_ports_of_their_own() -> None:
+def test_two_servers_have_different_ports() -> None:
     spec = parse_spec("memcached:threads=1,memory=16")
     with running(spec) as one, running(spec) as two:
         assert one.addresses != two.addresses
 
 
-def test_a_server_that_is_killed_is_told_by_its_status() -> None:
+def test_a_killed_server_is_an_error_with_its_exit_status() -> None:
     with running(parse_spec("embedded:memory=16m")) as server:
         assert server.pid is not None
         os.kill(server.pid, 9)
@@ -154,7 +154,7 @@ while True:
         (ACCEPT + "signal.pause()", "timed out"),
     ],
 )
-def test_programs_that_are_no_servers(tmp_path: Path, code: str, says: str) -> None:
+def test_programs_that_do_not_serve_are_errors(tmp_path: Path, code: str, says: str) -> None:
     spec = parse_spec(script(tmp_path, code))
     with pytest.raises(TrialError, match=says), running(spec, ready_s=_patience(says)):
         pass
@@ -182,7 +182,7 @@ def test_a_program_that_dies_at_once_is_tried_again_on_another_port(tmp_path: Pa
         ('{"addresses": []}', "malformed announcement"),
     ],
 )
-def test_an_engine_that_announces_itself_wrongly(
+def test_a_malformed_announcement_of_the_engine_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, says: str
 ) -> None:
     engine = tmp_path / "engine"
@@ -210,7 +210,7 @@ def answering(reply: bytes) -> Generator[str]:
 
 
 @pytest.mark.parametrize("reply", [b"ERROR\r\n", b"ERROR no such command\r\n"])
-def test_statistics_that_are_refused_are_an_error(reply: bytes) -> None:
+def test_refused_stats_are_an_error(reply: bytes) -> None:
     with answering(reply) as address:
         control = Control(address)
         try:
@@ -220,7 +220,7 @@ def test_statistics_that_are_refused_are_an_error(reply: bytes) -> None:
             control.close()
 
 
-def test_a_remote_server_is_used_and_left_alone() -> None:
+def test_a_remote_server_is_used_and_not_ended() -> None:
     with running(parse_spec("embedded:memory=16m")) as ours:
         with running(parse_spec(f"remote:{ours.addresses[0]}")) as remote:
             assert remote.pid is None
@@ -230,7 +230,7 @@ def test_a_remote_server_is_used_and_left_alone() -> None:
         assert ours.stats()
 
 
-def test_a_remote_server_that_is_not_there() -> None:
+def test_an_unreachable_remote_server_is_an_error() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
@@ -242,7 +242,7 @@ def test_a_remote_server_that_is_not_there() -> None:
 
 
 @needs_memcached
-def test_a_remote_server_on_a_unix_socket(tmp_path: Path) -> None:
+def test_a_remote_server_can_be_a_unix_socket(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     command = [str(MEMCACHED), "-s", str(path), "-u", USER, "-t", "1", "-m", "16"]
     with process.start(command):

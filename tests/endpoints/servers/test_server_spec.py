@@ -10,14 +10,14 @@ from cachemark.endpoints.servers import kinds, parse_spec
 from cachemark.model.errors import UsageError
 
 
-def test_options_are_read() -> None:
+def test_options_of_a_server_are_parsed() -> None:
     spec = parse_spec("memcached:threads=2,memory=64")
     assert (spec.kind, spec.options) == ("memcached", {"threads": "2", "memory": "64"})
     assert parse_spec("embedded:io=blocking,memory=2g").options["io"] == "blocking"
     assert parse_spec("embedded").options == {}
 
 
-def test_servers_of_servers_are_read() -> None:
+def test_clusters_and_proxies_are_parsed() -> None:
     spec = parse_spec("cluster:3:memcached:memory=64")
     assert (spec.kind, spec.count) == ("cluster", 3)
     assert spec.inner == parse_spec("memcached:memory=64")

@@ -40,7 +40,7 @@ def here(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", NAMED)
-def test_it_stores_and_goes(text: str) -> None:
+def test_a_server_stores_items_and_ends(text: str) -> None:
     with running(parse_spec(here(text))) as server:
         (address,) = server.addresses
         assert server.facts.kind == text.partition(":")[0]
@@ -59,7 +59,7 @@ def test_it_stores_and_goes(text: str) -> None:
             os.kill(pid, 0)
 
 
-def test_threads_are_as_many_as_asked_for() -> None:
+def test_the_option_threads_is_passed_on() -> None:
     with running(parse_spec(here("yrmcds:threads=3"))) as server:
         assert server.stats()["threads"] == "3"
 
@@ -98,7 +98,7 @@ def test_the_proxys_configuration_names_every_server() -> None:
     assert text.endswith("   - 127.0.0.1:2:1\n   - /tmp/s:1\n")
 
 
-def test_every_row_can_be_named_in_its_plainest_form() -> None:
+def test_every_registered_server_can_be_named_without_options() -> None:
     for one in third_party_servers():
         required = [name for name, option in one.options.items() if option.default is None]
         text = one.name + (":" + ",".join(f"{name}=/x" for name in required) if required else "")
@@ -126,7 +126,7 @@ def test_bad_specs_say_what_is_wrong(text: str, says: str) -> None:
     assert says in str(caught.value)
 
 
-def test_what_is_not_here_is_unsupported_with_a_remedy(tmp_path: Path) -> None:
+def test_a_missing_program_is_unsupported_with_a_remedy(tmp_path: Path) -> None:
     for text in (
         f"emcache:binary={tmp_path}/emcache",
         f"quickcached:jar={tmp_path}/QuickCached-Server.jar",
@@ -164,7 +164,7 @@ def pretender(path: Path, flag: str) -> Path:
     return path
 
 
-def test_emcache_is_told_its_port_and_memory(tmp_path: Path) -> None:
+def test_emcache_gets_its_port_and_memory(tmp_path: Path) -> None:
     binary = pretender(tmp_path / "emcache", "--port")
     with running(parse_spec(f"emcache:binary={binary},memory=9")) as server:
         assert "--host 127.0.0.1" in server.facts.version
@@ -221,14 +221,14 @@ def test_quickcacheds_options_change_the_copy(quickcached_jar: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("text", ["<a>", "<quickserver/>"])
-def test_a_configuration_that_has_no_such_setting(tmp_path: Path, text: str) -> None:
+def test_a_configuration_without_the_setting_is_an_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "copy.xml"
     path.write_text(text)
     with pytest.raises(TrialError, match=r"QuickCached\.xml"):
         quickcached.configure(path, tmp_path, {"mode": "events"})
 
 
-def test_words_of_a_command_are_not_split(tmp_path: Path) -> None:
+def test_quoted_words_of_a_command_stay_whole(tmp_path: Path) -> None:
     folder = tmp_path / "with space"
     folder.mkdir()
     binary = pretender(folder / "emcache", "--port")
