@@ -21,6 +21,7 @@ from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.runs.archive import export_run
 from tests.builders.stored_runs import kept, made_header, trials
+from tests.conftest import ROOT
 
 VERBS = [name for name in app if not name.startswith("-")]
 # Arguments that print something, and need neither servers nor set-ups.
@@ -36,7 +37,7 @@ PRINTING = [
     ["clients"],
     ["servers"],
     ["protocol"],
-    ["run", "quick", "--dry-run"],
+    ["run", "quick", "--client", "native", "--client", "reference", "--dry-run"],
 ]
 ENGINE = [["tape", "presets"], ["tape", "presets", "--json"], ["tape", "write", "--out", "t"]]
 SENTENCE_LINES = 2
@@ -68,6 +69,20 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = kept(folder / "results", made_header("2026-made"), outcomes)
     export_run(run, folder / "run.zip")
     return folder
+
+
+@pytest.fixture(scope="module")
+def one_language(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of workers that has the reference worker only."""
+    folder = tmp_path_factory.mktemp("workers")
+    (folder / "reference").symlink_to(ROOT / "workers" / "reference")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _few_workers(one_language: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`clients` starts every worker, to ask for its version."""
+    monkeypatch.setenv("CACHEMARK_WORKERS", str(one_language))
 
 
 def ended(command: list[str], folder: Path, stdout: int, **environment: str) -> tuple[int, str]:
