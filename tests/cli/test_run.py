@@ -306,17 +306,20 @@ def test_two_processes_do_not_share_a_run(cli: Cli, tmp_path: Path) -> None:
     assert "another process is running it" in ended.stderr
 
 
-def test_lists(cli: Cli) -> None:
-    for verb, sign in (
+@pytest.mark.parametrize(
+    ("verb", "sign"),
+    [
         ("suites", "emcache"),
-        ("clients", "native"),
+        pytest.param("clients", "native", marks=pytest.mark.slow("starts every worker")),
         ("servers", "remote:HOST:PORT"),
         ("doctor", "CPU"),
         ("protocol", "# The worker protocol"),
-    ):
-        ended = cli(verb)
-        assert ended.returncode in (0, 1), ended.stderr
-        assert sign in ended.stdout
+    ],
+)
+def test_lists(cli: Cli, verb: str, sign: str) -> None:
+    ended = cli(verb)
+    assert ended.returncode in (0, 1), ended.stderr
+    assert sign in ended.stdout
 
 
 def test_a_plan_is_printed_and_the_same_each_time(inside: Inside, tmp_path: Path) -> None:
@@ -327,6 +330,7 @@ def test_a_plan_is_printed_and_the_same_each_time(inside: Inside, tmp_path: Path
     assert inside("run", name, "--dry-run", "--seed", "2").stdout != first.stdout
 
 
+@pytest.mark.slow("fills a server to 80 %")
 def test_the_emcache_suite_fills_to_its_part(cli: Cli, tmp_path: Path) -> None:
     ended = cli("run", "emcache", "--quick", "--client", "native", "--blocks", "1", "--details")
     assert ended.returncode == 0, ended.stderr

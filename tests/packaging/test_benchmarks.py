@@ -18,6 +18,7 @@ def _benchmarks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
+@pytest.mark.slow("plays every client of the benchmark")
 def test_the_native_client_beside_its_floor() -> None:
     ended = subprocess.run(
         [sys.executable, "benchmarks/client.py", "--rounds", "1", "--seconds", "0.1", "--no-peers"],

@@ -27,6 +27,7 @@ def dispatched() -> list[str]:
     return [name for name in numpy_core.__cpu_dispatch__ if numpy_core.__cpu_features__.get(name)]
 
 
+@pytest.mark.slow("runs four files of tests again")
 def test_golden_files_without_optional_cpu_features() -> None:
     """With all features, these tests run in this very suite."""
     environment: dict[str, str] = {}

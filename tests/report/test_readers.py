@@ -84,6 +84,7 @@ def test_jmh_prints_the_same_sample(java: list[str], run: ExportedRun) -> None:
     assert added.startswith("    [375.000, 400.000) = ")
 
 
+@pytest.mark.slow("starts a JVM for each result")
 def test_jmh_prints_the_same_throughput(java: list[str], run: ExportedRun) -> None:
     (text,) = EXPORTS["jmh"](run).values()
     throughput = [result for result in results(run) if result.mode == "thrpt"]

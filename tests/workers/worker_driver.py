@@ -32,6 +32,8 @@ def clients() -> list[Any]:
 def _marks(client: Client) -> list[pytest.MarkDecorator]:
     # Where tests are spread over processes, one process has all tests of a client.
     marks = [pytest.mark.xdist_group(client.id)]
+    if client.id.startswith("pypy/"):
+        marks.append(pytest.mark.slow("plays the files of python/* again, in PyPy"))
     if missing := client.missing():
         marks.append(pytest.mark.skip(reason=f"{missing}: {client.setup}"))
     return marks

@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cachemark.checks.fidelity import cases
 from cachemark.checks.fidelity.judge import PercentileResult
 from cachemark.endpoints.clients import parse_client, registry
@@ -36,6 +38,7 @@ def consistent(finding: dict[str, Any]) -> None:
         assert count["injected"] == count["measured"], finding
 
 
+@pytest.mark.slow("plays every quick case")
 def test_native_through_the_command_line(cli: Cli) -> None:
     """Whatever the host is like: counts are right, and a verdict is never without its reason."""
     ended = cli("fidelity", "native", "--quick", "--tries", "1", "--json")
