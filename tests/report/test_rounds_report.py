@@ -10,6 +10,7 @@ import pytest
 
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.conclusions import one_sentence
 from cachemark.report.formats import (
     PLOT_SUFFIXES,
     draw_summary,
@@ -49,17 +50,28 @@ def outcomes(blocks: int) -> list[Outcome]:
     return found
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run_of(folder: Path, blocks: int) -> Run:
     planned = msgspec.structs.replace(
-        experiment(["slow", "fast"], 6),
+        experiment(["slow", "fast"], blocks),
         servers=list(SERVERS),
         twice="slow",
         design="rounds",
         rounds=RoundsTiming(until="fixed"),
         margin_percent=5.0,
     )
-    return kept(tmp_path, header(planned), outcomes(6))
+    return kept(folder, header(planned), outcomes(blocks))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return run_of(tmp_path, 6)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_nobody_is_first_on_too_few_sittings(tmp_path: Path, blocks: int) -> None:
+    said = one_sentence(load_report(run_of(tmp_path, blocks)))
+    assert said.startswith("No answer yet: it takes 4 sittings, and this run has ")
+    assert one_sentence(load_report(run_of(tmp_path / "more", 4))).startswith("fast is first")
 
 
 def test_the_answers_are_those_of_the_sittings(run: Run) -> None:

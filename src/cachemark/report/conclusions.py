@@ -6,7 +6,7 @@ from collections import Counter
 
 import msgspec
 
-from cachemark.analysis.number_format import interval, number, time
+from cachemark.analysis.number_format import count_of, interval, number, time
 from cachemark.analysis.statistics import Interval, Metric
 from cachemark.report.model import Group, Report
 from cachemark.report.plots.ranking import leader, ranked_figure
@@ -34,8 +34,13 @@ def one_sentence(report: Report) -> str:
 def headline(report: Report) -> str:
     """One sentence for all groups: how often each client is first, and how often conclusively.
 
-    Empty if there is only one group, which has a sentence of its own.
+    Empty if there is only one group, which has a sentence of its own. Nobody is first in a run that
+    has too few sittings for any answer.
     """
+    found = report.rounds
+    if found is not None and found.answered_at == 0:
+        played = count_of(found.sittings, "sitting")
+        return f"No answer yet: it takes {found.rule.first} sittings, and this run has {played}."
     firsts = Counter(first for group in report.groups if (first := leader(group)))
     if len(report.groups) == 1:
         return ""

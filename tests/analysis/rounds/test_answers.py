@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import msgspec
 import pytest
 
 from cachemark.analysis.rounds.answers import Answers, answers
 from cachemark.analysis.rounds.looks import StopRule
+from cachemark.analysis.rounds.pairs import ROUND_FIGURES, read_sittings
 from cachemark.analysis.rounds.questions import Question, questions_of
+from cachemark.analysis.rounds.ranking import rank
 from cachemark.analysis.rounds.texts import (
     carry_over_texts,
     lead_text,
@@ -19,6 +23,7 @@ from cachemark.analysis.rounds.texts import (
 from cachemark.model.outcome import Cell, Outcome
 from tests.builders.rounds import run
 
+RATE = ROUND_FIGURES["rate"]
 RATES = {"fast": 30_000, "slow": 20_000, "slow#again": 20_000, "slowest": 10_000}
 
 
@@ -202,3 +207,29 @@ def test_carry_over_is_told() -> None:
     assert len(found.carry_over) == 1
     assert carry_over_texts(found.carry_over[0])[-1].startswith(("No carry-over", "Carry-over"))
     assert answered([]).groups == []
+
+
+def test_the_second_never_does_more_than_the_first() -> None:
+    # b is 2 % better than a where both played, and poor relative to c where a is missing.
+    made = run({"a": 10_000, "b": 10_200, "c": 5_000}, 4, deviation=0.001)
+    made += run({"b": 10_000, "c": 9_000}, 4, deviation=0.001, first=4)
+    question = asked(made)[0]
+    fitted = [cell.client for cell, _ in rank(read_sittings(made), question.cells, RATE)]
+    assert fitted[:2] == ["a", "b"], "the fit and the pair disagree, or this shows nothing"
+    ranking = answers(made, [question], StopRule(), final=True).groups[0].ranking("rate")
+    assert ranking is not None
+    assert [place.name for place in ranking.places[:2]] == ["b", "a"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whichever_outcomes_are_missing_the_lead_is_one(seed: int) -> None:
+    draw = random.Random(seed)
+    whole = run({"a": 10_000, "b": 10_100, "c": 10_050, "d": 9_900}, 5, deviation=0.1)
+    made = [outcome for outcome in whole if draw.random() < 0.6]
+    for group in answers(made, asked(made), StopRule(), final=True).groups:
+        for ranking in group.rankings:
+            lead = ranking.lead
+            if lead is None or lead.ratio is None:
+                continue
+            assert (lead.first, lead.second) == tuple(p.cell for p in ranking.places[:2])
+            assert lead.ratio.value >= 1 if ranking.more_is_better else lead.ratio.value <= 1

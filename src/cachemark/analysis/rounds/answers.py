@@ -33,7 +33,7 @@ from cachemark.analysis.rounds.pairs import (
     retired_arms,
 )
 from cachemark.analysis.rounds.questions import Question
-from cachemark.analysis.rounds.ranking import rank
+from cachemark.analysis.rounds.ranking import rank_with_lead
 from cachemark.analysis.rounds.steal import Steal, steal
 from cachemark.analysis.statistics import Figure
 from cachemark.model.outcome import Cell, Outcome
@@ -172,14 +172,8 @@ def _group(looked: Looked, question: Question, figures: Sequence[str], primary: 
 
 
 def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:
-    ranked = rank(looked.sittings, question.cells, figure)
+    ranked, lead = rank_with_lead(looked, question.cells, figure)
     tested = contrast_family(looked, question.family, figure.name)
-    first_two = [cell for cell, _ in ranked[:2]]
-    lead = (
-        contrast_alone(looked, (first_two[0], first_two[1]), figure.name)
-        if len(first_two) == 2
-        else None
-    )
     twice = contrast_alone(looked, question.twice, figure.name) if question.twice else None
     table = _Table(looked, figure.name, tested, lead)
     return Ranking(

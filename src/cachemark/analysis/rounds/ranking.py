@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
-from cachemark.analysis.rounds.contrast import Looked, contrast_alone
+from cachemark.analysis.rounds.contrast import Looked, RoundContrast, contrast_alone
 from cachemark.analysis.rounds.pairs import Sittings, first_sittings
 from cachemark.analysis.statistics import Figure
 from cachemark.model.outcome import Cell
@@ -57,14 +58,32 @@ def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> list[tupl
     ]
 
 
+def rank_with_lead(
+    looked: Looked, cells: Sequence[Cell], figure: Figure
+) -> tuple[list[tuple[Cell, float]], RoundContrast | None]:
+    """The arms, the best one first, and the lead of the first over the second; None without two.
+
+    The fit uses all sittings, the lead only those that both played. Where arms are missing in some,
+    the two may disagree about who is first; then the direct comparison is right.
+    """
+    ranked = rank(looked.sittings, cells, figure)
+    if len(ranked) < 2:
+        return ranked, None
+    lead = contrast_alone(looked, (ranked[0][0], ranked[1][0]), figure.name)
+    if lead.ratio is None or lead.ratio.value == 1:
+        return ranked, lead
+    if (lead.ratio.value > 1) == figure.more_is_better:
+        return ranked, lead
+    return [ranked[1], ranked[0], *ranked[2:]], lead.reversed()
+
+
 def undecided_lead(looked: Looked, cells: Sequence[Cell], figure: Figure) -> frozenset[Cell]:
     """The winner and its runner-up while it is open which of them is first; else nobody.
 
     In a large group they may both be told from the reference long before.
     """
     sittings = first_sittings(looked.sittings, looked.answered_at)
-    first_two = [cell for cell, _ in rank(sittings, cells, figure)[:2]]
-    if len(first_two) < 2:
+    _, lead = rank_with_lead(msgspec.structs.replace(looked, sittings=sittings), cells, figure)
+    if lead is None or lead.answer != "open":
         return frozenset()
-    lead = contrast_alone(looked, (first_two[0], first_two[1]), figure.name)
-    return frozenset(first_two) if lead.answer == "open" else frozenset()
+    return frozenset((lead.first, lead.second))
