@@ -34,6 +34,14 @@ def test_data_that_does_not_fit_is_told_in_a_dry_run(inside: Inside) -> None:
     assert "warning" not in fits.stderr
 
 
+def test_a_sequence_keeps_its_steps_whatever_else_is_typed(inside: Inside) -> None:
+    """The workload's name is made of the steps and of the size, which is no step."""
+    typed = ("--sequence", "set@0 get@0", "--size", "1024", "--client", "native")
+    ended = inside("run", *typed, "--dry-run")
+    assert ended.returncode == 0, ended.stderr
+    assert "set-0-get-0-1024" in ended.stdout
+
+
 def test_a_pattern_names_the_libraries_of_a_language(inside: Inside) -> None:
     planned = inside("run", "--client", "go/*", "--blocks", "1", "--dry-run")
     assert planned.returncode == 0

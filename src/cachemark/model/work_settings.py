@@ -97,7 +97,7 @@ def typed_name(name: str, typed: WorkSettings) -> str:
     elif "mix" in work:
         parts = [f"{kind}-{weight:g}" for kind, weight in work["mix"].items()]
     elif "sequence" in work:
-        parts = work["sequence"]
+        parts = [*work["sequence"]]
     parts += [typed.values["size"]] if "size" in typed.values else []
     parts += [f"{_short(typed.keys['count'])}-keys"] if "count" in typed.keys else []
     text = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)).strip("-.")
