@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cachemark.model.footprint import Footprint, mean
-from cachemark.model.outcome import Outcome
+from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.published import PublishedTable, Row, published_files
 from cachemark.model.server_stats import ServerStats
@@ -101,8 +101,9 @@ def _fill(table: PublishedTable, valid: list[Outcome]) -> Section:
          "–"]
         for row in table.row
     ]  # fmt: skip
-    for who in _server_client_names(valid, ("fill",)):
-        fills = _windows_by_workload(valid, who)("fill")
+    played = [outcome for outcome in valid if _is_fill(outcome)]
+    for who in _server_client_names(played, _workload_names(played)):
+        fills = [o.measure for o in played if o.measure and _server_client(o.trial.cell) == who]
         sent = _mean(fills, lambda done: _per(_keys(done), _busy_s(done)))
         right = _mean(fills, lambda done: _per(_keys(done), done.elapsed_ns / 1e9))
         sent_mb = _mean(fills, lambda done: _per(_user_mb(done), _busy_s(done)))
@@ -132,7 +133,7 @@ def _memory(table: PublishedTable, valid: list[Outcome]) -> Section:
         ]
         for row in table.row
     ]
-    fills = [o for o in valid if o.trial.cell.workload == "fill" and o.server_use]
+    fills = [outcome for outcome in valid if _is_fill(outcome) and outcome.server_use]
     for server in dict.fromkeys(outcome.trial.cell.server for outcome in fills):
         rows.append([server, *_efficiency([o for o in fills if o.trial.cell.server == server])])
     return Section(
@@ -173,11 +174,24 @@ def _footprint(fill: Outcome) -> Footprint:
     )
 
 
+def _is_fill(outcome: Outcome) -> bool:
+    """Also under another name, which it has if options gave it more keys."""
+    return outcome.workload.fill_percent is not None
+
+
+def _workload_names(outcomes: list[Outcome]) -> list[str]:
+    return [outcome.trial.cell.workload for outcome in outcomes]
+
+
 def _server_client_names(valid: list[Outcome], workloads: Sequence[str]) -> list[str]:
     """Server and client of every row, in the order of the experiment."""
     chosen = [o.trial.cell for o in valid if o.trial.cell.workload in workloads]
-    names = sorted({(cell.server, cell.client) for cell in chosen})
-    return [f"{server} / {client}" for server, client in names]
+    cells = sorted(chosen, key=lambda cell: (cell.server, cell.client))
+    return list(dict.fromkeys(map(_server_client, cells)))
+
+
+def _server_client(cell: Cell) -> str:
+    return f"{cell.server} / {cell.client}"
 
 
 def _windows_by_workload(valid: list[Outcome], who: str) -> Callable[[str], list[Done]]:
@@ -187,7 +201,7 @@ def _windows_by_workload(valid: list[Outcome], who: str) -> Callable[[str], list
             for outcome in valid
             if outcome.measure
             and outcome.trial.cell.workload == workload
-            and f"{outcome.trial.cell.server} / {outcome.trial.cell.client}" == who
+            and _server_client(outcome.trial.cell) == who
         ]
 
     return windows
