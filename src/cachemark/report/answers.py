@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from rich.markup import escape
 
 from cachemark.analysis.number_format import count_of
@@ -18,7 +20,7 @@ from cachemark.report.tables import (
 from cachemark.report.terminal import rich_table
 
 # What answers the question; all other columns are in the report.
-_SHOWN = frozenset({"client", "ops/s", *RATIO_HEADING.values(), "p99", "client CPU/op"})
+_SHOWN = frozenset({"client", "server", "ops/s", *RATIO_HEADING.values(), "p99", "client CPU/op"})
 # More groups than a screen has room for.
 _MAX_GROUPS = 6
 
@@ -42,9 +44,21 @@ def render(report: Report, width: int | None) -> str:
         console.print(escape(" ".join(line.split())))
     for absence in report.absences:
         console.print(escape(f"Not played: {absence_text(absence)}"))
+    if command := compare_command(report):
+        console.print(escape(f"Compare two of them: {command}"), soft_wrap=True)
     for line in _left_out(report):
         console.print(escape(line))
     return text_of(console)
+
+
+def compare_command(report: Report) -> str:
+    """The command that compares the first two of the first ranking; empty if there are none."""
+    for group in report.groups:
+        named = [row.name for row in group.rows if not row.yardstick]
+        if len(named) > 1:
+            pair = " ".join(f"--{group.heading} {shlex.quote(name)}" for name in named[:2])
+            return f"cachemark compare {report.header.id} {pair}"
+    return ""
 
 
 def _shown(table: Table) -> Table:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from cachemark.analysis.number_format import interval, number, time
 from cachemark.analysis.statistics import (
     MIN_INTERVAL_TRIALS,
     PERCENTILES,
     CellSummary,
-    Comparison,
-    Metric,
-    compare,
-    compare_pair,
     ends_by_time,
     has_timeline,
     min_sample_size,
-    ranking,
-    self_comparison,
     summarise,
 )
-from cachemark.endpoints.clients import NATIVE
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Skipped, is_repeat, trial_count, uses_rounds
@@ -35,7 +26,8 @@ from cachemark.report import (
     worker_overhead,
 )
 from cachemark.report.absences import find_absences
-from cachemark.report.model import Absence, ClientRow, Group, Report, Section
+from cachemark.report.groups import group_answer, make_groups, was_played
+from cachemark.report.model import Absence, Report, Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.trials import trial_rows
 from cachemark.runs.audit.value import Audit
@@ -56,18 +48,18 @@ def build(
     experiment = header.experiment
     played = summarise(outcomes)
     summaries = [summary for summary in played if not is_repeat(summary.cell)]
-    groups = _groups(summaries, outcomes, experiment)
+    groups = make_groups(summaries, outcomes, experiment)
     found = rounds.round_answers(experiment, outcomes)
     if found is not None:
         margin = experiment.margin_percent
         groups = [rounds.with_rounds(group, found, outcomes, margin) for group in groups]
     return Report(
         header=header,
-        answers=rounds.sentences(found, outcomes) if found else [_answer(g) for g in groups],
+        answers=rounds.sentences(found, outcomes) if found else list(map(group_answer, groups)),
         rounds=found,
         groups=groups,
         absences=_absences(summaries),
-        missing=[summary for summary in summaries if not _was_played(summary)],
+        missing=[summary for summary in summaries if not was_played(summary)],
         rejected=[*_rejected(played), *noise_report.withheld_lines(outcomes)],
         notes=[
             *_unplayed(experiment, outcomes),
@@ -98,130 +90,6 @@ def _published_sections(
     if experiment.name == "emcache":
         return emcache.sections([o for o in outcomes if not is_repeat(o.trial.cell)])
     return published.sections(experiment.name, outcomes, summaries)
-
-
-def _groups(
-    summaries: list[CellSummary], outcomes: Sequence[Outcome], experiment: Experiment
-) -> list[Group]:
-    closed = {load.name for load in experiment.loads if load.schedule == "closed"}
-    together: dict[tuple[str, str, str], list[CellSummary]] = {}
-    for summary in summaries:
-        cell = summary.cell
-        if _was_played(summary) and not worker_overhead.is_null_client(cell.client):
-            key = (cell.workload, cell.load, cell.server)
-            together.setdefault(key, []).append(summary)
-    return [
-        _group(members, outcomes, experiment.margin_percent, "rate" if key[1] in closed else "p99")
-        for key, members in sorted(together.items(), key=lambda item: _rank(item[0], experiment))
-    ]
-
-
-def _rank(key: tuple[str, str, str], experiment: Experiment) -> tuple[int, int, int]:
-    """Groups come in the order of the experiment; what runs in the process comes last."""
-    workload, load, server = key
-    servers = experiment.servers
-    return (
-        [each.name for each in experiment.workloads].index(workload),
-        [each.name for each in experiment.loads].index(load),
-        servers.index(server) if server in servers else len(servers),
-    )
-
-
-def _was_played(summary: CellSummary) -> bool:
-    """Some trial of the cell was played, whatever came of it."""
-    return summary.total is not None or not summary.unsupported
-
-
-def _group(
-    members: list[CellSummary], outcomes: Sequence[Outcome], margin_percent: float, metric: Metric
-) -> Group:
-    order = ranking(outcomes, members[0].cell, metric)
-    members = sorted(members, key=lambda member: _place(member, order, metric))
-    first = members[0]
-    ranked = [member.cell.client for member in _candidates(members, metric)]
-    comparisons: dict[str, Comparison] = {}
-    if ranked:
-        found = compare(outcomes, first.cell.client, first.cell, margin_percent, metric)
-        comparisons = {comparison.client: comparison for comparison in found}
-    return Group(
-        server=first.cell.server,
-        server_version=next((m.server_version for m in members if m.server_version), ""),
-        workload=first.cell.workload,
-        load=first.cell.load,
-        metric=metric,
-        rows=[
-            ClientRow(
-                summary=member,
-                comparison=comparisons.get(member.cell.client),
-                fastest=member is first and bool(ranked),
-            )
-            for member in members
-        ],
-        lead=compare_pair(outcomes, (ranked[1], ranked[0]), first.cell, margin_percent, metric)
-        if len(ranked) > 1
-        else None,
-        itself=self_comparison(outcomes, first.cell, margin_percent, metric),
-    )
-
-
-def _place(summary: CellSummary, order: Sequence[str], metric: Metric) -> tuple[bool, float]:
-    """The place of a client in its group: clients without a figure come last."""
-    figure, client = _figure(summary, metric), summary.cell.client
-    if figure is None:
-        return True, 0.0
-    # A figure that is not above 0 cannot be ranked on logarithms.
-    return False, order.index(client) if client in order else math.inf
-
-
-def _figure(summary: CellSummary, metric: Metric) -> float | None:
-    total = summary.total
-    if total is None:
-        return None
-    if metric == "rate":
-        return total.rate.value
-    return total.p99_ns.value if total.p99_ns else None
-
-
-def _candidates(members: list[CellSummary], metric: Metric) -> list[CellSummary]:
-    """Those to choose from: the native client is a yardstick where libraries are compared."""
-    measured = [member for member in members if _figure(member, metric) is not None]
-    libraries = [m for m in measured if m.cell.client.partition("?")[0] != NATIVE]
-    return libraries or measured
-
-
-def _answer(group: Group) -> str:
-    place = f"{group.workload}, {group.load}, against {group.server}"
-    ranked = _candidates([row.summary for row in group.rows], group.metric)
-    if not ranked:
-        return f"{place}: no client has a valid figure."
-    client = ranked[0].cell.client
-    value = _figure(ranked[0], group.metric) or 0.0
-    figure = f"{number(value)} ops/s" if group.metric == "rate" else f"a p99 of {time(value)}"
-    if len(ranked) == 1:
-        return f"{place}: only {client} has a valid figure, {figure}."
-    return (
-        f"{place}: {client} is first with {figure}; {_second_place(group, ranked[1].cell.client)}."
-    )
-
-
-def _second_place(group: Group, second: str) -> str:
-    comparison = group.lead
-    if comparison is None:
-        return f"{second} is second, but the two have no block with a valid trial of both"
-    measure = "rate" if group.metric == "rate" else "p99"
-    part = f"{second} is second, with {interval(comparison.ratio, '{:.2f}')} times its {measure}"
-    if comparison.answer not in ("equivalent", "inconclusive"):
-        return part
-    more = ""
-    if comparison.answer == "inconclusive" and comparison.needed:
-        more = f"; about {comparison.needed} blocks would probably settle it"
-    return f"{part} ({_MEANING[comparison.answer]}{more})"
-
-
-_MEANING = {
-    "equivalent": "equivalent within the margin",
-    "inconclusive": "inconclusive",
-}
 
 
 def _absences(summaries: list[CellSummary]) -> list[Absence]:

@@ -76,13 +76,11 @@ def conclusion_rows(report: Report, anchors: list[str]) -> list[ConclusionRow]:
 
 def _row(group: Group, anchor: str) -> ConclusionRow:
     first = leader(group)
-    of = next(
-        (ranked_figure(r, group.metric) for r in group.rows if r.summary.cell.client == first), None
-    )
+    of = next((ranked_figure(r, group.metric) for r in group.rows if r.name == first), None)
     lead = group.lead
     return ConclusionRow(
         anchor=anchor,
-        place=f"{group.workload} · {group.load} · {group.server}",
+        place=f"{group.workload} · {group.load} · {group.common}",
         first=first or "–",
         figure=_figure(of, group.metric),
         second=lead.client if lead else "–",

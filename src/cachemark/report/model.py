@@ -11,24 +11,39 @@ from cachemark.analysis.statistics import CellSummary, Comparison, Metric
 from cachemark.model.outcome import Cell
 from cachemark.runs.store import RunHeader
 
+# What the rows of a group are.
+Kind = Literal["clients", "servers"]
+
 
 class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's row: its summary, and its comparison with the fastest client of the group."""
+    """A client (or server) of a group: its summary, and its comparison with the fastest one.
 
+    `name` is what tells it from the others. `series` is its number in the experiment, which gives
+    it the same colour in every plot; the yardstick among libraries, the native client, is grey.
+    """
+
+    name: str
+    series: int
+    yardstick: bool
     summary: CellSummary
     comparison: Comparison | None
     fastest: bool
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients that did the same work: one server, workload and load; fastest first.
+    """The clients that did the same work on one server; or the servers of the only client.
+
+    The fastest one is first. `server` is empty in a group of servers, `client` in one of clients.
+    In a group of servers, comparisons name servers as `client` and `baseline`.
 
     In a closed loop, the fastest client has the highest rate. In an open loop, all clients have the
     same rate, so the fastest one has the lowest p99. `lead` compares the first two libraries;
     `itself` is the result of the A/A test.
     """
 
+    kind: Kind = "clients"
     server: str
+    client: str = ""
     server_version: str
     workload: str
     load: str
@@ -36,6 +51,25 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[ClientRow]
     lead: Comparison | None
     itself: Comparison | None = None
+
+    @property
+    def common(self) -> str:
+        """What all rows share: the server, or the client of a group of servers."""
+        return self.server if self.kind == "clients" else self.client
+
+    @property
+    def heading(self) -> str:
+        """What a column of the rows' names is called."""
+        return self.kind.removesuffix("s")
+
+    def name_of(self, cell: Cell) -> str:
+        """The name of a cell's row in this group."""
+        return cell.client if self.kind == "clients" else cell.server
+
+    def has(self, cell: Cell) -> bool:
+        """Whether a cell did the work of this group."""
+        common = cell.server if self.kind == "clients" else cell.client
+        return (common, cell.workload, cell.load) == (self.common, self.workload, self.load)
 
 
 class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +98,6 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     steal_percent: float | None
     foreign_cpu_percent: float | None
     course: list[TimelinePoint] = []
-
-    def belongs_to(self, group: Group) -> bool:
-        """Whether the trial belongs to a group."""
-        cell = self.cell
-        return (cell.server, cell.workload, cell.load) == (group.server, group.workload, group.load)
 
 
 class Absence(msgspec.Struct, frozen=True, kw_only=True):

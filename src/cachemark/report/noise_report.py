@@ -96,7 +96,7 @@ def self_comparison_notes(groups: Sequence[Group]) -> list[str]:
     for group in groups:
         if group.itself is None or group.itself.answer not in ("faster", "slower"):
             continue
-        place = f"{group.workload}, {group.load}, {group.server}"
+        place = f"{group.workload}, {group.load}, {group.common}"
         ratio = interval(group.itself.ratio, "{:.3f}")
         lines.append(
             f"A/A test, {place}: the ratio of {group.itself.baseline} to itself is {ratio}. "

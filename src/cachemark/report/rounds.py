@@ -15,7 +15,7 @@ from cachemark.analysis.statistics import Comparison, ComparisonAnswer, Metric, 
 from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells
-from cachemark.report.model import ClientRow, Group
+from cachemark.report.model import ClientRow, Group, Kind
 from cachemark.runs.questions import asked, stop_rule
 
 
@@ -79,9 +79,11 @@ def standing_lines(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[
     """Each question's ranking after some whole blocks: every cell relative to the first."""
     found = round_answers(experiment, outcomes, final=False, figures=PRIMARY_FIGURES)
     lines: list[str] = []
-    for answer in found.groups if found else []:
+    groups = found.groups if found else []
+    of_clients = any(answer.question.kind == "clients" for answer in groups)
+    for answer in groups:
         ranking = answer.ranking(answer.primary)
-        if ranking is None or answer.question.kind != "clients":
+        if ranking is None or (of_clients and answer.question.kind != "clients"):
             continue
         places = [
             f"{place.name} {ratio_words(place.to_winner.ratio)}"
@@ -99,20 +101,25 @@ def with_rounds(group: Group, found: Answers, outcomes: Sequence[Outcome], margi
     ranking = answer.ranking(answer.primary) if answer else None
     if answer is None or ranking is None or not ranking.places:
         return group
-    winner = ranking.places[0].cell.client
-    yardstick = compare(outcomes, winner, group.rows[0].summary.cell, margin, group.metric)
-    places = {place.cell.client: place for place in ranking.places}
-    others = {found.client: found for found in yardstick}
+    winner = ranking.places[0].name
+    places = {place.name: place for place in ranking.places}
+    # Those without a place among the choices, such as the yardstick.
+    others = (
+        compare(outcomes, winner, group.rows[0].summary.cell, margin, group.metric)
+        if group.kind == "clients"
+        else []
+    )
+    apart = {found.client: found for found in others}
     return msgspec.structs.replace(
         group,
-        rows=[_row(row, winner, places, others, group.metric) for row in _sorted(group, ranking)],
-        lead=_comparison(_reversed(ranking.lead), group.metric),
-        itself=_comparison(ranking.twice, group.metric),
+        rows=[_row(row, winner, places, apart, group) for row in _sorted(group, ranking)],
+        lead=_comparison(_reversed(ranking.lead), group.metric, group.kind),
+        itself=_comparison(ranking.twice, group.metric) or group.itself,
     )
 
 
 def _answer_of(group: Group, found: Answers) -> GroupAnswer | None:
-    key = ("clients", group.server, group.workload, group.load)
+    key = (group.kind, group.common, group.workload, group.load)
     for answer in found.groups:
         question = answer.question
         if (question.kind, question.common, question.workload, question.load) == key:
@@ -122,13 +129,12 @@ def _answer_of(group: Group, found: Answers) -> GroupAnswer | None:
 
 def _sorted(group: Group, ranking: Ranking) -> list[ClientRow]:
     """The rows that have no place among the choices keep theirs, above or below all others."""
-    order = {place.cell.client: number for number, place in enumerate(ranking.places)}
+    order = {place.name: number for number, place in enumerate(ranking.places)}
     ranked = sorted(
-        (row for row in group.rows if row.summary.cell.client in order),
-        key=lambda row: order[row.summary.cell.client],
+        (row for row in group.rows if row.name in order), key=lambda row: order[row.name]
     )
     rest = iter(ranked)
-    return [next(rest) if row.summary.cell.client in order else row for row in group.rows]
+    return [next(rest) if row.name in order else row for row in group.rows]
 
 
 def _row(
@@ -136,25 +142,29 @@ def _row(
     winner: str,
     places: Mapping[str, Place],
     others: Mapping[str, Comparison],
-    metric: Metric,
+    group: Group,
 ) -> ClientRow:
-    client = row.summary.cell.client
-    place = places.get(client)
-    comparison = _comparison(place.to_winner, metric) if place else others.get(client)
-    return msgspec.structs.replace(row, comparison=comparison, fastest=client == winner)
+    place = places.get(row.name)
+    comparison = (
+        _comparison(place.to_winner, group.metric, group.kind) if place else others.get(row.name)
+    )
+    return msgspec.structs.replace(row, comparison=comparison, fastest=row.name == winner)
 
 
 def _reversed(contrast: RoundContrast | None) -> RoundContrast | None:
     return contrast.reversed() if contrast else None
 
 
-def _comparison(contrast: RoundContrast | None, metric: Metric) -> Comparison | None:
+def _comparison(
+    contrast: RoundContrast | None, metric: Metric, kind: Kind = "clients"
+) -> Comparison | None:
     if contrast is None or contrast.ratio is None:
         return None
+    first, second, of_clients = contrast.first, contrast.second, kind == "clients"
     return Comparison(
-        client=contrast.first.client,
-        baseline=contrast.second.client,
-        server=contrast.first.server,
+        client=first.client if of_clients else first.server,
+        baseline=second.client if of_clients else second.server,
+        server=first.server if of_clients else first.client,
         workload=contrast.first.workload,
         load=contrast.first.load,
         metric=metric,

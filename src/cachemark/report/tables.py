@@ -31,14 +31,14 @@ RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the
 def group_title(group: Group) -> str:
     """The title of a group: workload, load and server."""
     version = f" {group.server_version}" if group.server_version else ""
-    return f"{group.workload} · {group.load} · {group.server}{version}"
+    return f"{group.workload} · {group.load} · {group.common}{version}"
 
 
 def ranking_table(group: Group) -> Table:
     """The group's clients, fastest first."""
     return Table(
         columns=[
-            "client",
+            group.heading,
             "version",
             "ops/s",
             RATIO_HEADING[group.metric],
@@ -50,22 +50,24 @@ def ranking_table(group: Group) -> Table:
             "errors",
             "valid",
         ],
-        rows=[_ranking_row(row, group.metric) for row in group.rows],
+        rows=[_ranking_row(row, group) for row in group.rows],
     )
 
 
-def _ranking_row(row: ClientRow, metric: Metric) -> list[str]:
+def _ranking_row(row: ClientRow, group: Group) -> list[str]:
     summary = row.summary
+    of_clients = group.kind == "clients"
+    version = summary.library_version if of_clients else summary.server_version
     valid = f"{summary.valid}/{summary.trials}"
     if summary.total is None:
-        return [summary.cell.client, summary.library_version, *["–"] * 8, valid]
+        return [row.name, version, *["–"] * 8, valid]
     total = summary.total
     return [
-        summary.cell.client,
-        summary.library_version,
+        row.name,
+        version,
         rate_with_error(total.rate),
         _share(row),
-        *_ranked_percentiles(total, metric),
+        *_ranked_percentiles(total, group.metric),
         _cpu(summary.client_cpu_us),
         _cpu(summary.server_cpu_us),
         _errors(total),
@@ -123,7 +125,7 @@ def operation_table(group: Group) -> Table | None:
     """The figures of each kind of operation; None if the workload has only one kind."""
     rows = [
         [
-            row.summary.cell.client,
+            row.name,
             kind.kind,
             number(kind.rate.value),
             *_percentiles(kind),
@@ -136,5 +138,14 @@ def operation_table(group: Group) -> Table | None:
     ]
     if not rows:
         return None
-    columns = ["client", "operation", "ops/s", "p50", "p99", "p99.9", "hits", "misses"]
+    columns = [
+        group.heading,
+        "operation",
+        "ops/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "hits",
+        "misses",
+    ]
     return Table(columns=columns, rows=rows)

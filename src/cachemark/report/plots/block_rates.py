@@ -21,10 +21,10 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
     blocks = sorted({block for found in rates.values() for block in found})
     if group.metric != "rate" or len(blocks) < 2:
         return None
-    clients = [row.summary.cell.client for row in group.rows if row.summary.cell.client in rates]
+    clients = [row.name for row in group.rows if row.name in rates]
     found = [_line(client, rates[client]) for client in clients]
     return Plot(
-        name=slug("blocks", group.workload, group.load, group.server),
+        name=slug("blocks", group.workload, group.load, group.common),
         title="Throughput, block by block",
         caption="If all lines rise and fall together, the machine’s speed changed. Clients are "
         "compared within blocks, so this does not affect the comparison."
@@ -50,8 +50,8 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
 def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, dict[int, float]]:
     rates: dict[str, dict[int, float]] = {}
     for trial in trials:
-        if trial.ops_per_s and trial.belongs_to(group):
-            rates.setdefault(trial.cell.client, {})[trial.block + 1] = trial.ops_per_s
+        if trial.ops_per_s and group.has(trial.cell):
+            rates.setdefault(group.name_of(trial.cell), {})[trial.block + 1] = trial.ops_per_s
     return rates
 
 

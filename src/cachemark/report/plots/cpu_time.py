@@ -25,19 +25,19 @@ def cpu_time(group: Group, width: int) -> Plot | None:
         for (role, side), of in zip(_SIDES, _costs(row), strict=True)
     ]
     bars_text = "; ".join(
-        f"{row.summary.cell.client} client {_cpu_text(row.summary.client_cpu_us)}, "
+        f"{row.name} client {_cpu_text(row.summary.client_cpu_us)}, "
         f"server {_cpu_text(row.summary.server_cpu_us)}"
         for row in rows
     )
     return Plot(
-        name=slug("cpu", group.workload, group.load, group.server),
+        name=slug("cpu", group.workload, group.load, group.common),
         title="CPU time per operation",
         caption=(
             "User and system time of the worker, and of all threads of the server, divided by "
             "the successful operations. Less is cheaper."
         )
         + (f" {arrows}" if (arrows := clipped_note(items)) else ""),
-        alt=f"Bar chart of CPU time per operation against {group.server}: {bars_text}.",
+        alt=f"Bar chart of CPU time per operation against {group.common}: {bars_text}.",
         spec=bar_chart(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),
         place=group_title(group),
         table=_table(rows),
@@ -53,7 +53,7 @@ def _cpu_text(of: Interval | None) -> str:
 
 
 def _item(row: ClientRow, role: Role, side: str, of: Interval | None) -> BarItem:
-    client = row.summary.cell.client
+    client = row.name
     return BarItem(
         who=client,
         role=role,
@@ -68,7 +68,7 @@ def _item(row: ClientRow, role: Role, side: str, of: Interval | None) -> BarItem
 def _table(rows: list[ClientRow]) -> Table:
     cells = [
         [
-            row.summary.cell.client,
+            row.name,
             *["–" if of is None else interval(of, "{:.1f}") for of in _costs(row)],
             _memory(row.summary.server_rss_bytes),
         ]

@@ -18,7 +18,7 @@ def latency_over_throughput(report: Report, width: int) -> list[Plot]:
     together: dict[tuple[str, ...], list[Group]] = {}
     for group in sorted(report.groups, key=lambda group: _offered_load(loads[group.load])):
         load = loads[group.load]
-        key = (group.workload, group.server, load.wire, load.schedule)
+        key = (group.workload, group.common, load.wire, load.schedule)
         together.setdefault(key, []).append(group)
     plots: list[Plot] = []
     for (workload, server, wire, _), groups in together.items():
@@ -35,7 +35,7 @@ def _offered_load(load: Load) -> float:
 
 
 def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | None:
-    clients = list(dict.fromkeys(row.summary.cell.client for g in groups for row in g.rows))
+    clients = list(dict.fromkeys(row.name for g in groups for row in g.rows))
     found = [line for client in clients if len((line := _line(client, groups, percent)).marks) > 1]
     if not found:
         return None
@@ -77,7 +77,7 @@ def _axis(width: int) -> Spec:
 def _line(client: str, groups: list[Group], percent: int) -> Line:
     marks: list[Point] = []
     for group in groups:
-        total = next((_total(row) for row in group.rows if row.summary.cell.client == client), None)
+        total = next((_total(row) for row in group.rows if row.name == client), None)
         of = _percentile(total, percent)
         if total is None or of is None:
             continue
@@ -110,7 +110,7 @@ def _table(clients: list[str], groups: list[Group], percent: int) -> Table:
         for group in groups:
             for row in group.rows:
                 total = row.summary.total
-                if row.summary.cell.client != client or total is None:
+                if row.name != client or total is None:
                     continue
                 of = _percentile(total, percent)
                 rate = number(total.rate.value)

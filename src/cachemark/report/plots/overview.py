@@ -8,12 +8,13 @@ import msgspec
 
 from cachemark.analysis.number_format import size, size_with_error
 from cachemark.analysis.statistics import Interval, Metric
+from cachemark.model.outcome import Cell
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, Role
 from cachemark.report.plots.plot import Plot
-from cachemark.report.plots.ranking import formatted, is_native, leader, ranked_figure
+from cachemark.report.plots.ranking import formatted, leader, ranked_figure
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
 from cachemark.report.tables import Table
 
@@ -30,10 +31,15 @@ def overview(report: Report, width: int) -> list[Plot]:
 
 def memory(report: Report, width: int) -> list[Plot]:
     """The servers' memory, if there are several to compare."""
-    if len({group.server for group in report.groups}) < 2:
+    if len(set(servers_of(report))) < 2:
         return []
     plots = [_memory(report, work, width) for work in server_groups(report)]
     return [plot for plot in plots if plot]
+
+
+def servers_of(report: Report) -> list[str]:
+    """The servers of all groups, some of them more than once."""
+    return [row.summary.cell.server for group in report.groups for row in group.rows]
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,7 +159,7 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
     clients: list[str]
     servers: list[str]
     rows: dict[tuple[str, str], ClientRow]
-    leaders: dict[str, str]
+    firsts: frozenset[Cell]
 
     @property
     def coloured(self) -> bool:
@@ -164,9 +170,9 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
         """The colour of a bar: that of its server, or one that marks the first."""
         if self.coloured:
             return SERIES[self.servers.index(server)]
-        if client == self.leaders[server]:
+        if self.rows[client, server].summary.cell in self.firsts:
             return "first"
-        return "yardstick" if is_native(self.rows[client, server]) else "other"
+        return "yardstick" if self.rows[client, server].yardstick else "other"
 
     def key(self) -> list[tuple[Role, str]]:
         """The legend: the meaning of the colours."""
@@ -180,14 +186,17 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _grid(report: Report, groups: list[Group]) -> _Grid:
-    rows = {(row.summary.cell.client, g.server): row for g in groups for row in g.rows}
+    cells = {row.summary.cell: row for group in groups for row in group.rows}
+    rows = {(cell.client, cell.server): row for cell, row in cells.items()}
     experiment = report.header.experiment
     return _Grid(
         clients=_ordered([client for client, _ in rows], experiment.clients),
         # All of the report's: a colour is one server's in every plot.
-        servers=_ordered([group.server for group in report.groups], experiment.servers),
+        servers=_ordered(servers_of(report), experiment.servers),
         rows=rows,
-        leaders={group.server: leader(group) for group in groups},
+        firsts=frozenset(
+            row.summary.cell for group in groups for row in group.rows if row.name == leader(group)
+        ),
     )
 
 

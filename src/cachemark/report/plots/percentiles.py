@@ -22,7 +22,7 @@ def percentiles(group: Group, width: int) -> Plot | None:
         return None
     furthest = max(mark.x for line in found for mark in line.marks)
     return Plot(
-        name=slug("percentiles", group.workload, group.load, group.server),
+        name=slug("percentiles", group.workload, group.load, group.common),
         title="Response time by percentile",
         caption=_caption(len(found)),
         alt=_alt(group),
@@ -38,7 +38,7 @@ def _has_curve(row: ClientRow) -> bool:
 
 
 def _line(row: ClientRow) -> Line:
-    who, total = row.summary.cell.client, row.summary.total
+    who, total = row.name, row.summary.total
     curve = total.response.curve if total and total.response else []
     marks = [
         Point(
@@ -93,6 +93,6 @@ def _table(group: Group) -> Table:
         if times is None:
             continue
         cells = [percentile(times, percent) for percent in (50.0, 90.0, 99.0, 99.9)]
-        rows.append([row.summary.cell.client, *cells, time(times.max_ns), f"{times.count:,}"])
+        rows.append([row.name, *cells, time(times.max_ns), f"{times.count:,}"])
     columns = ["client", "p50", "p90", "p99", "p99.9", "longest", "operations"]
     return Table(columns=columns, rows=rows)

@@ -12,7 +12,6 @@ from cachemark.analysis.number_format import (
     time_with_error,
 )
 from cachemark.analysis.statistics import Interval, Metric
-from cachemark.endpoints.clients import NATIVE
 from cachemark.report.model import ClientRow, Group, TrialRow
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
@@ -24,10 +23,10 @@ from cachemark.report.tables import Table, group_title
 def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
     """Operations per second in a closed loop, the p99 in an open one."""
     dots = _rates(group, trials) if group.metric == "rate" else {}
-    items = [_item(group, row, dots.get(row.summary.cell.client, [])) for row in group.rows]
+    items = [_item(group, row, dots.get(row.name, [])) for row in group.rows]
     closed = group.metric == "rate"
     return Plot(
-        name=slug("ranking", group.workload, group.load, group.server),
+        name=slug("ranking", group.workload, group.load, group.common),
         title="Throughput" if closed else "Response time, 99th percentile",
         caption=_caption(group, dots, clipped_note(items)),
         alt=_alt(group, items),
@@ -70,21 +69,16 @@ def leader(group: Group) -> str:
     if group.lead is not None:
         return group.lead.baseline
     measured = [row for row in group.rows if ranked_figure(row, group.metric) is not None]
-    libraries = [row for row in measured if not is_native(row)]
-    return next((row.summary.cell.client for row in libraries or measured), "")
-
-
-def is_native(row: ClientRow) -> bool:
-    """Whether a row is the yardstick's."""
-    return row.summary.cell.client.partition("?")[0] == NATIVE
+    libraries = [row for row in measured if not row.yardstick]
+    return next((row.name for row in libraries or measured), "")
 
 
 def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
-    client, of = row.summary.cell.client, ranked_figure(row, group.metric)
+    client, of = row.name, ranked_figure(row, group.metric)
     role: Role = "other"
     if client == leader(group):
         role = "first"
-    elif is_native(row):
+    elif row.yardstick:
         role = "yardstick"
     unit = " ops/s" if group.metric == "rate" else ""
     about = [f"{client}: {formatted(of, group.metric)}{unit if of else ''}"]
@@ -105,8 +99,8 @@ def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
 def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, list[float]]:
     rates: dict[str, list[float]] = {}
     for trial in trials:
-        if trial.ops_per_s and trial.belongs_to(group):
-            rates.setdefault(trial.cell.client, []).append(trial.ops_per_s)
+        if trial.ops_per_s and group.has(trial.cell):
+            rates.setdefault(group.name_of(trial.cell), []).append(trial.ops_per_s)
     return rates
 
 
@@ -114,7 +108,7 @@ def _caption(group: Group, dots: dict[str, list[float]], arrows: str) -> str:
     parts = [f"Bars: geometric mean of the valid trials. {LINES_ACROSS}"]
     if dots:
         parts.append("Dots: the trials.")
-    if any(map(is_native, group.rows)) and not all(map(is_native, group.rows)):
+    if any(row.yardstick for row in group.rows):
         parts.append("Grey: the yardstick, which does the same work without a library.")
     return " ".join([*parts, *([arrows] if arrows else [])])
 
@@ -122,7 +116,7 @@ def _caption(group: Group, dots: dict[str, list[float]], arrows: str) -> str:
 def _alt(group: Group, items: list[BarItem]) -> str:
     unit = "operations per second" if group.metric == "rate" else "p99 of the response time"
     bars_text = "; ".join(f"{item.who} {item.figure}" for item in items)
-    return f"Bar chart of {unit} against {group.server}: {bars_text}."
+    return f"Bar chart of {unit} against {group.common}: {bars_text}."
 
 
 def _table(group: Group) -> Table:
@@ -133,6 +127,6 @@ def _table(group: Group) -> Table:
         ends = (of.value, of.low, of.high) if of else (None, None, None)
         cells = ["–" if end is None else write(end) for end in ends]
         counted = f"{row.summary.valid}/{row.summary.trials}"
-        rows.append([row.summary.cell.client, *cells, counted])
+        rows.append([row.name, *cells, counted])
     unit = "ops/s" if group.metric == "rate" else "p99"
-    return Table(columns=["client", unit, "from", "to", "valid trials"], rows=rows)
+    return Table(columns=[group.heading, unit, "from", "to", "valid trials"], rows=rows)

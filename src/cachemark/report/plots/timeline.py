@@ -67,7 +67,7 @@ def _plot(
         f"{line.who} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in found
     )
     return Plot(
-        name=slug(name, group.workload, group.load, group.server),
+        name=slug(name, group.workload, group.load, group.common),
         title=heading,
         caption=(
             "Geometric mean of the valid trials, from samples of the workers and the kernel "
@@ -91,8 +91,9 @@ def _lines(
     """A line for each client with at least two points, fastest first."""
     found: list[Line] = []
     for row in group.rows:
-        client = row.summary.cell.client
-        courses = [t.course for t in trials if t.cell.client == client and t.belongs_to(group)]
+        client = row.name
+        own = [t for t in trials if group.has(t.cell) and group.name_of(t.cell) == client]
+        courses = [trial.course for trial in own]
         marks = [
             Point(x=x, y=y, about=f"{client} at {x:.0f} s: {write(y)} {unit}")
             for x, y in _means([course for course in courses if course], get)

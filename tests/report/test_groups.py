@@ -1,0 +1,76 @@
+"""What a report ranks: clients on a server; servers, where only one client meets several."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cachemark.model.outcome import Outcome
+from cachemark.report import html
+from cachemark.report.answers import compare_command
+from cachemark.report.answers import render as answers
+from cachemark.report.build import build
+from cachemark.report.conclusions import one_sentence
+from cachemark.report.model import Report
+from cachemark.report.plots import plot_files, summary_png
+from tests.builders.outcomes import experiment, header, measured
+
+RATES = {"memcached:binary=old": 2000, "memcached:binary=new": 3000, "embedded": 2500}
+
+
+def played(client: str, server: str, rate: int, block: int, index: int) -> Outcome:
+    made = measured(client, block, rate, index=index)
+    cell = msgspec.structs.replace(made.trial.cell, server=server)
+    return msgspec.structs.replace(made, trial=msgspec.structs.replace(made.trial, cell=cell))
+
+
+def report(*clients: str) -> Report:
+    """Each client on every server; the second one does half as much."""
+    planned = msgspec.structs.replace(experiment(list(clients)), servers=list(RATES))
+    outcomes = [
+        played(client, server, rate // (1 + number), block, 0)
+        for block in range(5)
+        for number, client in enumerate(clients)
+        for server, rate in RATES.items()
+    ]
+    numbered = [
+        msgspec.structs.replace(one, trial=msgspec.structs.replace(one.trial, index=index))
+        for index, one in enumerate(outcomes)
+    ]
+    return build(header(planned), numbered)
+
+
+@pytest.mark.parametrize("client", ["a", "native"])
+def test_the_servers_of_the_only_client_are_ranked(client: str) -> None:
+    made = report(client)
+    (group,) = made.groups
+    assert (group.kind, group.common) == ("servers", client)
+    assert [row.name for row in group.rows] == [
+        "memcached:binary=new", "embedded", "memcached:binary=old",
+    ]  # fmt: skip
+    assert group.lead is not None
+    assert (group.lead.client, group.lead.baseline) == ("embedded", "memcached:binary=new")
+    assert group.lead.ratio.value == pytest.approx(2500 / 3000, rel=0.05)
+    assert not any(row.yardstick for row in group.rows)
+    assert "memcached:binary=new is first" in one_sentence(made)
+
+
+def test_the_answer_and_the_pictures_compare_servers() -> None:
+    made = report("a")
+    text = answers(made, 140)
+    assert "server " in text
+    assert "embedded is second" in text
+    assert "--server memcached:binary=new --server embedded" in text
+    assert "memcached:binary=new first" in html.render(made, None)
+    names = [name for name, _ in plot_files(made, "svg")]
+    assert any(name.startswith("ranking") for name in names)
+    assert summary_png(made, one_sentence(made)).startswith(b"\x89PNG")
+
+
+def test_the_clients_of_each_server_are_ranked_where_there_are_several() -> None:
+    made = report("a", "b")
+    assert [(group.kind, group.common) for group in made.groups] == [
+        ("clients", server) for server in RATES
+    ]
+    assert all([row.name for row in group.rows] == ["a", "b"] for group in made.groups)
+    assert compare_command(made) == "cachemark compare made --client a --client b"
