@@ -7,7 +7,6 @@ one that is set up. The worker reports the version that it really loaded.
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
+from cachemark.host.user_cache import user_cache
 from cachemark.model.errors import UsageError
 
 # The version's number as registries write it; what has a slash is a path.
@@ -48,9 +48,8 @@ def _what(spec: ClientSpec) -> str:
 
 
 def _folder(spec: ClientSpec, what: str) -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = hashlib.sha256(what.encode()).hexdigest()[:12] if "/" in what else what
-    return cache / "cachemark" / "client-versions" / spec.client.id / name
+    return user_cache() / "client-versions" / spec.client.id / name
 
 
 def _install(spec: ClientSpec, folder: Path, what: str) -> None:

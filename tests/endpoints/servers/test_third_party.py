@@ -108,11 +108,10 @@ def test_every_registered_server_can_be_named_without_options() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("emcache", "emcache:binary=/path[,memory=SIZE]"),
         ("emcache:binary=/x,memory=0", "'0' is no size"),
         ("emcache:binary=/x,memory=64k", "at least 1m"),
         ("yrmcds:thread=2", "did you mean 'threads'"),
-        ("quickcached", "no jar="),
+        ("quickcached:cache=EhCache", "Whirlycott"),
         ("quickcached:jar=/x,mode=fast", "blocking or events"),
         ("quickcached:jar=/x,heap=0", "at least 1"),
         ("nutcracker", "nutcracker:memcached"),
@@ -126,7 +125,14 @@ def test_bad_specs_say_what_is_wrong(text: str, says: str) -> None:
     assert says in str(caught.value)
 
 
-def test_a_missing_program_is_unsupported_with_a_remedy(tmp_path: Path) -> None:
+def test_a_missing_program_is_unsupported_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for text in ("emcache", "quickcached", "quickcached:cache=Whirlycott"):
+        absent = missing(parse_spec(text))
+        assert absent is not None
+        assert absent.remedy.startswith("cachemark setup originals ")
     for text in (
         f"emcache:binary={tmp_path}/emcache",
         f"quickcached:jar={tmp_path}/QuickCached-Server.jar",

@@ -38,8 +38,8 @@ LIBRARY = "pymemcache"
 API = "sync"
 KEYS = str
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "unix", "cluster")
-OPTIONS = {"nodelay": ON_OFF, "hashing": ("default",)}
+FEATURES = ("threads", "open_loop", "unix", "cluster", "trailing_space")
+OPTIONS = {"nodelay": ON_OFF, "hashing": ("default",), "trailing_space": ("yes",)}
 UNREACHABLE = OSError
 
 # The last argument of a write is `noreply`, on unless it is said.
@@ -71,11 +71,24 @@ CALLS = {
 
 def refuse(setup):
     """Why it cannot be done, or the empty string."""
+    if "trailing_space" in setup.options:
+        unspaced = setup.kinds & {"delete", "touch", "incr", "decr", "cas"}
+        return f"no {', '.join(sorted(unspaced))} with trailing_space" if unspaced else ""
     if len(setup.servers) == 1:
         return ""
     if not setup.common:
         return "HashClient as it comes answers a failure like a miss"
     return "no version of several servers" if "version" in setup.kinds else ""
+
+
+class SpacedClient(Client):
+    """Writes a space before the end of each `set` line, as some servers want it."""
+
+    def _store_cmd(self, name, values, expire, noreply, **options):
+        # The library puts a space before a cas number, also before an empty one.
+        if not noreply and options.get("cas") is None:
+            options["cas"] = b""
+        return super()._store_cmd(name, values, expire, noreply, **options)
 
 
 class Session(BaseSession):
@@ -90,7 +103,8 @@ class Session(BaseSession):
         options["no_delay"] = setup.on("nodelay", setup.common) and not by_path
         addresses = [server.path or (server.host, server.port) for server in setup.servers]
         if len(addresses) == 1:
-            self.client = Client(addresses[0], **options)
+            made = SpacedClient if "trailing_space" in setup.options else Client
+            self.client = made(addresses[0], **options)
             self._members = [self.client]
         else:
             # A server that failed is tried again at the next call, and keeps its keys.

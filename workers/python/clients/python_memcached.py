@@ -29,8 +29,8 @@ LIBRARY = "python-memcached"
 API = "sync"
 KEYS = str
 WIRES = ("text",)
-FEATURES = ("threads", "open_loop", "unix", "cluster")
-OPTIONS = {"hashing": ("default",)}
+FEATURES = ("threads", "open_loop", "unix", "cluster", "trailing_space")
+OPTIONS = {"hashing": ("default",), "trailing_space": ("yes",)}
 UNREACHABLE = OSError
 _QUIET = (0, True)  # no compression, no reply
 
@@ -58,6 +58,14 @@ CALLS = {
     "incr_noreply": lambda s, op: (s.client.incr, (op.key, op.amount, True), s.sent_many),
     "decr_noreply": lambda s, op: (s.client.decr, (op.key, op.amount, True), s.sent_many),
 }  # fmt: skip
+
+
+def refuse(setup):
+    """Why it cannot be done, or the empty string. Its stores always end in a space."""
+    if "trailing_space" not in setup.options:
+        return ""
+    unspaced = setup.kinds & {"delete", "touch", "incr", "decr"}
+    return f"no {', '.join(sorted(unspaced))} with trailing_space" if unspaced else ""
 
 
 class Session(BaseSession):

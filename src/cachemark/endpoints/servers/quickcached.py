@@ -1,4 +1,4 @@
-"""`quickcached:jar=/path`: QuickCached; the option `jar` is the server's jar in a distribution.
+"""`quickcached`: QuickCached, from `cachemark setup originals` or the `jar` of a distribution.
 
 The server reads `conf/QuickCached.xml` from its working folder. So each start gets its own folder
 with a copy of the distribution's `conf`, changed according to the options.
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
+from cachemark.endpoints.originals import originals
 from cachemark.endpoints.servers.port_process import (
     LaunchCommand,
     LaunchResources,
@@ -22,21 +23,34 @@ from cachemark.endpoints.servers.running import RunningServer
 from cachemark.endpoints.servers.spec import Missing, ServerSpec, positive, read_options
 from cachemark.model.errors import TrialError, UsageError
 
-FORM = "quickcached:jar=/path[,mode=blocking|events,cache=CLASS,heap=N]"
+FORM = "quickcached[:jar=/path,mode=blocking|events,cache=NAME|CLASS,heap=N]"
 OPTIONS = ("jar", "mode", "cache", "heap")
 _MODES = {"blocking": "true", "events": "false"}
+# The server's own caches, by short names.
+_CACHES = {
+    name: f"com.quickserverlab.quickcached.cache.impl.{path}"
+    for name, path in {
+        "SoftReferenceMap": "softreferencemap.SoftReferenceMapImpl",
+        "ConcurrentHashMap": "concurrenthashmap.ConcurrentHashMapImpl",
+        "Whirlycott": "whirlycott.WhirlycottCacheImpl",
+        "H2": "h2database.H2CacheImpl",
+        "DirectByteBuffer": "directbytebuffer.DirectByteBufferImpl",
+    }.items()
+}
 _CONFIGURATION = Path("conf") / "QuickCached.xml"
+_ORIGINAL = originals()["quickcached"]
 _READY_S = 60.0
 # The reply to a text `get` has a CAS number, which only `gets` should have.
 QUIRKS = ("cas_in_get",)
 
 
 def parse(text: str, details: str) -> ServerSpec:
-    """Read the options jar, mode (I/O), cache (class) and heap (MB). Raises UsageError."""
+    """Read the options jar, mode (I/O), cache (name or class) and heap (MB). Raises UsageError."""
     options = read_options(text, details, OPTIONS)
     spec = ServerSpec(text=text, kind="quickcached", details=details, options=options)
-    if "jar" not in options:
-        raise UsageError(f"server {text!r}: no jar=", f"write {FORM}")
+    cache = options.get("cache", "")
+    if cache and "." not in cache and cache not in _CACHES:
+        raise UsageError(f"server {text!r}: cache={cache}", f"a class, or {', '.join(_CACHES)}")
     if options.get("mode", "blocking") not in _MODES:
         raise UsageError(f"server {text!r}: mode={options['mode']}", "mode is blocking or events")
     positive(spec, "heap")
@@ -45,9 +59,10 @@ def parse(text: str, details: str) -> ServerSpec:
 
 def missing(spec: ServerSpec) -> Missing | None:
     """Why QuickCached cannot be started here; None if it can."""
-    jar = Path(spec.options["jar"])
+    jar = _jar(spec)
     if not jar.is_file():
-        return Missing(reason=f"{jar} is not on this machine", remedy="name the server's jar")
+        remedy = _ORIGINAL.remedy if "jar" not in spec.options else "name the server's jar"
+        return Missing(reason=f"{jar} is not on this machine", remedy=remedy)
     if not (_home(jar) / _CONFIGURATION).is_file():
         return Missing(
             reason=f"{_home(jar) / _CONFIGURATION} does not exist",
@@ -63,7 +78,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
     """Run QuickCached on a free port. Raises TrialError, UnsupportedError."""
     if absent := missing(spec):
         raise absent.error()
-    jar = Path(spec.options["jar"]).resolve()
+    jar = _jar(spec).resolve()
 
     def launch(resources: LaunchResources) -> LaunchCommand:
         shutil.copytree(_home(jar) / "conf", resources.folder / "conf")
@@ -76,6 +91,10 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
 
     with running_program("quickcached", launch, cpus, max(ready_s, _READY_S), QUIRKS) as server:
         yield server
+
+
+def _jar(spec: ServerSpec) -> Path:
+    return Path(spec.options["jar"]) if "jar" in spec.options else _ORIGINAL.path
 
 
 def _home(jar: Path) -> Path:
@@ -97,7 +116,8 @@ def configure(path: Path, jar: Path, options: dict[str, str]) -> None:
     if "mode" in options:
         _set(root.find("server-mode/blocking"), "server-mode", _MODES[options["mode"]])
     if "cache" in options:
-        _set(_property(root, "CACHE_IMPL_CLASS"), "CACHE_IMPL_CLASS", options["cache"])
+        cache = _CACHES.get(options["cache"], options["cache"])
+        _set(_property(root, "CACHE_IMPL_CLASS"), "CACHE_IMPL_CLASS", cache)
     tree.write(path, encoding="utf-8", xml_declaration=True)
 
 

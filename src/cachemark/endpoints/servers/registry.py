@@ -87,7 +87,7 @@ _KINDS = (
     ),
     Kind(
         name="quickcached",
-        summary="QuickCached (Java), from a distribution that you name",
+        summary="QuickCached (Java)",
         form=quickcached.FORM,
         note="2.0.2 runs blocking whatever its mode says",
         io="mode",
