@@ -66,3 +66,9 @@ def test_every_suite_has_time_for_its_first_look(name: str, *, quick: bool) -> N
         assert (name, quick) == ("quick", True)
         return
     check_looks(make_plan(expand(found, process.binary_path())))
+
+
+@pytest.mark.parametrize("name", [name for name in suites.names() if name != "quick"])
+def test_the_small_grid_of_every_suite_is_planned_for_five_minutes_at_most(name: str) -> None:
+    plan = make_plan(expand(suites.find(name, quick=True), process.binary_path()))
+    assert planned_s(plan) <= 300

@@ -35,8 +35,11 @@ from cachemark.runs.store import Run, create_run
 from cachemark.runs.tapes import TapeCache
 
 
-def check_playable(experiment: Experiment, parties: Parties) -> None:
-    """Place the experiment and write its first tapes; say what it plays. Raises UsageError."""
+def check_playable(experiment: Experiment, parties: Parties) -> Plan:
+    """Place the experiment and write its first tapes; say what it plays. Raises UsageError.
+
+    Returns the plan of all cells.
+    """
     host.placement(experiment.placement, host.usable_cpus())
     plan = make_plan(experiment)
     check_looks(plan)
@@ -47,6 +50,7 @@ def check_playable(experiment: Experiment, parties: Parties) -> None:
     data = {names: tape.data for names, tape in tapes.items()}
     for line in lines_about_fit(plan, parties.servers, data):
         _say(f"warning: {line}")
+    return plan
 
 
 def new_run(experiment: Experiment, parties: Parties, out: Path) -> Run:
@@ -82,7 +86,7 @@ def play(run: Run, parties: Parties) -> list[Outcome]:
     check_planned_memory(
         f"{together} clients, each with its server", sitting_bytes(plan, parties.clients)
     )
-    _say(f"{run.header.experiment.name}: {_extent(plan)}, kept in {run.folder}")
+    _say(f"{run.header.experiment.name}: {extent(plan)}, kept in {run.folder}")
 
     def standing(outcomes: list[Outcome]) -> list[str]:
         return standing_lines(plan.experiment, outcomes)
@@ -140,8 +144,8 @@ def _about(seconds: float) -> str:
     return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
 
 
-def _extent(plan: Plan) -> str:
-    """How much a plan plays, in words."""
+def extent(plan: Plan) -> str:
+    """How much a plan plays, and about how long that takes, in words."""
     experiment = plan.experiment
     seed = f"{_about(planned_s(plan))}, seed {experiment.seed}"
     if not plan.sittings:

@@ -10,13 +10,13 @@ from cyclopts import Parameter
 
 from cachemark.cli.output import print_text, terminal_width
 from cachemark.cli.overrides import Overrides, apply
-from cachemark.cli.play import check_playable, exit_status, new_run, parties_of, play
+from cachemark.cli.play import check_playable, exit_status, extent, new_run, parties_of, play
 from cachemark.endpoints.clients import matching_clients, parse_client, registry
 from cachemark.host import process
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
-from cachemark.model.plan import Plan, make_plan
+from cachemark.model.plan import Plan
 from cachemark.model.presets import expand
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
@@ -67,8 +67,9 @@ def run(
     planned = _planned(experiment, overrides)
     parties = parties_of(planned)
     if dry_run:
-        check_playable(planned, parties)
-        _print_plan(make_plan(planned))
+        plan = check_playable(planned, parties)
+        plain_console(stderr=True).print(f"{planned.name}: {extent(plan)}", markup=False)
+        _print_plan(plan)
         return 0
     return _play(new_run(planned, parties, storage.out), parties, details=details)
 

@@ -14,8 +14,9 @@ from cachemark.runs.warm_up import warmup_ms
 _START_S = 1.2
 # The same for each arm of a sitting, where several start side by side.
 _SHARED_START_S = 0.6
-# What a client does at least, for workloads that end after a number of operations.
-_OPS_PER_S = 20_000
+# For workloads that end after a number of operations: what a slow client does with one caller, and
+# what it does if no operation has a reply.
+_OPS_PER_S, _NOREPLY_OPS_PER_S = 8_000, 40_000
 
 
 def planned_s(plan: Plan) -> float:
@@ -58,4 +59,7 @@ def _trial_s(plan: Plan, trial: Trial) -> float:
 
 
 def _window_s(workload: Workload, measure_ms: int) -> float:
-    return measure_ms / 1e3 if workload.ops is None else workload.ops / _OPS_PER_S
+    if workload.ops is None:
+        return measure_ms / 1e3
+    quiet = all(kind.endswith("noreply") for kind in (*workload.mix, *workload.sequence))
+    return workload.ops / (_NOREPLY_OPS_PER_S if quiet else _OPS_PER_S)
