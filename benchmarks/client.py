@@ -1,10 +1,10 @@
-"""What the native client costs and how late it is: beside the floor, and beside the peers on PATH.
+"""CPU time and send lag of the native client, compared with the null client and peers on PATH.
 
-The floor is the null client: it writes requests that were made beforehand, reads into a scratch
-buffer, and parses nothing. The native client plays as it comes, with an interval recorded and
-logged each second, and over io_uring where the kernel has it. Client and server have a CPU each;
-every program plays gets of 100-byte values, one after the other in each round, in an order that
-changes; CPU time is the scheduler's. A run that fails is told and left out.
+The null client is the floor: it writes requests that were made beforehand, reads into a scratch
+buffer, and parses nothing. The native client plays with its defaults, then with an interval logged
+each second, and over io_uring where the kernel allows it. Client and server have a CPU each. Every
+program plays gets of 100-byte values. In each round they play one after the other, in random order.
+CPU time is the scheduler's. A failed run is reported and left out.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def compare(
         for _ in range(rounds):
             for name in random.sample(list(players), len(players)):
                 runs[name].append(_played(players[name], case, cpus, seconds))
-        for name, told in runs.items():
-            _row(case, name, told, runs["null client"])
+        for name, of_name in runs.items():
+            _row(case, name, of_name, runs["null client"])
 
 
 def _played(player: Player, case: Case, cpus: set[int], seconds: float) -> Run | None:
-    """One run; None of one that failed, which is told."""
+    """One run; None if it failed, which is reported."""
     try:
         return player(case, cpus, seconds)
     except FailedError as error:
@@ -74,43 +74,43 @@ def _played(player: Player, case: Case, cpus: set[int], seconds: float) -> Run |
         return None
 
 
-def _row(case: Case, name: str, told: list[Run | None], floor: list[Run | None]) -> None:
-    pairs = [(run, low) for run, low in zip(told, floor, strict=True) if run and low and run.ops]
+def _row(case: Case, name: str, runs: list[Run | None], floor: list[Run | None]) -> None:
+    pairs = [(run, low) for run, low in zip(runs, floor, strict=True) if run and low and run.ops]
     if not pairs:
         return
-    each = [run.cpu_us / run.ops for run, _ in pairs]
+    costs_us = [run.cpu_us / run.ops for run, _ in pairs]
     ratios = [run.cpu_us / run.ops / (low.cpu_us / low.ops) for run, low in pairs]
     rate = statistics.median(run.rate for run, _ in pairs)
     print(
-        f"{case.server:9}{case.depth:6}  {name:18}{rate:10.0f}{statistics.median(each):11.2f}"
+        f"{case.server:9}{case.depth:6}  {name:18}{rate:10.0f}{statistics.median(costs_us):11.2f}"
         f"{statistics.median(ratios):9.2f}  {min(ratios):.2f} to {max(ratios):.2f}"
     )
 
 
 def main() -> None:
-    """Run the whole of it."""
+    """Play all comparisons and print their tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each window")
-    parser.add_argument("--no-peers", action="store_true", help="the engine's own alone")
+    parser.add_argument("--no-peers", action="store_true", help="only the engine's own clients")
     parser.add_argument(
-        "--counted", action="store_true", help="only what intervals cost, in instructions"
+        "--counted", action="store_true", help="only the cost of intervals, in instructions"
     )
-    asked = parser.parse_args()
+    options = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
-    ours, theirs = {cpus[0]}, {cpus[-1]}
-    if ours == theirs:
-        print("one CPU for both: the figures are those of a fight for it", file=sys.stderr)
+    client_cpus, server_cpus = {cpus[0]}, {cpus[-1]}
+    if client_cpus == server_cpus:
+        print("client and server share a CPU: they disturb each other", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         tape = Path(folder) / "tape"
         engine_tape = ["tape", "write", "--out", str(tape), "--keys", "1", *SHAPE, "--ops", "1000"]
         subprocess.run([binary_path(), *engine_tape], check=True, capture_output=True)
         with (
-            serving(theirs, "null-server", "--tape", str(tape)) as null,
-            serving(theirs, "serve", "--listen", "127.0.0.1:0", "--threads", "1") as embedded,
+            serving(server_cpus, "null-server", "--tape", str(tape)) as null,
+            serving(server_cpus, "serve", "--listen", "127.0.0.1:0", "--threads", "1") as embedded,
         ):
             engine(
-                ours, "drive", "--server", embedded, "--keys", str(KEYS), *SHAPE, "--json",
+                client_cpus, "drive", "--server", embedded, "--keys", str(KEYS), *SHAPE, "--json",
                 "--quiet", "--warmup", "0s", "--duration", "10ms",
             )  # fmt: skip
             cases = [
@@ -118,14 +118,14 @@ def main() -> None:
                 for name, address, keys in (("null", null, 1), ("embedded", embedded, KEYS))
                 for depth in (1, 16)
             ]
-            if not asked.counted:
-                found = [name for name in PEERS if shutil.which(name) and not asked.no_peers]
-                compare(cases, ours, found, asked.rounds, asked.seconds)
-                intervals(cases[1], ours, asked.rounds, asked.seconds)
-            counted(cases[2], ours, asked.seconds, Path(folder))
-            if not asked.counted:
-                memory(cases[3], ours, Path(folder) / "large")
-                lags(cases[2], next(iter(ours)), asked.rounds, asked.seconds)
+            if not options.counted:
+                peers = [name for name in PEERS if shutil.which(name) and not options.no_peers]
+                compare(cases, client_cpus, peers, options.rounds, options.seconds)
+                intervals(cases[1], client_cpus, options.rounds, options.seconds)
+            counted(cases[2], client_cpus, options.seconds, Path(folder))
+            if not options.counted:
+                memory(cases[3], client_cpus, Path(folder) / "large")
+                lags(cases[2], next(iter(client_cpus)), options.rounds, options.seconds)
 
 
 if __name__ == "__main__":

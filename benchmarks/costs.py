@@ -1,4 +1,4 @@
-"""What intervals and memory cost the native client."""
+"""The cost of intervals for the native client, and the memory that the client needs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from scipy import stats
 
 from cachemark.host.process import binary_path
 
-# Windows of a pair are this part of the others, and there are so many pairs for each round.
+# The length of a paired window, as a part of other windows; and the number of pairs in a round.
 PAIR_PART, PAIRS = 0.6, 4
 TAPE_OPS = 2_000_000
 GOAL_MB = 50
 
 
 def intervals(case: Case, cpus: set[int], rounds: int, seconds: float) -> None:
-    """Print what an interval a second costs: pairs of short windows, in an order that changes.
+    """Print what an interval a second costs, from pairs of short windows in random order.
 
-    A window and its neighbour meet the same machine, so the ratio is that of each pair: the
-    geometric mean, and Student's 95 % interval on logarithms.
+    The two windows of a pair meet the same state of the machine, so each pair gives a ratio. The
+    result is the geometric mean of the ratios, with Student's 95 % interval on logarithms.
     """
     logs: list[float] = []
     for _ in range(rounds * PAIRS):
@@ -52,13 +52,13 @@ def _cost(case: Case, cpus: set[int], seconds: float, *, on: bool) -> float:
 
 
 def memory(case: Case, cpus: set[int], tape: Path) -> None:
-    """Print the most memory that the client held, beside the size of its tape."""
+    """Print the peak memory of the client, and how much of it is the tape."""
     written = [binary_path(), "tape", "write", "--out", str(tape), "--keys", str(case.keys), *SHAPE]
     subprocess.run([*written, "--ops", str(TAPE_OPS)], check=True, capture_output=True)
     load = ["--connections", str(CONNECTIONS), "--depth", str(case.depth), "--no-prefill"]
     times = ["--warmup", "100ms", "--duration", "500ms", "--quiet", "--json", *INTERVALS]
     drive = [binary_path(), "drive", "--server", case.address, "--tape", str(tape), *load, *times]
-    # The most of all children would be that of another: it is asked of this one, by its parent.
+    # RUSAGE_CHILDREN has the maximum of all children, so the client gets a parent of its own.
     program = (
         "import resource, subprocess, sys\n"
         "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n"
@@ -74,6 +74,6 @@ def memory(case: Case, cpus: set[int], tape: Path) -> None:
     tape_mb = tape.stat().st_size / 1e6
     over_mb = peak_mb - tape_mb
     print(
-        f"memory at most {peak_mb:.1f} MB: {over_mb:.1f} over the tape's {tape_mb:.1f} "
-        f"(the goal is below {GOAL_MB} over it)"
+        f"memory at most {peak_mb:.1f} MB: {over_mb:.1f} MB more than the tape's {tape_mb:.1f} MB "
+        f"(the goal is below {GOAL_MB} MB more)"
     )

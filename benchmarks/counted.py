@@ -1,8 +1,8 @@
-"""What an interval a second costs, in instructions that are counted one by one.
+"""The cost of an interval a second, in instructions as valgrind counts them.
 
-Pairs of CPU measurements tell a hundredth from nothing only on a machine that is still. Counts do
-not depend on it: the thread that gathers, adds up and logs intervals is one by itself, and all that
-the playing thread does more is a function of its own.
+CPU time can show a difference of 1 % only on a quiet machine. Counts of instructions do not depend
+on the machine's load. A thread of its own gathers, merges and logs intervals; the playing thread
+only hands them over, in one function.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from players import CONNECTIONS, INTERVALS, SHAPE, Case, FailedError, native, pi
 from cachemark.host.process import binary_path
 
 SECONDS = 6
-# Threads in the order in which they begin: the program, who gathers intervals, who plays.
+# Threads in the order of their start: 1 is the main thread, then gathering and playing.
 GATHERING, PLAYING = 2, 3
 HAND_OVER = "--toggle-collect=cachemark_load::intervals::Intervals::exchange"
 
 
 class Count(NamedTuple):
-    """User-mode instructions of two threads, and what they were for."""
+    """User-mode instructions of two threads, and the operations that were played."""
 
     gathering: int
     playing: int
@@ -33,22 +33,22 @@ class Count(NamedTuple):
 
 
 def counted(case: Case, cpus: set[int], seconds: float, folder: Path) -> None:
-    """Print an interval's instructions, and their part of those of a second of operations."""
+    """Print the instructions of an interval, and as a part of a second's instructions."""
     if not shutil.which("valgrind"):
         print("left out: counted instructions: valgrind is not on PATH", file=sys.stderr)
         return
     try:
-        told = native(case, cpus, seconds, "--timeout", "10s")
+        measured = native(case, cpus, seconds)
         on = _count(case, cpus, folder / "on", INTERVALS)
         handed = _count(case, cpus, folder / "handed", INTERVALS, HAND_OVER)
         off = _count(case, cpus, folder / "off", ())
     except FailedError as error:
         print(f"left out: counted instructions: {error}", file=sys.stderr)
         return
-    # Of a CPU that does nothing else, whatever else this one does.
-    cpu_ns = told["cpu_user_ns"] + told["cpu_system_ns"]
-    rate = told["operations"]["get"]["ok"] / cpu_ns * 1e9
-    user = told["cpu_user_ns"] / cpu_ns
+    # Operations per second of CPU time, which does not depend on other load.
+    cpu_ns = measured["cpu_user_ns"] + measured["cpu_system_ns"]
+    rate = measured["operations"]["get"]["ok"] / cpu_ns * 1e9
+    user = measured["cpu_user_ns"] / cpu_ns
     if not handed.playing:
         print(f"left out: counted instructions: no call of {HAND_OVER}", file=sys.stderr)
         return
@@ -66,7 +66,7 @@ def counted(case: Case, cpus: set[int], seconds: float, folder: Path) -> None:
 
 
 def _count(case: Case, cpus: set[int], out: Path, more: tuple[str, ...], *only: str) -> Count:
-    """A window under callgrind, the whole or only a function of it. Raises FailedError."""
+    """Play a window under callgrind, which counts all or one function. Raises FailedError."""
     load = ["--connections", str(CONNECTIONS), "--depth", str(case.depth), "--quiet", "--json"]
     keys = ["--keys", str(case.keys), *SHAPE, "--no-prefill"]
     times = ["--warmup", "0s", "--duration", f"{SECONDS}s", "--timeout", "10s"]

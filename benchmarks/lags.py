@@ -1,4 +1,4 @@
-"""How late the native client sends in an open loop, and how late the machine is by itself."""
+"""The send lag of the native client in an open loop, and the delays of the machine itself."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Window(NamedTuple):
-    """Send lag at each percent, the client's own part of its p99, and what was stolen meanwhile."""
+    """Percentiles of the send lag, p99 of the generator lag, and steal of the client's CPU."""
 
     rate: float
     lag_us: list[float]
-    own_us: float
-    stolen_percent: float
+    generator_us: float
+    steal_percent: float
 
 
 def lags(case: Case, cpu: int, rounds: int, seconds: float) -> None:
-    """Print send lag at shares of the highest rate, and what a mere spinning thread would see.
+    """Print the send lag at shares of the highest rate, and the lateness of a spinning thread.
 
-    Each figure is the median of `rounds` windows, with their range where there is one.
+    Each figure is the median of `rounds` windows, some with the range of the windows.
     """
     try:
         highest = play_native(case, {cpu}, seconds).rate
@@ -51,29 +51,28 @@ def lags(case: Case, cpu: int, rounds: int, seconds: float) -> None:
     print(
         f"\nopen loop, {CONNECTIONS} connections, of {highest:.0f} ops/s at most; send lag in µs:"
     )
-    print("the median of windows, and their range; stolen: by the hypervisor, of the client's CPU")
+    print("the median of windows, and their range; steal: of the client's CPU, by the hypervisor")
     print(
         f"{'share':>7}{'ops/s':>9}{'p50':>8}{'p90':>8}{'p99':>8}  {'':18}{'p99.9':>8}  "
-        f"{'own part of p99':22}{'stolen':>8}"
+        f"{'generator lag p99':22}{'steal':>8}"
     )
-    for share, told in windows.items():
-        if told:
-            _row(f"{share:.0%}", told)
-    spinning = [Window(0, each, each[2], 0) for each in spun]
-    _row("spinner", spinning)
+    for share, of_share in windows.items():
+        if of_share:
+            _row(f"{share:.0%}", of_share)
+    _row("spinner", [Window(0, lateness, lateness[2], 0) for lateness in spun])
 
 
-def _row(name: str, told: list[Window]) -> None:
-    p50, p90, p99, p999 = zip(*(window.lag_us for window in told), strict=True)
-    own = [window.own_us for window in told]
-    spins = not told[0].rate
-    rate = "" if spins else f"{statistics.median(window.rate for window in told):.0f}"
-    stolen = [window.stolen_percent for window in told]
+def _row(name: str, windows: list[Window]) -> None:
+    p50, p90, p99, p999 = zip(*(window.lag_us for window in windows), strict=True)
+    generator = [window.generator_us for window in windows]
+    spins = not windows[0].rate
+    rate = "" if spins else f"{statistics.median(window.rate for window in windows):.0f}"
+    steal = [window.steal_percent for window in windows]
     print(
         f"{name:>7}{rate:>9}{statistics.median(p50):8.1f}{statistics.median(p90):8.1f}"
         f"{statistics.median(p99):8.1f}  {_range(p99):18}{statistics.median(p999):8.1f}  "
-        + ("" if spins else f"{statistics.median(own):8.1f}  {_range(own):12}")
-        + ("" if spins else f"{statistics.median(stolen):7.1f} %  {_range(stolen)}")
+        + ("" if spins else f"{statistics.median(generator):8.1f}  {_range(generator):12}")
+        + ("" if spins else f"{statistics.median(steal):7.1f} %  {_range(steal)}")
     )
 
 
@@ -82,20 +81,21 @@ def _range(figures: Any) -> str:
 
 
 def _window(case: Case, cpu: int, rate: float, seconds: float) -> Window:
-    stolen_s, began_s = steal_s(cpu), time.monotonic()
-    told = native(case, {cpu}, seconds, "--rate", f"{rate:.0f}", "--schedule", "poisson")
+    steal_before_s, began_s = steal_s(cpu), time.monotonic()
+    measured = native(case, {cpu}, seconds, "--rate", f"{rate:.0f}", "--schedule", "poisson")
     length_s = time.monotonic() - began_s
-    lag, late = histogram.decode(told["send_lag"]), histogram.decode(told["generator_lag"])
+    send_lag = histogram.decode(measured["send_lag"])
+    generator_lag = histogram.decode(measured["generator_lag"])
     return Window(
-        rate=told["operations"]["get"]["ok"] / told["elapsed_ns"] * 1e9,
-        lag_us=[lag.percentile(p) / 1e3 for p in PERCENTS],
-        own_us=late.percentile(99) / 1e3,
-        stolen_percent=100 * (steal_s(cpu) - stolen_s) / length_s,
+        rate=measured["operations"]["get"]["ok"] / measured["elapsed_ns"] * 1e9,
+        lag_us=[send_lag.percentile(p) / 1e3 for p in PERCENTS],
+        generator_us=generator_lag.percentile(99) / 1e3,
+        steal_percent=100 * (steal_s(cpu) - steal_before_s) / length_s,
     )
 
 
 def steal_s(cpu: int, stat: Path = Path("/proc/stat")) -> float:
-    """What the hypervisor has taken of a CPU since boot, in ticks of 10 ms: nan if not told."""
+    """Steal time of a CPU since boot; nan if the kernel does not report it."""
     for line in stat.read_text().splitlines():
         words = line.split()
         if words[0] == f"cpu{cpu}" and len(words) > 8:
@@ -104,7 +104,7 @@ def steal_s(cpu: int, stat: Path = Path("/proc/stat")) -> float:
 
 
 def gaps_ns(cpu: int, seconds: float) -> dict[int, int]:
-    """Gaps between readings of the clock by a thread that does nothing else on a CPU, counted."""
+    """Histogram of the gaps between the clock readings of a thread that spins on a CPU."""
     usable = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     gaps: dict[int, int] = {}
@@ -123,9 +123,10 @@ def gaps_ns(cpu: int, seconds: float) -> dict[int, int]:
 
 
 def lateness_us(gaps: dict[int, int], percents: tuple[float, ...]) -> list[float]:
-    """Percentiles of how late a spinning thread would begin what is due at any instant.
+    """Percentiles of the lateness of a spinning thread, for work that is due at a random instant.
 
-    What is due within a gap is begun at its end: later than x for max(0, gap − x) of its length.
+    Work that is due within a gap begins at the end of the gap. It is later than x if it was due in
+    the first max(0, gap − x) of the gap.
     """
     longest = sorted(gaps.items(), reverse=True)
     total = sum(gap * count for gap, count in longest)
@@ -133,7 +134,7 @@ def lateness_us(gaps: dict[int, int], percents: tuple[float, ...]) -> list[float
 
 
 def _exceeded(longest: list[tuple[int, int]], time_ns: float) -> float:
-    """The x for which the parts of the gaps beyond it add up to so much."""
+    """The x above which the gaps have this much time in total."""
     beyond = many = 0
     for (gap, count), (below, _) in pairwise([*longest, (0, 0)]):
         beyond += gap * count

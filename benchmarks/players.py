@@ -1,4 +1,4 @@
-"""What plays in `make bench-client`: the null client, the native one, and the peers on PATH."""
+"""The programs that `make bench-client` compares: the null client, native, and peers on PATH."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHAPE = ["--size", str(VALUE_BYTES), "--key-length", "32", "--mix", "get=1"]
 
 
 class Run(NamedTuple):
-    """What one program did in one round."""
+    """The result of one program in one round."""
 
     ops: int
     cpu_us: float
@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A server and how deep its connections are used."""
+    """A server, and the pipeline depth of the connections to it."""
 
     server: str
     address: str
@@ -36,13 +36,13 @@ class Case(NamedTuple):
 
 
 def pinned(cpus: set[int], *command: str) -> list[str]:
-    """A command that stays where it belongs."""
+    """The command, restricted to some CPUs."""
     return ["taskset", "-c", ",".join(map(str, cpus)), *command]
 
 
 @contextmanager
 def serving(cpus: set[int], *arguments: str) -> Generator[str]:
-    """An engine's server: its address."""
+    """Start a server of the engine; yields its address."""
     child = subprocess.Popen(
         pinned(cpus, binary_path(), *arguments, "--stop-with-stdin"),
         stdin=subprocess.PIPE,
@@ -57,11 +57,11 @@ def serving(cpus: set[int], *arguments: str) -> Generator[str]:
 
 
 class FailedError(Exception):
-    """A program ended otherwise than it should have: how, and what it said."""
+    """A program failed; the text has its exit status and its stderr."""
 
 
 def engine(cpus: set[int], *arguments: str) -> Any:
-    """What a verb of the engine prints, as JSON. Raises FailedError."""
+    """Run a verb of the engine; returns the JSON that it prints. Raises FailedError."""
     command = pinned(cpus, binary_path(), *arguments)
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
@@ -74,32 +74,32 @@ def native(case: Case, cpus: set[int], seconds: float, *more: str) -> dict[str, 
     """The native client's measured window."""
     load = ["--connections", str(CONNECTIONS), "--depth", str(case.depth), "--quiet", "--json"]
     keys = ["--keys", str(case.keys), *SHAPE, "--no-prefill"]
-    times = ["--warmup", "300ms", "--duration", f"{int(seconds * 1000)}ms"]
+    times = ["--warmup", "300ms", "--duration", f"{int(seconds * 1000)}ms", "--timeout", "10s"]
     drive = ["drive", "--server", case.address, *keys, *load, *times, *more]
     return engine(cpus, *drive)["measure"]
 
 
 def play_native(case: Case, cpus: set[int], seconds: float, *more: str) -> Run:
-    """Every reply parsed and verified, both times recorded."""
-    told = native(case, cpus, seconds, *more)
-    ops = told["operations"]["get"]["ok"]
-    cpu_us = (told["cpu_user_ns"] + told["cpu_system_ns"]) / 1e3
-    return Run(ops, cpu_us, ops / told["elapsed_ns"] * 1e9)
+    """Play the native client: it verifies every reply, and records response and service times."""
+    measured = native(case, cpus, seconds, *more)
+    ops = measured["operations"]["get"]["ok"]
+    cpu_us = (measured["cpu_user_ns"] + measured["cpu_system_ns"]) / 1e3
+    return Run(ops, cpu_us, ops / measured["elapsed_ns"] * 1e9)
 
 
-# An interval a second, logged.
+# Record and log an interval each second.
 INTERVALS = ("--hlog", os.devnull)
-# How else the native client may play.
+# Other options of the native client that are compared.
 VARIANTS = {"native, intervals": INTERVALS, "native, uring": ("--io", "uring")}
 
 
 def play_variant(more: tuple[str, ...], case: Case, cpus: set[int], seconds: float) -> Run:
-    """The same with these options."""
+    """Play the native client with more options."""
     return play_native(case, cpus, seconds, *more)
 
 
 def has_uring(case: Case) -> bool:
-    """Whether the kernel lets the native client have io_uring."""
+    """Whether the kernel allows io_uring."""
     shape = ["--keys", str(case.keys), *SHAPE, "--no-prefill", "--io", "uring", "--quiet"]
     drive = [binary_path(), "drive", "--server", case.address, *shape, "--duration", "10ms"]
     ended = subprocess.run([*drive, "--warmup", "0s"], capture_output=True, check=False)
@@ -107,27 +107,27 @@ def has_uring(case: Case) -> bool:
 
 
 def play_null(case: Case, cpus: set[int], seconds: float) -> Run:
-    """The floor."""
+    """Play the null client: the least that any client can cost."""
     load = ["--connections", str(CONNECTIONS), "--depth", str(case.depth)]
     keys = ["--keys", str(case.keys), *SHAPE]
     times = ["--warmup", "300ms", "--duration", f"{int(seconds * 1000)}ms"]
-    told = engine(cpus, "null-client", "--server", case.address, *keys, *load, *times)
-    cpu_us = (told["cpu_user_ns"] + told["cpu_system_ns"]) / 1e3
-    return Run(told["ops"], cpu_us, told["ops"] / told["elapsed_ns"] * 1e9)
+    result = engine(cpus, "null-client", "--server", case.address, *keys, *load, *times)
+    cpu_us = (result["cpu_user_ns"] + result["cpu_system_ns"]) / 1e3
+    return Run(result["ops"], cpu_us, result["ops"] / result["elapsed_ns"] * 1e9)
 
 
-def served(address: str) -> int:
-    """How many keys a server was asked for."""
+def requested_keys(address: str) -> int:
+    """The server's `cmd_get`: how many keys clients have requested."""
     with socket.create_connection(parse_host_port(address)) as line:
         line.sendall(b"stats\r\n")
-        told = b""
-        while not told.endswith(b"END\r\n"):
-            told += line.recv(1 << 16)
-    (row,) = [row for row in told.split(b"\r\n") if row.startswith(b"STAT cmd_get ")]
+        stats = b""
+        while not stats.endswith(b"END\r\n"):
+            stats += line.recv(1 << 16)
+    (row,) = [row for row in stats.split(b"\r\n") if row.startswith(b"STAT cmd_get ")]
     return int(row.split()[2])
 
 
-# What a peer is called, and how it plays the same. `{…}` is filled in.
+# The commands of the peers, which play the same work. `play_peer` fills in `{…}`.
 PEERS = {
     "memtier_benchmark": (
         "memtier_benchmark -s {host} -p {port} -P memcache_text -t 1 -c {connections} "
@@ -147,14 +147,14 @@ PEERS = {
         "mcperf -s {host}:{port} -T 1 -c {connections} -d {depth} -K 32 -V {bytes} -u 0 "
         "-r {keys} -t {seconds}"
     ),
-    # It has no pipelining, and writes a tenth.
+    # It has no pipelining, and a tenth of its operations are writes.
     "memcaslap": "memcaslap -s {host}:{port} -T 1 -c {connections} -X {bytes} -t {seconds}s",
     "memaslap": "memaslap -s {host}:{port} -T 1 -c {connections} -X {bytes} -t {seconds}s",
 }
 
 
 def play_peer(name: str, case: Case, cpus: set[int], seconds: float) -> Run | None:
-    """A program as its users run it: its CPU time whole, its gets as the server counted them."""
+    """Play a peer. Its CPU time is that of the whole process, its gets are those of the server."""
     if case.server == "null" or ("{depth}" not in PEERS[name] and case.depth > 1):
         return None
     server = parse_host_port(case.address)
@@ -162,12 +162,12 @@ def play_peer(name: str, case: Case, cpus: set[int], seconds: float) -> Run | No
         host=server.host, port=server.port, depth=case.depth, connections=CONNECTIONS,
         bytes=VALUE_BYTES, keys=case.keys, seconds=max(1, round(seconds)),
     )  # fmt: skip
-    before, used = served(case.address), _children_us()
+    before, used_us = requested_keys(case.address), _children_us()
     ended = subprocess.run(pinned(cpus, *command.split()), capture_output=True, check=False)
     if ended.returncode:
         raise FailedError(f"{name} ended with {ended.returncode}")
-    ops = served(case.address) - before
-    return Run(ops, _children_us() - used, ops / max(1, round(seconds)))
+    ops = requested_keys(case.address) - before
+    return Run(ops, _children_us() - used_us, ops / max(1, round(seconds)))
 
 
 def _children_us() -> float:

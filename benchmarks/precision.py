@@ -1,4 +1,4 @@
-"""How narrow are the answers? Rounds against trials, slices of several lengths, quiet and loaded.
+"""The precision of rounds and of trials, for several lengths of slices, quiet and under load.
 
     python benchmarks/precision.py               the table for this machine (about 15 minutes)
     python benchmarks/precision.py --seconds 20  a first impression
@@ -77,7 +77,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Silent:
-    """Nobody watches."""
+    """A display that shows nothing."""
 
     def auditing(self, what: str) -> None: ...
     def begins(self, trial: Trial, number: int, total: int) -> None: ...

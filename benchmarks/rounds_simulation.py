@@ -1,16 +1,16 @@
-"""What interleaved rounds answer in simulated experiments whose truth is known.
+"""The answers of interleaved rounds in simulated experiments whose truth is known.
 
     python benchmarks/rounds_simulation.py                      the full table, some minutes
     python benchmarks/rounds_simulation.py --experiments 200    the same, coarser
 
-Every experiment is made in virtual time and judged by the functions that judge real runs. For each
-kind of machine, the table has
+Every experiment is played in virtual time and judged by the functions that judge real runs. For
+each kind of machine, the first table has
 
-- how often the same client, played twice, differs from itself at any look (p, before the margin),
-- how often a family of equal clients has any false difference, with the test of the winner,
-- how often the intervals of all looks contain the truth, for a pair of clients.
+- twice: how often a client that is played twice differs from itself at any look (p without margin),
+- family: how often any difference in a family of equal clients is found, also the winner's lead,
+- covered: how often the intervals of all looks contain the truth, for a pair of clients.
 
-A second table has the power: how often a true difference is found, and after how many sittings.
+The second table has the power: how often a true difference is found, and after how many sittings.
 """
 
 from __future__ import annotations
@@ -43,18 +43,19 @@ from cachemark.model.rounds import Slices
 SLICE_MS, TURN_MS, SETUP_MS = 30, 2, 4000
 ARMS = 4
 RATE = 20_000.0
-# The columns of slices that are 0 here.
+# The columns of slices that the simulation leaves at 0.
 UNUSED = ("errors", "lead_in_ops", "worker_cpu_ns", "server_cpu_ns", "idle_cpu_ns", "steal_ns")
 Values = NDArray[np.float64]
 
 
 class Machine(NamedTuple):
-    """What disturbs an experiment. Deviations are of logarithms.
+    """The disturbances of an experiment. Deviations are those of logarithms.
 
-    `sitting` is the deviation of an arm's level from sitting to sitting, `slice` that of single
-    slices. `drift` is the machine's change over the run. A burst of other load takes 40 % of the
-    speed, a slow phase of a client half of its own; `slow` are the arms that have such phases.
-    `carried`: what arm 2 takes from the speed of its successor. A sitting of 6 squares takes 4 s.
+    `sitting`: deviation of an arm's level between sittings. `slice`: deviation between slices.
+    `drift`: change of the machine's speed over the run. `bursts`: phases of other load, which take
+    40 % of the speed. `slow`: the arms that have slow phases, at half of their speed.
+    `carried`: the part of its successor's speed that arm 2 takes. `squares`: the length of a
+    sitting; 6 of them take 4 s.
     """
 
     name: str
@@ -187,8 +188,8 @@ def _arm(
     return ArmFigures(arm=arm, slices=slices, figures={"rate": arm_totals(slices).rate})
 
 
-class Seen(NamedTuple):
-    """What an experiment said by its last look.
+class Errors(NamedTuple):
+    """The errors of an experiment, up to its last look.
 
     `twice`: the same client differs from itself. `family`: equal arms have a false difference.
     `covered`: the intervals of all looks contain the truth.
@@ -199,7 +200,9 @@ class Seen(NamedTuple):
     covered: bool
 
 
-def run(machine: Machine, rates: Sequence[float], seed: int, truth: float, rule: StopRule) -> Seen:
+def run(
+    machine: Machine, rates: Sequence[float], seed: int, truth: float, rule: StopRule
+) -> Errors:
     """Play an experiment with retiring arms, and look at it as a run does.
 
     Arms 0 and 1 are the same client; `truth` is ln of the ratio of arm 1 to arm 3.
@@ -208,29 +211,29 @@ def run(machine: Machine, rates: Sequence[float], seed: int, truth: float, rule:
     cells, active = experiment.cells, list(range(len(rates)))
     family = all_pairs(cells)
     equal = _equal_pairs(machine, rates, cells)
-    seen = Seen(False, False, True)
+    errors = Errors(False, False, True)
     for sitting in range(1, rule.looks[-1] + 1):
         experiment.play(active)
         if sitting not in rule.looks:
             continue
         looked = look(experiment.sittings, rule, final=False)
         decisions = decide_family(looked, family, "rate")
-        told = {pair: of.p_holm for pair, of in decisions.items() if of.p_holm is not None}
-        false = any(pair in told and told[pair] <= rule.level for pair in equal)
-        seen = Seen(
-            seen.twice or _differs(looked, (cells[0], cells[1])),
-            seen.family or false or _false_lead(looked, cells, equal),
-            seen.covered and _covers(experiment.sittings, (cells[1], cells[3]), truth, rule),
+        p_values = {pair: of.p_holm for pair, of in decisions.items() if of.p_holm is not None}
+        false = any(pair in p_values and p_values[pair] <= rule.level for pair in equal)
+        errors = Errors(
+            errors.twice or _differs(looked, (cells[0], cells[1])),
+            errors.family or false or _false_lead(looked, cells, equal),
+            errors.covered and _covers(experiment.sittings, (cells[1], cells[3]), truth, rule),
         )
-        # The two arms of the A/A test stay, and so does the pair whose intervals are watched.
-        gone = may_retire(decisions, (cells[0], cells[1], cells[3]))
-        active = [arm for arm in active if cells[arm] not in gone]
-    return seen
+        # Both arms of the A/A test stay, and both arms of the pair whose intervals are checked.
+        retired = may_retire(decisions, (cells[0], cells[1], cells[3]))
+        active = [arm for arm in active if cells[arm] not in retired]
+    return errors
 
 
 def _equal_pairs(machine: Machine, rates: Sequence[float], cells: Sequence[Cell]) -> set[Pair]:
     """The pairs whose true ratio is 1."""
-    # An arm that takes speed from all others, and not from itself, is faster in turns.
+    # An arm that takes speed from all others but not from itself has a higher mean in turns.
     kinds = [
         (rate, arm in machine.slow, bool(machine.carried) and arm == 2)
         for arm, rate in enumerate(rates)
@@ -244,7 +247,7 @@ def _equal_pairs(machine: Machine, rates: Sequence[float], cells: Sequence[Cell]
 
 
 def _false_lead(looked: Looked, cells: Sequence[Cell], equal: set[Pair]) -> bool:
-    """Whether the winner is told from a runner-up that is equal."""
+    """Whether the winner has a significant lead over a runner-up that is equal."""
     (first, _), (second, _), *_ = rank(looked.sittings, cells, ROUND_FIGURES["rate"])
     pair = (first, second)
     if pair not in equal and pair[::-1] not in equal:
@@ -253,9 +256,9 @@ def _false_lead(looked: Looked, cells: Sequence[Cell], equal: set[Pair]) -> bool
 
 
 def _differs(looked: Looked, pair: Pair) -> bool:
-    """Whether a pair differs by itself, whatever the margin."""
-    found = decide_lead(estimate_pair(looked.sittings, *pair, "rate").estimate, looked.rule)
-    return found.p is not None and found.p <= looked.rule.level
+    """Whether a pair differs significantly, without a margin and without a correction."""
+    lead = decide_lead(estimate_pair(looked.sittings, *pair, "rate").estimate, looked.rule)
+    return lead.p is not None and lead.p <= looked.rule.level
 
 
 def _covers(sittings: Sittings, pair: Pair, truth: float, rule: StopRule) -> bool:
@@ -280,15 +283,15 @@ def truth_of(machine: Machine, rates: Sequence[float], sittings: int = 4000) -> 
     return estimate.value
 
 
-class Found(NamedTuple):
-    """How a true difference was answered: at which look p was small, and at which it was told."""
+class Detection(NamedTuple):
+    """The sittings after which a difference was significant, and beyond the margin."""
 
     significant: int | None
-    told: int | None
+    decided: int | None
 
 
-def find(machine: Machine, ratio: float, seed: int, rule: StopRule) -> Found:
-    """Play a pair until it is told apart, or until the last look; the family has ARMS arms."""
+def find(machine: Machine, ratio: float, seed: int, rule: StopRule) -> Detection:
+    """Play until a pair is decided, or until the last look; the family has ARMS arms."""
     experiment = Experiment(machine, [ratio, *[1.0] * (ARMS - 1)], seed)
     family = all_pairs(experiment.cells)
     pair = (experiment.cells[0], experiment.cells[1])
@@ -302,8 +305,8 @@ def find(machine: Machine, ratio: float, seed: int, rule: StopRule) -> Found:
         if significant is None and small:
             significant = sitting
         if decision.answer == "above":
-            return Found(significant, sitting)
-    return Found(significant, None)
+            return Detection(significant, sitting)
+    return Detection(significant, None)
 
 
 def false_differences(experiments: int) -> None:
@@ -312,24 +315,25 @@ def false_differences(experiments: int) -> None:
     rule, rates = StopRule(), [1.0] * ARMS
     for machine in MACHINES:
         truth = truth_of(machine, rates)
-        seen = [run(machine, rates, seed, truth, rule) for seed in range(experiments)]
-        twice, family, covered = (100 * float(np.mean(of)) for of in zip(*seen, strict=True))
+        errors = [run(machine, rates, seed, truth, rule) for seed in range(experiments)]
+        twice, family, covered = (100 * float(np.mean(of)) for of in zip(*errors, strict=True))
         print(f"{machine.name:40}{twice:7.1f}%{family:7.1f}%{covered:8.1f}%", flush=True)
 
 
 def power(experiments: int) -> None:
     """Print the second table."""
     rule = StopRule()
-    print(f"\n{'a true difference, by sittings':40}{'p small':>9}{'told':>8}{'sittings':>10}")
+    print(f"\n{'a true difference, by sittings':40}{'p small':>9}{'decided':>8}{'sittings':>10}")
     for deviation in (0.01, 0.02, 0.04):
         for ratio in (1.03, 1.05, 1.1, 1.2):
             machine = Machine("", sitting=deviation)
-            found = [find(machine, ratio, seed, rule) for seed in range(experiments)]
-            told = [of.told for of in found if of.told]
-            small = 100 * float(np.mean([of.significant is not None for of in found]))
+            detections = [find(machine, ratio, seed, rule) for seed in range(experiments)]
+            decided = [of.decided for of in detections if of.decided]
+            small = 100 * float(np.mean([of.significant is not None for of in detections]))
             name = f"{100 * ratio - 100:.0f} %, arms differ by {100 * deviation:.0f} %"
-            mean = f"{np.mean(told):10.1f}" if told else f"{'–':>10}"
-            print(f"{name:40}{small:8.0f}%{100 * len(told) / experiments:7.0f}%{mean}", flush=True)
+            mean = f"{np.mean(decided):10.1f}" if decided else f"{'–':>10}"
+            decided_percent = 100 * len(decided) / experiments
+            print(f"{name:40}{small:8.0f}%{decided_percent:7.0f}%{mean}", flush=True)
 
 
 def main() -> None:

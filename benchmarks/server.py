@@ -1,11 +1,10 @@
-"""`make bench-server`: what an operation costs a server in CPU time, as ratios within one run.
+"""`make bench-server`: CPU time of a server per operation, as ratios within one run.
 
 Every server has one thread on one CPU, the generator (`cachemark-engine drive`) another CPU. CPU
-time is the scheduler's own (a process's CPU clock), taken before and after each window and
-divided by the operations that succeeded in it. Servers take turns in each round, in an order that
-changes. A ratio is that of two windows of one round; the table has the median of the rounds, the
-least and the most. The null responder answers each line with the same bytes and reads none of
-them: the kernel's floor.
+time is that of the process's CPU clock, read before and after each window and divided by the
+operations that succeeded. In each round the servers are measured in random order. A ratio is that
+of two windows of one round; the table has the median, minimum and maximum of the rounds. The null
+responder answers each line with the same bytes and does not parse it: the kernel's floor.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ PATIENCE_S = 20.0
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs, and its process."""
+    """A running server, and its process."""
 
     name: str
     address: str
@@ -47,7 +46,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Row:
-    """A server spoken to on a wire."""
+    """A server and the wire protocol to it: a row of the table."""
 
     server: str
     wire: str
@@ -73,7 +72,7 @@ ROWS = [
 
 
 def cpu_ns(pid: int) -> int:
-    """CPU time of a process by the scheduler, with its threads that have ended."""
+    """CPU time of a process, including ended threads."""
     # The clock of another process, as clock_getcpuclockid(3) has it.
     return time.clock_gettime_ns((~pid << 3) | 2)
 
@@ -95,13 +94,13 @@ def started(command: list[str], cpu: int) -> Generator[subprocess.Popen[str]]:
 
 @contextmanager
 def engine(name: str, arguments: list[str], cpu: int) -> Generator[Server]:
-    """A server of the engine's own, which says where it listens."""
+    """Start a server of the engine, which prints its addresses."""
     with started([process.binary_path(), *arguments], cpu) as child:
         assert child.stdout is not None
-        said = json.loads(child.stdout.readline())
-        if said.get("io", name) != name and name != "null":
-            raise SystemExit(f"bench-server: {name} is not to be had here: it is {said['io']}")
-        yield Server(name, said["addresses"][0], child.pid)
+        announced = json.loads(child.stdout.readline())
+        if announced.get("io", name) != name and name != "null":
+            raise SystemExit(f"bench-server: no {name} on this kernel, but {announced['io']}")
+        yield Server(name, announced["addresses"][0], child.pid)
 
 
 @contextmanager
@@ -125,7 +124,7 @@ def memcached(cpu: int) -> Generator[Server]:
 
 
 def drive(server: Server, wire: str, extra: list[str], cpu: int) -> int:
-    """Operations that succeeded in a window."""
+    """Play a window; returns the number of successful operations."""
     command = [process.binary_path(), "drive", "--server", server.address, "--wire", wire]
     command += ["--json", "--quiet", "--warmup", "0s", "--timeout", "5s", *extra]
     run = subprocess.run(
@@ -138,7 +137,7 @@ def drive(server: Server, wire: str, extra: list[str], cpu: int) -> int:
 
 
 def measure(server: Server, wire: str, extra: list[str], cpu: int) -> float:
-    """Microseconds of the server's CPU time for an operation."""
+    """CPU time of the server per operation, in µs."""
     before = cpu_ns(server.pid)
     ops = drive(server, wire, extra, cpu)
     return (cpu_ns(server.pid) - before) / ops / 1000
@@ -162,7 +161,7 @@ def version(server: Server) -> str:
 def play(
     servers: dict[str, Server], rows: list[Row], extra: dict[Row, list[str]], rounds: int, cpu: int
 ) -> dict[Row, list[float]]:
-    """What an operation costs by row, round for round."""
+    """The CPU time per operation of each row, for each round."""
     costs: dict[Row, list[float]] = {row: [] for row in rows}
     for _ in range(rounds):
         for row in random.sample(rows, len(rows)):
@@ -171,19 +170,19 @@ def play(
 
 
 def ratio(costs: list[float], base: list[float]) -> str:
-    """The median of the rounds, and their range."""
-    each = [cost / low for cost, low in zip(costs, base, strict=True)]
-    return f"{statistics.median(each):.2f} ({min(each):.2f}–{max(each):.2f})"
+    """The median ratio of the rounds, and their range."""
+    ratios = [cost / low for cost, low in zip(costs, base, strict=True)]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
 
 
 def tabulate(title: str, costs: dict[Row, list[float]]) -> None:
     peers = [row for row in costs if row.server == "memcached"]
     best = min(peers, key=lambda row: statistics.median(costs[row]))
     print(f"\n{title:40}{'µs CPU/op':>10}  {'× null':20}× memcached {best.wire}")
-    for row, each in costs.items():
-        floor = ratio(each, costs[NULL]) if NULL in costs else "-"
-        cost = statistics.median(each)
-        print(f"  {row.label:38}{cost:10.2f}  {floor:20}{ratio(each, costs[best])}")
+    for row, rounds_us in costs.items():
+        floor = ratio(rounds_us, costs[NULL]) if NULL in costs else "-"
+        cost_us = statistics.median(rounds_us)
+        print(f"  {row.label:38}{cost_us:10.2f}  {floor:20}{ratio(rounds_us, costs[best])}")
 
 
 def main() -> None:
@@ -198,32 +197,36 @@ def main() -> None:
             sys.exit(f"bench-server: no {program}: apt-get install util-linux memcached")
     if len(cpus) < 2:
         sys.exit("bench-server: two CPUs are needed, one for the server and one for the generator")
-    there, here = cpus[0], cpus[1]
+    server_cpu, generator_cpu = cpus[0], cpus[1]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         tape = one_key(folder, MIXES["GET"])
         listen = ["--listen", "127.0.0.1:0"]
         null = ["null-server", *listen, "--tape", str(tape)]
-        servers = {"null": stack.enter_context(engine("null", null, there))}
-        servers["memcached"] = stack.enter_context(memcached(there))
+        servers = {"null": stack.enter_context(engine("null", null, server_cpu))}
+        servers["memcached"] = stack.enter_context(memcached(server_cpu))
         for io in ("events", "uring", "blocking", "busy"):
             serve = ["serve", *listen, "--io", io, "--threads", "1", "--memory", "64m"]
-            servers[io] = stack.enter_context(engine(io, serve, there))
+            servers[io] = stack.enter_context(engine(io, serve, server_cpu))
         print(f"memcached {version(servers['memcached'])}, keys of 20 and values of 100 bytes")
         for title in arguments.mixes.split(","):
-            # Its one reply is that to a get.
+            # The null responder has one reply only, that to a get.
             rows = [row for row in ROWS if row != NULL or title == "GET"]
-            usual = [*SHAPE, "--keys", "10k", "--mix", MIXES[title]]
+            keys = [*SHAPE, "--keys", "10k", "--mix", MIXES[title]]
             for row in rows:
                 if row != NULL:
-                    drive(servers[row.server], row.wire, [*usual, "--duration", "10ms"], here)
+                    drive(
+                        servers[row.server], row.wire, [*keys, "--duration", "10ms"], generator_cpu
+                    )
             for connections, depth in LOADS:
                 load = ["--connections", str(connections), "--depth", str(depth), "--no-prefill"]
                 load += ["--duration", f"{arguments.window_ms}ms"]
-                work = {row: ["--tape", str(tape)] if row == NULL else usual for row in rows}
+                work = {row: ["--tape", str(tape)] if row == NULL else keys for row in rows}
                 extra = {row: [*work[row], *load] for row in rows}
-                told = f"{title}, {connections} connection{'s' * (connections > 1)} × depth {depth}"
-                tabulate(told, play(servers, rows, extra, arguments.rounds, here))
+                heading = (
+                    f"{title}, {connections} connection{'s' * (connections > 1)} × depth {depth}"
+                )
+                tabulate(heading, play(servers, rows, extra, arguments.rounds, generator_cpu))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What a slice costs beside its own length, for each worker: wall time, and CPU time of both sides.
+"""The overhead of a slice, for each worker: wall time, and CPU time of worker and orchestrator.
 
     python benchmarks/slices.py native python/pymemcache
 
-An empty slice shows the change of turns alone. A slice of 5 ms also has what a worker does at its
-end (the last reply, barriers, counting); its CPU time includes what was played.
+An empty slice shows the request and its answer alone. A slice of 5 ms also includes the work at its
+end (the last reply, barriers, counting); its CPU time includes the operations of the slice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main(clients: list[str]) -> None:
     """Print a row for each client and slice."""
     known = registry(binary_path())
     print(f"medians and p90 of {_COUNT} slices, in µs")
-    print(f"{'client':24}{'slice':>6}{'beside it':>14}{'worker CPU':>14}{'own CPU':>14}")
+    print(f"{'client':24}{'slice':>6}{'overhead':>14}{'worker CPU':>14}{'own CPU':>14}")
     with tempfile.TemporaryDirectory() as folder:
         tape = Path(folder) / "tape"
         command = [binary_path(), "tape", "write", "--out", str(tape), *_TAPE]
@@ -62,13 +62,13 @@ def _client(spec: ClientSpec, tape: Path) -> None:
 
 
 def _slice(fleet: Fleet, request: Slice) -> tuple[float, float, float]:
-    """Play a slice: its wall time beside its length, the worker's CPU time, and this process's."""
+    """Play a slice: its wall time over its length, the worker's CPU time, and this process's."""
     clock = ~fleet.workers[0].pid << 3 | 2  # the kernel's number of a process's CPU clock
     worker_s, own_s, began_s = time.clock_gettime(clock), time.process_time(), time.perf_counter()
     fleet.slice(request)
     ended_s, own_end_s = time.perf_counter(), time.process_time()
-    beside_s = ended_s - began_s - request.length_us / 1e6
-    return beside_s, time.clock_gettime(clock) - worker_s, own_end_s - own_s
+    overhead_s = ended_s - began_s - request.length_us / 1e6
+    return overhead_s, time.clock_gettime(clock) - worker_s, own_end_s - own_s
 
 
 def _figure(times_s: list[float]) -> str:

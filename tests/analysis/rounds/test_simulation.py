@@ -23,15 +23,15 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize("name", ["drift of 40 % over the run", "heavy tails", "all of it"])
-def test_equal_clients_are_seldom_told_apart(simulation: ModuleType, name: str) -> None:
+def test_equal_clients_seldom_differ_significantly(simulation: ModuleType, name: str) -> None:
     machine = next(of for of in simulation.MACHINES if of.name == name)
     rates = [1.0] * simulation.ARMS
     truth = simulation.truth_of(machine, rates, sittings=500)
-    seen = [simulation.run(machine, rates, n, truth, StopRule()) for n in range(EXPERIMENTS)]
+    errors = [simulation.run(machine, rates, n, truth, StopRule()) for n in range(EXPERIMENTS)]
     # 6 % and 3 standard errors of 100 experiments; 95 % less 3 of them.
-    assert sum(of.twice for of in seen) <= 13
-    assert sum(of.family for of in seen) <= 13
-    assert sum(of.covered for of in seen) >= 88
+    assert sum(of.twice for of in errors) <= 13
+    assert sum(of.family for of in errors) <= 13
+    assert sum(of.covered for of in errors) >= 88
 
 
 @pytest.mark.parametrize(("deviation", "at_least"), [(0.02, 0.9), (0.04, 0.6)])
@@ -39,8 +39,8 @@ def test_a_difference_of_a_tenth_is_found(
     simulation: ModuleType, deviation: float, at_least: float
 ) -> None:
     machine = simulation.Machine("", sitting=deviation)
-    found = [simulation.find(machine, 1.1, seed, StopRule()) for seed in range(40)]
-    assert sum(of.told is not None for of in found) >= at_least * 40
+    detections = [simulation.find(machine, 1.1, seed, StopRule()) for seed in range(40)]
+    assert sum(of.decided is not None for of in detections) >= at_least * 40
 
 
 def test_looking_without_a_stricter_level_would_be_wrong_too_often(simulation: ModuleType) -> None:
