@@ -80,6 +80,7 @@ check-python: setup ## The rest of it
 	$(RUN) lint-imports --no-cache --no-logo
 	$(RUN) python tools/ratchets.py
 	$(RUN) python -m cachemark.model.protocol_docs --check
+	$(RUN) python -m cachemark.cli.experiment_docs --check
 
 format: setup ## Format everything
 	cd engine && cargo fmt
@@ -89,8 +90,9 @@ format: setup ## Format everything
 ratchets: setup ## Lower the limits on sizes to those of today
 	$(RUN) python tools/ratchets.py --lower
 
-docs: setup ## Print PROTOCOL.md and the JSON Schema from the code
+docs: setup ## Print PROTOCOL.md, the JSON Schema and docs/experiment.md from the code
 	$(RUN) python -m cachemark.model.protocol_docs
+	$(RUN) python -m cachemark.cli.experiment_docs
 
 setup: $(UV) ## Python environment and engine, built again where their sources changed
 	@command -v cargo >/dev/null || { \

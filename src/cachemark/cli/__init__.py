@@ -29,6 +29,7 @@ app = cyclopts.App(
 )
 _VERBS = {
     "run": "Run a suite or an experiment file, and print its table",
+    "new": "Write an experiment file with comments, from options or from answers",
     "report": "Print the report of a stored run",
     "compare": "Compare two runs, or two clients, servers or loads of one",
     "history": "List the runs, or show cells over time, machines and versions",

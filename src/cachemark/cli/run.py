@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from cachemark.cli.output import print_text, terminal_width
-from cachemark.cli.overrides import Overrides, apply
+from cachemark.cli.overrides import Overrides
+from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
 from cachemark.cli.play import check_playable, exit_status, extent, new_run, parties_of, play
-from cachemark.endpoints.clients import matching_clients, parse_client, registry
-from cachemark.host import process
-from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
 from cachemark.model.plan import Plan
-from cachemark.model.presets import expand
 from cachemark.report.console import plain_console
 from cachemark.report.formats import render
 from cachemark.runs.campaign import Parties
 from cachemark.runs.store import Run, latest_own_run, open_run
 from cachemark.runs.trust import named_programs
-
-# What the options change if no experiment is named.
-_BASE_SUITE = "quick"
 
 
 @dataclass(frozen=True)
@@ -82,15 +76,7 @@ def _planned(name: str | None, overrides: Overrides) -> Experiment:
             "name a suite or a TOML file (`cachemark suites` lists the suites), or clients with "
             "--client: then the options change the suite `quick`",
         )
-    engine = process.binary_path()
-    known = registry(engine)
-    chosen = replace(overrides, client=matching_clients(overrides.client, known))
-    return apply(
-        expand(suites.find(name or _BASE_SUITE, quick=overrides.quick), engine),
-        chosen,
-        lambda text: parse_client(text, known).client.in_process,
-        engine,
-    )
+    return planned_experiment(name or BASE_SUITE, overrides)
 
 
 def _play(stored_run: Run, parties: Parties, *, details: bool) -> int:

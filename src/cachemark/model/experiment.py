@@ -5,7 +5,7 @@ An experiment is a grid, clients × servers × workloads × loads, repeated in `
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -19,9 +19,17 @@ Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 # The entries of one axis of a grid.
 MAX_ENTRIES = 1000
 Names = Annotated[list[str], Meta(max_length=MAX_ENTRIES)]
-# A probability distribution, such as `100`, `1k..64k`, `gpareto:15:214.476:0.348` or `64=3,1k=1`.
-# The engine defines them, and checks the text before the first trial.
-Distribution = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9.:=,-]+$")]
+
+
+def _is(description: str, *examples: object, **limits: Any) -> Meta:
+    """What a setting means, and examples: docs/experiment.md and error messages print them."""
+    return Meta(description=description, examples=list(examples) or None, **limits)
+
+
+# A probability distribution. The engine defines them, and checks the text before the first trial.
+_LAW = r"^[a-zA-Z0-9.:=,+-]+$"
+Distribution = Annotated[str, Meta(pattern=_LAW)]
+_NUMBER = r"[0-9.]+(e[+-]?[0-9]+)?"
 
 
 class TomlTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,82 +39,123 @@ class TomlTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Keys(TomlTable, frozen=True, kw_only=True):
     """The keys, and how operations choose among them.
 
-    Keys have a `length` in bytes, or follow a `pattern` such as `user:{index:08}`, or are listed in
-    `names`. The last `counters` keys hold numbers; only `incr` and `decr` use them.
+    Keys have a `length`, or follow a `pattern`, or are listed in `names`.
     """
 
-    count: Positive = 10_000
-    counters: Annotated[int, Meta(ge=0)] = 0
+    count: Annotated[Positive, _is("number of keys", 10_000)] = 10_000
+    counters: Annotated[
+        int, _is("how many of them, the last ones, hold numbers for `incr` and `decr`", 10, ge=0)
+    ] = 0
     distribution: Annotated[
         str,
-        Meta(
-            pattern=r"^(sequential|uniform|constant|zipf:[0-9.]+|ycsb-zipfian|"
-            r"hotspot:[0-9.]+:[0-9.]+|latest(:[0-9.]+)?|gaussian(:[0-9.]+)?)$"
+        _is(
+            "how operations choose keys",
+            "zipf:0.99",
+            "uniform",
+            "hotspot:0.2:0.8",
+            pattern=r"^(sequential|uniform|constant|ycsb-zipfian|zipf:N|hotspot:N:N|latest(:N)?|"
+            r"gaussian(:N)?)$".replace("N", _NUMBER),
         ),
     ] = "uniform"
-    length: Distribution = "20"
-    pattern: str | None = None
-    names: list[str] | None = None
+    length: Annotated[
+        str, _is("length of a key in bytes: a size", "20", "16..40", pattern=_LAW)
+    ] = "20"
+    pattern: Annotated[
+        str | None, _is("a pattern with `{index}`, `{index:08}` or `{hex:10}`", "user:{index:08}")
+    ] = None
+    names: Annotated[list[str] | None, _is("the keys themselves", ["a", "b"])] = None
 
 
 class Values(TomlTable, frozen=True, kw_only=True):
-    """The size of the values in bytes. A key always has the same value size.
+    """The values. A key always has the same value size."""
 
-    `size` is one of `100`, `100..1000` (uniform), `gpareto:LOCATION:SCALE:SHAPE`,
-    `pareto:LEAST:ALPHA`, `gev:LOCATION:SCALE:SHAPE`, `lognormal:MEDIAN:SIGMA`, or several by
-    weight: `64=3,1k..4k=1`.
-    """
-
-    size: Distribution = "100"
-    compressibility: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    size: Annotated[
+        str, _is("bytes of a value: a size", "100", "1k..64k", "64=3,1k..4k=1", pattern=_LAW)
+    ] = "100"
+    compressibility: Annotated[
+        float, _is("part of a value that compression can remove", 0.5, ge=0, le=1)
+    ] = 0.0
 
 
 class Workload(TomlTable, frozen=True, kw_only=True):
     """Which operations are played, on which keys and values.
 
-    The operations come from one of four settings:
-
-    - `mix`: kinds of operations with weights. With `order = "mixed"` each operation is drawn by
-      weight; with `"phases"` all operations of the first kind come first, then the second.
-    - `sequence`: steps such as `["set@0", "get@0", "mget@0-5", "get"]`, repeated. Each repetition
-      stays together; its keys are `key_step` further than those of the one before.
-    - `preset`: a named workload (`cachemark-engine tape presets`). Settings that have their default
-      value here are taken from the preset.
-    - `trace`: a file with recorded operations, of which `records` are played, with the trace's own
-      keys and values. `prefill` is then a fraction of its keys, in their order of appearance.
-
-    The measured window ends after `timing.measure_ms`. With `ops` it ends after that many
-    operations; with `fill_percent` when the server's `bytes` reach that percentage of its limit.
-    `warmup_ms` replaces the experiment's warm-up. `loads` names the loads that this workload is
-    played with; without it, all.
-
-    `prefill` is the fraction of keys stored before the window; 0 starts with an empty cache. With
-    `hit_ratio`, that fraction of the reads is of stored keys, and the rest is of keys that are
-    never stored. `exptime_s` is a number of seconds, or a distribution with or without units, such
-    as `10m..1h`.
+    The operations come from one of `mix`, `sequence`, `preset` or `trace`. The measured window ends
+    after `timing.measure_ms`, or after `ops` operations, or when the server is full to
+    `fill_percent`; a trace is played once.
     """
 
-    name: Name
-    preset: str | None = None
-    trace: str | None = None
-    trace_format: Literal["twitter", "kvcache", "memcached", "csv"] | None = None
-    mix: dict[str, Annotated[float, Meta(gt=0)]] = {}
-    order: Literal["mixed", "phases"] = "mixed"
-    sequence: list[Annotated[str, Meta(pattern=r"^[a-z_]+(@[0-9]+(-[0-9]+)?)?$")]] = []
-    key_step: Annotated[int, Meta(ge=0)] = 0
-    keys: Keys = Keys()
-    values: Values = Values()
-    run: Annotated[int, Meta(ge=1, le=65535, description="keys in each mget or mset")] = 10
-    prefill: Annotated[float, Meta(ge=0, le=1, description="fraction of keys stored first")] = 1.0
-    hit_ratio: Annotated[float, Meta(ge=0, le=1)] | None = None
-    exptime_s: Annotated[int, Meta(ge=0)] | Distribution = 0
-    records: Annotated[int, Meta(ge=1, description="operations on the tape of a closed loop")] = (
-        100_000
-    )
-    fill_percent: Annotated[float, Meta(gt=0, lt=100)] | None = None
-    ops: Positive | None = None
-    warmup_ms: Annotated[int, Meta(ge=0, le=_MAX_VALUE)] | None = None
-    loads: Annotated[list[str], Meta(min_length=1)] | None = None
+    name: Annotated[Name, _is("its name in tables", "mixed")]
+    preset: Annotated[
+        str | None,
+        _is(
+            "a named workload (`cachemark-engine tape presets`); it fills in every setting that "
+            "has its default value here",
+            "etc",
+        ),
+    ] = None
+    trace: Annotated[
+        str | None, _is("a file with recorded operations, with its own keys and values", "day.csv")
+    ] = None
+    trace_format: Annotated[
+        Literal["twitter", "kvcache", "memcached", "csv"] | None,
+        _is("its format; otherwise the first line decides", "csv"),
+    ] = None
+    mix: Annotated[
+        dict[str, Annotated[float, Meta(gt=0)]],
+        _is("kinds of operations with their weights", {"get": 9, "set": 1}),
+    ] = {}
+    order: Annotated[
+        Literal["mixed", "phases"],
+        _is("of a mix: drawn by weight, or all of the first kind, then all of the second"),
+    ] = "mixed"
+    sequence: Annotated[
+        list[Annotated[str, Meta(pattern=r"^[a-z_]+(@[0-9]+(-[0-9]+)?)?$")]],
+        _is("steps on the keys that are named, or on drawn ones; repeated", ["set@0", "mget@0-5"]),
+    ] = []
+    key_step: Annotated[
+        int, _is("each repetition of the sequence advances its keys by this number", 6, ge=0)
+    ] = 0
+    keys: Annotated[Keys, _is("a table, see `keys`")] = Keys()
+    values: Annotated[Values, _is("a table, see `values`")] = Values()
+    run: Annotated[int, _is("keys in each mget or mset", 10, ge=1, le=65535)] = 10
+    prefill: Annotated[
+        float,
+        _is(
+            "part of the keys that is stored before the window; of a trace, its first keys; "
+            "default of a trace: 0, a cold cache",
+            0.5,
+            ge=0,
+            le=1,
+        ),
+    ] = 1.0
+    hit_ratio: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        _is("part of the reads whose keys are stored; the others never are", 0.9),
+    ] = None
+    exptime_s: Annotated[
+        Annotated[int, Meta(ge=0)] | Distribution,
+        _is("expiry of items in seconds, or with units; 0: never", "10m..1h", 60),
+    ] = 0
+    records: Annotated[
+        int, _is("operations on the tape of a closed loop, or taken from a trace", 100_000, ge=1)
+    ] = 100_000
+    fill_percent: Annotated[
+        Annotated[float, Meta(gt=0, lt=100)] | None,
+        _is("play until the server's `bytes` are this part of its memory", 80.0),
+    ] = None
+    passes: Annotated[
+        Positive | None, _is("play the whole tape so often; default of a trace: 1", 1)
+    ] = None
+    ops: Annotated[Positive | None, _is("play this number of operations", 100_000)] = None
+    warmup_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=_MAX_VALUE)] | None,
+        _is("warm-up, instead of the experiment's", 0),
+    ] = None
+    loads: Annotated[
+        Annotated[list[str], Meta(min_length=1)] | None,
+        _is("the loads that it is played with; without it, all", ["one-caller"]),
+    ] = None
 
 
 def max_keys_per_command(workload: Workload) -> int:
@@ -116,132 +165,180 @@ def max_keys_per_command(workload: Workload) -> int:
     return max([workload.run, *named])
 
 
+_THINK = r"^(exp:)?N(ns|us|ms|s)$".replace("N", _NUMBER)
+
+
 class Load(TomlTable, frozen=True, kw_only=True):
     """When operations are sent, by how many callers, over how many connections.
 
-    `schedule` is `closed` or one of the open-loop schedules:
-
-    - `closed`: a caller sends its next operation after the reply, and after its think time `think`
-      (`1ms`, or `exp:1ms` for exponentially distributed times).
-    - `uniform`, `poisson`, `gpareto:SHAPE`: open loop at `rate`, with these gaps.
-    - `bursts:FACTOR:SHARE:LENGTH`: open loop; FACTOR × the rate during SHARE of the time.
-    - `replay`, `replay:SPEED`: open loop, at the times in a trace.
-
-    `rate` is operations per second of all processes together. `connections` is per process, by
-    default one per thread; if there are fewer, the threads share them. `depth` is the number of
-    outstanding operations per connection. `wire` is the protocol; `own` is the library's default.
+    A setting may be a list, such as `threads = [1, 4, 16]`: one load for each value, which is part
+    of its name (`NAME-4-threads`).
     """
 
-    name: Name
+    name: Annotated[Name, _is("its name in tables", "one-caller")]
     schedule: Annotated[
         str,
-        Meta(
-            pattern=r"^(closed|uniform|poisson|gpareto(:[0-9.]+)?|replay(:[0-9.]+)?|"
-            r"bursts:[0-9.]+:[0-9.]+:[0-9.]+(ns|us|ms|s))$"
+        _is(
+            "when operations are due",
+            "closed",
+            "poisson",
+            "bursts:5:0.1:100ms",
+            "replay:2",
+            pattern=r"^(closed|uniform|poisson|gpareto(:N)?|replay(:N)?|bursts:N:N:N(ns|us|ms|s))$".replace(
+                "N", _NUMBER
+            ),
         ),
     ] = "closed"
-    think: Annotated[str, Meta(pattern=r"^(exp:)?[0-9.]+(ns|us|ms|s)$")] | None = None
-    rate: Annotated[float, Meta(gt=0)] | None = None
-    processes: Positive = 1
-    threads: Positive = 1
-    connections: Positive | None = None
-    depth: Positive = 1
-    wire: Literal["own", "text", "binary", "meta"] = "own"
+    think: Annotated[
+        Annotated[str, Meta(pattern=_THINK)] | None,
+        _is(
+            "closed loop: the time from a reply to the caller's next operation",
+            "1ms",
+            "exp:1ms",
+        ),
+    ] = None
+    rate: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        _is("open loop: operations per second, of all processes", 20_000),
+    ] = None
+    processes: Annotated[Positive, _is("worker processes", 2)] = 1
+    threads: Annotated[Positive, _is("callers of each process", 16)] = 1
+    connections: Annotated[
+        Positive | None,
+        _is("connections of each process; by default one for each thread", 16),
+    ] = None
+    depth: Annotated[Positive, _is("outstanding operations on each connection", 8)] = 1
+    wire: Annotated[
+        Literal["own", "text", "binary", "meta"],
+        _is("the protocol; `own` is the library's default"),
+    ] = "own"
 
 
 class Timing(TomlTable, frozen=True, kw_only=True):
-    """How long each part of a trial lasts.
+    """How long each part of a trial lasts."""
 
-    An operation that takes longer than `timeout_ms` is an error. A trial fails if a worker is not
-    ready within `ready_ms`, or sends no message for `silence_ms` during a run.
-    """
-
-    warmup_ms: Annotated[int, Meta(ge=0, le=_MAX_VALUE)] = 500
-    measure_ms: Positive = 1000
-    timeout_ms: Positive = 1000
-    ready_ms: Positive = 30_000
-    silence_ms: Positive = 15_000
+    warmup_ms: Annotated[int, _is("warm-up before the window", 500, ge=0, le=_MAX_VALUE)] = 500
+    measure_ms: Annotated[Positive, _is("the measured window", 1000)] = 1000
+    timeout_ms: Annotated[Positive, _is("an operation that takes longer is an error", 1000)] = 1000
+    ready_ms: Annotated[
+        Positive, _is("a trial fails if a worker needs longer to be ready", 30_000)
+    ] = 30_000
+    silence_ms: Annotated[
+        Positive, _is("a trial fails if a worker sends no message for so long", 15_000)
+    ] = 15_000
 
 
 class RoundsTiming(TomlTable, frozen=True, kw_only=True):
     """How cells are played in turns (`design = "rounds"`).
 
-    In each sitting every client plays slices of `slice_ms` (closed loops 5 to 500, open loops 1000
-    or more) until it has played `timing.measure_ms`
-    in all; the first `lead_in_percent` of a slice is not counted. `blocks` is the largest number of
-    sittings. `until = "settled"` stops at a look (after 6, 9 or 12 sittings) when every question is
-    answered; `fixed` plays them all. No sitting begins after `max_s` seconds.
+    In each sitting every client plays slices of `slice_ms` until it has played `timing.measure_ms`
+    in all. `blocks` is the largest number of sittings.
     """
 
-    slice_ms: Annotated[float, Meta(ge=5, le=10_000)] = 30.0
-    lead_in_percent: Annotated[float, Meta(ge=0, le=50)] = 15.0
-    until: Literal["settled", "fixed"] = "settled"
-    max_s: Positive | None = None
+    slice_ms: Annotated[
+        float,
+        _is(
+            "length of a turn; closed loops 5 to 500, open loops 1000 or more", 30, ge=5, le=10_000
+        ),
+    ] = 30.0
+    lead_in_percent: Annotated[
+        float, _is("the first part of a slice, which is not counted", 15, ge=0, le=50)
+    ] = 15.0
+    until: Annotated[
+        Literal["settled", "fixed"],
+        _is(
+            "`settled`: stop at a look (6, 9, 12 sittings) when all is answered; `fixed`: play all"
+        ),
+    ] = "settled"
+    max_s: Annotated[Positive | None, _is("begin no sitting after so many seconds", 180)] = None
+
+
+_CPUS = r"^(auto|none|[0-9,-]+)$"
 
 
 class Placement(TomlTable, frozen=True, kw_only=True):
-    """CPU sets such as `0-1,3`; `auto`: half of the machine each; `none`: any CPU."""
+    """CPU sets; `auto`: half of the machine each; `none`: any CPU."""
 
-    server: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
-    worker: Annotated[str, Meta(pattern=r"^(auto|none|[0-9,-]+)$")] = "auto"
+    server: Annotated[str, _is("CPUs of the server", "auto", "0-1,3", pattern=_CPUS)] = "auto"
+    worker: Annotated[str, _is("CPUs of the workers", "auto", "2", pattern=_CPUS)] = "auto"
 
 
 class QuickGrid(TomlTable, frozen=True, kw_only=True):
-    """The small grid of a suite, for `--quick`: which names remain, and how much is shortened.
+    """The small grid of a suite, for `--quick`: which names remain, and how much is shortened."""
 
-    `scale` multiplies the length of workloads that end after `ops` or at `fill_percent`.
-    """
-
-    blocks: Positive = 2
-    clients: list[str] | None = None
-    in_process: list[str] | None = None
-    servers: list[str] | None = None
-    workloads: list[str] | None = None
-    loads: list[str] | None = None
-    scale: Annotated[float, Meta(gt=0, le=1)] = 1.0
-    timing: Timing | None = None
-    rounds: RoundsTiming | None = None
+    blocks: Annotated[Positive, _is("as above", 2)] = 2
+    clients: Annotated[list[str] | None, _is("those that remain")] = None
+    in_process: Annotated[list[str] | None, _is("those that remain")] = None
+    servers: Annotated[list[str] | None, _is("other servers")] = None
+    workloads: Annotated[list[str] | None, _is("the names that remain")] = None
+    loads: Annotated[list[str] | None, _is("the names that remain")] = None
+    scale: Annotated[
+        float, _is("multiplies the length of workloads that end by themselves", 0.1, gt=0, le=1)
+    ] = 1.0
+    timing: Annotated[Timing | None, _is("a table, see `timing`")] = None
+    rounds: Annotated[RoundsTiming | None, _is("a table, see `rounds`")] = None
 
 
 class Experiment(TomlTable, frozen=True, kw_only=True):
     """The grid of trials and the question that it answers.
 
-    Each of `clients` is played against each of `servers`. `in_process` are caches inside the
-    worker's own process; they have no server.
-
-    `design` is `rounds` (all cells that are compared are ready at once, and play short slices in
-    turn), `trials` (one cell after the other), or `auto`: rounds where the loads are closed loops,
-    at least two cells can be compared, and no workload is a fill, a trace or a number of
-    operations.
-
-    `noise` says what happens to a trial if the machine was not quiet: `refuse` makes it INVALID,
-    `note` adds a note, `auto` refuses it in open loops and if the noise affects some clients more
-    than others. `twice` names a client that is played a second time in each block under another
-    label (an A/A test): any difference between the two is chance. `awake` keeps idle CPUs out of
-    sleep states, with low-priority threads.
+    Each of `clients` is played against each of `servers`, with each workload and each of its loads,
+    in each of `blocks`.
     """
 
-    name: Name
-    question: str
-    clients: Names = []
-    in_process: Names = []
-    servers: Names = []
-    workloads: Annotated[list[Workload], Meta(min_length=1, max_length=MAX_ENTRIES)]
-    loads: Annotated[list[Load], Meta(min_length=1, max_length=MAX_ENTRIES)]
-    analysis: str = ""
-    seed: Annotated[int, Meta(ge=0, le=2**53)] = 1
-    blocks: Positive = 5
-    margin_percent: Annotated[float, Meta(ge=0)] = 5.0
-    noise: NoisePolicy = "auto"
-    twice: str = ""
-    awake: bool = False
-    timing: Timing = Timing()
-    design: Literal["auto", "rounds", "trials"] = "auto"
-    rounds: RoundsTiming = RoundsTiming()
-    placement: Placement = Placement()
-    quick: QuickGrid | None = None
+    name: Annotated[Name, _is("its name; a part of the run's id", "my-question")]
+    question: Annotated[str, _is("shown at the head of every report", "Which client is fastest?")]
+    clients: Annotated[Names, _is("clients; `cachemark clients` lists them", ["native"])] = []
+    in_process: Annotated[
+        Names, _is("caches inside the worker's own process; they use no server", ["go/otter"])
+    ] = []
+    servers: Annotated[
+        Names, _is("servers; `cachemark servers` lists them", ["memcached:memory=1g"])
+    ] = []
+    workloads: Annotated[
+        list[Workload], _is("tables `[[workloads]]`", min_length=1, max_length=MAX_ENTRIES)
+    ]
+    loads: Annotated[list[Load], _is("tables `[[loads]]`", min_length=1, max_length=MAX_ENTRIES)]
+    analysis: Annotated[str, _is("a text for the report: what the figures mean")] = ""
+    seed: Annotated[int, _is("of the order of trials and of the tapes", 1, ge=0, le=2**53)] = 1
+    blocks: Annotated[
+        Positive, _is("repetitions of the whole grid; in rounds the most sittings", 12)
+    ] = 5
+    margin_percent: Annotated[
+        float, _is("the smallest difference that matters to you", 5.0, ge=0)
+    ] = 5.0
+    noise: Annotated[
+        NoisePolicy,
+        _is(
+            "a trial on a noisy machine: `refuse` makes it INVALID, `note` only says so, `auto` "
+            "refuses open loops, and noise that affects some clients more than others"
+        ),
+    ] = "auto"
+    twice: Annotated[
+        str,
+        _is("A/A test: a client to play twice; any difference is chance", "python/pymemcache"),
+    ] = ""
+    awake: Annotated[bool, _is("keep idle CPUs out of sleep states, with low-priority threads")] = (
+        False
+    )
+    timing: Annotated[Timing, _is("a table, see `timing`")] = Timing()
+    design: Annotated[
+        Literal["auto", "rounds", "trials"],
+        _is(
+            "`rounds`: all cells that are compared take short turns; `trials`: one after the "
+            "other; `auto`: rounds where that is possible"
+        ),
+    ] = "auto"
+    rounds: Annotated[RoundsTiming, _is("a table, see `rounds`")] = RoundsTiming()
+    placement: Annotated[Placement, _is("a table, see `placement`")] = Placement()
+    quick: Annotated[QuickGrid | None, _is("a table, see `quick`")] = None
 
 
 def plays_to_an_end(workload: Workload) -> bool:
     """Whether a workload ends by itself: a fill, a trace, or a number of operations."""
-    return bool(workload.fill_percent is not None or workload.ops is not None or workload.trace)
+    return bool(
+        workload.fill_percent is not None
+        or workload.ops is not None
+        or workload.passes is not None
+        or workload.trace
+    )

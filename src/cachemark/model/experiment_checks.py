@@ -85,6 +85,10 @@ def _check_workload(workload: Workload, where: str) -> None:
         )
     if not (workload.mix or workload.sequence or workload.preset or workload.trace):
         raise UsageError(f"{place}: it needs a mix, a sequence, a preset or a trace")
+    if workload.passes is not None and (
+        workload.ops is not None or workload.fill_percent is not None
+    ):
+        raise UsageError(f"{place}: give one of passes, ops and fill_percent")
     if workload.hit_ratio is not None and workload.prefill != 1.0:
         raise UsageError(f"{place}: hit_ratio sets the prefill itself", "remove prefill")
     if workload.sequence and workload.order != "mixed":

@@ -5,23 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 
 from cachemark.model.errors import DECODE_ERRORS, UsageError
-from cachemark.model.experiment import (
-    Experiment,
-    Keys,
-    Load,
-    Placement,
-    QuickGrid,
-    RoundsTiming,
-    Timing,
-    TomlTable,
-    Values,
-    Workload,
-)
+from cachemark.model.experiment import Experiment, Workload
 from cachemark.model.experiment_checks import check
+from cachemark.model.experiment_document import expand_loads, with_trace_defaults
+from cachemark.model.experiment_settings import example_of, in_words, known_settings
 from cachemark.model.toml_limits import check_toml
 
 
@@ -32,10 +24,17 @@ def parse(text: str, where: str) -> Experiment:
         document = tomllib.loads(text)
     except DECODE_ERRORS as error:
         raise UsageError(f"{where}: not TOML: {error}") from error
+    document, load_tables = expand_loads(document, where)
+    tables = document.get("workloads")
+    if isinstance(tables, list):
+        document["workloads"] = [
+            with_trace_defaults(table) if isinstance(table, dict) else table
+            for table in cast("list[Any]", tables)
+        ]
     try:
         experiment = msgspec.convert(document, Experiment)
     except msgspec.ValidationError as error:
-        raise _with_location(error, text, where) from error
+        raise _with_location(error, text, where, load_tables) from error
     check(experiment, where)
     return experiment
 
@@ -46,19 +45,33 @@ def load(path: Path) -> Experiment:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from error
-    return parse(text, str(path))
+    experiment = parse(text, str(path))
+    workloads = [_beside(workload, path.parent) for workload in experiment.workloads]
+    return msgspec.structs.replace(experiment, workloads=workloads)
+
+
+def _beside(workload: Workload, folder: Path) -> Workload:
+    """A trace that is not in the current folder may be beside the experiment's file."""
+    if not workload.trace or Path(workload.trace).exists():
+        return workload
+    beside = folder / workload.trace
+    return msgspec.structs.replace(workload, trace=str(beside)) if beside.exists() else workload
 
 
 # msgspec names a location as `$.workloads[0].keys.count`, or `$.workloads[...]` inside a mapping.
 _PLACE = re.compile(r" - at `\$?(?:key in )?(?P<path>[^`]*)`$")
+_LOAD = re.compile(r"^loads\[([0-9]+)\]")
 _HEADER = re.compile(r"(?:(?P<array>\[\[)|\[)\s*(?P<name>[\w-]+)\s*[.\]]")
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
 
 
-def _with_location(error: msgspec.ValidationError, text: str, where: str) -> UsageError:
+def _with_location(
+    error: msgspec.ValidationError, text: str, where: str, load_tables: list[int]
+) -> UsageError:
     message = str(error)
     found = _PLACE.search(message)
     path = found["path"].lstrip(".") if found else ""
+    path = _LOAD.sub(lambda load: f"loads[{load_tables[int(load[1])]}]", path)
     what = message[: found.start()] if found else message
     unknown = _UNKNOWN.search(message)
     if unknown:
@@ -66,26 +79,9 @@ def _with_location(error: msgspec.ValidationError, text: str, where: str) -> Usa
         what = "no such setting"
     line = _line_of(path, text)
     place = f"{where}:{line}" if line else where
-    return UsageError(f"{place}: {path or 'experiment'}: {what}", _remedy(path, bool(unknown)))
-
-
-def _remedy(path: str, unknown: bool) -> str:
-    if not unknown:
-        return ""
-    types: dict[str, type[TomlTable]] = {
-        "workloads": Workload,
-        "loads": Load,
-        "keys": Keys,
-        "values": Values,
-        "timing": Timing,
-        "placement": Placement,
-        "rounds": RoundsTiming,
-        "quick": QuickGrid,
-    }
-    parts = [re.sub(r"\[.*", "", part) for part in path.split(".")]
-    owner = types.get(parts[-2], Experiment) if len(parts) > 1 else Experiment
-    known = ", ".join(field.name for field in msgspec.structs.fields(owner))
-    return f"known settings there: {known}"
+    names = [part for part in re.split(r"[.\[\]]+", path) if part and not part.isdigit()]
+    remedy = known_settings(names) if unknown else example_of(names)
+    return UsageError(f"{place}: {path or 'experiment'}: {in_words(what)}", remedy)
 
 
 def _line_of(path: str, text: str) -> int | None:

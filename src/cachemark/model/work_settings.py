@@ -14,6 +14,7 @@ import msgspec
 
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Keys, Load, Workload
+from cachemark.model.experiment_document import with_trace_defaults
 from cachemark.model.struct_defaults import defaults_of
 
 _PREFIX = "cachemark-engine: "
@@ -72,9 +73,8 @@ def with_settings(
         base = Workload(name=workload.name, loads=workload.loads)
     if preset is not None:
         base = _changed(base, preset)
-    changed = _changed(base, typed)
-    if changed.trace and "prefill" not in typed.workload:
-        changed = msgspec.structs.replace(changed, prefill=0.0)
+    work = with_trace_defaults(typed.workload)
+    changed = _changed(base, msgspec.structs.replace(typed, workload=work))
     return msgspec.structs.replace(changed, name=typed_name(workload.name, typed))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cachemark.analysis.number_format import count_of, number
+from cachemark.analysis.number_format import count_of, number, time
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.plan import Plan
 from cachemark.runs.tapes import Tape
@@ -28,12 +28,24 @@ def _work(plan: Plan, tape: Tape, workload_name: str, load_name: str) -> str:
     load = next(one for one in experiment.loads if one.name == load_name)
     items, data = tape.data.items, tape.data.data_bytes
     held = f"{number(items)} items of {data / items:.0f} bytes on average" if items else "no items"
-    return f"{_operations(workload)} on {held}; {_load(load)}"
+    played = _trace(tape, workload, load) if workload.trace else _operations(workload)
+    return f"{played} on {held}; {_load(load)}"
+
+
+def _trace(tape: Tape, workload: Workload, load: Load) -> str:
+    """Such as `day.csv, 9,000 operations, 12.0 s → 6.00 s at 2 ×, played once, cold cache`."""
+    parts = [f"{workload.trace}", f"{tape.facts.ops:,} operations"]
+    if load.schedule.startswith("replay"):
+        speed = float(load.schedule.partition(":")[2] or 1)
+        played_ns = tape.facts.period_ns
+        parts.append(f"{time(played_ns * speed)} → {time(played_ns)} at {speed:g} ×")
+    if workload.passes is not None:
+        parts.append("played once" if workload.passes == 1 else f"played {workload.passes} times")
+    parts.append(f"{workload.prefill:.0%} stored first" if workload.prefill else "cold cache")
+    return ", ".join(parts)
 
 
 def _operations(workload: Workload) -> str:
-    if workload.trace:
-        return f"trace {workload.trace}"
     if workload.sequence:
         return " ".join(workload.sequence)
     return " : ".join(f"{kind} {weight:g}" for kind, weight in workload.mix.items())

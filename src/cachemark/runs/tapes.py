@@ -49,18 +49,18 @@ class TapeCache:
         arguments = tape_arguments(workload, load, timing, seed)
         found = self._tapes.get(tuple(arguments))
         if found is None:
-            found = self._write(arguments, seed)
+            found = self._write(arguments, seed, f"workload {workload.name!r}, load {load.name!r}")
             self._tapes[tuple(arguments)] = found
         return found
 
-    def _write(self, arguments: list[str], seed: int) -> Tape:
+    def _write(self, arguments: list[str], seed: int, place: str) -> Tape:
         path = self._folder / f"{len(self._tapes)}-{seed}.tape"
         command = [self._engine, "tape", "write", "--out", str(path), *arguments]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
             raise UsageError(
-                f"the tape cannot be written: {ended.stderr.strip()}",
-                f"the command was: {' '.join(command[1:])}",
+                f"{place}: {ended.stderr.strip().removeprefix('cachemark-engine: ')}",
+                "docs/experiment.md has the grammar of every setting",
             )
         written = msgspec.json.decode(ended.stdout, type=_WriteResult)
         facts = TapeFacts(

@@ -284,6 +284,8 @@ class TrialRun:
             self.record(warmup=ends.fleet.run(request, self._watch))
         if workload.ops is not None:
             return Run(phase="measure", ops=workload.ops)
+        if workload.passes is not None:
+            return Run(phase="measure", ops=workload.passes * self._setting.tape.facts.ops)
         return Run(phase="measure", duration_ms=timing.measure_ms)
 
     def _fill_ops(self, ends: Endpoints) -> int:

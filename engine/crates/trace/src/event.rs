@@ -67,9 +67,14 @@ pub(crate) fn exptime(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Parse seconds, with or without a fraction. Returns ns.
+/// Parse seconds, with or without a fraction: 12, 0.5 or 2e-05. Returns ns.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let refuse = || format!("time {text:?} is not a number of seconds");
+    if text.contains(['e', 'E']) {
+        let ns = text.parse::<f64>().map_err(|_| refuse())? * 1e9;
+        let fits = (0.0..(1_u64 << 62) as f64).contains(&ns);
+        return if fits { Ok(ns.round() as u64) } else { Err(refuse()) };
+    }
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole: u64 = whole.parse().map_err(|_| refuse())?;
     if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {

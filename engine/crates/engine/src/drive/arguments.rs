@@ -13,6 +13,9 @@ use crate::options::extent::check_extent;
 use crate::options::units;
 use crate::options::workload::WorkloadArguments;
 
+const WARMUP: Duration = Duration::from_secs(1);
+const DURATION: Duration = Duration::from_secs(10);
+
 const EXAMPLES: &str = "\
 Examples:
   cachemark-engine drive --server 127.0.0.1:11211 --connections 50 --threads 2
@@ -52,12 +55,12 @@ pub struct Arguments {
     /// Operations in flight on each connection
     #[arg(long, default_value = "1", value_parser = units::whole)]
     pub depth: u64,
-    /// Length of the warm-up, which is not measured
-    #[arg(long, default_value = "1s", value_parser = units::duration)]
-    pub warmup: Duration,
-    /// Length of the measured window
-    #[arg(long, default_value = "10s", value_parser = units::duration)]
-    pub duration: Duration,
+    /// Length of the warm-up, which is not measured [default: 1s; of a trace none, as it would fill the cache]
+    #[arg(long, value_parser = units::duration)]
+    warmup: Option<Duration>,
+    /// Length of the measured window [default: 10s; a trace is played once]
+    #[arg(long, value_parser = units::duration)]
+    duration: Option<Duration>,
     /// An operation that takes longer counts as an error
     #[arg(long, default_value = "1s", value_parser = units::duration)]
     pub timeout: Duration,
@@ -99,6 +102,22 @@ impl Arguments {
         Ok(words.arguments)
     }
 
+    /// The length of the warm-up.
+    pub fn warmup(&self) -> Duration {
+        let of_trace = if self.workload.is_recorded() { Duration::ZERO } else { WARMUP };
+        self.warmup.unwrap_or(of_trace)
+    }
+
+    /// The length of the measured window, if it does not end after one pass of a trace.
+    pub fn duration(&self) -> Duration {
+        self.duration.unwrap_or(DURATION)
+    }
+
+    /// Whether the window ends after one pass of a trace.
+    pub fn plays_once(&self) -> bool {
+        self.workload.is_recorded() && self.duration.is_none()
+    }
+
     /// The expected hit ratio, if it is known; with `fetch` operations it is not.
     pub fn hit_ratio(&self) -> Result<Option<f64>, String> {
         if self.tape.is_some() || self.workload.is_recorded() {
@@ -111,7 +130,7 @@ impl Arguments {
 
     /// The workload and the schedule, if they come from no file and no trace.
     pub fn plan(&self) -> Result<(Workload, Schedule), String> {
-        self.workload.plan(Some(self.duration))
+        self.workload.plan(Some(self.duration()))
     }
     /// Refuse options that would have no effect.
     pub fn check(&self) -> Result<(), String> {

@@ -23,7 +23,8 @@ struct Document<'a> {
     io_reason: &'static str,
     open_loop: bool,
     seed: u64,
-    duration_ms: u64,
+    /// None if a trace is played once.
+    duration_ms: Option<u64>,
     timeout_ms: u64,
     warnings: Vec<String>,
     measure: Done,
@@ -46,7 +47,8 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
     }
     warm_up(&mut client, arguments, &tape)?;
     let mut log = arguments.hlog.as_deref().map(Log::begin).transpose()?;
-    let window = ("measure", arguments.duration);
+    let duration = (!arguments.plays_once()).then(|| arguments.duration());
+    let window = ("measure", duration);
     let result = play(&mut client, arguments, &tape, window, log.as_mut())?;
     log.map_or(Ok(()), Log::end)?;
     if let Some(path) = &arguments.hgrm {
@@ -56,8 +58,9 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
         open_loop: tape.is_open_loop(),
         threads: arguments.threads,
         hit_ratio: arguments.hit_ratio()?,
-        length_ns: (!tape.is_open_loop() && !tape.has_think_times())
-            .then_some(arguments.duration.as_nanos() as u64),
+        length_ns: duration
+            .filter(|_| !tape.is_open_loop() && !tape.has_think_times())
+            .map(|duration| duration.as_nanos() as u64),
     };
     let warnings = warnings(&result, &expected);
     if arguments.json {
@@ -70,7 +73,7 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
             io_reason: arguments.connection.io_reason(),
             open_loop: tape.is_open_loop(),
             seed: tape.seed(),
-            duration_ms: arguments.duration.as_millis() as u64,
+            duration_ms: duration.map(|duration| duration.as_millis() as u64),
             timeout_ms: arguments.timeout.as_millis() as u64,
             warnings,
             measure: Done::new(Phase::Measure, &result),

@@ -41,7 +41,7 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
     if let Some(path) = &arguments.tape {
         return tape_file::open(path);
     }
-    tape_file::in_memory(arguments.workload.tape(Some(arguments.duration))?)
+    tape_file::in_memory(arguments.workload.tape(Some(arguments.duration()))?)
 }
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
@@ -52,23 +52,24 @@ pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Resul
 
 /// Play the warm-up. Each rate of a search has its own.
 pub fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
-    if arguments.warmup.is_zero() {
+    if arguments.warmup().is_zero() {
         return Ok(());
     }
-    play(client, arguments, tape, ("warm-up", arguments.warmup), None).map(|_| ())
+    play(client, arguments, tape, ("warm-up", Some(arguments.warmup())), None).map(|_| ())
 }
 
+/// Play for a time; without one, every operation of the tape once.
 pub fn play(
     client: &mut Client,
     arguments: &Arguments,
     tape: &Tape,
-    (name, duration): (&str, Duration),
+    (name, duration): (&str, Option<Duration>),
     log: Option<&mut Log>,
 ) -> Result<RunResult, String> {
     let limits = PhaseLimits::Play {
         start_in_ns: 0,
-        ops: None,
-        duration_ns: Some(duration.as_nanos() as u64),
+        ops: duration.is_none().then_some(tape.op_count()),
+        duration_ns: duration.map(|duration| duration.as_nanos() as u64),
     };
     let live = Live { name, is_prefill: false, tape, quiet: arguments.quiet };
     run_phase(client, limits, arguments, &live, log)

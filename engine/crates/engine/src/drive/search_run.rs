@@ -30,19 +30,20 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
     }
     warm_up(&mut client, arguments, &tape)?;
     // An open loop on these connections cannot do more than a closed one.
-    let most = play(&mut client, arguments, &tape, ("closed loop", arguments.duration), None)?;
+    let most =
+        play(&mut client, arguments, &tape, ("closed loop", Some(arguments.duration())), None)?;
     let most = most.metrics.ok() as f64 * 1e9 / most.elapsed_ns.max(1) as f64;
     if most < 1.0 {
         return Err(format!("--server {}: no operation was answered", arguments.server));
     }
     drop(client);
     let points = search::search(most, |rate| {
-        let bytes = arguments.workload.at_rate(rate).tape(Some(arguments.duration))?;
+        let bytes = arguments.workload.at_rate(rate).tape(Some(arguments.duration()))?;
         let tape = Arc::new(tape_file::in_memory(bytes)?);
         let mut client = connected(arguments, &tape)?;
         let name = format!("{rate:.0}/s");
         warm_up(&mut client, arguments, &tape)?;
-        let window = (name.as_str(), arguments.duration);
+        let window = (name.as_str(), Some(arguments.duration()));
         let result = play(&mut client, arguments, &tape, window, None)?;
         let allow = |failed, of| arguments.max_errors.allow(failed, of);
         Ok(search::point(rate, &result, objective, allow))

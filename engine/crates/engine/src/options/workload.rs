@@ -115,8 +115,8 @@ pub struct WorkloadArguments {
     /// Keys in each mget or mset [default: 10]
     #[arg(long, value_parser = run_length)]
     pub(super) run: Option<u16>,
-    /// The share of the keys that is stored first, 0 to 1; 0 if a trace begins with a cold cache
-    /// [default: 1, or the hit ratio]
+    /// The share of the keys that is stored first, 0 to 1 [default: 1, or the hit ratio; of a trace 0: a
+    /// cold cache]
     #[arg(long, value_parser = share)]
     pub(super) prefill: Option<f64>,
     /// The share of reads whose keys are stored first; the keys of the other reads are never stored

@@ -53,7 +53,8 @@ impl WorkloadArguments {
                 let trace = import_file(path, self.trace_format, most)?;
                 report_import(&trace, self.schedule);
                 let replay = self.replay(duration).map_err(|error| error.to_string())?;
-                let prefill = self.prefill.unwrap_or(1.0);
+                // A trace begins with a cold cache.
+                let prefill = self.prefill.unwrap_or(0.0);
                 let compressibility = self.compressibility.unwrap_or(0.0);
                 trace.recording.tape(replay, prefill, compressibility, seed)
             }

@@ -1,0 +1,92 @@
+"""`cachemark new`: write an experiment file with comments, from options or from answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from cachemark.cli.output import print_text, write_out
+from cachemark.cli.overrides import Overrides
+from cachemark.cli.planned_experiment import BASE_SUITE, planned_experiment
+from cachemark.endpoints.servers import parse_spec
+from cachemark.model.errors import UsageError
+from cachemark.model.experiment import Experiment
+from cachemark.model.experiment_file import parse
+from cachemark.model.experiment_text import experiment_text
+from cachemark.report.console import plain_console
+
+Ask = Callable[[str, str], str]
+
+
+def new(
+    file: Annotated[Path, Parameter(help="the file to write, such as mine.toml")],
+    *,
+    overrides: Annotated[Overrides | None, Parameter(name="*")] = None,
+    force: Annotated[bool, Parameter(negative="", help="replace the file if it exists")] = False,
+) -> None:
+    """Write an experiment file with comments. On a terminal it asks for what no option says.
+
+    `cachemark run FILE` plays it. docs/experiment.md has every setting.
+    """
+    if file.suffix != ".toml":
+        raise UsageError(f"{file}: an experiment is a TOML file", f"write {file}.toml")
+    if file.exists() and not force:
+        raise UsageError(f"{file} exists", "choose another name, or --force")
+    typed = overrides or Overrides()
+    if typed == Overrides() and sys.stdin.isatty():
+        typed = answered(_ask)
+    text = experiment_text(_experiment(file, typed))
+    # What is written is what is read: an error here would be an error of ours.
+    parse(text, str(file))
+    write_out(file, text)
+    print_text(f"{file} is written; see what it plays: cachemark run {file} --dry-run")
+
+
+def answered(ask: Ask) -> Overrides:
+    """The options that the answers stand for. An empty answer is the one that is offered."""
+    clients = ask("Clients, such as native, python/pymemcache or go/*", "python/*")
+    servers = ask("Servers, such as memcached:memory=1g or remote:HOST:PORT", "memcached")
+    mix = ask("Operations and their weights", "get=9,set=1")
+    size = ask("Bytes of a value: 100, 1k..64k, lognormal:300:1", "100")
+    keys = ask("Number of keys", "10k")
+    threads = ask("Callers; several numbers are compared", "1")
+    rate = ask("Operations per second of an open loop; empty: as fast as possible", "")
+    return Overrides(
+        client=_words(clients),
+        server=_words(servers),
+        mix=mix,
+        size=size,
+        keys=keys,
+        threads=tuple(map(_number, _words(threads))),
+        rate=rate or None,
+    )
+
+
+def _experiment(file: Path, typed: Overrides) -> Experiment:
+    """The experiment of the options. Raises UsageError."""
+    made = planned_experiment(BASE_SUITE, typed)
+    for text in made.servers:
+        parse_spec(text)
+    return msgspec.structs.replace(made, name=file.stem, analysis="")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"callers: {text!r} is not a number", "write 1, or 1 4 16")
+    return int(text)
+
+
+def _ask(question: str, offered: str) -> str:
+    console = plain_console(stderr=True)
+    hint = f" [{offered}]" if offered else ""
+    console.print(f"{question}{hint}: ", end="", markup=False, highlight=False)
+    return sys.stdin.readline().strip() or offered

@@ -1,0 +1,27 @@
+"""The experiment that a name and the typed options stand for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cachemark.cli.overrides import Overrides, apply
+from cachemark.endpoints.clients import matching_clients, parse_client, registry
+from cachemark.host import process
+from cachemark.model import suites
+from cachemark.model.experiment import Experiment
+from cachemark.model.presets import expand
+
+# What the options change if no experiment is named.
+BASE_SUITE = "quick"
+
+
+def planned_experiment(name: str, overrides: Overrides) -> Experiment:
+    """The suite or file of that name, with the typed options. Raises UsageError."""
+    engine = process.binary_path()
+    known = registry(engine)
+    return apply(
+        expand(suites.find(name, quick=overrides.quick), engine),
+        replace(overrides, client=matching_clients(overrides.client, known)),
+        lambda text: parse_client(text, known).client.in_process,
+        engine,
+    )
