@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from cachemark.endpoints.servers import parse_spec, running
+from tests.engine.drive_command import drive
 
-ENGINE = Path(sys.executable).parent / "cachemark-engine"
 ALL_CPUS = ",".join(map(str, sorted(os.sched_getaffinity(0))))
 SMALL = ("--keys", "1k", "--warmup", "0s", "--timeout", "10s", "--connections", "4", "--quiet")
 
@@ -23,11 +21,6 @@ SMALL = ("--keys", "1k", "--warmup", "0s", "--timeout", "10s", "--connections", 
 def server() -> Generator[str]:
     with running(parse_spec("embedded")) as found:
         yield found.addresses[0]
-
-
-def drive(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [str(ENGINE), "drive", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
 
 
 def test_intervals_are_the_whole_window(server: str, tmp_path: Path) -> None:

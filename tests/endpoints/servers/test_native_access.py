@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cachemark.host.process import binary_path
+from tests.engine import drive_command
 
 # At depth 1: memcached does not go on with what it has decrypted and not read, so requests that
 # follow a long value in one record may wait for ever.
@@ -63,18 +64,10 @@ def memcached(tmp_path: Path) -> Generator[Start]:
         child.wait()
 
 
-def drive(
-    address: str, *arguments: str, duration: str = "200ms"
-) -> tuple[int, dict[str, Any], str]:
+def drive(address: str, *arguments: str) -> tuple[int, dict[str, Any], str]:
     """Load a server: exit code, the measured part, and what was said on stderr."""
-    window = ("--warmup", "50ms", "--duration", duration, "--timeout", "5s", "--json", "--quiet")
-    ended = subprocess.run(
-        [binary_path(), "drive", "--server", address, *LOAD, *MIX, *window, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    window = ("--warmup", "50ms", "--duration", "200ms", "--timeout", "5s", "--json", "--quiet")
+    ended = drive_command.drive("--server", address, *LOAD, *MIX, *window, *arguments)
     document = json.loads(ended.stdout) if ended.stdout else {"measure": {}}
     return ended.returncode, document["measure"], ended.stderr
 
@@ -219,24 +212,25 @@ def test_udp_reads(memcached: Start, tmp_path: Path) -> None:
     sizes = ("--keys", "50", "--size", "0..9k", "--ops", "500", "--connections", "2", "--json")
     window = ("--warmup", "0s", "--duration", "300ms", "--quiet")
 
-    def told(address: str, *arguments: str) -> tuple[int, str, str]:
-        command = [binary_path(), "drive", "--server", address, *sizes, *window, *arguments]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    def played(address: str, *arguments: str) -> tuple[int, str, str]:
+        ended = drive_command.drive("--server", address, *sizes, *window, *arguments)
         return ended.returncode, ended.stdout, ended.stderr
 
     slowly = ("--timeout", "20s")
-    assert told(stream, "--mix", "get=1", *slowly)[0] == 0  # stores them: some are too long for UDP
+    assert (
+        played(stream, "--mix", "get=1", *slowly)[0] == 0
+    )  # stores them: some are too long for UDP
     gets = ("--no-prefill", "--mix", "get=1")
-    code, out, said = told(datagrams, *gets, *slowly)
+    code, out, said = played(datagrams, *gets, *slowly)
     assert code == 0, said
-    told_of = json.loads(out)["measure"]["operations"]["get"]
-    assert told_of["hits"] == told_of["attempts"] > 0
+    counts = json.loads(out)["measure"]["operations"]["get"]
+    assert counts["hits"] == counts["attempts"] > 0
     for more in (["--depth", "2"], ["--wire", "binary"], ["--io", "uring"], ["--mix", "mget=1"]):
-        code, _, said = told(datagrams, "--no-prefill", *more)
+        code, _, said = played(datagrams, "--no-prefill", *more)
         assert (code, "UDP" in said) == (2, True), said
-    code, _, said = told(datagrams, "--mix", "get=1", *slowly)
+    code, _, said = played(datagrams, "--mix", "get=1", *slowly)
     assert (code, "store them over TCP" in said) == (2, True), said
     server.kill()
     server.wait()
-    code, _, said = told(datagrams, *gets, "--timeout", "300ms")
+    code, _, said = played(datagrams, *gets, "--timeout", "300ms")
     assert (code, datagrams in said) == (2, True), said
