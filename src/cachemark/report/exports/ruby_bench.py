@@ -2,10 +2,11 @@
 
 A block for each client, a row for each cell: `client:workload`, then the load and the server where
 there are several. Windows differ in length and in what was done in them, so each row is what
-100,000 operations took: the valid trials' seconds together, divided by their operations. `user` and
+100,000 iterations took, as in the original: the valid trials' seconds together, divided by their
+iterations. An iteration is the workload's sequence; without one, it is one operation. `user` and
 `system` are the client processes', `real` the windows'. A client that does not tell its CPU has no
 row but a line that says so. A run of the suite that repeats the original has the published rows at
-the end; they are for 100,000 iterations, which are 1 to 12 operations each.
+the end.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cachemark.analysis.statistics import ok
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series, client_cpu_ns
 
-_OPS = 100_000
+_ITERATIONS = 100_000
 _CAPTION = "      user     system      total        real"
 
 
@@ -23,7 +24,7 @@ def render(run: ExportedRun) -> dict[str, str]:
     with_cpu = [series for series in run.series if all(map(client_cpu_ns, series.windows))]
     labels = {id(series): _label(series, run) for series in with_cpu}
     width = max(map(len, labels.values()), default=0)
-    lines = [f"Seconds for {_OPS:,} operations"]
+    lines = [f"Seconds for {_ITERATIONS:,} iterations: of the sequence, or of one operation"]
     for client in dict.fromkeys(series.cell.client for series in with_cpu):
         lines += ["", f"================== {client} ==================", " " * width + _CAPTION]
         for series in with_cpu:
@@ -51,11 +52,11 @@ def _label(series: Series, run: ExportedRun) -> str:
 
 
 def _seconds(series: Series) -> tuple[float, float, float]:
-    done = sum(map(ok, series.windows))
+    done = sum(map(ok, series.windows)) / max(1, len(series.workload.sequence))
     totals = (
         sum(window.cpu_user_ns for window in series.windows),
         sum(window.cpu_system_ns for window in series.windows),
         sum(window.elapsed_ns for window in series.windows),
     )
-    user, system, real = (total / 1e9 / done * _OPS for total in totals)
+    user, system, real = (total / 1e9 / done * _ITERATIONS for total in totals)
     return user, system, real
