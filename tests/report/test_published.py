@@ -12,10 +12,11 @@ from cachemark.model import suites
 from cachemark.model.experiment import Values
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
+from cachemark.model.protocol import Operation
 from cachemark.report.build import build
 from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.model import Section
-from cachemark.report.originals import published
+from cachemark.report.originals import emcache, published
 from cachemark.report.series import build_exported_run
 from tests.builders.outcomes import header, measured, operation
 
@@ -202,6 +203,33 @@ def test_the_later_section_is_marked() -> None:
     assert column(times, "N")["measureAsciiX, published"] == "953473"
     for section in (rates, times):
         assert any("later than the seed" in note for note in section.notes)
+
+
+def test_units_of_a_fill_and_of_memory_are_the_pages() -> None:
+    """MB/s are 10⁶ bytes, MB of memory 2²⁰; also if options gave the fill another name."""
+    base = outcome("emcache", "native", "fill", "four-threads")
+    batches = Operation(
+        attempts=10, ok=10, keys=1000, key_bytes=10_000, value_bytes=590_000, busy_ns=2 * 10**9
+    )
+    assert base.measure
+    assert base.server_use
+    cell = msgspec.structs.replace(base.trial.cell, workload="fill-1600k-keys")
+    fill = msgspec.structs.replace(
+        base,
+        trial=msgspec.structs.replace(base.trial, cell=cell),
+        measure=msgspec.structs.replace(
+            base.measure, elapsed_ns=10**9 // 2, operations={"mset_noreply": batches}
+        ),
+        stats_after={"bytes": str(2**20)},
+        server_use=msgspec.structs.replace(base.server_use, rss_after_bytes=2**21),
+    )
+    _, fills, memory = emcache.sections([fill])
+    assert fills.rows[0] == ["published: memcached / cpython", "567 k/s – 317 MB/s", "–"]
+    assert fills.rows[-1][1:] == ["0.5 k/s – 0 MB/s", "2.0 k/s – 1 MB/s"]
+    assert memory.rows == [
+        ["published: emcache", "716 MB", "819 MB (87%)", "993 MB (72%)", "–"],
+        [cell.server, "0.6 MB", "1.0 MB (57%)", "2.0 MB (29%)", "1.0 MB (57%)"],
+    ]
 
 
 @pytest.mark.parametrize("suite", FORMS)

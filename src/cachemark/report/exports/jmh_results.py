@@ -1,7 +1,9 @@
 """A run in JMH's terms, for the two forms that JMH has: JSON and text.
 
 A benchmark is `experiment.workload`, its parameters are the cell, a fork is a valid trial with one
-iteration. Mode `thrpt` is ops/s of all kinds together; mode `sample` the response times of a kind.
+iteration. Mode `thrpt` counts operations of all kinds together; if the workload has a sequence, it
+counts passes of the sequence, and `operation` is `sequence`. Mode `sample` has the response times
+of a kind.
 
 As in JMH a score is an arithmetic mean, and its error half of a 99.9 % Student's t interval, which
 needs three forks. Unlike JMH, the error of `sample` is over the forks' means: the operations of a
@@ -52,11 +54,13 @@ def results(run: ExportedRun) -> list[JmhResult]:
 
 
 def _throughput(name: str, series: Series) -> JmhResult:
-    rates = [window_rate(outcome) or 0.0 for outcome in series.outcomes]
+    sequence = series.workload.sequence
+    each = max(1, len(sequence))
+    rates = [(window_rate(outcome) or 0.0) / each for outcome in series.outcomes]
     return JmhResult(
         series=series,
         benchmark=_benchmark(name, series),
-        params=_params(series, series.parts[0]),
+        params=_params(series, "sequence" if sequence else series.parts[0].kind),
         mode="thrpt",
         unit="ops/s",
         score=sum(rates) / len(rates),
@@ -75,7 +79,7 @@ def _sample(name: str, series: Series, part: OperationSeries) -> JmhResult | Non
     return JmhResult(
         series=series,
         benchmark=_benchmark(name, series),
-        params=_params(series, part),
+        params=_params(series, part.kind),
         mode="sample",
         unit="us/op",
         score=merged.mean() / NS_PER_UNIT,
@@ -91,12 +95,12 @@ def _benchmark(name: str, series: Series) -> str:
     return f"{name.replace('.', '_')}.{series.workload.name.replace('.', '_')}"
 
 
-def _params(series: Series, part: OperationSeries) -> dict[str, str]:
+def _params(series: Series, operation: str) -> dict[str, str]:
     cell = series.cell
     return {
         "client": cell.client,
         "load": cell.load,
-        "operation": part.kind,
+        "operation": operation,
         "server": cell.server,
     }
 
