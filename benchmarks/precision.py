@@ -33,7 +33,7 @@ from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.experiment import Experiment, Keys, Load, RoundsTiming, Timing, Workload
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import REPEAT_SUFFIX, Sitting, make_plan
+from cachemark.model.plan import REPEAT_SUFFIX, Plan, Sitting, make_plan
 from cachemark.runs.campaign import run_campaign
 from cachemark.runs.store import create_run
 
@@ -80,6 +80,7 @@ class Silent:
     """A display that shows nothing."""
 
     def auditing(self, what: str) -> None: ...
+    def refused(self, plan: Plan) -> None: ...
     def begins(self, trial: Trial, number: int, total: int) -> None: ...
     def ops(self, ops: int) -> None: ...
     def ends(self, outcome: Outcome) -> None: ...

@@ -23,7 +23,7 @@ from cachemark.runs.audit.claims import claims
 from cachemark.runs.audit.fitness import comparable_stats, stored_bytes, unused_wires
 from cachemark.runs.audit.value import Restrictions
 from cachemark.runs.tapes import TapeCache
-from tests.builders.small_experiments import read_outcomes
+from tests.builders.small_experiments import read_outcomes, write
 from tests.checks.probe.deviant import deviant
 from tests.conftest import ROOT, Cli
 
@@ -301,3 +301,25 @@ def test_a_run_that_goes_on_is_not_looked_at_again(cli: Cli, tmp_path: Path) -> 
     ended = cli("report", "--format", "json")
     titles = [section["title"] for section in json.loads(ended.stdout)["sections"]]
     assert titles.count("Do the servers behave like memcached?") == 1
+
+
+def test_a_server_without_stats_is_refused_once_and_before_the_first_trial(
+    cli: Cli, tmp_path: Path
+) -> None:
+    with deviant("no_stats") as address:
+        name = write(tmp_path, servers=json.dumps([f"remote:{address}"]))
+        probed = cli("probe", f"remote:{address}")
+        ended = cli("run", name)
+    assert probed.returncode == 1
+    assert "`cachemark run quick` would refuse work" in probed.stdout
+    assert ended.returncode == 1
+    (line,) = [line for line in ended.stderr.splitlines() if "stats" in line]
+    assert line.startswith("not played: ")
+    assert {outcome.state for outcome in read_outcomes(tmp_path)} == {"unsupported"}
+
+
+def test_probe_passes_where_a_run_refuses_nothing(cli: Cli) -> None:
+    ended = cli("probe", "embedded")
+    assert ended.returncode == 0, ended.stdout
+    assert "would refuse" not in ended.stdout
+    assert "quick" in ended.stdout

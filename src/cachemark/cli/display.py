@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from cachemark.analysis.number_format import count_of
 from cachemark.model.foreign_text import clean
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import Sitting
+from cachemark.model.plan import Plan, Sitting
+from cachemark.report.absences import absence_text, find_absences
 from cachemark.runs.campaign import Display
+from cachemark.runs.giving_up import reason_without_ports
 
 # The bar of a sitting moves by such parts: drawing it takes CPU time from what is measured.
 _PART_SHOWN = 0.05
@@ -25,8 +28,10 @@ Standing = Callable[[list[Outcome]], list[str]]
 @contextmanager
 def make_display(console: Console, standing: Standing) -> Generator[Display]:
     """A live display on a terminal, plain lines otherwise."""
+    problems = _Problems()
     if not console.is_terminal:
-        yield PlainDisplay(console, standing)
+        yield PlainDisplay(console, standing, problems)
+        _print_lines(console, problems.again())
         return
     progress = Progress(
         TextColumn("{task.fields[number]} of {task.total}"),
@@ -40,7 +45,41 @@ def make_display(console: Console, standing: Standing) -> Generator[Display]:
         refresh_per_second=1,
     )
     with progress:
-        yield LiveDisplay(progress, standing)
+        yield LiveDisplay(progress, standing, problems)
+    _print_lines(console, problems.again())
+
+
+def _print_lines(console: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _refusals(plan: Plan) -> list[str]:
+    """What the audit has ruled out, a line for each reason."""
+    return [f"not played: {absence_text(one)}" for one in find_absences(plan.skipped, plan.cells)]
+
+
+class _Problems:
+    """What went wrong: each reason is told once, and counted when it comes again."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[Outcome]] = {}
+
+    def first(self, outcome: Outcome) -> bool:
+        """Note a trial with a problem; whether its reason is a new one."""
+        reason = outcome.reason or "; ".join(outcome.reasons)
+        alike = self._seen.setdefault(f"{outcome.state} {reason_without_ports(reason)}", [])
+        alike.append(outcome)
+        return len(alike) == 1
+
+    def again(self) -> list[str]:
+        """One line for each reason that came more than once."""
+        return [
+            f"{count_of(len(alike), 'trial')} of {count_of(len(cells), 'cell')}: "
+            f"{problem_of(alike[0]).removeprefix(name_of(alike[0].trial) + ': ')}"
+            for alike in self._seen.values()
+            if (cells := {outcome.trial.cell for outcome in alike}) and len(alike) > 1
+        ]
 
 
 class RemainingTime:
@@ -92,8 +131,8 @@ class RateMeter:
 class LiveDisplay:
     """One line that is updated: trial k of n, remaining time, operations per second."""
 
-    def __init__(self, progress: Progress, standing: Standing) -> None:
-        self._progress, self._standing = progress, standing
+    def __init__(self, progress: Progress, standing: Standing, problems: _Problems) -> None:
+        self._progress, self._standing, self._problems = progress, standing, problems
         self._clock = RemainingTime()
         self._rate = RateMeter()
         self._last_part: float | None = None
@@ -102,6 +141,10 @@ class LiveDisplay:
     def auditing(self, what: str) -> None:
         """A step of the audit before the first trial begins."""
         self._progress.update(self._task, what=what)
+
+    def refused(self, plan: Plan) -> None:
+        """The audit has ruled out some cells."""
+        _print_lines(self._progress.console, _refusals(plan))
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """A trial begins."""
@@ -148,8 +191,7 @@ class LiveDisplay:
 
     def answers(self, outcomes: list[Outcome]) -> None:
         """A block of sittings has ended: show the ranking so far."""
-        for line in self._standing(outcomes):
-            self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        _print_lines(self._progress.console, self._standing(outcomes))
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended: only what went wrong is worth a line that stays.
@@ -157,20 +199,25 @@ class LiveDisplay:
         A short trial ends before its worker tells how it goes, so its own rate is shown meanwhile.
         """
         self._progress.update(self._task, rate=f"last {rate_of(outcome)}")
-        if problem := problem_of(outcome):
-            self._progress.console.print(problem, markup=False, highlight=False, soft_wrap=True)
+        problem = problem_of(outcome)
+        if problem and self._problems.first(outcome):
+            _print_lines(self._progress.console, [problem])
 
 
 class PlainDisplay:
     """One line per trial, for logs and pipes."""
 
-    def __init__(self, console: Console, standing: Standing) -> None:
-        self._console, self._standing = console, standing
+    def __init__(self, console: Console, standing: Standing, problems: _Problems) -> None:
+        self._console, self._standing, self._problems = console, standing, problems
         self._clock = RemainingTime()
         self._what = "trial"
 
     def auditing(self, what: str) -> None:
         """A step of the audit: not shown, since the report has the result."""
+
+    def refused(self, plan: Plan) -> None:
+        """The audit has ruled out some cells."""
+        _print_lines(self._console, _refusals(plan))
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """A trial begins."""
@@ -200,16 +247,18 @@ class PlainDisplay:
 
     def answers(self, outcomes: list[Outcome]) -> None:
         """A block of sittings has ended: show the ranking so far."""
-        for line in self._standing(outcomes):
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        _print_lines(self._console, self._standing(outcomes))
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended."""
         left = self._clock.left()
         head = f"{self._what} {self._clock.number} of {self._clock.total}"
-        if self._what == "sitting" and not problem_of(outcome):
+        problem = problem_of(outcome)
+        if (problem and not self._problems.first(outcome)) or (
+            self._what == "sitting" and not problem
+        ):
             return
-        line = problem_of(outcome) or f"{name_of(outcome.trial)}: {rate_of(outcome)}"
+        line = problem or f"{name_of(outcome.trial)}: {rate_of(outcome)}"
         text = f"{head}: {line}" + (f" ({left})" if left else "")
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 

@@ -15,7 +15,7 @@ EXIT_STATUSES: dict[int, str] = {
 FAILURES: dict[str, str] = {
     "run": "a trial failed, nothing was measured, or all measured trials of a cell are INVALID",
     "compare": "--play, --fail-on-regression: a gated figure is worse, or is missing",
-    "probe": "`run` would refuse a part of its work on the server, or the server altogether",
+    "probe": "`run quick` (or the suite of --suite) would refuse a part of its work on a server",
     "memory": "a server could not be filled",
     "calibrate": "a client could not be measured",
     "doctor": "a check fails",

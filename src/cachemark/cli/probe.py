@@ -8,11 +8,15 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.checks.probe import EVERYTHING, ProbeResult, excluded, probe_new_server
+from cachemark.checks.probe import ProbeResult, excluded, probe_new_server
+from cachemark.cli.exit_status import FAILED, OK
 from cachemark.cli.output import console, print_text
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import TrialError
+from cachemark.model.experiment import Experiment
+from cachemark.model.suites import find, names
 from cachemark.report.json_text import json_text
+from cachemark.runs.audit.suites import SuiteFitness, suites_on
 
 _FIT_TEXTS = {True: "[green]fit[/]", False: "[yellow]unfit[/]", None: "[dim]unknown[/]"}
 
@@ -24,12 +28,16 @@ def probe(
     show_all: Annotated[
         bool, Parameter(name="--all", negative="", help="also show checks that passed")
     ] = False,
+    suite: Annotated[
+        str, Parameter(help="the suite, or experiment file, that the exit status is about")
+    ] = "quick",
     json: Annotated[bool, Parameter(negative="", help="print the findings as JSON")] = False,
 ) -> int:
     """Check whether servers behave like memcached, each with a fresh instance.
 
-    The exit status is 1 if a server cannot be measured at all.
+    The exit status is 1 if `cachemark run SUITE` would refuse a part of its work on a server.
     """
+    decisive = find(suite)
     specs = [parse_spec(text) for text in (server, *more)]
     found: dict[str, list[ProbeResult]] = {}
     for spec in specs:
@@ -42,8 +50,29 @@ def probe(
     else:
         for text, findings in found.items():
             _print(text, findings, show_all=show_all)
-    bad = any(EVERYTHING in one.excludes for findings in found.values() for one in findings)
-    return 1 if bad else 0
+            _print_suites(suites_on(text, findings, map(find, names())))
+    refused = [text for text, findings in found.items() if _refuses(text, findings, decisive)]
+    if refused and not json:
+        print_text(f"`cachemark run {suite}` would refuse work on {', '.join(refused)}.")
+    return FAILED if refused else OK
+
+
+def _refuses(text: str, findings: list[ProbeResult], suite: Experiment) -> bool:
+    """Whether a run of the suite would leave out some of its work on the server."""
+    (found,) = suites_on(text, findings, [suite])
+    return found.playable < found.total
+
+
+def _print_suites(found: list[SuiteFitness]) -> None:
+    """Which suites can be played: all of their workloads and loads, some, or none."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("suite", "can be run", "why not all"):
+        table.add_column(column, overflow="fold")
+    for one in found:
+        part = "whole" if one.playable == one.total else f"{one.playable} of {one.total} parts"
+        reason = one.reasons[0] if one.reasons else ""
+        table.add_row(one.suite, part if one.playable else "no", escape(reason))
+    console().print(table)
 
 
 def _print(text: str, findings: list[ProbeResult], *, show_all: bool) -> None:

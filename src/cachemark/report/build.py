@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics import (
     MIN_INTERVAL_TRIALS,
     PERCENTILES,
@@ -26,12 +27,14 @@ from cachemark.report import (
     worker_overhead,
 )
 from cachemark.report.absences import find_absences
+from cachemark.report.cells import cell_title
 from cachemark.report.groups import group_answer, make_groups, was_played
 from cachemark.report.model import Absence, Report, Section
 from cachemark.report.originals import emcache, published
 from cachemark.report.trials import trial_rows
 from cachemark.runs.audit.value import Audit
 from cachemark.runs.calibrate.calibration import Calibration
+from cachemark.runs.giving_up import given_up, reason_without_ports
 from cachemark.runs.store import RunHeader
 
 
@@ -103,12 +106,22 @@ def _absences(summaries: list[CellSummary]) -> list[Absence]:
 
 
 def _rejected(summaries: list[CellSummary]) -> list[str]:
-    return [
-        f"{s.cell.client} · {s.cell.server} · {s.cell.workload} · {s.cell.load}: "
-        f"{count} of {s.trials} trials {reason}"
-        for s in summaries
-        for reason, count in s.rejected.items()
-    ]
+    """What does not count: one line for each reason, whatever ports and cells it has."""
+    alike: dict[str, list[tuple[CellSummary, int, str]]] = {}
+    for summary in summaries:
+        for reason, count in summary.rejected.items():
+            key = reason_without_ports(reason)
+            alike.setdefault(key, []).append((summary, count, reason))
+    return [_rejected_line(members, key) for key, members in alike.items()]
+
+
+def _rejected_line(members: list[tuple[CellSummary, int, str]], common: str) -> str:
+    reasons = {reason for _, _, reason in members}
+    cells = list(dict.fromkeys(summary.cell for summary, _, _ in members))
+    trials = {summary.cell: summary.trials for summary, _, _ in members}
+    what = f"{sum(count for _, count, _ in members)} of {sum(trials.values())} trials"
+    where = cell_title(cells[0]) if len(cells) == 1 else count_of(len(cells), "cell")
+    return f"{where}: {what} {reasons.pop() if len(reasons) == 1 else common}"
 
 
 def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
@@ -149,9 +162,10 @@ def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     """That a run was broken off: its cells may have fewer trials than others, or none."""
     if uses_rounds(experiment):
         return _unplayed_sittings(experiment, outcomes)
-    skipped = {outcome.trial.cell for outcome in outcomes if outcome.state == "unsupported"}
-    planned = trial_count(experiment) - len(skipped) * experiment.blocks
-    counted = [outcome for outcome in outcomes if outcome.trial.cell not in skipped]
+    unsupported = {outcome.trial.cell for outcome in outcomes if outcome.state == "unsupported"}
+    left_out = unsupported | given_up(outcomes)
+    planned = trial_count(experiment) - len(left_out) * experiment.blocks
+    counted = [outcome for outcome in outcomes if outcome.trial.cell not in left_out]
     played = len({outcome.trial.index for outcome in counted})
     if played >= planned:
         return []

@@ -14,8 +14,9 @@ from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.outcome import Outcome, Trial
-from cachemark.model.plan import Plan, Sitting, Skipped
+from cachemark.model.plan import Plan, Sitting, Skipped, make_plan
 from cachemark.runs.audit import Audit, Auditor
+from cachemark.runs.giving_up import given_up
 from cachemark.runs.sitting import SittingDisplay, SittingSetting, play_sitting
 from cachemark.runs.stopping import Stopping
 from cachemark.runs.store import Run
@@ -28,6 +29,9 @@ class Display(Protocol):
 
     def auditing(self, what: str) -> None:
         """Something is being checked before the first trial."""
+
+    def refused(self, plan: Plan) -> None:
+        """The audit has ruled out some cells; the plan has them among its skipped ones."""
 
     def begins(self, trial: Trial, number: int, total: int) -> None:
         """Trial `number` of `total` begins."""
@@ -84,10 +88,14 @@ def run_campaign(run: Run, plan: Plan, parties: Parties, display: Display) -> li
     ):
         shelf = TapeCache(parties.engine, folder)
         auditor = Auditor(plan, parties.clients, parties.servers)
+        audit = _audit(run, auditor, shelf, display)
+        if len(audit.skipped) > len(plan.skipped):
+            plan = make_plan(experiment, audit.skipped)
+            display.refused(plan)
         common = _Common(
             shelf=shelf,
             auditor=auditor,
-            audit=_audit(run, auditor, shelf, display),
+            audit=audit,
             server_cpus=placed[0],
             worker_cpus=placed[1],
             awake_pid=awake_pid,
@@ -131,6 +139,8 @@ class _Campaign:
     def play_trials(self) -> None:
         """One trial after the other."""
         for trial in (trial for trial in self._plan.trials if trial.index not in self._done):
+            if trial.cell in given_up(self._outcomes):
+                continue
             self._display.begins(trial, trial.index + 1, len(self._plan.trials))
             outcome = run_trial(self._setting(trial), self._display.ops)
             self._keep([outcome])
@@ -145,7 +155,12 @@ class _Campaign:
             for sitting in block:
                 if any(trial.index in self._done for trial in sitting.trials):
                     continue
-                sets = schedule.next_sets(sitting, self._outcomes, time.monotonic())
+                lost = given_up(self._outcomes)
+                sets = [
+                    kept
+                    for part in schedule.next_sets(sitting, self._outcomes, time.monotonic())
+                    if (kept := [trial for trial in part if trial.cell not in lost])
+                ]
                 if sets:
                     self._play_sitting(sitting, sets)
                     played = True

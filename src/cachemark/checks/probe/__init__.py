@@ -68,8 +68,11 @@ def probe_new_server(
 
 
 def _limit_bytes(server: RunningServer) -> int:
-    """The server's memory limit; 0 if it reports none."""
-    return server.stats().number("limit_maxbytes") or 0
+    """The server's memory limit; 0 if it reports none. If `stats` fails, another check says so."""
+    try:
+        return server.stats().number("limit_maxbytes") or 0
+    except TrialError:
+        return 0
 
 
 def _eviction(spec: ServerSpec, cpus: str, space: bytes) -> ProbeResult:

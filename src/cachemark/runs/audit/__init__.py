@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+import msgspec
+
 from cachemark.checks.probe import probe_new_server
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.errors import TrialError, UnsupportedWireError
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import Plan
+from cachemark.model.plan import Plan, Skipped
 from cachemark.runs.audit.claims import Claim, claims
 from cachemark.runs.audit.fitness import skip_reason, stored_bytes, unused_wires
 from cachemark.runs.audit.levels import Scene, prove
@@ -51,7 +53,19 @@ class Auditor:
             announce(f"{claim.factor} {claim.level} of {claim.subject}: is it?")
             with suppress(UnsupportedWireError):
                 levels.append(self._level(claim, audit, shelf))
-        return Audit(skipped=self._plan.skipped, servers=fitnesses, levels=levels)
+        audit = Audit(servers=fitnesses, levels=levels)
+        skipped = [*self._plan.skipped, *self._refused(audit)]
+        return msgspec.structs.replace(audit, skipped=skipped)
+
+    def _refused(self, audit: Audit) -> list[Skipped]:
+        """The cells that the audit rules out whatever wire their client chooses."""
+        found: list[Skipped] = []
+        for cell in self._plan.playable:
+            load, workload = self._plan.load(cell), self._plan.workload(cell)
+            wire = "" if load.wire == "own" else load.wire
+            if reason := skip_reason(self.restrictions(audit, cell), workload, load, wire):
+                found.append(Skipped(cell=cell, reason=reason))
+        return found
 
     def restrictions(self, audit: Audit, cell: Cell) -> Restrictions:
         """What an audit rules out for a cell."""
