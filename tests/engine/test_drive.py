@@ -28,7 +28,8 @@ def test_intervals_are_the_whole_window(server: str, tmp_path: Path) -> None:
     load = ("--rate", "2k", "--duration", "2500ms", "--preset", "etc")
     files = ("--json", "--hlog", str(log), "--hgrm", str(table))
     ran = drive("--server", server, *SMALL, *load, *files)
-    assert ran.returncode == 0, ran.stderr
+    # On a busy machine the generator may be late: then the window is INVALID, and its counts hold.
+    assert ran.returncode == 0 or "limited by this generator" in ran.stderr, ran.stderr
     told = json.loads(ran.stdout)
     operations = told["measure"]["operations"]
     assert sum(kind["ok"] for kind in operations.values()) == sum(
@@ -39,6 +40,18 @@ def test_intervals_are_the_whole_window(server: str, tmp_path: Path) -> None:
     lines = [line for line in log.read_text().splitlines() if line.startswith("Tag=get,")]
     assert len(lines) >= 2
     assert f"Total count    = {gets['ok']:12d}]" in table.read_text()
+
+
+def test_a_trace_is_played_once_with_a_cold_cache(server: str, tmp_path: Path) -> None:
+    lines = [f"{n / 1e3:g},{kind},once-{n},10" for n in range(50) for kind in ("get", "set", "get")]
+    (tmp_path / "t.csv").write_text("time,op,key,size\n" + "\n".join(lines) + "\n")
+    words = ("--trace", str(tmp_path / "t.csv"), "--connections", "1", "--quiet", "--json")
+    ran = drive("--server", server, *words)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    get = told["measure"]["operations"]["get"]
+    assert (get["hits"], get["misses"]) == (50, 50)
+    assert told["duration_ms"] is None
 
 
 def test_what_was_refused_is_told_where_something_was(server: str) -> None:

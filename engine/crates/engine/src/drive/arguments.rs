@@ -27,8 +27,9 @@ Examples:
 
   cachemark-engine drive --server 127.0.0.1:11211 --trace cluster52.zst --schedule replay:10
 
-Exit status: 0; 1 if more operations failed than --max-errors allows, if none succeeded, or if no rate
-met the objective of --search; 2 for bad input.";
+Exit status: 0; 1 if more operations failed than --max-errors allows, if none succeeded, if this generator
+was too late for an open loop (INVALID, as in `cachemark run`), or if no rate was shown to meet the objective
+of --search; 2 for bad input.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]

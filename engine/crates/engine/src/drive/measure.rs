@@ -9,6 +9,7 @@ use crate::drive::arguments::Arguments;
 use crate::drive::files::{Log, check_hgrm, write_hgrm};
 use crate::drive::play::{connected, play, prefill, tape, warm_up};
 use crate::drive::table;
+use crate::drive::verdict;
 use crate::drive::warnings::{Expected, warnings};
 use crate::process::{print_json_document, print_text};
 use crate::worker::messages::{Done, Phase};
@@ -83,5 +84,6 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
         print_text(table::render(&result, tape.is_open_loop(), &io));
         warnings.iter().for_each(|warning| print_text(format_args!("warning: {warning}\n")));
     }
-    Ok(arguments.max_errors.problem(&result.metrics))
+    let invalid = if tape.is_open_loop() { verdict::invalid(&result) } else { None };
+    Ok(arguments.max_errors.problem(&result.metrics).or(invalid))
 }

@@ -11,6 +11,7 @@ mod search;
 mod search_run;
 mod table;
 mod totals;
+mod verdict;
 mod warnings;
 
 use std::process::ExitCode;
@@ -19,8 +20,8 @@ use crate::process::{fail, print_error};
 
 pub use arguments::Arguments;
 
-/// Run the verb. The exit code is 1 if more operations failed than are allowed, if none succeeded, or if no
-/// rate met the objective; 2 for bad input.
+/// Run the verb. The exit code is 1 if more operations failed than are allowed, if none succeeded, if the
+/// window is INVALID, or if no rate met the objective; 2 for bad input.
 pub fn run(arguments: Arguments) -> ExitCode {
     let done = arguments.check().and_then(|()| match arguments.search {
         Some(objective) => search_run::find_rate(&arguments, objective),

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::drive::format::time;
 use crate::drive::totals::responses;
+use crate::drive::verdict::may_have_moved;
 use crate::options::units;
 
 /// A percentile of the response time, and its upper bound.
@@ -43,8 +44,15 @@ pub struct Point {
     pub errors: u64,
     /// Why the rate does not meet the objective; empty if it does.
     pub misses_by: String,
-    /// Whether the load generator itself was late.
+    /// Whether the load generator itself was late, so that the percentile says nothing about the server.
     pub generator_late: bool,
+}
+
+impl Point {
+    /// Whether the server meets the objective at this rate, as far as this window shows it.
+    pub fn meets(&self) -> bool {
+        self.misses_by.is_empty() && !self.generator_late
+    }
 }
 
 /// With a smaller share of its operations done, an open loop did not keep its schedule.
@@ -74,7 +82,7 @@ pub fn point(
     } else {
         String::new()
     };
-    let late_ns = percentile_ns(&result.metrics.generator_lag, 99.9);
+    let generator_late = may_have_moved(&times, objective.percent, &result.metrics.generator_lag);
     Point {
         wanted,
         done: ok as f64 * 1e9 / result.elapsed_ns.max(1) as f64,
@@ -85,7 +93,7 @@ pub fn point(
         objective_ns,
         errors,
         misses_by,
-        generator_late: late_ns > (at(99.9) / 20).max(100_000),
+        generator_late,
     }
 }
 
@@ -106,10 +114,10 @@ pub fn search(
     let mut rate = most / 2.0;
     for _ in 0..STEPS_MAX {
         let mut point = play(rate)?;
-        if point.misses_by.is_empty() && missed - rate <= PRECISION * most {
+        if point.meets() && missed - rate <= PRECISION * most {
             point = play(rate)?;
         }
-        match point.misses_by.is_empty() {
+        match point.meets() {
             true => met = rate,
             false => missed = rate,
         }
@@ -125,7 +133,12 @@ pub fn search(
 
 /// The highest rate that met the objective, if all lower rates met it too.
 pub fn best(points: &[Point]) -> Option<&Point> {
-    points.iter().take_while(|point| point.misses_by.is_empty()).last()
+    points.iter().take_while(|point| point.meets()).last()
+}
+
+/// Whether the load generator, and not the server, is what missed the objective above the best rate.
+pub fn limited_by_generator(points: &[Point]) -> bool {
+    points.iter().find(|point| !point.meets()).is_some_and(|point| point.generator_late)
 }
 
 #[cfg(test)]
@@ -168,6 +181,18 @@ mod tests {
     fn if_no_rate_meets_the_objective_none_is_found() {
         let points = search(1000.0, |rate| Ok(made(rate, false))).expect("no play fails");
         assert!(best(&points).is_none());
+    }
+
+    #[test]
+    fn a_late_generator_is_no_answer_about_the_server() {
+        let late = |rate, met| Point { generator_late: true, ..made(rate, met) };
+        assert!(best(&[late(100.0, true), made(200.0, false)]).is_none());
+        assert!(limited_by_generator(&[made(100.0, true), late(200.0, false)]));
+        assert!(!limited_by_generator(&[
+            made(100.0, true),
+            made(150.0, false),
+            late(200.0, false)
+        ]));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::drive::arguments::Arguments;
 use crate::drive::play::{connected, play, prefill, warm_up};
 use crate::drive::search::{self, Objective, Point};
 use crate::drive::table;
+use crate::drive::verdict;
 use crate::options::tape_file;
 use crate::process::{print_json_document, print_text};
 
@@ -62,6 +63,12 @@ pub fn find_rate(arguments: &Arguments, objective: Objective) -> Result<Option<S
         print_text(format_args!("closed loop: {most:.0} operations a second\n"));
         print_text(table::curve(&points, &text));
     }
-    let nothing = || format!("no rate met {text}; the curve shows why each rate missed it");
-    Ok(best.is_none().then(nothing))
+    Ok(match best {
+        Some(_) => None,
+        None if search::limited_by_generator(&points) => Some(format!(
+            "{text}: {}: it sent too late; use more --threads or CPUs, and more --connections",
+            verdict::LIMITED
+        )),
+        None => Some(format!("no rate met {text}; the curve shows why each rate missed it")),
+    })
 }

@@ -4,7 +4,8 @@ use std::iter;
 
 use crate::drive::errors::by_kind;
 use crate::drive::format::time;
-use crate::drive::search::{Point, best};
+use crate::drive::search::{Point, best, limited_by_generator};
+use crate::drive::verdict::LIMITED;
 use cachemark_load::{KindMetrics, RunResult, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -19,9 +20,17 @@ pub fn curve(points: &[Point], objective: &str) -> String {
     table.load_preset(presets::NOTHING);
     table.set_header(["wanted/s", "done/s", "p50", "p99", "p99.9", "max", "errors", ""]);
     for point in points {
-        let late = if point.generator_late { "; the generator itself was late" } else { "" };
         let met = point.misses_by.is_empty();
-        let verdict = if met { "met".to_owned() } else { format!("missed: {}", point.misses_by) };
+        let late = match (point.generator_late, met) {
+            (true, true) => "not judged: this generator was late".to_owned(),
+            (true, false) => "; this generator was late".to_owned(),
+            (false, _) => String::new(),
+        };
+        let verdict = match (met, point.generator_late) {
+            (true, true) => String::new(),
+            (true, false) => "met".to_owned(),
+            (false, _) => format!("missed: {}", point.misses_by),
+        };
         table.add_row([
             format!("{:.0}", point.wanted),
             format!("{:.0}", point.done),
@@ -30,11 +39,15 @@ pub fn curve(points: &[Point], objective: &str) -> String {
             time(point.p999_ns),
             time(point.max_ns),
             point.errors.to_string(),
-            verdict + late,
+            verdict + &late,
         ]);
     }
     let found = match best(points) {
+        Some(point) if limited_by_generator(points) => {
+            format!("{objective}: met at {:.0} operations a second; above, {LIMITED}", point.wanted)
+        }
         Some(point) => format!("{objective}: met up to {:.0} operations a second", point.wanted),
+        None if limited_by_generator(points) => format!("{objective}: {LIMITED}"),
         None => format!("{objective}: met at none of these rates"),
     };
     format!("{}\n{found}\n", table.trim_fmt())
