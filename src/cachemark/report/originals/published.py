@@ -38,14 +38,19 @@ def sections(
     named = [server for server in servers if server != NO_SERVER] or [NO_SERVER]
     made = (_section(page, table, server, valid, summaries)
             for server in named for page, table in tables)  # fmt: skip
-    return [_with_note(section, others) for section in made if section]
+    found = [section for section in made if section]
+    return found + ([_not_compared(others)] if others else [])
 
 
-def _with_note(section: Section, others: list[str]) -> Section:
-    if not others:
-        return section
-    note = f"not compared, as it is other work than the suite's: {'; '.join(others)}"
-    return msgspec.structs.replace(section, notes=[*section.notes, note])
+def _not_compared(others: list[str]) -> Section:
+    return Section(
+        title="Not beside published figures",
+        columns=["workload, load"],
+        rows=[[name] for name in others],
+        notes=["under these names the run played other work than the suite has: options changed "
+               "it, or the suite is of another version"],
+        prose=True,
+    )  # fmt: skip
 
 
 def _section(

@@ -16,9 +16,14 @@ def split(suite: str, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[
     grids = [suites.find(suite)]
     if grids[0].quick is not None:
         grids.append(suites.find(suite, quick=True))
-    own = [outcome for outcome in outcomes if any(_plays(grid, outcome) for grid in grids)]
-    others = [outcome.trial.cell for outcome in outcomes if outcome not in own]
-    return own, list(dict.fromkeys(f"{cell.workload}, {cell.load}" for cell in others))
+    own: list[Outcome] = []
+    others: list[str] = []
+    for outcome in outcomes:
+        if any(_plays(grid, outcome) for grid in grids):
+            own.append(outcome)
+        else:
+            others.append(f"{outcome.trial.cell.workload}, {outcome.trial.cell.load}")
+    return own, list(dict.fromkeys(others))
 
 
 def _plays(grid: Experiment, outcome: Outcome) -> bool:
