@@ -22,14 +22,18 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     """Run `cachemark` with arguments; results land in the test's own folder."""
+    return cli_in(tmp_path)
 
+
+def cli_in(folder: Path) -> Cli:
+    """Run `cachemark` with arguments in a folder."""
     # A developer's wish for colours would put escape sequences into the texts that tests compare.
     environment = {name: os.environ[name] for name in os.environ if name not in COLOURS}
 
     def run(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "cachemark", *arguments],
-            cwd=tmp_path,
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=timeout_s,

@@ -10,13 +10,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from cachemark.model.outcome import Outcome
 from cachemark.runs.store import open_run
 from tests.builders.small_experiments import TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside, inside
-from tests.conftest import Cli, bad_worker
+from tests.conftest import Cli, bad_worker, cli_in
 
 __all__ = ["inside"]
 
@@ -162,46 +164,60 @@ def _all_end(pids: set[int]) -> None:
     assert not [pid for pid in pids if is_alive(pid)]
 
 
-@pytest.mark.parametrize(
-    ("worker", "says"),
-    [
-        ("exits_at_hello", "exited with status 3: no such module: everything"),
-        ("never_ready", "no answer to hello within 5 s"),
-        ("prints_garbage", "not an answer"),
-        ("prints_a_stack_trace", "not an answer"),
-        ("killed_during_run", "was killed by signal 9"),
-        ("malformed_histograms", "not a histogram"),
-        ("malformed_timeline", "two lists differ in length"),
-        ("never_done", "sent no message for 2 s of measure"),
-        ("error_at_prepare", "connect: connection refused"),
-    ],
-)
-def test_a_bad_worker_fails_its_trial_and_no_other(
-    cli: Cli, tmp_path: Path, worker: str, says: str
-) -> None:
-    clients = json.dumps([bad_worker(worker), "native"])
-    ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
-    assert ended.returncode == 1
-    assert says in ended.stderr
-    assert "Traceback" not in ended.stderr.replace("'Traceback", "")
-    states = {o.trial.cell.client.partition(":")[0]: o.state for o in read_outcomes(tmp_path)}
-    assert states == {"command": "failed", "native": "measured"}
+FAILING = {
+    "exits_at_hello": "exited with status 3: no such module: everything",
+    "never_ready": "no answer to hello within 5 s",
+    "prints_garbage": "not an answer",
+    "prints_a_stack_trace": "not an answer",
+    "killed_during_run": "was killed by signal 9",
+    "malformed_histograms": "not a histogram",
+    "malformed_timeline": "two lists differ in length",
+    "never_done": "sent no message for 2 s of measure",
+    "error_at_prepare": "connect: connection refused",
+}
+LYING = {
+    "claims_unsent_operations": "the server's cmd_get rose by 0, the client counted 1000",
+    "inconsistent_counts": "3 replies with a wrong value",
+}
 
 
-@pytest.mark.parametrize(
-    ("worker", "says"),
-    [
-        ("claims_unsent_operations", "the server's cmd_get rose by 0, the client counted 1000"),
-        ("inconsistent_counts", "3 replies with a wrong value"),
-    ],
-)
-def test_a_lying_worker_is_invalid(cli: Cli, tmp_path: Path, worker: str, says: str) -> None:
-    clients = json.dumps([bad_worker(worker), "native"])
-    ended = cli("run", write(tmp_path, clients=clients, blocks="1"))
-    assert ended.returncode == 1
-    assert says in ended.stderr
-    verdicts = {o.trial.cell.client.partition(":")[0]: o.verdict for o in read_outcomes(tmp_path)}
-    assert verdicts == {"command": "INVALID", "native": "VALID"}
+class BadRun(NamedTuple):
+    """A run with bad workers: how it ended, and the outcomes by worker."""
+
+    ended: subprocess.CompletedProcess[str]
+    outcomes: dict[str, Outcome]
+
+
+@pytest.fixture(scope="module")
+def bad_run(tmp_path_factory: pytest.TempPathFactory) -> BadRun:
+    """One run has all of them and the native client: none may disturb another."""
+    folder = tmp_path_factory.mktemp("bad-workers")
+    clients = [bad_worker(name) for name in (*FAILING, *LYING)]
+    name = write(folder, clients=json.dumps([*clients, "native"]), blocks="1")
+    ended = cli_in(folder)("run", name, timeout_s=300)
+    outcomes = {Path(o.trial.cell.client).stem: o for o in read_outcomes(folder)}
+    return BadRun(ended, outcomes)
+
+
+def test_bad_workers_do_not_disturb_the_others(bad_run: BadRun) -> None:
+    assert bad_run.ended.returncode == 1
+    assert "Traceback" not in bad_run.ended.stderr.replace("'Traceback", "")
+    assert bad_run.outcomes.keys() == {*FAILING, *LYING, "native"}
+    assert bad_run.outcomes["native"].verdict == "VALID"
+
+
+@pytest.mark.parametrize(("worker", "says"), FAILING.items())
+def test_a_bad_worker_fails_its_trial(bad_run: BadRun, worker: str, says: str) -> None:
+    assert bad_run.outcomes[worker].state == "failed"
+    assert says in bad_run.outcomes[worker].reason
+    assert says in bad_run.ended.stderr
+
+
+@pytest.mark.parametrize(("worker", "says"), LYING.items())
+def test_a_lying_worker_is_invalid(bad_run: BadRun, worker: str, says: str) -> None:
+    assert bad_run.outcomes[worker].verdict == "INVALID"
+    assert any(says in reason for reason in bad_run.outcomes[worker].reasons)
+    assert says in bad_run.ended.stderr
 
 
 def test_what_cannot_run_is_a_row_with_the_remedy(cli: Cli, tmp_path: Path) -> None:
