@@ -1,4 +1,4 @@
-"""CPUs that are kept awake: by whom, and for how long."""
+"""CPUs that are kept awake by threads of idle priority."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE_MS = 60_000
 
 
 def policies(pid: int) -> dict[int, int]:
-    """The policy of each thread that spins, by the one CPU that it may use."""
+    """The scheduling policies of the spinning threads, by the CPU of each."""
     found: dict[int, int] = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         if (task / "comm").read_text().startswith("awake-"):
@@ -31,7 +31,7 @@ def policies(pid: int) -> dict[int, int]:
 
 
 def ends(pidfd: int) -> bool:
-    """Whether a process has ended, soon."""
+    """Whether a process ends within the time limit."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(PATIENCE_MS))
@@ -70,9 +70,9 @@ def test_a_refusal_of_the_kernel_is_an_error() -> None:
 
 def test_its_cpu_time_is_ours_and_cpu_pressure_is_not_reported() -> None:
     with host.awake(host.usable_cpus()) as pid:
-        probe = NoiseMonitor()
-        probe.start([os.getpid()], pid)
-        noise = probe.stop()
+        monitor = NoiseMonitor()
+        monitor.start([os.getpid()], pid)
+        noise = monitor.stop()
     assert "cpu_pressure_us" not in noise.counters
 
 

@@ -1,4 +1,4 @@
-"""Which programs ran: hashes of files, in outcomes, and between runs."""
+"""Hashes of the programs that ran, in outcomes and in comparisons of runs."""
 
 from __future__ import annotations
 

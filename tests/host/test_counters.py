@@ -1,4 +1,4 @@
-"""What the kernel counts: each reader against a tree made by hand; nothing where there is none."""
+"""Counters of the kernel, read from made trees of files; missing files give no counters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_missing_files_give_no_counters(tmp_path: Path) -> None:
 
 
 def test_a_sleeping_cpu_has_no_frequency(tmp_path: Path) -> None:
-    """Its 0 would be the least, and the spread of the speeds is over that."""
+    """Its frequency of 0 would be taken for the lowest one."""
     cpus = "sys/devices/system/cpu"
     speeds = {"cpu0": "2000000\n", "cpu1": "0\n"}
     files = {f"{cpus}/{cpu}/cpufreq/scaling_cur_freq": text for cpu, text in speeds.items()}
@@ -69,11 +69,11 @@ def test_increases_are_of_counters_in_both_readings() -> None:
 
 
 def test_the_noise_monitor_counts_within_its_window(tmp_path: Path) -> None:
-    probe = NoiseMonitor(tree(tmp_path, FILES))
-    probe.start([])
-    probe.sample_frequencies()
+    monitor = NoiseMonitor(tree(tmp_path, FILES))
+    monitor.start([])
+    monitor.sample_frequencies()
     tree(tmp_path, {"proc/vmstat": "pswpin 5\npgmajfault 11\n"})
-    noise = probe.stop()
+    noise = monitor.stop()
     assert noise.counters["swapped_in"] == 2
     assert noise.counters["retransmits"] == 0
     assert noise.mhz == (2000, 2500)

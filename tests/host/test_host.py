@@ -1,4 +1,4 @@
-"""The environment, read from trees of files that we make."""
+"""Facts of the host, read from made trees of files."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_facts_of_a_machine(tmp_path: Path) -> None:
 
 def test_facts_without_readable_files(tmp_path: Path) -> None:
     found = facts(tmp_path)
-    told = (found.cpu_model, found.system, found.governor, found.turbo, found.clocksource)
-    assert told == ("",) * 5
+    values = (found.cpu_model, found.system, found.governor, found.turbo, found.clocksource)
+    assert values == ("",) * 5
     assert (found.memory_bytes, found.swap_used_bytes, found.hypervisor) == (0, 0, False)
     assert found.cores == [[cpu] for cpu in found.usable_cpus]
 
@@ -173,10 +173,10 @@ def test_steal_and_foreign_time_in_percent() -> None:
 
 
 def test_noise_is_foreign_cpu_time_and_steal(tmp_path: Path) -> None:
-    probe = NoiseMonitor(tree(tmp_path, {**stat(user=1000, idle=1000), "proc/pressure/irq": ""}))
-    probe.start([])
+    monitor = NoiseMonitor(tree(tmp_path, {**stat(user=1000, idle=1000), "proc/pressure/irq": ""}))
+    monitor.start([])
     tree(tmp_path, stat(user=1000 + 50_000, idle=1000 + 40_000, steal=10_000))
-    noise = probe.stop()
+    noise = monitor.stop()
     assert noise.steal_percent == 10.0
     # Our own few ticks since the start are taken off the half that was busy.
     assert noise.foreign_cpu_percent is not None
@@ -199,25 +199,25 @@ def test_our_own_processes_are_not_noise(tmp_path: Path) -> None:
         child.popen.stdin.flush()
         assert child.popen.stdout.readline() == b"1\n"
         tree(tmp_path, stat(user=TICKS_HZ, idle=TICKS_HZ))
-        told = [probe.stop().foreign_cpu_percent for probe in (with_child, without)]
-    assert told[0] is not None
-    assert told[1] is not None
+        values = [monitor.stop().foreign_cpu_percent for monitor in (with_child, without)]
+    assert values[0] is not None
+    assert values[1] is not None
     # It used at least 0.25 s of the window's 2 s after the start.
-    assert told[1] - told[0] > 5
+    assert values[1] - values[0] > 5
 
 
 def test_noise_is_none_where_it_cannot_be_read(tmp_path: Path) -> None:
-    probe = NoiseMonitor(tmp_path)
-    probe.start([])
-    blind = probe.stop()
-    assert (blind.steal_percent, blind.foreign_cpu_percent) == (None, None)
+    monitor = NoiseMonitor(tmp_path)
+    monitor.start([])
+    unreadable = monitor.stop()
+    assert (unreadable.steal_percent, unreadable.foreign_cpu_percent) == (None, None)
 
     tree(tmp_path, stat())
     with process.start([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        probe.start([child.pid])
+        monitor.start([child.pid])
     tree(tmp_path, stat(user=90, steal=10))
-    widowed = probe.stop()
-    assert (widowed.steal_percent, widowed.foreign_cpu_percent) == (10.0, None)
+    without_child = monitor.stop()
+    assert (without_child.steal_percent, without_child.foreign_cpu_percent) == (10.0, None)
 
 
 def test_usable_cpus_are_those_of_the_affinity_mask() -> None:

@@ -1,4 +1,4 @@
-"""Children: none is ever left behind, whatever happens to them or to their parent."""
+"""No child process is left behind, whatever happens to it or to its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HOST:PORT is read in one way wherever it is typed."""
+"""Addresses HOST:PORT, in every place where a user types one."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "host", "port"), READ)
 def test_an_address_is_parsed_and_printed(text: str, host: str, port: int) -> None:
-    found = parse_host_port(text)
-    assert found == HostPort(host, port)
-    assert str(found) == text
+    address = parse_host_port(text)
+    assert address == HostPort(host, port)
+    assert str(address) == text
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED)
@@ -59,7 +59,7 @@ def test_server_specs_and_the_doctor_refuse_malformed_addresses(text: str) -> No
         round_trip_checks([text])
 
 
-def _listening() -> socket.socket:
+def _listening_on_ipv6() -> socket.socket:
     try:
         return socket.create_server(("::1", 0), family=socket.AF_INET6)
     except OSError:
@@ -67,7 +67,7 @@ def _listening() -> socket.socket:
 
 
 def test_an_ipv6_address_can_be_connected_to() -> None:
-    with _listening() as listener:
+    with _listening_on_ipv6() as listener:
         port = listener.getsockname()[1]
         with connect(f"[::1]:{port}", 10):
             listener.accept()[0].close()

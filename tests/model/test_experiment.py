@@ -1,4 +1,4 @@
-"""Experiments and plans: what is read, what is refused, what is run in which order."""
+"""Experiments and plans: settings, errors, and the order of trials."""
 
 from __future__ import annotations
 

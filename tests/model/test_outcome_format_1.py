@@ -45,9 +45,9 @@ def test_plateaus_are_read() -> None:
     old = msgspec.json.decode(LINES[0])
     levels = [{"from_ms": 0.0, "to_ms": 5.0, "value": 7.0}]
     line = msgspec.json.encode({**old, "steadiness": {**old["steadiness"], "levels": levels}})
-    found = from_line(line).stationarity
-    assert found
-    assert [plateau.value for plateau in found.plateaus] == [7.0]
+    stationarity = from_line(line).stationarity
+    assert stationarity
+    assert [plateau.value for plateau in stationarity.plateaus] == [7.0]
 
 
 def test_an_outcome_of_format_1_is_converted_to_the_current_format() -> None:

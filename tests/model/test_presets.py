@@ -1,4 +1,4 @@
-"""Workloads by name: every one becomes an experiment's settings, and the engine takes them."""
+"""Presets: each becomes settings of an experiment, and the engine accepts them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ name = "l"
     return expand(parse(text, "f.toml"), ENGINE)
 
 
-def written(workload: Workload, load: Load, folder: Path) -> subprocess.CompletedProcess[str]:
-    words = tape_arguments(workload, load, Timing(measure_ms=100), 1)
-    command = [ENGINE, "tape", "write", "--out", str(folder / "tape"), *words]
+def write_tape(workload: Workload, load: Load, folder: Path) -> subprocess.CompletedProcess[str]:
+    options = tape_arguments(workload, load, Timing(measure_ms=100), 1)
+    command = [ENGINE, "tape", "write", "--out", str(folder / "tape"), *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -44,18 +44,20 @@ def written(workload: Workload, load: Load, folder: Path) -> subprocess.Complete
 def test_a_preset_gives_the_same_tape_in_an_experiment_and_in_the_engine(
     name: str, tmp_path: Path
 ) -> None:
-    made = experiment(f'preset = "{name}"\nrecords = 1000\n[workloads.keys]\ncount = 5000')
-    told = written(made.workloads[0], made.loads[0], tmp_path)
-    assert told.returncode == 0, told.stderr
-    ours = (tmp_path / "tape").read_bytes()
-    words = ["--preset", name, "--keys", "5000", "--ops", "1000", "--out", str(tmp_path / "tape")]
-    subprocess.run([ENGINE, "tape", "write", *words], check=True, stdout=subprocess.DEVNULL)
-    assert (tmp_path / "tape").read_bytes() == ours
+    expanded = experiment(f'preset = "{name}"\nrecords = 1000\n[workloads.keys]\ncount = 5000')
+    ended = write_tape(expanded.workloads[0], expanded.loads[0], tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    by_experiment = (tmp_path / "tape").read_bytes()
+    options = ["--preset", name, "--keys", "5000", "--ops", "1000", "--out", str(tmp_path / "tape")]
+    subprocess.run([ENGINE, "tape", "write", *options], check=True, stdout=subprocess.DEVNULL)
+    assert (tmp_path / "tape").read_bytes() == by_experiment
 
 
 def test_settings_of_the_experiment_override_the_preset() -> None:
-    made = experiment('preset = "etc"\nmix = { set = 1 }\nprefill = 0.5\nvalues = { size = "9" }')
-    workload = made.workloads[0]
+    expanded = experiment(
+        'preset = "etc"\nmix = { set = 1 }\nprefill = 0.5\nvalues = { size = "9" }'
+    )
+    workload = expanded.workloads[0]
     assert (workload.mix, workload.prefill, workload.hit_ratio) == ({"set": 1.0}, 0.5, None)
     assert (workload.values.size, workload.keys.length[:4]) == ("9", "gev:")
     named = experiment('preset = "ycsb-a"\nkeys = { length = "30" }').workloads[0]
@@ -81,10 +83,10 @@ def test_an_unknown_preset_is_refused() -> None:
 def test_every_distribution_can_be_named_in_an_experiment(
     workload: str, load: str, tmp_path: Path
 ) -> None:
-    made = experiment(workload, load)
-    told = written(made.workloads[0], made.loads[0], tmp_path)
-    assert told.returncode == 0, told.stderr
-    assert msgspec.json.decode(told.stdout)["ops"] > 0
+    expanded = experiment(workload, load)
+    ended = write_tape(expanded.workloads[0], expanded.loads[0], tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert msgspec.json.decode(ended.stdout)["ops"] > 0
 
 
 @pytest.mark.parametrize(

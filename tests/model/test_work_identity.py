@@ -1,4 +1,4 @@
-"""What a cell's names stand for: settings that matter, without those that do not."""
+"""The identity of a cell's work: the settings that change what is measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_definition_has_neither_defaults_nor_names() -> None:
 
 
 def test_settings_that_change_the_work_change_the_fingerprint() -> None:
-    marks = {
+    fingerprints = {
         fingerprint(msgspec.structs.replace(TRIAL, **change))
         for change in (
             {},
@@ -27,7 +27,7 @@ def test_settings_that_change_the_work_change_the_fingerprint() -> None:
             {"timing": Timing(timeout_ms=5)},
         )
     }
-    assert len(marks) == 6
+    assert len(fingerprints) == 6
 
 
 def test_names_order_and_time_limits_do_not_change_the_fingerprint() -> None:
