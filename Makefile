@@ -58,8 +58,9 @@ languages: setup
 test-rust: ## The engine's tests
 	cd engine && cargo test --quiet --locked
 
-# A client's tests mostly wait, for time-outs and schedules: four processes for each of two cores.
-PYTEST := $(RUN) pytest -n 8 --dist loadgroup
+# A client's tests mostly wait, for time-outs and schedules: four processes for each of two cores. Groups of tests
+# keep their order: tests/conftest.py puts those that take long first.
+PYTEST := $(RUN) pytest -n 8 --dist loadgroup --no-loadscope-reorder
 
 test-python: setup ## The orchestrator's and the workers' tests, end to end, without those marked as slow
 	$(PYTEST) -m "not slow"

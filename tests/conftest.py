@@ -57,10 +57,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A slow test says why. Tests of a file stay in one process, with their fixtures."""
+    """A slow test says why, and begins first. Tests of a file stay in one process."""
     for item in items:
         for mark in item.iter_markers("slow"):
             if not (mark.args and isinstance(mark.args[0], str) and not mark.kwargs):
                 raise pytest.UsageError(f"{item.nodeid}: `slow` without a reason")
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.name))
+    # Otherwise a process might begin the longest test when the others have ended.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

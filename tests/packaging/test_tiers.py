@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="apt-get install make")
-EVERYTHING = "pytest -n 8 --dist loadgroup"
+EVERYTHING = "pytest -n 8 --dist loadgroup --no-loadscope-reorder"
 
 
 def commands(target: str) -> list[str]:
