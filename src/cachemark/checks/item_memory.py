@@ -6,10 +6,11 @@ Nothing is timed, so this module sends the stores itself, without a worker.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from cachemark.checks.item_shapes import ItemShapes, fixed_shapes
 from cachemark.checks.probe import EVERYTHING
 from cachemark.checks.probe.checks import check_storing, split_segments
 from cachemark.checks.probe.dialogue import ProbedServer
@@ -26,6 +27,7 @@ _BATCH_BYTES = 1 << 18
 _MAX_FILL = 1.5
 _MAX_BYTES = 1 << 30
 _POOL_BYTES = 1 << 20
+_PROGRESS_STEPS = 20
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,30 +49,40 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 
 def fill(spec: ServerSpec, value_bytes: int) -> Fill:
     """Start a server and fill it. A failure is not raised, but stored in `Fill.reason`."""
+    return fill_shapes(spec, fixed_shapes(value_bytes, KEY_BYTES))
+
+
+def fill_shapes(spec: ServerSpec, shapes: ItemShapes) -> Fill:
+    """The same with items of these shapes."""
     try:
         with running(spec) as server:
             if len(server.addresses) != 1 or server.facts.kind == "remote":
                 raise UnsupportedError("only a single server that cachemark starts can be filled")
-            return filled(server, spec.text, value_bytes)
+            return _fill_running(server, spec.text, shapes)
     except TrialError as error:
+        value_bytes = round(shapes.mean_value_bytes)
         return Fill(server=spec.text, value_bytes=value_bytes, reason=error.text)
 
 
 def filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
     """Fill a running, empty server. Raises TrialError."""
+    return _fill_running(server, name, fixed_shapes(value_bytes, KEY_BYTES))
+
+
+def _fill_running(server: RunningServer, name: str, shapes: ItemShapes) -> Fill:
     try:
-        return _filled(server, name, value_bytes)
+        return _filled(server, name, shapes)
     except AnswerError as error:
         raise TrialError(f"while it was filled: {error}") from error
 
 
-def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
+def _filled(server: RunningServer, name: str, shapes: ItemShapes) -> Fill:
     empty = server.use()
     found, probed = check_storing(server.addresses[0])
     if EVERYTHING in found.excludes:
         raise TrialError(f"nothing can be stored: {found.seen}")
     limit = server.stats().number("limit_maxbytes")
-    filler = _Filler(probed, value_bytes, batch(probed, value_bytes))
+    filler = Filler(probed, shapes)
     ended = filler.run(server, limit)
     stats, full = server.stats(), server.use()
     # Not curr_items: some servers update it only now and then.
@@ -78,12 +90,12 @@ def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
     return Fill(
         server=name,
         version=server.facts.version,
-        value_bytes=value_bytes,
+        value_bytes=round(shapes.mean_value_bytes),
         items=items,
         limit_bytes=limit,
         ended=ended,
         footprint=Footprint(
-            user_bytes=items * (KEY_BYTES + value_bytes),
+            user_bytes=shapes.data_bytes(items),
             reported_bytes=stats.number("bytes"),
             rss_bytes=full.rss_bytes if full else None,
             rss_empty_bytes=empty.rss_bytes if empty else None,
@@ -91,22 +103,33 @@ def _filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
     )
 
 
-class _Filler:
+class Filler:
     """Stores items, each with a new key."""
 
-    def __init__(self, probed: ProbedServer, value_bytes: int, batch: int) -> None:
+    def __init__(self, probed: ProbedServer, shapes: ItemShapes) -> None:
         self.stored = self.gone = 0
         self._subject = probed
-        self._value_bytes = value_bytes
-        self._batch = batch
-        self._pool = random.Random(value_bytes).randbytes(_POOL_BYTES + value_bytes)
+        self._shapes = shapes
+        self._batch = batch(probed, round(shapes.mean_value_bytes))
+        largest = max(shapes.value_bytes)
+        self._pool = random.Random(largest).randbytes(_POOL_BYTES + largest)
+
+    def store_all(self, count: int, progress: Callable[[int], None]) -> str:
+        """Store items until there are `count`; returns an error reply, if there was one."""
+        with RawConnection(self._subject.address) as connection:
+            while self.stored < count:
+                progress(self.stored)
+                step = min(count - self.stored, max(1, count // _PROGRESS_STEPS))
+                if refused := self._store(connection, step):
+                    return refused
+        return ""
 
     def run(self, server: RunningServer, limit: int | None) -> str:
         """Store items until the server is full; returns the sign of that.
 
         Raises AnswerError, TrialError.
         """
-        each = KEY_BYTES + self._value_bytes
+        each = self._shapes.mean_bytes
         most = _MAX_FILL * limit if limit else _MAX_BYTES
         step = max(1, int(_STEP * (limit or _MAX_BYTES) / each))
         with RawConnection(self._subject.address) as connection:
@@ -139,18 +162,14 @@ class _Filler:
 
     def _set(self, number: int) -> bytes:
         start = number * 4093 % _POOL_BYTES
-        value = self._pool[start : start + self._value_bytes]
-        key, space = _key(number), self._subject.space
+        value = self._pool[start : start + self._shapes.value_size(number)]
+        key, space = self._shapes.key(number), self._subject.space
         return b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), space, value)
 
     def _holds(self, connection: RawConnection, number: int) -> bool:
-        hit = rb"VALUE [^\r]+\r\n.{%d}\r\n" % self._value_bytes
-        answer = connection.ask(b"get %s\r\n" % _key(number), rb"(%s)?END\r\n" % hit)
+        hit = rb"VALUE [^\r]+\r\n.{%d}\r\n" % self._shapes.value_size(number)
+        answer = connection.ask(b"get %s\r\n" % self._shapes.key(number), rb"(%s)?END\r\n" % hit)
         return answer[0] != b"END\r\n"
-
-
-def _key(number: int) -> bytes:
-    return b"cachemark-%010d" % number
 
 
 def batch(probed: ProbedServer, value_bytes: int) -> int:
@@ -159,6 +178,13 @@ def batch(probed: ProbedServer, value_bytes: int) -> int:
     return 1 if stalls else max(1, _BATCH_BYTES // (KEY_BYTES + value_bytes))
 
 
-def fills(specs: Sequence[ServerSpec], sizes: Sequence[int]) -> list[Fill]:
+def fills(
+    specs: Sequence[ServerSpec], sizes: Sequence[int], progress: Callable[[str], None]
+) -> list[Fill]:
     """Fill a new server for every combination of server and size."""
-    return [fill(spec, size) for spec in specs for size in sizes]
+    found: list[Fill] = []
+    for spec in specs:
+        for size in sizes:
+            progress(f"{spec.text}: filling with values of {size:,} B")
+            found.append(fill(spec, size))
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -9,10 +11,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from cachemark.checks.item_memory import KEY_BYTES, Fill, fills
+from cachemark.checks.item_shapes import drawn_shapes
+from cachemark.checks.memory_need import MemoryNeed, memory_need
 from cachemark.cli.output import console, print_text
-from cachemark.endpoints.servers import parse_spec
+from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.model.errors import UsageError
 from cachemark.model.footprint import Footprint
+from cachemark.model.units import parse_count, parse_size
+from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
 
 _LARGEST_BYTES = 1 << 20
@@ -25,14 +31,25 @@ def memory(
     sizes: Annotated[
         str, Parameter(help="sizes of the values in bytes, such as 100,1000")
     ] = "100,1000,10000",
+    items: Annotated[
+        str | None, Parameter(help="how much memory do so many items need? such as 5M")
+    ] = None,
+    size: Annotated[
+        str, Parameter(help="with --items: size of a value: 120, 1k..4k, lognormal:300:1")
+    ] = "100",
+    key_length: Annotated[str, Parameter(help="with --items: length of a key: 24, 16..40")] = "20",
     json: Annotated[bool, Parameter(negative="", help="print the figures as JSON")] = False,
 ) -> int:
     """Fill servers until they evict, and compare the stored bytes with the memory used.
 
-    The exit status is 1 if a server could not be filled.
+    With --items: find the memory that so many items need, and store them all to see that it holds
+    them. The exit status is 1 if a server could not be filled.
     """
     specs = [parse_spec(text) for text in (server, *more)]
-    found = fills(specs, _sizes(sizes))
+    if items is not None:
+        return _need(specs, parse_count(items, "--items"), size, key_length, json=json)
+    with progress_lines() as progress:
+        found = fills(specs, _sizes(sizes), progress)
     if json:
         print_text(json_text(found))
     else:
@@ -40,12 +57,63 @@ def memory(
     return 1 if any(fill.reason for fill in found) else 0
 
 
+@contextmanager
+def progress_lines() -> Generator[Callable[[str], None]]:
+    """What is going on, on stderr: one line on a terminal, a line for each step elsewhere."""
+    shown = plain_console(stderr=True)
+    if shown.is_terminal:
+        with shown.status("") as status:
+            yield lambda text: status.update(escape(text))
+        return
+    yield lambda text: shown.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _need(specs: list[ServerSpec], items: int, size: str, key_length: str, *, json: bool) -> int:
+    shapes = drawn_shapes(items, size, key_length)
+    with progress_lines() as progress:
+        found = [memory_need(spec, shapes, items, progress) for spec in specs]
+    if json:
+        print_text(json_text(found))
+    else:
+        _print_need(found, f"keys of {key_length} B, values of {size} B")
+    return 1 if any(need.reason for need in found) else 0
+
+
+def _print_need(found: list[MemoryNeed], shapes: str) -> None:
+    print_line = console().print
+    first = found[0]
+    print_line(
+        f"{first.items:,} items, {shapes}: {_megabytes(first.data_bytes)} of keys and values.",
+        soft_wrap=True,
+    )
+    table = Table(box=None, pad_edge=False)
+    for column in ("server", "memory", "bytes an item", "of it overhead", "RSS", "checked"):
+        left = column in ("server", "checked")
+        table.add_column(column, justify="left" if left else "right", overflow="fold")
+    for need in found:
+        if need.memory_mib is not None and need.item_bytes is not None:
+            table.add_row(
+                escape(need.server),
+                f"memory={need.memory_mib}m",
+                f"{need.item_bytes:.0f}",
+                f"{need.item_bytes - need.data_bytes / need.items:.0f}",
+                _megabytes(need.rss_bytes),
+                "all were stored, none was evicted"
+                if need.held
+                else "estimate: too many to be stored here",
+            )
+    if table.row_count:
+        print_line(table)
+    for need in found:
+        if need.reason:
+            print_line(escape(f"{need.server}: {need.reason}"), soft_wrap=True)
+
+
 def _sizes(text: str) -> list[int]:
-    parts = text.split(",")
-    good = all(part.isdecimal() and 1 <= int(part) <= _LARGEST_BYTES for part in parts)
-    if not good:
-        raise UsageError(f"--sizes {text}", f"write 100,1000: each 1 to {_LARGEST_BYTES} bytes")
-    return list(dict.fromkeys(int(part) for part in parts))
+    found = [parse_size(part, "--sizes") for part in text.split(",")]
+    if max(found) > _LARGEST_BYTES:
+        raise UsageError(f"--sizes {text}", f"write 100,64k: each 1 to {_LARGEST_BYTES} bytes")
+    return list(dict.fromkeys(found))
 
 
 def _print(found: list[Fill]) -> None:

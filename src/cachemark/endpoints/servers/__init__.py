@@ -10,6 +10,7 @@ from cachemark.endpoints.servers.registry import (
     missing,
     parse_spec,
     running,
+    with_memory,
     with_small_memory,
 )
 from cachemark.endpoints.servers.running import ProcessUse, RunningServer
@@ -29,5 +30,6 @@ __all__ = [
     "options_for",
     "parse_spec",
     "running",
+    "with_memory",
     "with_small_memory",
 ]

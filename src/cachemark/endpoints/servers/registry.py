@@ -158,11 +158,16 @@ def missing(spec: ServerSpec) -> Missing | None:
 
 def with_small_memory(spec: ServerSpec) -> ServerSpec | None:
     """The same server with little memory, without a proxy or cluster; None if it has no limit."""
+    return with_memory(spec, _SMALL_MEMORY)
+
+
+def with_memory(spec: ServerSpec, memory: str) -> ServerSpec | None:
+    """The same server with this memory, without a proxy or cluster; None if it has no limit."""
     if spec.inner is not None:
-        return with_small_memory(spec.inner)
+        return with_memory(spec.inner, memory)
     if _kind(spec.kind).memory is None:
         return None
-    options = {**spec.options, OPTION: _SMALL_MEMORY}
+    options = {**spec.options, OPTION: memory}
     return parse_spec(
         f"{spec.kind}:" + ",".join(f"{name}={value}" for name, value in options.items())
     )

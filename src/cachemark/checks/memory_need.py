@@ -1,0 +1,134 @@
+"""How much memory a server needs for items: estimated, then stored to see that it holds them.
+
+A small server is filled first: its limit divided by its items is the memory of an item. Then a
+server with the memory for all items is started, and all of them are stored. If it evicts, it gets
+more, and all is stored again. What is too large to be tried here is an estimate, and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from cachemark.checks.item_memory import Filler, fill_shapes
+from cachemark.checks.item_shapes import ItemShapes
+from cachemark.checks.probe.checks import check_storing
+from cachemark.checks.probe.raw_connection import AnswerError
+from cachemark.endpoints.servers import ServerSpec, running, with_memory
+from cachemark.model.errors import TrialError
+from cachemark.model.units import MIB
+
+Progress = Callable[[str], None]
+_SAMPLE_MIB = 32
+_LARGE_SAMPLE_MIB = 64
+_LARGE_VALUE_BYTES = 4096
+_STEP_MIB = 8
+# More memory after an eviction, and how often.
+_MORE = 1.08
+_ATTEMPTS = 5
+# What is tried here: this part of the free memory, and so many items.
+_FREE_PART = 0.5
+_MOST_ITEMS = 20_000_000
+
+
+class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
+    """The memory that a server needs for items.
+
+    `held` says whether all items were stored in `memory_mib` without an eviction; otherwise the
+    figure is an estimate. `rss_bytes` is the server's resident memory then. `reason` is why there
+    are no figures.
+    """
+
+    server: str
+    items: int
+    data_bytes: int
+    item_bytes: float | None = None
+    memory_mib: int | None = None
+    held: bool = False
+    rss_bytes: int | None = None
+    reason: str = ""
+
+
+def memory_need(spec: ServerSpec, shapes: ItemShapes, items: int, progress: Progress) -> MemoryNeed:
+    """Find the memory for a number of items. A failure is not raised, but stored in `reason`."""
+    need = MemoryNeed(server=spec.text, items=items, data_bytes=shapes.data_bytes(items))
+    large = shapes.mean_value_bytes > _LARGE_VALUE_BYTES
+    sample_mib = _LARGE_SAMPLE_MIB if large else _SAMPLE_MIB
+    small = with_memory(spec, f"{sample_mib}m")
+    if small is None:
+        return msgspec.structs.replace(need, reason="its memory cannot be set: no option memory")
+    progress(f"{spec.text}: filling {sample_mib} MiB")
+    sample = fill_shapes(small, shapes)
+    if sample.reason or not sample.items:
+        return msgspec.structs.replace(need, reason=sample.reason or "it held no item")
+    each = sample_mib * MIB / sample.items
+    memory_mib = _rounded_mib(items * each / MIB)
+    need = msgspec.structs.replace(need, item_bytes=each, memory_mib=memory_mib)
+    if items > _MOST_ITEMS or memory_mib * MIB > _FREE_PART * free_bytes():
+        return need
+    try:
+        return _tried(spec, shapes, need, memory_mib, progress)
+    except TrialError as error:
+        return msgspec.structs.replace(need, reason=error.text)
+
+
+def _tried(
+    spec: ServerSpec, shapes: ItemShapes, need: MemoryNeed, memory_mib: int, progress: Progress
+) -> MemoryNeed:
+    """Store all items, with more memory until none is evicted. Raises TrialError."""
+    for _ in range(_ATTEMPTS):
+        with_limit = with_memory(spec, f"{memory_mib}m")
+        assert with_limit is not None
+        held, rss_bytes = _stored(with_limit, shapes, need.items, progress)
+        if held:
+            return msgspec.structs.replace(
+                need,
+                memory_mib=memory_mib,
+                item_bytes=memory_mib * MIB / need.items,
+                held=True,
+                rss_bytes=rss_bytes,
+            )
+        memory_mib = _rounded_mib(memory_mib * _MORE)
+    return msgspec.structs.replace(
+        need, memory_mib=None, reason=f"it still evicted with less than {memory_mib:,} MiB"
+    )
+
+
+def _stored(
+    spec: ServerSpec, shapes: ItemShapes, items: int, progress: Progress
+) -> tuple[bool, int | None]:
+    """Whether a server held all items, and its resident memory then. Raises TrialError."""
+    with running(spec) as server:
+        _, probed = check_storing(server.addresses[0])
+        filler = Filler(probed, shapes)
+
+        def told(stored: int) -> None:
+            progress(f"{spec.text}: {stored:,} of {items:,} items")
+
+        try:
+            refused = filler.store_all(items, told)
+        except AnswerError as error:
+            raise TrialError(f"while it was filled: {error}") from error
+        if refused:
+            return False, None
+        stats, use = server.stats(), server.use()
+        lost = stats.number("evictions") or 0
+        current = stats.number("curr_items")
+        # The probe's own item may still be there.
+        held = not lost and (current is None or current >= items)
+        return held, use.rss_bytes if use else None
+
+
+def free_bytes() -> int:
+    """The memory that the machine can give to a process."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _rounded_mib(mib: float) -> int:
+    return max(_STEP_MIB, math.ceil(mib / _STEP_MIB) * _STEP_MIB)
