@@ -20,6 +20,7 @@ from cachemark.report.formats import (
     render_files,
     write_plots,
 )
+from cachemark.report.plots import plots
 from cachemark.runs.store import Run
 from tests.builders import rounds as made
 from tests.builders.outcomes import experiment, header
@@ -95,6 +96,25 @@ def test_pairs_and_carry_over_are_tables(run: Run) -> None:
     titles = [section.title for section in load_report(run).sections]
     assert "Every pair, mixed · one · embedded" in titles
     assert "What a client leaves to the slice after its own" in titles
+
+
+def test_narrowing_and_carry_over_are_plotted(run: Run) -> None:
+    made = {plot.name: plot for plot in plots(load_report(run), 680).every()}
+    for server in SERVERS:
+        narrowing = made[f"narrowing-mixed-one-{server}"]
+        assert narrowing.table.columns == ["client", "after 4", "after 5", "after 6"]
+        (row,) = narrowing.table.rows
+        assert row[0] == "slow"
+        assert all(cell.startswith("0.66") or cell.startswith("0.67") for cell in row[1:])
+        carry_over = made[f"carry-over-mixed-one-{server}"]
+        assert [row[0] for row in carry_over.table.rows] == [
+            f"{client} · {server}" for client in ("slow", "fast", "slow#again")
+        ]
+
+
+def test_nothing_narrows_in_a_run_of_few_sittings(tmp_path: Path) -> None:
+    made = plots(load_report(run_of(tmp_path, 4)), 680).every()
+    assert not [plot.name for plot in made if plot.name.startswith("narrowing")]
 
 
 @pytest.mark.parametrize(

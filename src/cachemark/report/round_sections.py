@@ -16,6 +16,7 @@ from cachemark.analysis.rounds.texts import (
 )
 from cachemark.report.model import Section
 
+CARRY_OVER_TITLE = "What a client leaves to the slice after its own"
 _WORDS = {"above": "more", "below": "less", "equal": "equal within the margin", "open": "open"}
 
 
@@ -74,7 +75,7 @@ def _carry_over(table: CarryOverTable) -> Section:
         for arm in table.arms
     ]
     return Section(
-        title="What a client leaves to the slice after its own",
+        title=CARRY_OVER_TITLE,
         topic="rounds",
         columns=[
             "client",

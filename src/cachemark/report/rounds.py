@@ -97,7 +97,7 @@ def standing_lines(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[
 
 def with_rounds(group: Group, found: Answers, outcomes: Sequence[Outcome], margin: float) -> Group:
     """The group in the order of its sittings, with the ratios that these show."""
-    answer = _answer_of(group, found)
+    answer = answer_of(group, found)
     ranking = answer.ranking(answer.primary) if answer else None
     if answer is None or ranking is None or not ranking.places:
         return group
@@ -118,7 +118,8 @@ def with_rounds(group: Group, found: Answers, outcomes: Sequence[Outcome], margi
     )
 
 
-def _answer_of(group: Group, found: Answers) -> GroupAnswer | None:
+def answer_of(group: Group, found: Answers) -> GroupAnswer | None:
+    """The answer to a group's question; None if there is none."""
     key = (group.kind, group.common, group.workload, group.load)
     for answer in found.groups:
         question = answer.question

@@ -22,6 +22,7 @@ from cachemark.analysis.rounds.contrast import (
 )
 from cachemark.analysis.rounds.family import Pair
 from cachemark.analysis.rounds.looks import StopRule
+from cachemark.analysis.rounds.narrowing import Narrowing, narrowings
 from cachemark.analysis.rounds.pairs import (
     ROUND_FIGURES,
     ArmFigures,
@@ -86,13 +87,14 @@ class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a question: a ranking by each figure that all of its cells have.
 
     `primary` is the figure that the question is decided by: the rate of closed loops, the p99 of
-    open ones.
+    open ones. `narrowing`: of a run that is over, how its intervals narrowed.
     """
 
     question: Question
     primary: str
     rankings: list[Ranking]
     rate_and_cpu: list[RateAndCpu]
+    narrowing: list[Narrowing] = []
 
     def ranking(self, figure: str) -> Ranking | None:
         """The ranking by a figure; None if there is none."""
@@ -146,6 +148,8 @@ def answers(
         _group(looked, question, figures, primary_figure(closed=question.load not in open_loops))
         for question in questions
     ]
+    if final:
+        groups = [_with_narrowing(looked, group) for group in groups]
     return Answers(
         rule=rule,
         sittings=looked.played,
@@ -169,6 +173,12 @@ def _group(looked: Looked, question: Question, figures: Sequence[str], primary: 
         rankings=rankings,
         rate_and_cpu=_rate_and_cpu({of.figure: of for of in rankings}),
     )
+
+
+def _with_narrowing(looked: Looked, group: GroupAnswer) -> GroupAnswer:
+    ranking = group.ranking(group.primary)
+    arms = [(place.cell, place.name) for place in ranking.places] if ranking else []
+    return msgspec.structs.replace(group, narrowing=narrowings(looked, arms, group.primary))
 
 
 def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:

@@ -19,7 +19,9 @@ from cachemark.report.plots.percentiles import percentiles
 from cachemark.report.plots.plot import Plot, titled
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
+from cachemark.report.plots.sittings import carry_over, narrowing
 from cachemark.report.plots.summary_picture import summary_picture
+from cachemark.report.round_sections import CARRY_OVER_TITLE
 
 
 class Plots(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +56,7 @@ def plots(report: Report, width: int) -> Plots:
             cpu_time(group, width),
             percentiles(group, width),
             block_rates(group, report.trials, width),
+            narrowing(group, report.rounds, width),
             timeline.rate(group, report.trials, width),
             timeline.memory(group, report.trials, width),
         ]
@@ -65,8 +68,17 @@ def plots(report: Report, width: int) -> Plots:
         groups=[[plot for plot in found if plot] for found in groups],
         loads=latency_over_throughput(report, width),
         memory=memory(report, width),
-        sections=[published(section, width) for section in report.sections],
+        sections=_section_plots(report, width),
     )
+
+
+def _section_plots(report: Report, width: int) -> list[list[Plot]]:
+    """Those of each section; carry-over is plotted from its estimates, all else from its bars."""
+    sets = iter(carry_over(report.rounds, width))
+    return [
+        [next(sets)] if section.title == CARRY_OVER_TITLE else published(section, width)
+        for section in report.sections
+    ]
 
 
 # Wide enough for a page's column.

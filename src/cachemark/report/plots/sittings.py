@@ -1,0 +1,122 @@
+"""Plots of a run that was played in turns: intervals as they narrowed, and carry-over."""
+
+from __future__ import annotations
+
+from cachemark.analysis.number_format import interval
+from cachemark.analysis.rounds.answers import Answers
+from cachemark.analysis.rounds.carry_over import CarryOver, CarryOverTable
+from cachemark.analysis.rounds.narrowing import Narrowing, Step
+from cachemark.analysis.statistics import Interval
+from cachemark.report.model import Group
+from cachemark.report.plots.bar_chart import BarItem, bar_chart
+from cachemark.report.plots.line_chart import MAX_NAMED_LINES, Line, Point, line_chart
+from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.round_sections import CARRY_OVER_TITLE
+from cachemark.report.rounds import answer_of
+from cachemark.report.tables import Table, group_title
+
+_RATIO_LABEL = "format(datum.value, '~r')"
+_TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
+
+
+def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
+    """Each client's ratio to the first one after each sitting; None where nothing narrowed."""
+    answer = answer_of(group, found) if found else None
+    if answer is None or not answer.narrowing:
+        return None
+    lines = [_line(one) for one in answer.narrowing]
+    counts = sorted({step.sittings for one in answer.narrowing for step in one.steps})
+    caption = "Sittings are the sample: each one more makes the intervals narrower."
+    if len(lines) > MAX_NAMED_LINES:
+        caption += f" Only the first {MAX_NAMED_LINES} are named."
+    return Plot(
+        name=slug("narrowing", group.workload, group.load, group.common),
+        title="The answer as it narrowed, sitting by sitting",
+        caption=caption,
+        alt="Line chart of ratios with their intervals after each sitting; at the end: "
+        + "; ".join(f"{one.name} {_words(one.steps[-1].ratio)}" for one in answer.narrowing)
+        + ".",
+        spec=line_chart(
+            lines,
+            width,
+            260,
+            x=_axis(counts),
+            y_title="relative to the first",
+            y_labels=_RATIO_LABEL,
+        ),
+        place=group_title(group),
+        table=Table(
+            columns=[group.heading, *[f"after {count}" for count in counts]],
+            rows=[[one.name, *_cells(one, counts)] for one in answer.narrowing],
+        ),
+    )
+
+
+def _line(one: Narrowing) -> Line:
+    return Line(who=one.name, marks=[_point(one.name, step) for step in one.steps])
+
+
+def _point(name: str, step: Step) -> Point:
+    ratio = step.ratio
+    return Point(
+        x=step.sittings,
+        y=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        about=f"{name}, after {step.sittings} sittings: {_words(ratio)}",
+    )
+
+
+def _axis(counts: list[int]) -> Spec:
+    step = -(-len(counts) // 12)
+    return {
+        "type": "quantitative",
+        "scale": {"domain": [counts[0] - 0.2, counts[-1] + 0.2], "nice": False, "zero": False},
+        "axis": {"title": "sittings", "values": counts[::step], "format": "d"},
+    }
+
+
+def _cells(one: Narrowing, counts: list[int]) -> list[str]:
+    known = {step.sittings: _words(step.ratio) for step in one.steps}
+    return [known.get(count, "–") for count in counts]
+
+
+def _words(ratio: Interval) -> str:
+    return interval(ratio, "{:.3f}")
+
+
+def carry_over(found: Answers | None, width: int) -> list[Plot]:
+    """For each set of arms, the rate of the slices after each arm, relative to the others."""
+    return [_carry_over(table, width) for table in (found.carry_over if found else [])]
+
+
+def _carry_over(table: CarryOverTable, width: int) -> Plot:
+    items = [_item(arm) for arm in table.arms]
+    first = table.arms[0].cell
+    return Plot(
+        name=slug("carry-over", first.workload, first.load, first.server),
+        title=CARRY_OVER_TITLE,
+        caption="At 1 ×, the next slice is as fast as those after the other clients.",
+        alt="Bar chart of the rate of the slices after each client, relative to those after the "
+        "others: " + "; ".join(item.about for item in items) + ".",
+        spec=bar_chart(items, width, axis="rate of the next slice", labels=_TIMES_LABEL),
+        place=f"{first.workload} · {first.load}",
+        table=Table(
+            columns=["client", "rate of the next slice"],
+            rows=[[item.who, item.figure] for item in items],
+        ),
+    )
+
+
+def _item(arm: CarryOver) -> BarItem:
+    who = f"{arm.cell.client} · {arm.cell.server}"
+    ratio = arm.successor
+    return BarItem(
+        who=who,
+        role="first",
+        value=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        figure=_words(ratio),
+        about=f"{who}: {_words(ratio)}",
+    )
