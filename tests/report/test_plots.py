@@ -15,9 +15,11 @@ from cachemark.model.outcome import Sample
 from cachemark.report import conclusions
 from cachemark.report.factors import factors
 from cachemark.report.model import ClientRow, Report, TimelinePoint
-from cachemark.report.plots import plot_files, plots, summary_png
+from cachemark.report.plots import Style, plot_files, plots, summary_png
 from cachemark.report.plots.bar_chart import BarItem, axis_end, bar_chart, clipped_note
 from cachemark.report.plots.images import svg
+from cachemark.report.plots.layout import SI_LABEL
+from cachemark.report.plots.palette import ROLES, identity
 from cachemark.report.plots.server_groups import server_groups
 from cachemark.report.plots.summary_picture import ticks, title_lines
 from cachemark.report.plots.timeline import rate
@@ -232,3 +234,40 @@ def test_the_picture_fits_a_readme(made: Report, tmp_path: Path) -> None:
 
 def test_nothing_measured_is_no_picture(made: Report) -> None:
     assert summary_png(msgspec.structs.replace(made, groups=[]), "") == b""
+
+
+def test_a_client_keeps_its_colour_whatever_its_rank(made: Report) -> None:
+    turned = msgspec.structs.replace(
+        made.groups[0], rows=list(reversed(made.groups[0].rows)), lead=None
+    )
+    roles: dict[str, set[str]] = {}
+    for group in (*made.groups, turned):
+        for row in group.rows:
+            own = "yardstick" if row.yardstick else identity(row.series, first=False)
+            roles.setdefault(row.name, set()).add(own)
+    assert all(len(found) == 1 for found in roles.values())
+    assert len({min(found) for found in roles.values()}) == len(roles)
+
+
+def test_too_many_for_the_colours_have_one_and_only_a_shown_first_is_dark() -> None:
+    assert identity(None, first=False) == "other"
+    assert identity(None, first=True) == "first"
+
+
+def test_a_single_trial_is_hollow(made: Report) -> None:
+    item = BarItem(who="a", role="other", value=1.0, figure="1", about="", hollow=True)
+    layers = bar_chart([item], 500, axis="x", labels=SI_LABEL)["layer"]
+    assert layers[0]["mark"]["filled"] is False
+    whole = msgspec.structs.replace(item, hollow=False)
+    assert "filled" not in bar_chart([whole], 500, axis="x", labels=SI_LABEL)["layer"][0]["mark"]
+    assert made.groups
+
+
+def test_a_picture_has_the_title_size_and_theme_that_are_asked_for(made: Report) -> None:
+    style = Style(title="For a talk", size=(800, 450), theme="dark")
+    content = summary_png(made, "The answer.", style)
+    assert struct.unpack(">II", content[16:24]) == (800, 450)
+    files = dict(plot_files(made, "svg", style))
+    assert all(b"For a talk" in file for file in files.values())
+    dark, light_paper = ROLES["paper"].dark.encode(), ROLES["paper"].light.encode()
+    assert all(dark in file and light_paper not in file for file in files.values())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -19,7 +21,21 @@ from cachemark.report.formats import (
 )
 from cachemark.runs.store import Run, latest_run, open_run
 
+_LEAST_PIXELS, _MOST_PIXELS = 200, 8000
 _FORMS = ", ".join(format_names())
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """How pictures look."""
+
+    title: Annotated[
+        str, Parameter(help="pictures: a title of your own, instead of the run's question")
+    ] = ""
+    size: Annotated[
+        str | None, Parameter(help="--format picture: width and height in pixels, such as 1600x900")
+    ] = None
+    theme: Annotated[Literal["light", "dark"], Parameter(help="pictures: background")] = "light"
 
 
 def report(
@@ -30,17 +46,24 @@ def report(
         Path | None,
         Parameter(help="write to this file; a folder if the format has several files, such as svg"),
     ] = None,
+    picture: Annotated[PictureOptions | None, Parameter(name="*")] = None,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
     """Print the report of a run, export it for other programs, or draw its plots."""
+    style = picture or PictureOptions()
     if form not in format_names():
         raise UsageError(f"--format {form}: no such format", f"formats: {_FORMS}")
+    if style != PictureOptions() and form not in (*PLOT_SUFFIXES, SUMMARY_PICTURE):
+        raise UsageError(
+            f"--format {form} is no picture",
+            f"pictures: {SUMMARY_PICTURE}, {', '.join(PLOT_SUFFIXES)}",
+        )
     found = open_run(run, runs) if run else latest_run(runs)
     if form in PLOT_SUFFIXES:
-        _draw(form, found, out)
+        _draw(form, found, out, style)
         return
     if form == SUMMARY_PICTURE:
-        _picture(found, out)
+        _picture(found, out, style)
         return
     made = render_files(form, found, terminal_width() if out is None else None)
     if not made:
@@ -51,27 +74,42 @@ def report(
         _write(made, out)
 
 
-def _draw(form: str, run: Run, out: Path | None) -> None:
+def _draw(form: str, run: Run, out: Path | None, style: PictureOptions) -> None:
     if out is None:
         raise UsageError(
             f"--format {form} writes one file for each plot", "name a folder: --out FOLDER"
         )
-    written = write_plots(form, run, out)
+    if style.size is not None:
+        raise UsageError("--size is for --format picture", "leave it out for plots in files")
+    written = write_plots(form, run, out, style.title, style.theme)
     print_text(f"{len(written)} plots in {out}" if written else "no plot: nothing was measured")
 
 
-def _picture(run: Run, out: Path | None) -> None:
+def _picture(run: Run, out: Path | None, style: PictureOptions) -> None:
     if out is None:
         raise UsageError(
             f"--format {SUMMARY_PICTURE} writes a PNG file", "name the file: --out FILE.png"
         )
-    content = draw_summary(run)
+    size = _parse_size(style.size) if style.size is not None else None
+    content = draw_summary(run, style.title, style.theme, size)
     if not content:
         raise UsageError(
             f"{run.id} has nothing for --format {SUMMARY_PICTURE}: nothing was measured"
         )
     write_out(out, content)
     print_text(f"{out}: {len(content) / 1e3:.0f} kB")
+
+
+def _parse_size(text: str) -> tuple[int, int]:
+    """Such as 1600x900. Raises UsageError."""
+    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
+    size = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not all(_LEAST_PIXELS <= pixels <= _MOST_PIXELS for pixels in size):
+        raise UsageError(
+            f"--size {text}: not a size from {_LEAST_PIXELS} to {_MOST_PIXELS} pixels each way",
+            "such as --size 1600x900",
+        )
+    return size
 
 
 def _print(form: str, made: dict[str, str]) -> None:

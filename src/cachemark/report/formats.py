@@ -15,6 +15,7 @@ from cachemark.report.conclusions import one_sentence
 from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.json_text import render_json
 from cachemark.report.model import Report
+from cachemark.report.plots.palette import Theme
 from cachemark.report.series import build_exported_run
 from cachemark.runs.calibrate.calibration_store import load_calibrations
 from cachemark.runs.store import Run
@@ -35,6 +36,7 @@ RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
     "json": render_json,
     "html": _html,
 }
+Size = tuple[int, int] | None
 # One file for the whole run, as a README shows it; then a file for each plot: its name ends so.
 SUMMARY_PICTURE = "picture"
 PLOT_SUFFIXES = {"svg": ".svg", "png": ".png", "vega-lite": ".vl.json"}
@@ -81,20 +83,23 @@ def render(form: str, run: Run, width: int | None) -> str:
     return RENDERERS[form](load_report(run), width)
 
 
-def draw_summary(run: Run) -> bytes:
+def draw_summary(run: Run, title: str = "", theme: Theme = "light", size: Size = None) -> bytes:
     """A run as one PNG picture; empty if nothing was measured. Raises UsageError."""
-    from cachemark.report.plots import summary_png  # noqa: PLC0415
+    from cachemark.report.plots import Style, summary_png  # noqa: PLC0415
 
     report = load_report(run)
-    return summary_png(report, one_sentence(report))
+    style = Style(title=title, theme=theme, size=size)
+    return summary_png(report, one_sentence(report), style)
 
 
-def write_plots(form: str, run: Run, folder: Path) -> list[Path]:
+def write_plots(
+    form: str, run: Run, folder: Path, title: str = "", theme: Theme = "light"
+) -> list[Path]:
     """Write a run's plots to a folder, in one of the formats of PICTURES. Raises UsageError."""
-    from cachemark.report.plots import plot_files  # noqa: PLC0415
+    from cachemark.report.plots import Style, plot_files  # noqa: PLC0415
 
     written: list[Path] = []
-    for name, content in plot_files(load_report(run), form):
+    for name, content in plot_files(load_report(run), form, Style(title=title, theme=theme)):
         path = folder / f"{name}{PLOT_SUFFIXES[form]}"
         try:
             folder.mkdir(parents=True, exist_ok=True)

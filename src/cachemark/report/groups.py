@@ -21,6 +21,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import NO_SERVER
 from cachemark.report.model import ClientRow, Group, Kind
+from cachemark.report.plots.palette import SERIES
 from cachemark.report.worker_overhead import is_null_client
 
 _Members = list[CellSummary]
@@ -141,7 +142,7 @@ def _row(
     libraries = any(not _is_native(each.cell.client) for each in members)
     return ClientRow(
         name=name,
-        series=coloured.index(name) if name in coloured else len(coloured),
+        series=coloured.index(name) if name in coloured and len(coloured) <= len(SERIES) else None,
         yardstick=kind == "clients" and libraries and _is_native(name),
         summary=member,
         comparison=None,

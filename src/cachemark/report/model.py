@@ -19,11 +19,12 @@ class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
     """A client (or server) of a group: its summary, and its comparison with the fastest one.
 
     `name` is what tells it from the others. `series` is its number in the experiment, which gives
-    it the same colour in every plot; the yardstick among libraries, the native client, is grey.
+    it the same colour in every plot, if there are colours for all. The native client, the yardstick
+    of libraries, is grey.
     """
 
     name: str
-    series: int
+    series: int | None
     yardstick: bool
     summary: CellSummary
     comparison: Comparison | None

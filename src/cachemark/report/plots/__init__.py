@@ -15,8 +15,9 @@ from cachemark.report.plots.effects import effects
 from cachemark.report.plots.images import png, svg
 from cachemark.report.plots.latency_over_throughput import latency_over_throughput
 from cachemark.report.plots.overview import memory, overview
+from cachemark.report.plots.palette import Theme, themed
 from cachemark.report.plots.percentiles import percentiles
-from cachemark.report.plots.plot import Plot, titled
+from cachemark.report.plots.plot import Plot, Spec, titled
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
 from cachemark.report.plots.sittings import carry_over, narrowing
@@ -85,10 +86,22 @@ def _section_plots(report: Report, width: int) -> list[list[Plot]]:
 _FILE_WIDTH = 680
 
 
-def plot_files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
+class Style(msgspec.Struct, frozen=True, kw_only=True):
+    """How pictures look: another title than the question, colours, and the size in pixels."""
+
+    title: str = ""
+    theme: Theme = "light"
+    size: tuple[int, int] | None = None
+
+
+_PLAIN = Style()
+
+
+def plot_files(report: Report, form: str, style: Style = _PLAIN) -> Iterator[tuple[str, bytes]]:
     """Each plot as a file's name and content: `svg`, `png` or `vega-lite`."""
     for plot in plots(report, _FILE_WIDTH).every():
-        spec = titled(plot)
+        own = msgspec.structs.replace(plot, title=style.title or plot.title)
+        spec = themed(titled(own), style.theme)
         if form == "png":
             yield plot.name, png(spec)
         elif form == "svg":
@@ -97,10 +110,22 @@ def plot_files(report: Report, form: str) -> Iterator[tuple[str, bytes]]:
             yield plot.name, json_text(spec).encode("utf-8")
 
 
-def summary_png(report: Report, answer: str) -> bytes:
+def summary_png(report: Report, answer: str, style: Style = _PLAIN) -> bytes:
     """The run as one PNG picture; empty if nothing was measured."""
-    spec = summary_picture(report, answer)
-    return png(spec) if spec else b""
+    spec = summary_picture(report, answer, style.title)
+    if not spec:
+        return b""
+    spec = themed(spec, style.theme)
+    return png(*fitted(spec, style.size)) if style.size else png(spec)
+
+
+def fitted(spec: Spec, size: tuple[int, int]) -> tuple[Spec, float]:
+    """A picture in the middle of a page of so many pixels, and its scale."""
+    scale = min(size[0] / spec["width"], size[1] / spec["height"])
+    across = (size[0] / scale - spec["width"]) / 2
+    down = (size[1] / scale - spec["height"]) / 2
+    margins = {"left": across, "right": across, "top": down, "bottom": down}
+    return {**spec, "padding": margins}, scale
 
 
 def _flat(nested: list[list[Plot]]) -> list[Plot]:

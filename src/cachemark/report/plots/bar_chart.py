@@ -31,7 +31,10 @@ _MAX_AXIS_FACTOR = 1.6
 
 
 class BarItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One bar: its name, its figure with its interval, and texts that describe it."""
+    """One bar: its name, its figure with its interval, and texts that describe it.
+
+    `hollow`: drawn as an outline, as a single trial says less than several do.
+    """
 
     who: str
     role: Role
@@ -41,6 +44,7 @@ class BarItem(msgspec.Struct, frozen=True, kw_only=True):
     figure: str
     about: str
     dots: list[float] = []
+    hollow: bool = False
 
 
 class _Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +77,7 @@ def bar_chart(
     groups, height = _layout(items, area, single=single)
     entries, lines = _legend_entries(key, width - area.left - 6)
     layers = [
-        _bar_layer(groups, height, area, axis, labels),
+        *_bar_layers(groups, height, area, axis, labels),
         *_interval_layers(groups),
         *_dot_layer(groups),
         *_text_layers(groups, area, single=single),
@@ -144,9 +148,12 @@ def _y(field: str, height: int | None = None) -> Spec:
     return channel
 
 
-def _bar_layer(groups: list[_Group], height: int, area: PlotArea, axis: str, labels: str) -> Spec:
+def _bar_layers(
+    groups: list[_Group], height: int, area: PlotArea, axis: str, labels: str
+) -> list[Spec]:
     values = [
         {
+            "hollow": bar.item.hollow,
             "value": six_digits(bar.item.value),
             "from": 0,
             "top": bar.top,
@@ -165,18 +172,24 @@ def _bar_layer(groups: list[_Group], height: int, area: PlotArea, axis: str, lab
         "tickCount": max(3, area.width // 80),
         "titleAnchor": "start",
     }
-    return {
-        "data": {"values": values},
-        "mark": {"type": "rect", "cornerRadiusEnd": 2},
-        "encoding": {
-            "x": x,
-            "x2": {"field": "from"},
-            "y": _y("top", height),
-            "y2": {"field": "bottom"},
-            "color": {"field": "colour", "type": "nominal", "scale": None, "legend": None},
-            "description": {"field": "about"},
-        },
+    encoding = {
+        "x": x,
+        "x2": {"field": "from"},
+        "y": _y("top", height),
+        "y2": {"field": "bottom"},
+        "color": {"field": "colour", "type": "nominal", "scale": None, "legend": None},
+        "description": {"field": "about"},
     }
+    filled = [value for value in values if not value["hollow"]]
+    hollow = [value for value in values if value["hollow"]]
+    outline = {"type": "rect", "filled": False, "strokeWidth": 1.5}
+    layers = [
+        {"data": {"values": of}, "mark": mark, "encoding": encoding}
+        for of, mark in ((filled, {"type": "rect", "cornerRadiusEnd": 2}), (hollow, outline))
+        if of
+    ]
+    # A chart without any bar still needs its axis.
+    return layers or [{"data": {"values": []}, "mark": outline, "encoding": encoding}]
 
 
 def _interval_layers(groups: list[_Group]) -> list[Spec]:

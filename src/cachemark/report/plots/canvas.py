@@ -15,9 +15,14 @@ class Canvas:
     def __init__(self) -> None:
         self._layers: list[tuple[Spec, _Values]] = []
 
-    def rect(self, x: float, x2: float, y: float, y2: float, role: Role) -> None:
-        """A filled rectangle."""
-        self._add({"type": "rect"}, x=x, x2=x2, y=y, y2=y2, colour=light(role))
+    def rect(
+        self, x: float, x2: float, y: float, y2: float, role: Role, *, hollow: bool = False
+    ) -> None:
+        """A filled rectangle, or its outline."""
+        mark: Spec = (
+            {"type": "rect", "filled": False, "strokeWidth": 1.3} if hollow else {"type": "rect"}
+        )
+        self._add(mark, x=x, x2=x2, y=y, y2=y2, colour=light(role))
 
     def vertical(self, x: float, y: float, y2: float, role: Role) -> None:
         """A thin vertical line."""

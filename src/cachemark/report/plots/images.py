@@ -18,9 +18,9 @@ def svg(spec: Spec) -> str:
     return str(_library().vegalite_to_svg(clean_all(spec), allowed_base_urls=[]))
 
 
-def png(spec: Spec) -> bytes:
+def png(spec: Spec, scale: float = _SCALE) -> bytes:
     """The plot as PNG, losslessly compressed. Raises UsageError as `svg` does."""
-    raw = bytes(_library().vegalite_to_png(clean_all(spec), scale=_SCALE, allowed_base_urls=[]))
+    raw = bytes(_library().vegalite_to_png(clean_all(spec), scale=scale, allowed_base_urls=[]))
     return bytes(_optional("oxipng").optimize_from_memory(raw, level=2))
 
 

@@ -91,7 +91,8 @@ def _line(client: str, groups: list[Group], percent: int) -> Line:
                 about=about + time(of.value),
             )
         )
-    return Line(who=client, marks=marks)
+    series = next((row.series for g in groups for row in g.rows if row.name == client), None)
+    return Line(who=client, marks=marks, series=series)
 
 
 def _total(row: ClientRow) -> KindSummary | None:

@@ -40,10 +40,11 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's line."""
+    """A client's line. `series`: the number of its colour; None: that of its place."""
 
     who: str
     marks: list[Point]
+    series: int | None = None
 
 
 def line_chart(
@@ -66,7 +67,7 @@ def line_chart(
     }
     layers = [
         *_line_layers(rest, [GREY] * len(rest), x, y, width=1),
-        *_line_layers(named, list(zip(SERIES, DASHES, strict=True)), x, y, width=2),
+        *_line_layers(named, [(SERIES[n], DASHES[n]) for n in _styles(named)], x, y, width=2),
         *_interval_layers(named, x, y),
         *_shape_layers(named, x, y),
     ]
@@ -76,6 +77,16 @@ def line_chart(
     rows = math.ceil(len(named) / 2)
     layers += _legend_layers(named, area, rows)
     return specification(area, height, layers, top=14 + rows * _LEGEND_LINE)
+
+
+def _styles(named: Sequence[Line]) -> list[int]:
+    """The number of each line's colour, dash and shape; no two lines have the same."""
+    own = [line.series for line in named]
+    known = [number for number in own if number is not None]
+    if len(known) < len(own) and len(set(known)) + own.count(None) > len(SERIES):
+        return list(range(len(named)))
+    rest = iter(number for number in range(len(SERIES)) if number not in known)
+    return [next(rest) if number is None else number for number in own]
 
 
 def _plot_area(named: Sequence[Line], width: int) -> PlotArea:
@@ -116,7 +127,8 @@ def _line_layers(
 
 def _shape_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
-    for line, role, shape in zip(named, SERIES, SHAPES, strict=False):
+    for line, number in zip(named, _styles(named), strict=True):
+        role, shape = SERIES[number], SHAPES[number]
         values = [
             {"x": six_digits(mark.x), "y": six_digits(mark.y), "about": mark.about}
             for mark in line.marks
@@ -135,7 +147,8 @@ def _shape_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
 
 def _interval_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
-    for line, role in zip(named, SERIES, strict=False):
+    for line, number in zip(named, _styles(named), strict=True):
+        role = SERIES[number]
         values = [
             {"x": six_digits(mark.x), "low": six_digits(mark.low), "high": six_digits(mark.high)}
             for mark in line.marks
@@ -161,8 +174,10 @@ def _labels(
     ends = [height * (1 - math.log(line.marks[-1].y / low) / span) for line in named]
     places = separate(ends, _LABEL_GAP, 0, height)
     return [
-        text_layer({"x": area.width + 10.0, "y": at}, shorten(line.who, area.right - 10), role)
-        for line, role, at in zip(named, SERIES, places, strict=False)
+        text_layer(
+            {"x": area.width + 10.0, "y": at}, shorten(line.who, area.right - 10), SERIES[number]
+        )
+        for line, number, at in zip(named, _styles(named), places, strict=True)
     ]
 
 
@@ -170,9 +185,8 @@ def _legend_layers(named: Sequence[Line], area: PlotArea, rows: int) -> list[Spe
     """A legend above the lines, in two columns."""
     layers: list[Spec] = []
     column = (area.width + area.left) / 2
-    for index, (line, role, dash, shape) in enumerate(
-        zip(named, SERIES, DASHES, SHAPES, strict=False)
-    ):
+    for index, (line, number) in enumerate(zip(named, _styles(named), strict=True)):
+        role, dash, shape = SERIES[number], DASHES[number], SHAPES[number]
         across = (index % 2) * column - area.left + 8
         at = {"y": {"value": (index // 2 - rows) * _LEGEND_LINE + 1}}
         rule = {"type": "rule", "color": light(role), "strokeWidth": 2, "strokeDash": dash}

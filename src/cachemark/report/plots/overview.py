@@ -12,9 +12,9 @@ from cachemark.model.outcome import Cell
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
-from cachemark.report.plots.palette import SERIES, Role
+from cachemark.report.plots.palette import SERIES, Role, identity
 from cachemark.report.plots.plot import Plot
-from cachemark.report.plots.ranking import formatted, leader, ranked_figure
+from cachemark.report.plots.ranking import formatted, is_settled, leader, ranked_figure
 from cachemark.report.plots.server_groups import ServerGroups, server_groups
 from cachemark.report.tables import Table
 
@@ -170,9 +170,10 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
         """The colour of a bar: that of its server, or one that marks the first."""
         if self.coloured:
             return SERIES[self.servers.index(server)]
-        if self.rows[client, server].summary.cell in self.firsts:
-            return "first"
-        return "yardstick" if self.rows[client, server].yardstick else "other"
+        row = self.rows[client, server]
+        if row.yardstick:
+            return "yardstick"
+        return identity(row.series, first=row.summary.cell in self.firsts)
 
     def key(self) -> list[tuple[Role, str]]:
         """The legend: the meaning of the colours."""
@@ -195,7 +196,10 @@ def _grid(report: Report, groups: list[Group]) -> _Grid:
         servers=_ordered(servers_of(report), experiment.servers),
         rows=rows,
         firsts=frozenset(
-            row.summary.cell for group in groups for row in group.rows if row.name == leader(group)
+            row.summary.cell
+            for group in groups
+            for row in group.rows
+            if row.name == leader(group) and is_settled(group)
         ),
     )
 
@@ -230,6 +234,7 @@ def _item(
         high=of.high if of else None,
         figure=write(of),
         about=f"{client} against {server} {write(of)}",
+        hollow=grid.rows[client, server].summary.valid == 1,
     )
 
 

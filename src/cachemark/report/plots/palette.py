@@ -8,7 +8,7 @@ information as the colours.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -55,10 +55,33 @@ ROLES: dict[Role, Colour] = {
     "series6": Colour(light="#3c4148", dark="#cbd1d8"),
 }
 
+_DARK = {colour.light: colour.dark for colour in ROLES.values()}
+
 SERIES: tuple[Role, ...] = ("series1", "series2", "series3", "series4", "series5", "series6")
 GREY: tuple[Role, list[int]] = ("rest", [1, 0])
 DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
+
+Theme = Literal["light", "dark"]
+
+
+def identity(series: int | None, *, first: bool) -> Role:
+    """The colour of a client's or server's bar: its own, or one of two where there are too many."""
+    if series is not None:
+        return SERIES[series]
+    return "first" if first else "other"
+
+
+def themed(value: Any, theme: Theme) -> Any:
+    """A specification with the colours of a theme; it was made with the light ones."""
+    if theme == "light":
+        return value
+    if isinstance(value, dict):
+        return {key: themed(item, theme) for key, item in value.items()}
+    if isinstance(value, list):
+        return [themed(item, theme) for item in value]
+    return _DARK.get(value, value) if isinstance(value, str) else value
 
 
 def light(role: Role) -> str:

@@ -48,7 +48,7 @@ def _line(row: ClientRow) -> Line:
         )
         for point in curve
     ]
-    return Line(who=who, marks=marks)
+    return Line(who=who, marks=marks, series=row.series)
 
 
 def _tooltip(who: str, percent: float, ns: int) -> str:

@@ -15,7 +15,7 @@ from cachemark.analysis.statistics import Interval, Metric
 from cachemark.report.model import ClientRow, Group, TrialRow
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
-from cachemark.report.plots.palette import Role
+from cachemark.report.plots.palette import Role, identity
 from cachemark.report.plots.plot import Plot, slug
 from cachemark.report.tables import Table, group_title
 
@@ -73,13 +73,15 @@ def leader(group: Group) -> str:
     return next((row.name for row in libraries or measured), "")
 
 
+def is_settled(group: Group) -> bool:
+    """Whether the lead of the first over the second is shown."""
+    return group.lead is not None and group.lead.answer in ("faster", "slower")
+
+
 def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
     client, of = row.name, ranked_figure(row, group.metric)
-    role: Role = "other"
-    if client == leader(group):
-        role = "first"
-    elif row.yardstick:
-        role = "yardstick"
+    first = client == leader(group) and is_settled(group)
+    role: Role = "yardstick" if row.yardstick else identity(row.series, first=first)
     unit = " ops/s" if group.metric == "rate" else ""
     about = [f"{client}: {formatted(of, group.metric)}{unit if of else ''}"]
     about += [interval_text(of, group.metric)] if of and of.low is not None else []
@@ -93,6 +95,7 @@ def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
         figure=formatted(of, group.metric),
         about=", ".join(about),
         dots=dots,
+        hollow=row.summary.valid == 1,
     )
 
 
@@ -110,6 +113,8 @@ def _caption(group: Group, dots: dict[str, list[float]], arrows: str) -> str:
         parts.append("Dots: the trials.")
     if any(row.yardstick for row in group.rows):
         parts.append("Grey: the yardstick, which does the same work without a library.")
+    if any(row.summary.valid == 1 for row in group.rows):
+        parts.append("Hollow: a single trial.")
     return " ".join([*parts, *([arrows] if arrows else [])])
 
 

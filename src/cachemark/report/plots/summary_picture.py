@@ -30,6 +30,8 @@ _FIGURE = 46  # room for a figure behind the longest bar
 _BETWEEN = 7
 _TITLE_LINE = 14
 _SMALL = 10
+# Panels share an axis unless the longest bar of one would be shorter than this part of it.
+_LEAST_PART = 1 / 12
 
 
 class _NameRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,22 +55,22 @@ class _Bar(msgspec.Struct, frozen=True, kw_only=True):
     thick: float
 
 
-def summary_picture(report: Report, answer: str) -> Spec | None:
+def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None:
     """The whole picture, with the answer in a sentence; None if nothing was measured."""
     found = panels(report)
     if not found:
         return None
     canvas = Canvas()
-    down = _heading(canvas, report, answer)
+    down = _heading(canvas, title or report.header.experiment.question, answer)
     names = [item.who for panel in found for item in panel.items]
-    left = _MARGIN + min(220, text_width(names) + 4)
+    left = _MARGIN + min(340, text_width(names) + 4)
     down = _legend(canvas, found[0].key, left, down)
     for beside, columns in _lines(found):
         width = (WIDTH - _MARGIN - left - (columns - 1) * _GAP) / columns
         rows, height = _rows(beside)
         titles = [title_lines(_title(panel), width) for panel in beside]
-        for index, title in enumerate(titles):
-            for line, words in enumerate(title):
+        for index, title_of_panel in enumerate(titles):
+            for line, words in enumerate(title_of_panel):
                 at = left + index * (width + _GAP)
                 canvas.words(at, down + 8 + line * _TITLE_LINE, words, bold=True)
         down += 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
@@ -78,16 +80,17 @@ def summary_picture(report: Report, answer: str) -> Spec | None:
             canvas.words(left - 8, middle, words, size=_SMALL, align="right")
         for index, panel in enumerate(beside):
             at = left + index * (width + _GAP)
-            _panel(canvas, panel, rows, _PanelArea(left=at, top=down, width=width, height=height))
+            place = _PanelArea(left=at, top=down, width=width, height=height)
+            _panel(canvas, panel, rows, place, _shared_end(panel, beside))
         down += height + 30
     down = _footer(canvas, report, found, down)
     description = f"{report.header.experiment.question} {answer}"
     return canvas.specification(WIDTH, math.ceil(down), description)
 
 
-def _heading(canvas: Canvas, report: Report, answer: str) -> float:
+def _heading(canvas: Canvas, title: str, answer: str) -> float:
     down = 28.0
-    for line in textwrap.wrap(report.header.experiment.question, 92):
+    for line in textwrap.wrap(title, 92):
         canvas.words(_MARGIN, down, line, size=16, bold=True)
         down += 21
     for line in textwrap.wrap(answer, 132):
@@ -163,8 +166,20 @@ def title_lines(title: str, width: float) -> list[str]:
     return lines
 
 
-def _panel(canvas: Canvas, panel: Panel, rows: Sequence[_NameRow], area: _PanelArea) -> None:
-    top, last = area.top, axis_end(panel.items)
+def _shared_end(panel: Panel, beside: Sequence[Panel]) -> float:
+    """The end of a panel's axis: that of all panels in its row which have the same unit.
+
+    A panel whose bars would become slivers has an axis of its own.
+    """
+    own = axis_end(panel.items)
+    shared = max(axis_end(other.items) for other in beside if other.unit == panel.unit)
+    return shared if own > _LEAST_PART * shared else own
+
+
+def _panel(
+    canvas: Canvas, panel: Panel, rows: Sequence[_NameRow], area: _PanelArea, last: float
+) -> None:
+    top = area.top
     scale = (area.width - _FIGURE) / last
     for tick in ticks(last):
         at = area.left + tick * scale
@@ -185,7 +200,8 @@ def _bar(canvas: Canvas, item: BarItem, at: _Bar, scale: float, last: float) -> 
         canvas.words(left + 3, middle, "–", "faint", size=9)
         return
     furthest = item.value
-    canvas.rect(left, left + item.value * scale, middle - thick / 2, middle + thick / 2, item.role)
+    end, half = left + item.value * scale, thick / 2
+    canvas.rect(left, end, middle - half, middle + half, item.role, hollow=item.hollow)
     if item.low is not None and item.high is not None:
         furthest = max(furthest, min(item.high, last))
         _interval(canvas, left + item.low * scale, left + min(item.high, last) * scale, middle)
@@ -222,7 +238,9 @@ def _footer(canvas: Canvas, report: Report, found: Sequence[Panel], down: float)
     units = list(dict.fromkeys(panel.unit for panel in found))
     arrows = any_clipped_note(found)
     for line in textwrap.wrap(
-        f"{' or '.join(units).capitalize()}. {LINES_ACROSS}" + (f" {arrows}" if arrows else ""),
+        f"{' or '.join(units).capitalize()}. {LINES_ACROSS}"
+        + (" Hollow: a single trial." if any(i.hollow for p in found for i in p.items) else "")
+        + (f" {arrows}" if arrows else ""),
         150,
     ):
         canvas.words(_MARGIN, down, line, "faint", size=_SMALL)

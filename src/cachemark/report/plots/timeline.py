@@ -99,7 +99,7 @@ def _lines(
             for x, y in _means([course for course in courses if course], get)
         ]
         if len(marks) > 1:
-            found.append(Line(who=client, marks=marks))
+            found.append(Line(who=client, marks=marks, series=row.series))
     return found
 
 
