@@ -31,6 +31,7 @@ _VERBS = {
     "run": "Run a suite or an experiment file, and print its table",
     "new": "Write an experiment file with comments, from options or from answers",
     "report": "Print the report of a stored run",
+    "explain": "Say how a figure came about, or what a verdict or a rule means",
     "compare": "Compare two runs, or two clients, servers or loads of one",
     "history": "List the runs, or show cells over time, machines and versions",
     "export": "Write a run to one file",

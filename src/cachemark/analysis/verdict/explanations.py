@@ -1,0 +1,149 @@
+"""What each verdict and each rule means, and what to do about it, for `cachemark explain`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cachemark.model.outcome import Verdict
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """`meaning`: what was seen, and why it matters. `remedy`: what to change, if anything."""
+
+    meaning: str
+    remedy: str = ""
+
+
+VERDICTS: dict[Verdict, Explanation] = {
+    "VALID": Explanation(
+        meaning="No rule speaks against the trial: its figures count. Single percentiles of an "
+        "open loop may still be withheld, each with a reason.",
+    ),
+    "INVALID": Explanation(
+        meaning="The figures cannot be trusted, so they are withheld: the counts of client and "
+        "server differ, a reply was wrong, nothing was measured, or the machine disturbed the "
+        "clients unequally.",
+        remedy="Look at the rule that is named beside the trial: `cachemark explain RULE`.",
+    ),
+    "OVERLOAD": Explanation(
+        meaning="An open loop did not hold its schedule: fewer operations were sent or answered "
+        "than were due. Response times then grow with the length of the window, so they describe "
+        "no load.",
+        remedy="Lower --rate, or add connections, threads or processes to the load.",
+    ),
+    "NON_STATIONARY": Explanation(
+        meaning="The response time of an open loop rose throughout the window, so its percentiles "
+        "depend on how long the window was. Closed loops never get this verdict.",
+        remedy="Lower --rate, or play a longer --warmup-ms.",
+    ),
+}
+
+RULES: dict[str, Explanation] = {
+    "own-counts": Explanation(
+        meaning="The worker's own counts contradict each other: attempts are not the sum of "
+        "successes, errors and wrong values.",
+        remedy="A bug of the worker: run `cachemark conform CLIENT`.",
+    ),
+    "wrong-values": Explanation(
+        meaning="A reply had a value that was never stored under that key.",
+        remedy="A bug of the client or the server, or other clients use the same keys.",
+    ),
+    "nothing-done": Explanation(
+        meaning="No operation succeeded in the window.",
+        remedy="Look at the errors of the trial: `cachemark report RUN --details`.",
+    ),
+    "no-window": Explanation(meaning="The window had no length, so there is no rate."),
+    "idle-servers": Explanation(
+        meaning="Of several servers, one got no command: the client did not spread its keys.",
+        remedy="Use a client that claims `cluster`: `cachemark clients`.",
+    ),
+    "distrust": Explanation(
+        meaning="The probe found that the server's counters are wrong, so the client's counts "
+        "cannot be compared with them.",
+        remedy="`cachemark probe SERVER` shows what it counts.",
+    ),
+    "evictions": Explanation(
+        meaning="The server evicted items. In a fill that makes the trial INVALID, as the memory "
+        "of an item is then unknown; elsewhere it is a note, as reads miss.",
+        remedy="Give the server more memory, or store fewer items.",
+    ),
+    "connections-bound": Explanation(
+        meaning="Operations were due and waited for a connection. Their wait is in the response "
+        "time.",
+        remedy="Add --connections, unless the wait is what you want to measure.",
+    ),
+    "beyond-histogram": Explanation(
+        meaning="Times above 100 s, the highest value of a histogram, are shown as 100 s.",
+    ),
+    "no-lag": Explanation(
+        meaning="The worker did not report how late it sent, so nobody knows whether the times "
+        "are the server's or the generator's.",
+        remedy="A bug of the worker: run `cachemark conform CLIENT`.",
+    ),
+    "achieved": Explanation(
+        meaning="Fewer operations were sent or answered than the schedule asked for.",
+        remedy="Lower --rate, or add connections, threads or processes.",
+    ),
+    "send-lag": Explanation(
+        meaning="The client itself sent late, so its response times have a part that is not the "
+        "server's. Percentiles that this can have moved too far are withheld.",
+        remedy="Use fewer callers than CPUs, more --processes, or a lower --rate.",
+    ),
+    "warm-up": Explanation(
+        meaning="The beginning of the window was slower than the rest.",
+        remedy="Play a longer --warmup-ms.",
+    ),
+    "levels": Explanation(
+        meaning="The window has parts of different speed, such as before and after the machine "
+        "changed its clock rate.",
+    ),
+    "drift": Explanation(
+        meaning="Speed or response time changed steadily throughout the window.",
+        remedy="Play a longer --warmup-ms; in an open loop, lower --rate.",
+    ),
+    "steal": Explanation(
+        meaning="The hypervisor gave the CPU's time to other machines.",
+        remedy="Use rounds, which compare within the same seconds, or a machine of your own.",
+    ),
+    "foreign-cpu": Explanation(
+        meaning="Processes outside the measurement used CPU time.",
+        remedy="`cachemark doctor` names what else runs.",
+    ),
+    "memory-pressure": Explanation(
+        meaning="Processes waited for memory.", remedy="Give servers less memory, or free some."
+    ),
+    "io-pressure": Explanation(meaning="Processes waited for a disk."),
+    "cpu-pressure": Explanation(
+        meaning="Processes of the measurement waited for a CPU beside others.",
+        remedy="Use fewer callers, or stop what else runs.",
+    ),
+    "throttled": Explanation(
+        meaning="A CPU quota stopped the server or a worker.",
+        remedy="Raise the quota of the container.",
+    ),
+    "swap-in": Explanation(meaning="Pages were read back from swap.", remedy="Free memory."),
+    "too-hot": Explanation(meaning="A CPU ran slower because of heat.", remedy="Cool the machine."),
+    "oom-kills": Explanation(
+        meaning="The kernel killed a process because memory ran out.", remedy="Free memory."
+    ),
+    "machine-checks": Explanation(meaning="The hardware reported an error."),
+    "mhz": Explanation(
+        meaning="The CPU changed its frequency within the window.",
+        remedy="Fix the frequency, or use rounds: `cachemark doctor` says how.",
+    ),
+    "retransmits": Explanation(meaning="TCP sent segments again, which takes 200 ms and more."),
+    "accept-drops": Explanation(
+        meaning="The kernel dropped connections before the server accepted them.",
+    ),
+    "packet-drops": Explanation(meaning="The kernel dropped packets."),
+    "pauses": Explanation(
+        meaning="The whole machine stood still for a moment: a thread that only sleeps woke late.",
+    ),
+    "clock-step": Explanation(
+        meaning="Somebody set the clock within the window.", remedy="Stop the time service."
+    ),
+    "kernel-log": Explanation(
+        meaning="The kernel's log has a line about trouble within the window, such as a hung task "
+        "or a disk error.",
+    ),
+}

@@ -1,0 +1,77 @@
+"""`cachemark explain`: how a figure came about, or what a verdict or a rule means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cachemark.analysis.verdict.explanations import RULES, VERDICTS, Explanation
+from cachemark.cli.output import print_text
+from cachemark.model.errors import UsageError
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.cells import CELL_FIELDS, cell_title
+from cachemark.report.explanation import explain_cell
+from cachemark.report.formats import load_report
+from cachemark.runs.store import Run, latest_run, open_run
+
+_MAX_LISTED = 5
+
+
+def explain(
+    what: Annotated[
+        str | None,
+        Parameter(help="a run's id or folder (default: the latest), a verdict, a rule"),
+    ] = None,
+    *,
+    client: Annotated[str | None, Parameter(help="the cell's client")] = None,
+    server: Annotated[str | None, Parameter(help="the cell's server")] = None,
+    workload: Annotated[str | None, Parameter(help="the cell's workload")] = None,
+    load: Annotated[str | None, Parameter(help="the cell's load")] = None,
+    runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
+) -> None:
+    """Say how a cell's figure came about, or what a verdict (INVALID) or a rule (steal) means."""
+    if what is not None and (found := _term(what)) is not None:
+        print_text(_term_text(what, found))
+        return
+    run = latest_run(runs) if what is None else _run(what, runs)
+    outcomes = run.outcomes()
+    wanted = {"client": client, "server": server, "workload": workload, "load": load}
+    cell = _cell(outcomes, {name: text for name, text in wanted.items() if text is not None})
+    print_text("\n".join(explain_cell(load_report(run), outcomes, cell)))
+
+
+def _term(text: str) -> Explanation | None:
+    verdict = next((name for name in VERDICTS if name == text.upper().replace("-", "_")), None)
+    # A finding of the kernel's log also names what it found.
+    return VERDICTS[verdict] if verdict else RULES.get(text.lower().partition(" ")[0])
+
+
+def _term_text(name: str, found: Explanation) -> str:
+    return f"{name}: {found.meaning}" + (f"\n{found.remedy}" if found.remedy else "")
+
+
+def _run(name: str, runs: Path) -> Run:
+    try:
+        return open_run(name, runs)
+    except UsageError as error:
+        known = ", ".join((*VERDICTS, *RULES))
+        text = f"{name!r} is no run, no verdict and no rule"
+        raise UsageError(text, f"known: {known}") from error
+
+
+def _cell(outcomes: Sequence[Outcome], wanted: dict[str, str]) -> Cell:
+    """The one cell with these names. Raises UsageError."""
+    cells = dict.fromkeys(outcome.trial.cell for outcome in outcomes)
+    found = [cell for cell in cells if all(getattr(cell, n) == text for n, text in wanted.items())]
+    if len(found) == 1:
+        return found[0]
+    listed = "\n  ".join(cell_title(cell) for cell in (found or list(cells))[:_MAX_LISTED])
+    options = ", ".join(f"--{field}" for field in CELL_FIELDS)
+    if not found:
+        raise UsageError("the run has no such cell", f"it has, among others:\n  {listed}")
+    raise UsageError(
+        f"{len(found)} cells: name one with {options}", f"they are, among others:\n  {listed}"
+    )

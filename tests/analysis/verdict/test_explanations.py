@@ -1,0 +1,50 @@
+"""Every rule that a finding can name is explained, and nothing else is."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from cachemark.analysis import verdict
+from cachemark.analysis.verdict.explanations import RULES, VERDICTS
+from cachemark.analysis.verdict.noise import _CPU_PRESSURE, _RULES
+from cachemark.analysis.verdict.withholding import GENERATOR_LAG
+from cachemark.model.outcome import Verdict
+from cachemark.runs import trial
+
+_MAKERS = {"Finding", "invalid_finding", "note_finding"}
+
+
+def _literal_rules(path: Path) -> set[str]:
+    """The names of rules that the code of a file writes as literals."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in _MAKERS
+        ):
+            named = [keyword.value for keyword in node.keywords if keyword.arg == "rule"]
+            for value in named or node.args[:1]:
+                if isinstance(value, ast.Constant):
+                    found.add(value.value)
+    return found
+
+
+def test_each_rule_is_explained() -> None:
+    folder = Path(verdict.__file__).parent
+    files = [*folder.glob("*.py"), Path(trial.__file__)]
+    literal = set().union(*map(_literal_rules, files))
+    assert {"own-counts", "achieved", "drift", "distrust"} <= literal, "the search finds rules"
+    noise = {rule.name for rule in (*_RULES, _CPU_PRESSURE)}
+    assert set(RULES) == literal | noise | {GENERATOR_LAG, "kernel-log"}
+
+
+def test_each_verdict_is_explained() -> None:
+    assert set(VERDICTS) == set(Verdict.__args__)
+
+
+def test_an_explanation_is_sentences() -> None:
+    for name, found in (*VERDICTS.items(), *RULES.items()):
+        assert found.meaning.endswith("."), name
+        assert found.remedy == "" or found.remedy[-1] in ".`", name

@@ -1,0 +1,54 @@
+"""`cachemark explain`: terms, and cells of runs in trials and in rounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders.small_experiments import ROUNDS, TRIALS, write
+from tests.conftest import Cli
+
+
+@pytest.mark.parametrize(
+    ("term", "says"),
+    [
+        ("NON_STATIONARY", "rose throughout the window"),
+        ("invalid", "cannot be trusted"),
+        ("steal", "hypervisor"),
+        ("kernel-log hung-task", "kernel's log"),
+    ],
+)
+def test_a_term_is_explained(cli: Cli, term: str, says: str) -> None:
+    ended = cli("explain", term)
+    assert (ended.returncode, says in ended.stdout) == (0, True), ended.stderr
+
+
+def test_what_is_neither_a_term_nor_a_run_is_refused(cli: Cli) -> None:
+    ended = cli("explain", "nonsense")
+    assert ended.returncode == 2
+    assert "is no run, no verdict and no rule" in ended.stderr
+
+
+def test_a_cell_of_trials_is_explained(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", write(tmp_path, TRIALS)).returncode == 0
+    ended = cli("explain")
+    if ended.returncode:
+        assert "name one with --client" in ended.stderr
+        ended = cli("explain", "--client", "native")
+    assert ended.returncode == 0, ended.stderr
+    assert "trials: one after the other" in ended.stdout
+    assert "operations answered rightly in" in ended.stdout
+    missing = cli("explain", "--client", "nobody")
+    assert missing.returncode == 2
+    assert "the run has no such cell" in missing.stderr
+
+
+def test_a_cell_of_rounds_is_explained(cli: Cli, tmp_path: Path) -> None:
+    servers = '["embedded", "embedded:io=blocking"]'
+    assert cli("run", write(tmp_path, ROUNDS, servers=servers)).returncode == 0
+    ended = cli("explain", "--client", "native", "--server", "embedded:io=blocking")
+    assert ended.returncode == 0, ended.stderr
+    assert "sittings: a fresh server and worker each" in ended.stdout
+    assert "slices" in ended.stdout
+    assert "what changes when processes start anew is not in it" in ended.stdout
