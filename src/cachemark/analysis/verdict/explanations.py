@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from cachemark.model.outcome import Verdict
-
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """`meaning`: what was seen, and why it matters. `remedy`: what to change, if anything."""
@@ -14,7 +12,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = ""
 
 
-VERDICTS: dict[Verdict, Explanation] = {
+VERDICTS: dict[str, Explanation] = {
     "VALID": Explanation(
         meaning="No rule speaks against the trial: its figures count. Single percentiles of an "
         "open loop may still be withheld, each with a reason.",
