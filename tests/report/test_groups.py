@@ -13,6 +13,7 @@ from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.model import Report
 from cachemark.report.plots import plot_files, summary_png
+from cachemark.report.tables import HIT_RATIO, ranking_table
 from tests.builders.outcomes import experiment, header, measured
 
 RATES = {"memcached:binary=old": 2000, "memcached:binary=new": 3000, "embedded": 2500}
@@ -74,3 +75,21 @@ def test_the_clients_of_each_server_are_ranked_where_there_are_several() -> None
     ]
     assert all([row.name for row in group.rows] == ["a", "b"] for group in made.groups)
     assert compare_command(made) == "cachemark compare made --client a --client b"
+
+
+def test_a_hit_ratio_is_shown_where_a_read_missed() -> None:
+    def ranked(hits: int, misses: int) -> tuple[list[str], list[str]]:
+        made = measured("a", 0, 1000)
+        assert made.measure is not None
+        gets = msgspec.structs.replace(made.measure.operations["get"], hits=hits, misses=misses)
+        operations = {"get": gets}
+        window = msgspec.structs.replace(made.measure, operations=operations)
+        outcome = msgspec.structs.replace(made, measure=window)
+        (group,) = build(header(experiment(["a"])), [outcome]).groups
+        table = ranking_table(group)
+        return table.columns, table.rows[0]
+
+    columns, _ = ranked(4, 0)
+    assert HIT_RATIO not in columns
+    columns, row = ranked(3, 1)
+    assert row[columns.index(HIT_RATIO)] == "75.0 %"

@@ -11,6 +11,7 @@ from cachemark.report.absences import absence_text
 from cachemark.report.console import text_console, text_of
 from cachemark.report.model import Report
 from cachemark.report.tables import (
+    HIT_RATIO,
     RATIO_HEADING,
     Table,
     group_title,
@@ -20,7 +21,9 @@ from cachemark.report.tables import (
 from cachemark.report.terminal import rich_table
 
 # What answers the question; all other columns are in the report.
-_SHOWN = frozenset({"client", "server", "ops/s", *RATIO_HEADING.values(), "p99", "client CPU/op"})
+_SHOWN = frozenset(
+    {"client", "server", "ops/s", *RATIO_HEADING.values(), "p99", HIT_RATIO, "client CPU/op"}
+)
 # More groups than a screen has room for.
 _MAX_GROUPS = 6
 

@@ -12,7 +12,7 @@ from cachemark.analysis.number_format import (
     rate_with_error,
     time_with_error,
 )
-from cachemark.analysis.statistics import Interval, KindSummary, Metric
+from cachemark.analysis.statistics import CellSummary, Interval, KindSummary, Metric
 from cachemark.report.model import ClientRow, Group
 
 
@@ -24,6 +24,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     prose: bool = False
 
 
+HIT_RATIO = "hit ratio"
+_READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
 # In an open loop, all clients have the same rate, so they are compared by p99.
 RATIO_HEADING: dict[Metric, str] = {"rate": "of the fastest", "p99": "p99 of the best"}
 
@@ -35,7 +37,27 @@ def group_title(group: Group) -> str:
 
 
 def ranking_table(group: Group) -> Table:
-    """The group's clients, fastest first."""
+    """The group's clients, fastest first; with their hit ratios, if a read missed."""
+    table = _ranking_table(group)
+    ratios = [_hit_ratio(row.summary) for row in group.rows]
+    if all(ratio in (None, 1.0) for ratio in ratios):
+        return table
+    at = table.columns.index("client CPU/op")
+    texts = ["–" if ratio is None else f"{100 * ratio:.1f} %" for ratio in ratios]
+    return Table(
+        columns=[*table.columns[:at], HIT_RATIO, *table.columns[at:]],
+        rows=[[*row[:at], text, *row[at:]] for row, text in zip(table.rows, texts, strict=True)],
+    )
+
+
+def _hit_ratio(summary: CellSummary) -> float | None:
+    """Keys that reads found, of those they asked for; None without reads."""
+    reads = [kind for kind in summary.kinds if kind.kind in _READS]
+    asked = sum(kind.hits + kind.misses for kind in reads)
+    return sum(kind.hits for kind in reads) / asked if asked else None
+
+
+def _ranking_table(group: Group) -> Table:
     return Table(
         columns=[
             group.heading,
