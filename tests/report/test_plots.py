@@ -139,7 +139,9 @@ def _without_rate(moment: TimelinePoint, second: int) -> TimelinePoint:
 
 
 def item(value: float, high: float) -> BarItem:
-    return BarItem(who="a", role="first", value=value, low=1, high=high, figure="", about="")
+    return BarItem(
+        label="a", role="first", value=value, low=1, high=high, figure="", description=""
+    )
 
 
 def test_an_interval_does_not_squeeze_the_bars() -> None:
@@ -153,7 +155,7 @@ def test_an_interval_does_not_squeeze_the_bars() -> None:
 
 def test_names_that_are_too_long_keep_both_their_ends() -> None:
     name = "php/apcu?entries_hint=1048576&shm_size=512M"
-    one = msgspec.structs.replace(item(1, 1), who=name)
+    one = msgspec.structs.replace(item(1, 1), label=name)
     drawn = svg(bar_chart([one], 520, axis="", labels="datum.value"))
     assert "php/apcu?" in drawn
     assert "512M" in drawn
@@ -255,7 +257,7 @@ def test_too_many_for_the_colours_have_one_and_only_a_shown_first_is_dark() -> N
 
 
 def test_a_single_trial_is_hollow(made: Report) -> None:
-    item = BarItem(who="a", role="other", value=1.0, figure="1", about="", hollow=True)
+    item = BarItem(label="a", role="other", value=1.0, figure="1", description="", hollow=True)
     layers = bar_chart([item], 500, axis="x", labels=SI_LABEL)["layer"]
     assert layers[0]["mark"]["filled"] is False
     whole = msgspec.structs.replace(item, hollow=False)

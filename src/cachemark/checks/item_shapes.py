@@ -14,7 +14,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.tape_header import read_header
 
 # So many lengths are drawn; then they are repeated.
-_MOST_DRAWN = 100_000
+_MAX_DRAWN = 100_000
 _PREFIX = b"cachemark-"
 _PLAIN_DIGITS = 10
 
@@ -62,7 +62,7 @@ def drawn_shapes(items: int, size: str, key_length: str) -> ItemShapes:
     """Items whose lengths follow the texts of --size and --key-length. Raises UsageError."""
     with temporary_folder() as folder:
         path = folder / "tape"
-        words = ["--keys", str(min(items, _MOST_DRAWN)), "--ops", "1", "--mix", "set=1"]
+        words = ["--keys", str(min(items, _MAX_DRAWN)), "--ops", "1", "--mix", "set=1"]
         words += ["--size", size, "--key-length", key_length, "--out", str(path)]
         command = [process.binary_path(), "tape", "write", *words]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -31,7 +31,7 @@ _MORE = 1.08
 _ATTEMPTS = 5
 # What is tried here: this part of the free memory, and so many items.
 _FREE_PART = 0.5
-_MOST_ITEMS = 20_000_000
+_MAX_ITEMS = 20_000_000
 
 
 class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ def memory_need(spec: ServerSpec, shapes: ItemShapes, items: int, progress: Prog
     each = sample_mib * MIB / sample.items
     memory_mib = _rounded_mib(items * each / MIB)
     need = msgspec.structs.replace(need, item_bytes=each, memory_mib=memory_mib)
-    if items > _MOST_ITEMS or memory_mib * MIB > _FREE_PART * free_bytes():
+    if items > _MAX_ITEMS or memory_mib * MIB > _FREE_PART * free_bytes():
         return need
     try:
         return _tried(spec, shapes, need, memory_mib, progress)
@@ -105,11 +105,11 @@ def _stored(
         _, probed = check_storing(server.addresses[0])
         filler = Filler(probed, shapes)
 
-        def told(stored: int) -> None:
+        def count_stored(stored: int) -> None:
             progress(f"{spec.text}: {stored:,} of {items:,} items")
 
         try:
-            refused = filler.store_all(items, told)
+            refused = filler.store_all(items, count_stored)
         except AnswerError as error:
             raise TrialError(f"while it was filled: {error}") from error
         if refused:

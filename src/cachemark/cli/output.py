@@ -16,7 +16,7 @@ from cachemark.report.console import plain_console
 # What is piped is for programs and for reading later: no row of a table is folded.
 _PIPED_COLUMNS = 240
 # A terminal, or COLUMNS, of fewer columns is ignored: tables would have a letter on each line.
-_FEWEST_COLUMNS = 20
+_MIN_COLUMNS = 20
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -29,7 +29,7 @@ def terminal_width() -> int | None:
     stdout = Console()
     if not stdout.is_terminal and "COLUMNS" not in os.environ:
         return None
-    return max(_FEWEST_COLUMNS, stdout.width)
+    return max(_MIN_COLUMNS, stdout.width)
 
 
 def print_text(text: str) -> None:

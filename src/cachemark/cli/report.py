@@ -21,7 +21,7 @@ from cachemark.report.formats import (
 )
 from cachemark.runs.store import Run, latest_run, open_run
 
-_LEAST_PIXELS, _MOST_PIXELS = 200, 8000
+_MIN_PIXELS, _MAX_PIXELS = 200, 8000
 _FORMS = ", ".join(format_names())
 
 
@@ -104,9 +104,9 @@ def _parse_size(text: str) -> tuple[int, int]:
     """Such as 1600x900. Raises UsageError."""
     found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
     size = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not all(_LEAST_PIXELS <= pixels <= _MOST_PIXELS for pixels in size):
+    if not all(_MIN_PIXELS <= pixels <= _MAX_PIXELS for pixels in size):
         raise UsageError(
-            f"--size {text}: not a size from {_LEAST_PIXELS} to {_MOST_PIXELS} pixels each way",
+            f"--size {text}: not a size from {_MIN_PIXELS} to {_MAX_PIXELS} pixels each way",
             "such as --size 1600x900",
         )
     return size

@@ -46,13 +46,13 @@ def run_limited(work: Callable[[], bytes], limits: Limits) -> bytes:
         _become_child(reader, writer, work, limits)
     os.close(writer)
     try:
-        said = _read(reader, time.monotonic() + limits.time_s)
+        answer_bytes = _read(reader, time.monotonic() + limits.time_s)
     finally:
         os.close(reader)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-    answer = _answer(said, status, limits)
+    answer = _answer(answer_bytes, status, limits)
     if answer.problem:
         raise UsageError(answer.problem, answer.remedy)
     return answer.value
@@ -63,9 +63,9 @@ def _become_child(reader: int, writer: int, work: Callable[[], bytes], limits: L
     try:
         os.close(reader)
         _restrict(limits)
-        said = msgspec.json.encode(_done(work, limits))
-        while said:
-            said = said[os.write(writer, said) :]
+        answer_bytes = msgspec.json.encode(_done(work, limits))
+        while answer_bytes:
+            answer_bytes = answer_bytes[os.write(writer, answer_bytes) :]
     except BaseException:  # whatever it is, the parent's code must not run here
         os._exit(1)
     os._exit(0)
@@ -103,22 +103,22 @@ def _done(work: Callable[[], bytes], limits: Limits) -> _Answer:
 
 def _read(reader: int, deadline: float) -> bytes | None:
     """Everything until the child ends; None if it is not done by the deadline."""
-    said = bytearray()
+    answer_bytes = bytearray()
     while True:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([reader], [], [], left)[0]:
             return None
         chunk = os.read(reader, _CHUNK_BYTES)
         if not chunk:
-            return bytes(said)
-        said += chunk
+            return bytes(answer_bytes)
+        answer_bytes += chunk
 
 
-def _answer(said: bytes | None, status: int, limits: Limits) -> _Answer:
+def _answer(answer_bytes: bytes | None, status: int, limits: Limits) -> _Answer:
     late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
-    if said is None or late:
+    if answer_bytes is None or late:
         return _Answer(problem=f"takes longer than {limits.time_s} s")
-    if not said:
+    if not answer_bytes:
         most = f"{limits.memory_bytes // 2**20} MiB of memory"
         return _Answer(problem=f"cannot be read within {most}")
-    return msgspec.json.decode(said, type=_Answer)
+    return msgspec.json.decode(answer_bytes, type=_Answer)

@@ -17,7 +17,7 @@ LOAD_FACTORS = (
 )  # fmt: skip
 # A trace begins with a cold cache, without a warm-up that would fill it, and is played once.
 _COLD: Table = {"prefill": 0.0, "warmup_ms": 0}
-_MOST_RECORDS = 10_000_000
+_MAX_RECORDS = 10_000_000
 
 
 def with_trace_defaults(workload: Table) -> Table:
@@ -26,7 +26,7 @@ def with_trace_defaults(workload: Table) -> Table:
         return workload
     cold = {} if workload.get("prefill") else _COLD
     extent = {} if "ops" in workload else {"passes": 1}
-    return {**cold, **extent, "records": _MOST_RECORDS, **workload}
+    return {**cold, **extent, "records": _MAX_RECORDS, **workload}
 
 
 def expand_loads(document: Table, where: str) -> tuple[Table, list[int]]:

@@ -116,7 +116,7 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of a section for a plot: its client, its measure, and whether it was published."""
 
-    who: str
+    label: str
     measure: str
     value: float
     published: bool

@@ -140,8 +140,8 @@ def import_run(
     try:
         root.mkdir(parents=True, exist_ok=True)
         with _staging_folder(root) as stage:
-            said = _run_limited(lambda: _unpacked(path, stage, rehearse), path)
-            manifest = msgspec.json.decode(said, type=Manifest)
+            encoded = _run_limited(lambda: _unpacked(path, stage, rehearse), path)
+            manifest = msgspec.json.decode(encoded, type=Manifest)
             run = open_run(str(stage), stage)
             _mark_as_imported(run, path, manifest)
             return _move_into_store(run, root, manifest, path)

@@ -9,7 +9,7 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.plan import Plan
 from cachemark.runs.tapes import Tape
 
-_MOST_LINES = 6
+_MAX_LINES = 6
 
 
 def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
@@ -18,8 +18,8 @@ def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
         f"{workload}, {load}: {_work(plan, tape, workload, load)}"
         for (workload, load), tape in tapes.items()
     ]
-    more = len(lines) - _MOST_LINES
-    return lines if more <= 1 else [*lines[:_MOST_LINES], f"and {more} more"]
+    more = len(lines) - _MAX_LINES
+    return lines if more <= 1 else [*lines[:_MAX_LINES], f"and {more} more"]
 
 
 def _work(plan: Plan, tape: Tape, workload_name: str, load_name: str) -> str:

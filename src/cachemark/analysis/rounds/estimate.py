@@ -12,7 +12,7 @@ from cachemark.analysis.statistics import Interval, rounding_deviation, t_interv
 
 # The deviation of a ratio of two figures is at least that of rounding both of them, so that equal
 # values do not prove anything.
-_LEAST_DEVIATION = math.sqrt(2) * rounding_deviation()
+_MIN_DEVIATION = math.sqrt(2) * rounding_deviation()
 
 
 class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ def mean_of_logs(logs: Sequence[float]) -> LogEstimate:
     count = len(values)
     if count < 2:
         return LogEstimate(value=float(values.mean()), error=None, degrees_of_freedom=0)
-    deviation = max(float(values.std(ddof=1)), _LEAST_DEVIATION)
+    deviation = max(float(values.std(ddof=1)), _MIN_DEVIATION)
     return LogEstimate(
         value=float(values.mean()),
         error=deviation / math.sqrt(count),

@@ -20,7 +20,7 @@ from cachemark.model.outcome import ServerFacts
 OPTIONS = ("io", "threads", "memory", "hash_power")
 _IO_MODES = ("events", "blocking", "uring", "busy")
 # The store needs a minimum.
-_LEAST_BYTES = 64 * 1024
+_MIN_BYTES = 64 * 1024
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ def parse(text: str, details: str) -> ServerSpec:
             f"server {text!r}: io={options['io']}", "io is events, blocking, uring or busy"
         )
     spec = ServerSpec(text=text, kind="embedded", details=details, options=options)
-    check_memory(spec, least=_LEAST_BYTES)
+    check_memory(spec, least=_MIN_BYTES)
     positive(spec, "threads")
     positive(spec, "hash_power")
     return spec
@@ -59,21 +59,21 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
             bare = name == "memory" and value.isdecimal()
             command += [f"--{name.replace('_', '-')}", f"{value}m" if bare else value]
     with process.start(command, cpus=cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        said = announcement(child, ready_s)
-        if said.io != spec.options.get("io", said.io):
+        listening = announcement(child, ready_s)
+        if listening.io != spec.options.get("io", listening.io):
             raise TrialError(
-                f"embedded: the kernel does not offer io_uring, so the server uses {said.io}"
+                f"embedded: the kernel does not offer io_uring, so the server uses {listening.io}"
             )
-        control, version = wait_ready("embedded", said.addresses[0], child, ready_s)
+        control, version = wait_ready("embedded", listening.addresses[0], child, ready_s)
         facts = ServerFacts(
             kind="embedded",
             version=version,
             command=command,
-            address=said.addresses[0],
+            address=listening.addresses[0],
             cpus=cpus,
         )
         member = Member(name="embedded", control=control, child=child)
-        server = RunningServer(said.addresses, facts, [member])
+        server = RunningServer(listening.addresses, facts, [member])
         try:
             yield server
         finally:
@@ -97,9 +97,9 @@ def announcement(child: process.Child, ready_s: float) -> Listening:
                 raise exited_error("embedded", child)
             line += chunk
     try:
-        said = msgspec.json.decode(line, type=Listening)
+        listening = msgspec.json.decode(line, type=Listening)
     except DECODE_ERRORS as error:
         raise TrialError(f"embedded: malformed announcement: {error}") from error
-    if not said.addresses:
+    if not listening.addresses:
         raise TrialError("embedded: malformed announcement: no address")
-    return said
+    return listening

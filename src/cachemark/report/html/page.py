@@ -131,8 +131,8 @@ def _answers(report: Report, anchors: list[str]) -> list[Answer]:
 
 
 def _answer(text: str, anchor: str) -> Answer:
-    place, colon, said = text.partition(": ")
-    return Answer(place=place if colon else "", text=said or text, anchor=anchor)
+    place, colon, answer = text.partition(": ")
+    return Answer(place=place if colon else "", text=answer or text, anchor=anchor)
 
 
 def _design(report: Report) -> str:
@@ -164,7 +164,7 @@ def _group(report: Report, group: Group, line: ConclusionRow, figures: list[Figu
     return GroupPart(
         anchor=line.anchor,
         title=group_title(group),
-        said=f"{line.first} first, {line.figure}",
+        answer=f"{line.first} first, {line.figure}",
         workload=descriptions.workload(workload) if workload else "",
         load=descriptions.load(load) if load else "",
         figures=figures,

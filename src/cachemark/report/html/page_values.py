@@ -61,7 +61,7 @@ class GroupPart(msgspec.Struct, frozen=True, kw_only=True):
 
     anchor: str
     title: str
-    said: str
+    answer: str
     workload: str
     load: str
     figures: list[Figure]

@@ -41,11 +41,11 @@ def _constant(table: PublishedTable, valid: list[Outcome]) -> Section:
         [f"published: {row.label}", *[_published_k(row, name) for name in _PUBLISHED.values()]]
         for row in table.row
     ]
-    for who in _server_client_names(valid, _TESTS):
-        of = _windows_by_workload(valid, who)
+    for label in _server_client_names(valid, _TESTS):
+        of = _windows_by_workload(valid, label)
         rows.append(
             [
-                who,
+                label,
                 _mean_k(of("get"), _rate),
                 _mean_k(of("set"), _rate),
                 _mean_k(of("set-noreply"), _send_rate),
@@ -73,7 +73,7 @@ def _published_k(row: Row, name: str) -> str:
 
 def _published_bars(table: PublishedTable) -> list[Bar]:
     return [
-        Bar(who=row.label, measure=measure, value=1e3 * row.figures[name], published=True)
+        Bar(label=row.label, measure=measure, value=1e3 * row.figures[name], published=True)
         for row in table.row
         for measure, name in _PUBLISHED.items()
         if name
@@ -88,10 +88,10 @@ def _measured_bars(valid: list[Outcome]) -> list[Bar]:
         ("version", "version", _rate),
     )
     return [
-        Bar(who=who, measure=measure, value=value, published=False)
-        for who in _server_client_names(valid, _TESTS)
+        Bar(label=label, measure=measure, value=value, published=False)
+        for label in _server_client_names(valid, _TESTS)
         for measure, workload, figure in measures
-        if (value := _mean(_windows_by_workload(valid, who)(workload), figure)) is not None
+        if (value := _mean(_windows_by_workload(valid, label)(workload), figure)) is not None
     ]
 
 
@@ -102,13 +102,13 @@ def _fill(table: PublishedTable, valid: list[Outcome]) -> Section:
         for row in table.row
     ]  # fmt: skip
     played = [outcome for outcome in valid if _is_fill(outcome)]
-    for who in _server_client_names(played, _workload_names(played)):
-        fills = [o.measure for o in played if o.measure and _server_client(o.trial.cell) == who]
+    for label in _server_client_names(played, _workload_names(played)):
+        fills = [o.measure for o in played if o.measure and _server_client(o.trial.cell) == label]
         sent = _mean(fills, lambda done: _per(_keys(done), _busy_s(done)))
         right = _mean(fills, lambda done: _per(_keys(done), done.elapsed_ns / 1e9))
         sent_mb = _mean(fills, lambda done: _per(_user_mb(done), _busy_s(done)))
         right_mb = _mean(fills, lambda done: _per(_user_mb(done), done.elapsed_ns / 1e9))
-        rows.append([who, _pair(sent, sent_mb), _pair(right, right_mb)])
+        rows.append([label, _pair(sent, sent_mb), _pair(right, right_mb)])
     return Section(
         title="Fill the cache to 80 %",
         columns=["server / client", "as published (per thread, time in send)", "by wall clock"],
@@ -194,14 +194,14 @@ def _server_client(cell: Cell) -> str:
     return f"{cell.server} / {cell.client}"
 
 
-def _windows_by_workload(valid: list[Outcome], who: str) -> Callable[[str], list[Done]]:
+def _windows_by_workload(valid: list[Outcome], label: str) -> Callable[[str], list[Done]]:
     def windows(workload: str) -> list[Done]:
         return [
             outcome.measure
             for outcome in valid
             if outcome.measure
             and outcome.trial.cell.workload == workload
-            and _server_client(outcome.trial.cell) == who
+            and _server_client(outcome.trial.cell) == label
         ]
 
     return windows

@@ -128,7 +128,7 @@ def _columns(
 def _bars(table: PublishedTable, here: list[float | None]) -> list[Bar]:
     then = [published_value(row, table) for row in table.row]
     return [
-        Bar(who=row.label, measure=table.title, value=value, published=values is then)
+        Bar(label=row.label, measure=table.title, value=value, published=values is then)
         for values in (then, here)
         for row, value in zip(table.row, values, strict=True)
         if value is not None

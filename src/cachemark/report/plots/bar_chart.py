@@ -36,13 +36,13 @@ class BarItem(msgspec.Struct, frozen=True, kw_only=True):
     `hollow`: drawn as an outline, as a single trial says less than several do.
     """
 
-    who: str
+    label: str
     role: Role
     value: float | None
     low: float | None = None
     high: float | None = None
     figure: str
-    about: str
+    description: str
     dots: list[float] = []
     hollow: bool = False
 
@@ -54,7 +54,7 @@ class _Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Group(msgspec.Struct, frozen=True, kw_only=True):
-    who: str
+    label: str
     top: float
     bars: list[_Placed]
 
@@ -72,7 +72,7 @@ def bar_chart(
     `axis` is the axis' title, `labels` the expression that writes its numbers, `key` what the
     colours mean where that has to be said.
     """
-    single = len({item.who for item in items}) == len(items)
+    single = len({item.label for item in items}) == len(items)
     area = _plot_area(items, width, single=single)
     groups, height = _layout(items, area, single=single)
     entries, lines = _legend_entries(key, width - area.left - 6)
@@ -104,7 +104,7 @@ def clipped_note(items: Sequence[BarItem]) -> str:
 
 def _plot_area(items: Sequence[BarItem], width: int, *, single: bool) -> PlotArea:
     figures = [item.figure for item in items]
-    area = plot_area(width, [item.who for item in items], figures)
+    area = plot_area(width, [item.label for item in items], figures)
     if is_wide(width) or single:
         return area
     right = plot_area(10_000, [], figures).right  # a column for figures, as several share a name
@@ -116,14 +116,14 @@ def _layout(items: Sequence[BarItem], area: PlotArea, *, single: bool) -> tuple[
     between = 14.0 if any(item.dots for item in items) else 10.0
     down = 0.0
     groups: list[_Group] = []
-    for who, members in groupby(items, key=lambda item: item.who):
+    for label, members in groupby(items, key=lambda item: item.label):
         top = down
         down += _NAME_LINE if area.names_above else 0
         placed: list[_Placed] = []
         for item in members:
             placed.append(_Placed(item=item, top=down, bottom=down + thick))
             down += thick + 2
-        groups.append(_Group(who=who, top=top, bars=placed))
+        groups.append(_Group(label=label, top=top, bars=placed))
         down += between
     return groups, round(max(down - between / 2, thick))
 
@@ -159,7 +159,7 @@ def _bar_layers(
             "top": bar.top,
             "bottom": bar.bottom,
             "colour": light(bar.item.role),
-            "about": bar.item.about,
+            "description": bar.item.description,
         }
         for group in groups
         for bar in group.bars
@@ -178,7 +178,7 @@ def _bar_layers(
         "y": _y("top", height),
         "y2": {"field": "bottom"},
         "color": {"field": "colour", "type": "nominal", "scale": None, "legend": None},
-        "description": {"field": "about"},
+        "description": {"field": "description"},
     }
     filled = [value for value in values if not value["hollow"]]
     hollow = [value for value in values if value["hollow"]]
@@ -276,9 +276,9 @@ def _text_layers(groups: list[_Group], area: PlotArea, *, single: bool) -> list[
 def _name(group: _Group, area: PlotArea, *, room_for_figure: bool) -> Spec:
     middle = (group.bars[0].top + group.bars[-1].bottom) / 2
     if area.names_above:
-        words = shorten(group.who, area.width - (110 if room_for_figure else 0))
+        words = shorten(group.label, area.width - (110 if room_for_figure else 0))
         return text_layer({"x": 0.0, "y": group.top + _NAME_LINE / 2}, words)
-    words = shorten(group.who, area.left - 8)
+    words = shorten(group.label, area.left - 8)
     return text_layer({"x": -8.0, "y": middle}, words, align="right")
 
 

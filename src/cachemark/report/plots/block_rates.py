@@ -31,7 +31,7 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
         + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
         alt=f"Line chart of operations per second in each of {len(blocks)} blocks: "
         + "; ".join(
-            f"{line.who} {', '.join(number(mark.y) for mark in line.marks)}" for line in found
+            f"{line.label} {', '.join(number(mark.y) for mark in line.marks)}" for line in found
         )
         + ".",
         spec=line_chart(
@@ -42,7 +42,7 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
             y_title="operations per second",
             y_labels=SI_LABEL,
         ),
-        place=group_title(group),
+        subtitle=group_title(group),
         table=_table(clients, blocks, rates),
     )
 
@@ -57,10 +57,10 @@ def _rates(group: Group, trials: Sequence[TrialRow]) -> dict[str, dict[int, floa
 
 def _line(client: str, rates: dict[int, float]) -> Line:
     marks = [
-        Point(x=block, y=rate, about=f"{client}, block {block}: {number(rate)} ops/s")
+        Point(x=block, y=rate, description=f"{client}, block {block}: {number(rate)} ops/s")
         for block, rate in sorted(rates.items())
     ]
-    return Line(who=client, marks=marks)
+    return Line(label=client, marks=marks)
 
 
 def _axis(blocks: list[int]) -> Spec:

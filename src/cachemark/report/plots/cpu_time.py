@@ -39,7 +39,7 @@ def cpu_time(group: Group, width: int) -> Plot | None:
         + (f" {arrows}" if (arrows := clipped_note(items)) else ""),
         alt=f"Bar chart of CPU time per operation against {group.common}: {bars_text}.",
         spec=bar_chart(items, width, axis="CPU time per operation", labels=_LABEL, key=_SIDES),
-        place=group_title(group),
+        subtitle=group_title(group),
         table=_table(rows),
     )
 
@@ -55,13 +55,13 @@ def _cpu_text(of: Interval | None) -> str:
 def _item(row: ClientRow, role: Role, side: str, of: Interval | None) -> BarItem:
     client = row.name
     return BarItem(
-        who=client,
+        label=client,
         role=role,
         value=of.value if of else None,
         low=of.low if of else None,
         high=of.high if of else None,
         figure=_cpu_text(of),
-        about=f"{client}, {side}: {_cpu_text(of)} of CPU time per operation",
+        description=f"{client}, {side}: {_cpu_text(of)} of CPU time per operation",
     )
 
 

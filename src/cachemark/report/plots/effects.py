@@ -19,15 +19,15 @@ def effects(report: Report, width: int) -> list[Plot]:
 def _plot(factor: Factor, width: int) -> Plot:
     items = [
         BarItem(
-            who=factor.base,
+            label=factor.base,
             role="yardstick",
             value=1.0,
             figure="1 ×",
-            about=f"{factor.base}: what the others are held against",
+            description=f"{factor.base}: what the others are held against",
         ),
         *[_item(level) for level in factor.levels],
     ]
-    bars_text = "; ".join(item.about for item in items[1:])
+    bars_text = "; ".join(item.description for item in items[1:])
     return Plot(
         name=slug("factor", factor.name),
         title=factor.name.capitalize(),
@@ -35,21 +35,21 @@ def _plot(factor: Factor, width: int) -> Plot:
         alt=f"Bar chart of the rate at each {factor.name} over that at {factor.base}: {bars_text}.",
         spec=bar_chart(items, width, axis=f"rate, as a multiple of {factor.base}", labels=_LABEL),
         table=_table(factor),
-        place="all else being equal",
+        subtitle="all else being equal",
     )
 
 
 def _item(level: Level) -> BarItem:
     ratios = level.pairs
-    about = f"{level.name}: {level.ratio:.2f} times, from {len(ratios)} pairs of cells"
+    description = f"{level.name}: {level.ratio:.2f} times, from {len(ratios)} pairs of cells"
     if len(ratios) > 1:
-        about += f", {min(ratios):.2f} to {max(ratios):.2f}"
+        description += f", {min(ratios):.2f} to {max(ratios):.2f}"
     return BarItem(
-        who=level.name,
+        label=level.name,
         role="first",
         value=level.ratio,
         figure=f"{level.ratio:.2f} ×",
-        about=about,
+        description=description,
         dots=ratios if len(ratios) > 1 else [],
     )
 

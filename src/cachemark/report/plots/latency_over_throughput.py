@@ -40,7 +40,7 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
     if not found:
         return None
     lines_text = "; ".join(
-        f"{line.who} from {time(line.marks[0].y)} at {number(line.marks[0].x)} ops/s "
+        f"{line.label} from {time(line.marks[0].y)} at {number(line.marks[0].x)} ops/s "
         f"to {time(line.marks[-1].y)} at {number(line.marks[-1].x)} ops/s"
         for line in found
     )
@@ -57,7 +57,7 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
         spec=line_chart(
             found, width, 240, x=_axis(width), y_title=f"p{percent} of the response time"
         ),
-        place="response time over throughput",
+        subtitle="response time over throughput",
         table=_table(clients, groups, percent),
     )
 
@@ -81,18 +81,18 @@ def _line(client: str, groups: list[Group], percent: int) -> Line:
         of = _percentile(total, percent)
         if total is None or of is None:
             continue
-        about = f"{client}, {group.load}: {number(total.rate.value)} ops/s, p{percent} "
+        description = f"{client}, {group.load}: {number(total.rate.value)} ops/s, p{percent} "
         marks.append(
             Point(
                 x=total.rate.value,
                 y=of.value,
                 low=of.low,
                 high=of.high,
-                about=about + time(of.value),
+                description=description + time(of.value),
             )
         )
     series = next((row.series for g in groups for row in g.rows if row.name == client), None)
-    return Line(who=client, marks=marks, series=series)
+    return Line(label=client, marks=marks, series=series)
 
 
 def _total(row: ClientRow) -> KindSummary | None:

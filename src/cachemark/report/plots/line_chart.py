@@ -34,7 +34,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     x: float
     y: float
-    about: str = ""
+    description: str = ""
     low: float | None = None
     high: float | None = None
 
@@ -42,7 +42,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A client's line. `series`: the number of its colour; None: that of its place."""
 
-    who: str
+    label: str
     marks: list[Point]
     series: int | None = None
 
@@ -91,7 +91,7 @@ def _styles(named: Sequence[Line]) -> list[int]:
 
 def _plot_area(named: Sequence[Line], width: int) -> PlotArea:
     if is_wide(width):
-        right = plot_area(width, [], [line.who for line in named]).right
+        right = plot_area(width, [], [line.label for line in named]).right
         return PlotArea(left=62, width=width - 62 - right, right=right)
     return PlotArea(left=62, width=width - 62 - 24, right=24)
 
@@ -130,16 +130,16 @@ def _shape_layers(named: Sequence[Line], x: Spec, y: Spec) -> list[Spec]:
     for line, number in zip(named, _styles(named), strict=True):
         role, shape = SERIES[number], SHAPES[number]
         values = [
-            {"x": six_digits(mark.x), "y": six_digits(mark.y), "about": mark.about}
+            {"x": six_digits(mark.x), "y": six_digits(mark.y), "description": mark.description}
             for mark in line.marks
-            if mark.about
+            if mark.description
         ]
         mark = {"type": "point", "filled": True, "size": 46, "shape": shape,
                 "color": light(role), "opacity": 1}  # fmt: skip
         encoding = {
             "x": {"field": "x", **x},
             "y": {"field": "y", **y},
-            "description": {"field": "about"},
+            "description": {"field": "description"},
         }
         layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
     return layers
@@ -175,7 +175,7 @@ def _labels(
     places = separate(ends, _LABEL_GAP, 0, height)
     return [
         text_layer(
-            {"x": area.width + 10.0, "y": at}, shorten(line.who, area.right - 10), SERIES[number]
+            {"x": area.width + 10.0, "y": at}, shorten(line.label, area.right - 10), SERIES[number]
         )
         for line, number, at in zip(named, _styles(named), places, strict=True)
     ]
@@ -202,5 +202,5 @@ def _legend_layers(named: Sequence[Line], area: PlotArea, rows: int) -> list[Spe
                 }
             )
         words = {"x": across + 31, "y": float(at["y"]["value"])}
-        layers.append(text_layer(words, shorten(line.who, column - 38), role, fontSize=11))
+        layers.append(text_layer(words, shorten(line.label, column - 38), role, fontSize=11))
     return layers

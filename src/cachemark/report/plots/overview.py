@@ -142,7 +142,7 @@ def _small(
 ) -> Plot:
     grid = _grid(report, work.groups)
     items = _items(grid, get, write)
-    bars_text = "; ".join(item.about for item in items)
+    bars_text = "; ".join(item.description for item in items)
     return Plot(
         name=work.name(name),
         title=f"{title}: {work.title}",
@@ -179,7 +179,7 @@ class _Grid(msgspec.Struct, frozen=True, kw_only=True):
         """The legend: the meaning of the colours."""
         return [(SERIES[n], s) for n, s in enumerate(self.servers)] if self.coloured else []
 
-    def who(self, client: str, server: str) -> str:
+    def label(self, client: str, server: str) -> str:
         """The label of a bar."""
         if len(self.clients) == 1 and len(self.servers) > 1:
             return server
@@ -227,13 +227,13 @@ def _item(
 ) -> BarItem:
     of = get(grid.rows[client, server])
     return BarItem(
-        who=grid.who(client, server),
+        label=grid.label(client, server),
         role=grid.role(client, server),
         value=of.value if of else None,
         low=of.low if of else None,
         high=of.high if of else None,
         figure=write(of),
-        about=f"{client} against {server} {write(of)}",
+        description=f"{client} against {server} {write(of)}",
         hollow=grid.rows[client, server].summary.valid == 1,
     )
 

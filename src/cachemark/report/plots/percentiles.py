@@ -27,7 +27,7 @@ def percentiles(group: Group, width: int) -> Plot | None:
         caption=_caption(len(found)),
         alt=_alt(group),
         spec=line_chart(found, width, 260, x=_axis(furthest, width), y_title="response time"),
-        place=group_title(group),
+        subtitle=group_title(group),
         table=_table(group),
     )
 
@@ -38,23 +38,25 @@ def _has_curve(row: ClientRow) -> bool:
 
 
 def _line(row: ClientRow) -> Line:
-    who, total = row.name, row.summary.total
+    label, total = row.name, row.summary.total
     curve = total.response.curve if total and total.response else []
     marks = [
         Point(
             x=1 / (1 - point.percent / 100),
             y=float(point.ns),
-            about=_tooltip(who, point.percent, point.ns),
+            description=_tooltip(label, point.percent, point.ns),
         )
         for point in curve
     ]
-    return Line(who=who, marks=marks, series=row.series)
+    return Line(label=label, marks=marks, series=row.series)
 
 
-def _tooltip(who: str, percent: float, ns: int) -> str:
+def _tooltip(label: str, percent: float, ns: int) -> str:
     """The text of a point: only 90 %, 99 %, 99.9 % … have one."""
-    near = [said for said in _LABELLED_PERCENTS if math.isclose(said, percent, rel_tol=1e-9)]
-    return f"{who}: {near[0]:g} % within {time(ns)}" if near else ""
+    near = [
+        labelled for labelled in _LABELLED_PERCENTS if math.isclose(labelled, percent, rel_tol=1e-9)
+    ]
+    return f"{label}: {near[0]:g} % within {time(ns)}" if near else ""
 
 
 def _axis(furthest: float, width: int) -> Spec:

@@ -19,7 +19,7 @@ Spec = dict[str, Any]
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
     """A plot as data. `alt` describes it for those who cannot see it; `table` has every figure.
 
-    `place` names workload, load and server, if the title does not.
+    `subtitle` names workload, load and server, if the title does not.
     """
 
     name: str
@@ -28,14 +28,14 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     alt: str
     spec: Spec
     table: Table
-    place: str = ""
+    subtitle: str = ""
 
 
 def titled(plot: Plot) -> Spec:
     """The specification with the plot's title, for use outside of a page."""
     title = {
         "text": plot.title,
-        "subtitle": plot.place,
+        "subtitle": plot.subtitle,
         "anchor": "start",
         "frame": "bounds",
         "offset": 14,

@@ -30,7 +30,7 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
         for whose in (True, False)
     }
     items = [_item(bar, bar.value / best[bar.published], section.unit) for bar in found]
-    bars_text = "; ".join(item.about for item in items)
+    bars_text = "; ".join(item.description for item in items)
     meaning = "× best, published or here"
     if not section.more_is_better:
         meaning += "; less is faster"
@@ -40,11 +40,11 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
         caption="",
         alt=f"Bar chart of {section.unit}, {measure}, {meaning}: {bars_text}.",
         spec=bar_chart(items, width, axis=f"{section.unit}, {meaning}", labels=_LABEL, key=_KEY),
-        place=section.title,
+        subtitle=section.title,
         table=Table(
             columns=["cell", "whose", section.unit, "× best"],
             rows=[
-                [bar.who, _origin(bar), number(bar.value), f"{item.value or 0:.2f}"]
+                [bar.label, _origin(bar), number(bar.value), f"{item.value or 0:.2f}"]
                 for bar, item in zip(found, items, strict=True)
             ],
         ),
@@ -53,8 +53,8 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
 
 def _sorted_bars(bars_: list[Bar]) -> list[Bar]:
     """A published figure next to the measured one of the same cell."""
-    names = list(dict.fromkeys(bar.who for bar in bars_))
-    return sorted(bars_, key=lambda bar: (names.index(bar.who), not bar.published))
+    names = list(dict.fromkeys(bar.label for bar in bars_))
+    return sorted(bars_, key=lambda bar: (names.index(bar.label), not bar.published))
 
 
 def _best(values: list[float], section: Section) -> float:
@@ -66,11 +66,11 @@ def _best(values: list[float], section: Section) -> float:
 def _item(bar: Bar, ratio: float, unit: str) -> BarItem:
     return BarItem(
         # What stands in brackets is for the table.
-        who=bar.who.partition(" (")[0],
+        label=bar.label.partition(" (")[0],
         role="yardstick" if bar.published else "first",
         value=ratio,
         figure=number(bar.value),
-        about=f"{bar.who}, {_origin(bar)}: {number(bar.value)} {unit}",
+        description=f"{bar.label}, {_origin(bar)}: {number(bar.value)} {unit}",
     )
 
 

@@ -36,7 +36,7 @@ def ranking(group: Group, trials: Sequence[TrialRow], width: int) -> Plot:
             axis="operations per second" if closed else "p99 of the response time (less is faster)",
             labels=SI_LABEL if closed else TIME_LABEL,
         ),
-        place=group_title(group),
+        subtitle=group_title(group),
         table=_table(group),
     )
 
@@ -83,17 +83,17 @@ def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
     first = client == leader(group) and is_settled(group)
     role: Role = "yardstick" if row.yardstick else identity(row.series, first=first)
     unit = " ops/s" if group.metric == "rate" else ""
-    about = [f"{client}: {formatted(of, group.metric)}{unit if of else ''}"]
-    about += [interval_text(of, group.metric)] if of and of.low is not None else []
-    about.append(f"{row.summary.valid} of {row.summary.trials} trials valid")
+    description = [f"{client}: {formatted(of, group.metric)}{unit if of else ''}"]
+    description += [interval_text(of, group.metric)] if of and of.low is not None else []
+    description.append(f"{row.summary.valid} of {row.summary.trials} trials valid")
     return BarItem(
-        who=client,
+        label=client,
         role=role,
         value=of.value if of else None,
         low=of.low if of else None,
         high=of.high if of else None,
         figure=formatted(of, group.metric),
-        about=", ".join(about),
+        description=", ".join(description),
         dots=dots,
         hollow=row.summary.valid == 1,
     )
@@ -120,7 +120,7 @@ def _caption(group: Group, dots: dict[str, list[float]], arrows: str) -> str:
 
 def _alt(group: Group, items: list[BarItem]) -> str:
     unit = "operations per second" if group.metric == "rate" else "p99 of the response time"
-    bars_text = "; ".join(f"{item.who} {item.figure}" for item in items)
+    bars_text = "; ".join(f"{item.label} {item.figure}" for item in items)
     return f"Bar chart of {unit} against {group.common}: {bars_text}."
 
 

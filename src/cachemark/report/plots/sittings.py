@@ -44,7 +44,7 @@ def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
             y_title="relative to the first",
             y_labels=_RATIO_LABEL,
         ),
-        place=group_title(group),
+        subtitle=group_title(group),
         table=Table(
             columns=[group.heading, *[f"after {count}" for count in counts]],
             rows=[[one.name, *_cells(one, counts)] for one in answer.narrowing],
@@ -53,7 +53,7 @@ def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
 
 
 def _line(one: Narrowing) -> Line:
-    return Line(who=one.name, marks=[_point(one.name, step) for step in one.steps])
+    return Line(label=one.name, marks=[_point(one.name, step) for step in one.steps])
 
 
 def _point(name: str, step: Step) -> Point:
@@ -63,7 +63,7 @@ def _point(name: str, step: Step) -> Point:
         y=ratio.value,
         low=ratio.low,
         high=ratio.high,
-        about=f"{name}, after {step.sittings} sittings: {_words(ratio)}",
+        description=f"{name}, after {step.sittings} sittings: {_words(ratio)}",
     )
 
 
@@ -98,25 +98,25 @@ def _carry_over(table: CarryOverTable, width: int) -> Plot:
         title=CARRY_OVER_TITLE,
         caption="At 1 ×, the next slice is as fast as those after the other clients.",
         alt="Bar chart of the rate of the slices after each client, relative to those after the "
-        "others: " + "; ".join(item.about for item in items) + ".",
+        "others: " + "; ".join(item.description for item in items) + ".",
         spec=bar_chart(items, width, axis="rate of the next slice", labels=_TIMES_LABEL),
-        place=f"{first.workload} · {first.load}",
+        subtitle=f"{first.workload} · {first.load}",
         table=Table(
             columns=["client", "rate of the next slice"],
-            rows=[[item.who, item.figure] for item in items],
+            rows=[[item.label, item.figure] for item in items],
         ),
     )
 
 
 def _item(arm: CarryOver) -> BarItem:
-    who = f"{arm.cell.client} · {arm.cell.server}"
+    label = f"{arm.cell.client} · {arm.cell.server}"
     ratio = arm.successor
     return BarItem(
-        who=who,
+        label=label,
         role="first",
         value=ratio.value,
         low=ratio.low,
         high=ratio.high,
         figure=_words(ratio),
-        about=f"{who}: {_words(ratio)}",
+        description=f"{label}: {_words(ratio)}",
     )

@@ -31,13 +31,13 @@ _BETWEEN = 7
 _TITLE_LINE = 14
 _SMALL = 10
 # Panels share an axis unless the longest bar of one would be shorter than this part of it.
-_LEAST_PART = 1 / 12
+_MIN_PART = 1 / 12
 
 
 class _NameRow(msgspec.Struct, frozen=True, kw_only=True):
     """A name in the column at the left, and the position of its bars in the panels beside it."""
 
-    who: str
+    label: str
     top: float
     count: int
 
@@ -62,7 +62,7 @@ def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None
         return None
     canvas = Canvas()
     down = _heading(canvas, title or report.header.experiment.question, answer)
-    names = [item.who for panel in found for item in panel.items]
+    names = [item.label for panel in found for item in panel.items]
     left = _MARGIN + min(340, text_width(names) + 4)
     down = _legend(canvas, found[0].key, left, down)
     for beside, columns in _lines(found):
@@ -76,7 +76,7 @@ def summary_picture(report: Report, answer: str, title: str = "") -> Spec | None
         down += 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
         for row in rows:
             middle = down + row.top + row.count * _thick(beside[0]) / 2
-            words = shorten(row.who, left - _MARGIN - 2, _SMALL)
+            words = shorten(row.label, left - _MARGIN - 2, _SMALL)
             canvas.words(left - 8, middle, words, size=_SMALL, align="right")
         for index, panel in enumerate(beside):
             at = left + index * (width + _GAP)
@@ -125,7 +125,7 @@ def _lines(found: Sequence[Panel]) -> Iterator[tuple[list[Panel], int]]:
 
 
 def _names(panel: Panel) -> set[str]:
-    return {item.who for item in panel.items}
+    return {item.label for item in panel.items}
 
 
 def _thick(panel: Panel) -> float:
@@ -136,12 +136,12 @@ def _rows(beside: Sequence[Panel]) -> tuple[list[_NameRow], float]:
     """The names of a row of panels, each with space for its largest number of bars."""
     most: dict[str, int] = {}
     for panel in beside:
-        for who, items in groupby(panel.items, key=lambda item: item.who):
-            most[who] = max(most.get(who, 0), len(list(items)))
+        for label, items in groupby(panel.items, key=lambda item: item.label):
+            most[label] = max(most.get(label, 0), len(list(items)))
     rows: list[_NameRow] = []
     top = 0.0
-    for who, count in most.items():
-        rows.append(_NameRow(who=who, top=top, count=count))
+    for label, count in most.items():
+        rows.append(_NameRow(label=label, top=top, count=count))
         top += count * _thick(beside[0]) + _BETWEEN
     return rows, top - _BETWEEN
 
@@ -173,7 +173,7 @@ def _shared_end(panel: Panel, beside: Sequence[Panel]) -> float:
     """
     own = axis_end(panel.items)
     shared = max(axis_end(other.items) for other in beside if other.unit == panel.unit)
-    return shared if own > _LEAST_PART * shared else own
+    return shared if own > _MIN_PART * shared else own
 
 
 def _panel(
@@ -186,9 +186,11 @@ def _panel(
         canvas.vertical(at, top - 3, top + area.height + 3, "grid")
         label = number(tick) if panel.closed else time(tick)
         canvas.words(at, top + area.height + 12, _short(label), "faint", size=9, align="center")
-    of_name = {who: list(items) for who, items in groupby(panel.items, key=lambda item: item.who)}
+    of_name = {
+        label: list(items) for label, items in groupby(panel.items, key=lambda item: item.label)
+    }
     for row in rows:
-        for index, item in enumerate(of_name.get(row.who, [])):
+        for index, item in enumerate(of_name.get(row.label, [])):
             middle = top + row.top + (index + 0.5) * _thick(panel)
             at = _Bar(left=area.left, middle=middle, thick=_thick(panel) - 1)
             _bar(canvas, item, at, scale, last)
@@ -251,7 +253,7 @@ def _footer(canvas: Canvas, report: Report, found: Sequence[Panel], down: float)
 
 def any_clipped_note(found: Sequence[Panel]) -> str:
     """A note if any interval is longer than its axis."""
-    return next((said for panel in found if (said := clipped_note(panel.items))), "")
+    return next((note for panel in found if (note := clipped_note(panel.items))), "")
 
 
 def _extent(report: Report) -> str:

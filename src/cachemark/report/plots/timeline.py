@@ -64,7 +64,7 @@ def _plot(
         return None
     last = max(line.marks[-1].x for line in found)
     lines_text = "; ".join(
-        f"{line.who} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in found
+        f"{line.label} from {write(line.marks[0].y)} to {write(line.marks[-1].y)}" for line in found
     )
     return Plot(
         name=slug(name, group.workload, group.load, group.common),
@@ -76,7 +76,7 @@ def _plot(
         + (f" Only the first {MAX_NAMED_LINES} are named." if len(found) > MAX_NAMED_LINES else ""),
         alt=f"Line chart of {unit} in the course of the window: {lines_text}.",
         spec=line_chart(found, width, 260, x=_axis(last), y_title=unit, y_labels=labels),
-        place=group_title(group),
+        subtitle=group_title(group),
         table=_table(found, write),
     )
 
@@ -95,11 +95,11 @@ def _lines(
         own = [t for t in trials if group.has(t.cell) and group.name_of(t.cell) == client]
         courses = [trial.course for trial in own]
         marks = [
-            Point(x=x, y=y, about=f"{client} at {x:.0f} s: {write(y)} {unit}")
+            Point(x=x, y=y, description=f"{client} at {x:.0f} s: {write(y)} {unit}")
             for x, y in _means([course for course in courses if course], get)
         ]
         if len(marks) > 1:
-            found.append(Line(who=client, marks=marks, series=row.series))
+            found.append(Line(label=client, marks=marks, series=row.series))
     return found
 
 
@@ -126,7 +126,7 @@ def _table(found: list[Line], write: Callable[[float], str]) -> Table:
     seconds = sorted({mark.x for line in found for mark in line.marks})
     figures = [{mark.x: write(mark.y) for mark in line.marks} for line in found]
     rows = [
-        [line.who, *[of.get(second, "–") for second in seconds]]
+        [line.label, *[of.get(second, "–") for second in seconds]]
         for line, of in zip(found, figures, strict=True)
     ]
     return Table(columns=["client", *[f"{second:.0f} s" for second in seconds]], rows=rows)
