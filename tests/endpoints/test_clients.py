@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.endpoints.clients import parse_client, registry
+from cachemark.endpoints.clients import (
+    default_settings,
+    parse_client,
+    registry,
+    without_defaults,
+)
 from cachemark.endpoints.worker_setup import build_all, worker_folders
 from cachemark.model.errors import UsageError
 
@@ -50,3 +55,18 @@ def test_set_up_continues_after_a_broken_worker_toml(folder: Path) -> None:
     results = build_all(worker_folders(folder, ()))
     states = {result.folder.name: result.state for result in results}
     assert states == {"good": "ready", "typo": "failed"}
+
+
+def test_the_words_on_defaults_are_those_of_worker_toml(folder: Path) -> None:
+    path = folder / "good" / "worker.toml"
+    path.write_text(GOOD + 'defaults = "no time-outs"\n', encoding="utf-8")
+    assert default_settings(folder) == {"good/one": "no time-outs"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [("a/b", ""), ("a/b@defaults", "a/b"), ("a/b@1.2@defaults?x=y", "a/b@1.2?x=y"),
+     ("a/b?x=@defaults", "")],
+)  # fmt: skip
+def test_the_counterpart_of_a_client_with_defaults(text: str, shared: str) -> None:
+    assert without_defaults(text) == shared

@@ -16,19 +16,23 @@ from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.protocol import Ready
 
 _HELLO_S = 20.0
+_NOTES = ("note", "its own default settings")
 _COLUMNS = ("client", "library", "version", "released", "protocols", "callers", "state")
 
 
 def clients(
     *,
-    notes: Annotated[bool, Parameter(negative="", help="show a note on each client")] = False,
+    notes: Annotated[
+        bool,
+        Parameter(negative="", help="show a note on each client, and its own settings"),
+    ] = False,
 ) -> None:
     """List the clients: library and version as the worker reports them, or how to install them."""
     table = Table(box=None, pad_edge=False)
-    for column in (*_COLUMNS, "note")[: len(_COLUMNS) + notes]:
-        table.add_column(column, overflow="fold", no_wrap=column not in ("state", "note"))
+    for column in (*_COLUMNS, *(_NOTES if notes else ())):
+        table.add_column(column, overflow="fold", no_wrap=column not in ("state", *_NOTES))
     for client in registry(process.binary_path()).values():
-        table.add_row(*_row(client), *([client.note] if notes else []))
+        table.add_row(*_row(client), *([client.note, client.defaults] if notes else []))
     console().print(table)
 
 

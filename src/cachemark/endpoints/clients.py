@@ -34,8 +34,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     `in_process`: a cache inside the worker's own process; it has no server. `concurrency` says how
     several callers are run: as threads or tasks of one worker, as forks of one worker, or as
     processes, each with its own worker. `needs` is a file that set-up creates; `setup` is the
-    command that does so. `problem` is why the `worker.toml` cannot be read: such a file becomes
-    one client without a command, so that other languages still work.
+    command that does so. `defaults` says, in words, how the library's own settings differ from
+    those that all clients share; empty if they do not, or if this is not known. `problem` is why
+    the `worker.toml` cannot be read: such a file becomes one client without a command, so that
+    other languages still work.
     """
 
     id: str
@@ -43,6 +45,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     command: list[str]
     home: str = ""
     note: str = ""
+    defaults: str = ""
     released: str = ""
     in_process: bool = False
     concurrency: Concurrency = "threads"
@@ -104,6 +107,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     package: str = ""
     home: str = ""
     note: str = ""
+    defaults: str = ""
     released: str = ""
     in_process: bool = False
     concurrency: Concurrency = "threads"
@@ -187,6 +191,7 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
         ],
         home=entry.home,
         note=entry.note,
+        defaults=entry.defaults,
         released=entry.released,
         in_process=entry.in_process,
         concurrency=entry.concurrency,
@@ -259,6 +264,23 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
     return ClientSpec(
         text=text, client=client, options=profile | _options(text, tail), version=version
     )
+
+
+def without_defaults(text: str) -> str:
+    """The same client with the settings that all clients share; empty if it has no `@defaults`."""
+    name, mark, options = text.partition("?")
+    if not name.endswith(DEFAULTS_SUFFIX):
+        return ""
+    return name.removesuffix(DEFAULTS_SUFFIX) + mark + options
+
+
+def default_settings(folder: Path | None = None) -> dict[str, str]:
+    """How the own settings of each library differ, by client id; empty without workers here."""
+    try:
+        known = registry("", folder)
+    except UsageError:
+        return {}
+    return {client.id: client.defaults for client in known.values() if client.defaults}
 
 
 def has_version(text: str) -> bool:

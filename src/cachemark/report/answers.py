@@ -9,6 +9,7 @@ from rich.markup import escape
 from cachemark.analysis.number_format import count_of
 from cachemark.report.absences import absence_text
 from cachemark.report.console import text_console, text_of
+from cachemark.report.default_settings import default_lines
 from cachemark.report.model import Report
 from cachemark.report.tables import (
     HIT_RATIO,
@@ -45,6 +46,8 @@ def render(report: Report, width: int | None) -> str:
         console.print()
     for line in report.answers:
         console.print(escape(" ".join(line.split())))
+    for line in default_lines(report.sections):
+        console.print(escape(line))
     for absence in report.absences:
         console.print(escape(f"Not played: {absence_text(absence)}"))
     if command := compare_command(report):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cachemark.analysis.number_format import count_of
 from cachemark.analysis.statistics import (
@@ -20,6 +20,7 @@ from cachemark.model.plan import Skipped, is_repeat, trial_count, uses_rounds
 from cachemark.report import audit as audited
 from cachemark.report import (
     calibration,
+    default_settings,
     noise_report,
     round_sections,
     rounds,
@@ -43,10 +44,12 @@ def build(
     outcomes: Sequence[Outcome],
     audit: Audit | None = None,
     calibrations: Sequence[Calibration] = (),
+    own_settings: Mapping[str, str] | None = None,
 ) -> Report:
     """The report of a run; `audit` is what was looked at before its trials.
 
-    `calibrations` are those kept beside it.
+    `calibrations` are those kept beside it. `own_settings` says how the own settings of each
+    library differ, by client id.
     """
     experiment = header.experiment
     played = summarise(outcomes)
@@ -75,6 +78,7 @@ def build(
         ],
         environment=_environment(header),
         sections=[
+            *default_settings.sections(experiment, summaries, outcomes, own_settings or {}, found),
             *round_sections.sections(found),
             *within_trial.sections(summaries),
             *_published_sections(experiment, outcomes, summaries),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cachemark.endpoints.clients import default_settings
 from cachemark.host.atomic_file import write_file
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean
@@ -63,7 +64,8 @@ def load_report(run: Run) -> Report:
     """A run's report as a value, before it is rendered."""
     outcomes, audit = run.outcomes(), run.audit()
     with fits_together(run):
-        return build(run.header, outcomes, audit, load_calibrations(run.folder.parent))
+        calibrations = load_calibrations(run.folder.parent)
+        return build(run.header, outcomes, audit, calibrations, default_settings())
 
 
 @contextmanager

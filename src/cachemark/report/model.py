@@ -125,13 +125,13 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the report that not every run has: a table, and figures for plots.
 
-    `topic` says what it is about: published figures, the workers' loops, the audit, single
-    trials, or sittings. `unit` is the unit of all bars, `more_is_better` their direction. With
-    `prose`, the columns are text, not figures.
+    `topic` says what it is about: the libraries' own settings, published figures, the workers'
+    loops, the audit, single trials, or sittings. `unit` is the unit of all bars,
+    `more_is_better` their direction. With `prose`, the columns are text, not figures.
     """
 
     title: str
-    topic: Literal["published", "loops", "audit", "within", "rounds"] = "published"
+    topic: Literal["defaults", "published", "loops", "audit", "within", "rounds"] = "published"
     columns: list[str]
     rows: list[list[str]]
     notes: list[str]

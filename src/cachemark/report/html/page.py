@@ -71,6 +71,7 @@ def page(report: Report) -> Page:
         ],
         loads=both_widths.loads(),
         memory=memory,
+        defaults=[part for topic, part in sections if topic == "defaults"],
         rounds=[part for topic, part in sections if topic == "rounds"],
         within=[part for topic, part in sections if topic == "within"],
         published=[part for topic, part in sections if topic == "published"],

@@ -25,6 +25,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     groups: list[GroupPart]
     loads: list[Figure]
     memory: list[Figure]
+    defaults: list[SectionPart]
     rounds: list[SectionPart]
     within: list[SectionPart]
     published: list[SectionPart]

@@ -1,0 +1,171 @@
+"""What the libraries' own default settings differ in, and what they cost.
+
+A client `X@defaults` is the library as it ships. It is compared with `X`, which has the settings
+that all clients share, if that was played too.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from cachemark.analysis.number_format import count_of, size
+from cachemark.analysis.rounds.answers import Answers
+from cachemark.analysis.rounds.pairs import estimate_pair, primary_figure, read_sittings
+from cachemark.analysis.rounds.texts import ratio_words
+from cachemark.analysis.statistics import CellSummary, compare_pair
+from cachemark.endpoints.clients import without_defaults
+from cachemark.model.experiment import Experiment
+from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.server_stats import ServerStats
+from cachemark.report.model import Section
+
+TITLE = "What the defaults differ in"
+_UNKNOWN = "–"
+_BYTES, _COMMON_BYTES = "bytes/item", "common bytes/item"
+_RATIO_NOTE = (
+    "Of common: the figure with the library's own settings, relative to that with the settings "
+    "that all clients share. Each interval is that of its own pair, without a correction for the "
+    "number of rows."
+)
+_RATIO_HEADING = {"rate": "of common", "p99": "p99 of common"}
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A library as it ships, and the same library with the common settings, if it was played."""
+
+    own: CellSummary
+    common: CellSummary | None
+    settings: str
+    ratio: tuple[str, str]
+    stored: str
+    stored_common: str
+
+
+def sections(
+    experiment: Experiment,
+    summaries: Sequence[CellSummary],
+    outcomes: Sequence[Outcome],
+    own_settings: Mapping[str, str],
+    found: Answers | None,
+) -> list[Section]:
+    """A table for each work and server that a client with `@defaults` played; else empty."""
+    by_cell = {summary.cell: summary for summary in summaries}
+    tables: dict[tuple[str, str, str], list[_Row]] = {}
+    for cell, summary in by_cell.items():
+        shared = without_defaults(cell.client)
+        if not shared or summary.total is None:
+            continue
+        other = by_cell.get(msgspec.structs.replace(cell, client=shared))
+        common = other if other and other.total else None
+        row = _Row(
+            own=summary,
+            common=common,
+            settings=own_settings.get(shared.partition("?")[0], ""),
+            ratio=_ratio(cell, common.cell, experiment, outcomes, found) if common else ("", ""),
+            stored=_stored(cell, outcomes),
+            stored_common=_stored(common.cell, outcomes) if common else "",
+        )
+        tables.setdefault((cell.workload, cell.load, cell.server), []).append(row)
+    return [_section(place, rows, experiment) for place, rows in tables.items()]
+
+
+def default_lines(of: Sequence[Section]) -> list[str]:
+    """A line for each client with `@defaults`: its own settings, and the bytes that it stored."""
+    lines: dict[str, str] = {}
+    for section in of:
+        for row in section.rows if section.topic == "defaults" else []:
+            cells = dict(zip(section.columns, row, strict=True))
+            for note in section.notes:
+                if note.startswith(_settings_of(row[0])):
+                    lines.setdefault(row[0], f"{note}{_bytes_of_both(cells)}")
+    return list(lines.values())
+
+
+def _settings_of(client: str) -> str:
+    """How the note on a client begins."""
+    return f"Own settings of {client}: "
+
+
+def _bytes_of_both(cells: Mapping[str, str]) -> str:
+    own, common = cells.get(_BYTES, _UNKNOWN), cells.get(_COMMON_BYTES, _UNKNOWN)
+    if _UNKNOWN in (own, common):
+        return ""
+    return f" It stored {own} for each item; {common} with the common settings."
+
+
+def _section(place: tuple[str, str, str], rows: Sequence[_Row], experiment: Experiment) -> Section:
+    workload, load, server = place
+    columns = ["client", _RATIO_HEADING[_figure(load, experiment)], "over", "client CPU/op",
+               "common CPU/op", _BYTES, _COMMON_BYTES]  # fmt: skip
+    cells = [
+        [row.own.cell.client, *row.ratio, _cpu(row.own), _cpu(row.common), row.stored,
+         row.stored_common]
+        for row in rows
+    ]  # fmt: skip
+    # Without a comparison, or a server that reports its bytes, there is nothing to show.
+    shown = [number for number in range(len(columns)) if any(row[number] for row in cells)]
+    options = any("?" in row.own.cell.client for row in rows)
+    known = [(row.own.cell.client, row.settings) for row in rows if row.settings]
+    return Section(
+        title=f"{TITLE}: {workload} · {load} · {server}",
+        topic="defaults",
+        columns=[columns[number] for number in shown],
+        rows=[[row[number] or _UNKNOWN for number in shown] for row in cells],
+        notes=[
+            *(f"{_settings_of(client)}{settings}." for client, settings in known),
+            *(["Options of a client take the place of its own settings."] if options else []),
+            *([_RATIO_NOTE] if "over" in (columns[number] for number in shown) else []),
+        ],
+    )
+
+
+def _figure(load: str, experiment: Experiment) -> str:
+    """What clients are compared by: the rate of a closed loop, the p99 of an open one."""
+    closed = any(of.name == load and of.schedule == "closed" for of in experiment.loads)
+    return primary_figure(closed=closed)
+
+
+def _ratio(
+    own: Cell,
+    common: Cell,
+    experiment: Experiment,
+    outcomes: Sequence[Outcome],
+    found: Answers | None,
+) -> tuple[str, str]:
+    """Defaults / common with its interval, and how much it is based on; empty if unknown."""
+    figure = _figure(own.load, experiment)
+    if found is None:
+        metric = "rate" if figure == "rate" else "p99"
+        pair = own.client, common.client
+        compared = compare_pair(outcomes, pair, own, experiment.margin_percent, metric)
+        if compared is None:
+            return "", ""
+        return ratio_words(compared.ratio), count_of(compared.pairs, "block")
+    estimated = estimate_pair(read_sittings(outcomes, (figure,)), own, common, figure)
+    if estimated.estimate is None:
+        return "", ""
+    scope = "within " if estimated.scope == "within" else ""
+    over = f"{scope}{count_of(estimated.sittings, 'sitting')}"
+    return ratio_words(estimated.estimate.ratio(found.rule.confidence)), over
+
+
+def _cpu(of: CellSummary | None) -> str:
+    return f"{of.client_cpu_us.value:.1f} µs" if of and of.client_cpu_us else ""
+
+
+def _stored(cell: Cell, outcomes: Sequence[Outcome]) -> str:
+    """What the server held after the window, for each item; empty if it does not report it.
+
+    The total would also tell how many keys the faster of the two had stored.
+    """
+    read = [
+        stored / items
+        for outcome in outcomes
+        if outcome.trial.cell == cell and outcome.verdict == "VALID"
+        for stats in [ServerStats(outcome.stats_after)]
+        if (stored := stats.number("bytes")) and (items := stats.number("curr_items"))
+    ]
+    return size(statistics.fmean(read)) if read else ""
