@@ -60,16 +60,20 @@ fn refused(error: &io::Error) -> c_int {
     failed(status, error.to_string())
 }
 
+/// Do something with a name or a path, or refuse it.
+///
 /// # Safety
 ///
 /// `text` is null or a string with a zero at its end.
-unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, c_int> {
+unsafe fn with_text(text: *const c_char, act: impl FnOnce(&str) -> c_int) -> c_int {
     if text.is_null() {
-        return Err(failed(INVALID, "a name or a path is NULL"));
+        return failed(INVALID, "a name or a path is NULL");
     }
     // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| failed(INVALID, "a name or a path is no UTF-8"))
+    match unsafe { CStr::from_ptr(text) }.to_str() {
+        Ok(text) => act(text),
+        Err(_) => failed(INVALID, "a name or a path is no UTF-8"),
+    }
 }
 
 /// # Safety
@@ -83,20 +87,25 @@ unsafe fn bytes<'a>(start: *const c_void, length: usize) -> &'a [u8] {
     unsafe { slice::from_raw_parts(start.cast(), length) }
 }
 
+/// Do something with a key, or refuse it.
+///
 /// # Safety
 ///
 /// As `bytes`.
-unsafe fn key<'a>(start: *const c_void, length: usize) -> Result<&'a [u8], c_int> {
+unsafe fn with_key(
+    (start, length): (*const c_void, usize),
+    act: impl FnOnce(&[u8]) -> c_int,
+) -> c_int {
     if !(1..=KEY_BYTES_MAX).contains(&length) || start.is_null() {
-        return Err(failed(INVALID, format!("a key has 1 to {KEY_BYTES_MAX} bytes, not {length}")));
+        return failed(INVALID, format!("a key has 1 to {KEY_BYTES_MAX} bytes, not {length}"));
     }
     // SAFETY: the caller's promise.
-    Ok(unsafe { bytes(start, length) })
+    act(unsafe { bytes(start, length) })
 }
 
-/// The status of what may fail.
-fn status(result: Result<c_int, c_int>) -> c_int {
-    result.unwrap_or_else(|status| status)
+/// The status of a call that succeeds or is refused.
+fn status(result: io::Result<()>) -> c_int {
+    result.map_or_else(|error| refused(&error), |()| OK)
 }
 
 #[unsafe(no_mangle)]
@@ -125,17 +134,13 @@ pub unsafe extern "C" fn cm_store_init(
     hash_power: c_int,
     mode: u32,
 ) -> c_int {
-    // SAFETY: the header asks for it.
-    let name = match unsafe { text(name) } {
-        Ok(name) => name,
-        Err(status) => return status,
-    };
     let Ok(memory_bytes) = usize::try_from(memory_bytes) else {
         return failed(INVALID, "more memory than there are addresses");
     };
     let hash_power = u32::try_from(hash_power).ok();
     let settings = Settings { memory_bytes, hash_power, mode };
-    NamedStore::create(name, &settings).map_or_else(|error| refused(&error), |_| OK)
+    // SAFETY: the header asks for it.
+    unsafe { with_text(name, |name| status(NamedStore::create(name, &settings).map(drop))) }
 }
 
 /// # Safety
@@ -143,22 +148,17 @@ pub unsafe extern "C" fn cm_store_init(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cm_store_open(name: *const c_char, store: *mut *mut NamedStore) -> c_int {
-    // SAFETY: the header asks for it.
-    let name = match unsafe { text(name) } {
-        Ok(name) => name,
-        Err(status) => return status,
-    };
     if store.is_null() {
         return failed(INVALID, "there is no place for the store");
     }
-    match NamedStore::open(name) {
-        Ok(opened) => {
-            // SAFETY: the header asks for a place to write to.
-            unsafe { *store = Box::into_raw(Box::new(opened)) };
-            OK
-        }
-        Err(error) => refused(&error),
-    }
+    let open = |name: &str| {
+        let opened = Box::new(NamedStore::open(name)?);
+        // SAFETY: the header asks for a place to write to.
+        unsafe { *store = Box::into_raw(opened) };
+        Ok(())
+    };
+    // SAFETY: the header asks for it.
+    unsafe { with_text(name, |name| status(open(name))) }
 }
 
 /// # Safety
@@ -178,10 +178,7 @@ pub unsafe extern "C" fn cm_store_close(store: *mut NamedStore) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cm_store_destroy(name: *const c_char) -> c_int {
     // SAFETY: the header asks for it.
-    match unsafe { text(name) } {
-        Ok(name) => NamedStore::destroy(name).map_or_else(|error| refused(&error), |()| OK),
-        Err(status) => status,
-    }
+    unsafe { with_text(name, |name| status(NamedStore::destroy(name))) }
 }
 
 /// # Safety
@@ -197,28 +194,27 @@ pub unsafe extern "C" fn cm_store_get(
     value_length: Option<&mut usize>,
     flags: Option<&mut u32>,
 ) -> c_int {
-    // SAFETY: the header asks for it.
-    let key = match unsafe { key(key_start, key_length) } {
-        Ok(key) => key,
-        Err(status) => return status,
-    };
-    let read = store.get(key, None, now_s(), |item| {
-        let length = item.value.len();
-        let fits = length <= capacity;
-        if fits && length > 0 {
-            // SAFETY: the header asks for a buffer of this capacity, which is nobody else's.
-            unsafe { buffer.cast::<u8>().copy_from(item.value.as_ptr(), length) };
+    let get = |key: &[u8]| {
+        let read = store.get(key, None, now_s(), |item| {
+            let length = item.value.len();
+            let fits = length <= capacity;
+            if fits && length > 0 {
+                // SAFETY: the header asks for a buffer of this capacity, which is nobody else's.
+                unsafe { buffer.cast::<u8>().copy_from(item.value.as_ptr(), length) };
+            }
+            (length, item.flags, fits)
+        });
+        let Some((length, its_flags, fits)) = read else { return NOT_FOUND };
+        if let Some(place) = value_length {
+            *place = length;
         }
-        (length, item.flags, fits)
-    });
-    let Some((length, its_flags, fits)) = read else { return NOT_FOUND };
-    if let Some(place) = value_length {
-        *place = length;
-    }
-    if let Some(place) = flags {
-        *place = its_flags;
-    }
-    if fits { OK } else { BUFFER }
+        if let Some(place) = flags {
+            *place = its_flags;
+        }
+        if fits { OK } else { BUFFER }
+    };
+    // SAFETY: the header asks for it.
+    unsafe { with_key((key_start, key_length), get) }
 }
 
 /// # Safety
@@ -227,19 +223,21 @@ pub unsafe extern "C" fn cm_store_get(
 unsafe fn put(
     store: &NamedStore,
     mode: Mode,
-    (key_start, key_length): (*const c_void, usize),
+    key: (*const c_void, usize),
     (value_start, value_length): (*const c_void, usize),
     flags: u32,
     exptime: i64,
-) -> Result<c_int, c_int> {
+) -> c_int {
     // SAFETY: the header asks for it.
-    let (key, value) = unsafe { (key(key_start, key_length)?, bytes(value_start, value_length)) };
-    Ok(match store.store(mode, key, flags, exptime, value, now_s()) {
+    let value = unsafe { bytes(value_start, value_length) };
+    let put = |key: &[u8]| match store.store(mode, key, flags, exptime, value, now_s()) {
         Some(Outcome::Stored) => OK,
         Some(Outcome::NotFound) => NOT_FOUND,
         Some(Outcome::NotStored | Outcome::Exists) => EXISTS,
         None => failed(NO_ROOM, "the store has no room for a value of this length"),
-    })
+    };
+    // SAFETY: the header asks for it.
+    unsafe { with_key(key, put) }
 }
 
 /// # Safety
@@ -257,7 +255,7 @@ pub unsafe extern "C" fn cm_store_set(
 ) -> c_int {
     let (key, value) = ((key, key_length), (value, value_length));
     // SAFETY: the header asks for it.
-    status(unsafe { put(store, Mode::Set, key, value, flags, exptime) })
+    unsafe { put(store, Mode::Set, key, value, flags, exptime) }
 }
 
 /// # Safety
@@ -275,7 +273,7 @@ pub unsafe extern "C" fn cm_store_add(
 ) -> c_int {
     let (key, value) = ((key, key_length), (value, value_length));
     // SAFETY: the header asks for it.
-    status(unsafe { put(store, Mode::Add, key, value, flags, exptime) })
+    unsafe { put(store, Mode::Add, key, value, flags, exptime) }
 }
 
 /// # Safety
@@ -287,12 +285,9 @@ pub unsafe extern "C" fn cm_store_delete(
     key_start: *const c_void,
     key_length: usize,
 ) -> c_int {
+    let delete = |key: &[u8]| if store.delete(key, now_s()) { OK } else { NOT_FOUND };
     // SAFETY: the header asks for it.
-    match unsafe { key(key_start, key_length) } {
-        Ok(key) if store.delete(key, now_s()) => OK,
-        Ok(_) => NOT_FOUND,
-        Err(status) => status,
-    }
+    unsafe { with_key((key_start, key_length), delete) }
 }
 
 /// # Safety
@@ -306,12 +301,7 @@ pub unsafe extern "C" fn cm_store_incr(
     delta: i64,
     number: Option<&mut u64>,
 ) -> c_int {
-    // SAFETY: the header asks for it.
-    let key = match unsafe { key(key_start, key_length) } {
-        Ok(key) => key,
-        Err(status) => return status,
-    };
-    match store.arithmetic(key, delta.unsigned_abs(), delta >= 0, now_s()) {
+    let add = |key: &[u8]| match store.arithmetic(key, delta.unsigned_abs(), delta >= 0, now_s()) {
         Arithmetic::Number(after) => {
             if let Some(place) = number {
                 *place = after;
@@ -321,7 +311,9 @@ pub unsafe extern "C" fn cm_store_incr(
         Arithmetic::NonNumeric => failed(NOT_A_NUMBER, "the value is no number"),
         Arithmetic::NoRoom => failed(NO_ROOM, "the store has no room for the new number"),
         Arithmetic::NotFound | Arithmetic::Exists => NOT_FOUND,
-    }
+    };
+    // SAFETY: the header asks for it.
+    unsafe { with_key((key_start, key_length), add) }
 }
 
 /// # Safety
@@ -362,18 +354,17 @@ pub unsafe extern "C" fn cm_store_dump(
     path: *const c_char,
     values: c_int,
 ) -> c_int {
-    // SAFETY: the header asks for it.
-    let path = match unsafe { text(path) } {
-        Ok(path) => path,
-        Err(status) => return status,
+    let dump = |path: &str| {
+        let written = File::create_new(path)
+            .and_then(|file| write_items(store, values != 0, &mut BufWriter::new(file)));
+        match written {
+            Ok(_) => OK,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                failed(EXISTS, error.to_string())
+            }
+            Err(error) => failed(SYSTEM, error.to_string()),
+        }
     };
-    let written = File::create_new(path)
-        .and_then(|file| write_items(store, values != 0, &mut BufWriter::new(file)));
-    written.map_or_else(
-        |error| match error.kind() {
-            ErrorKind::AlreadyExists => failed(EXISTS, error.to_string()),
-            _ => failed(SYSTEM, error.to_string()),
-        },
-        |_| OK,
-    )
+    // SAFETY: the header asks for it.
+    unsafe { with_text(path, dump) }
 }
