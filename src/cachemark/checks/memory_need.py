@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 
@@ -18,6 +17,7 @@ from cachemark.checks.item_shapes import ItemShapes
 from cachemark.checks.probe.checks import check_storing
 from cachemark.checks.probe.raw_connection import AnswerError
 from cachemark.endpoints.servers import ServerSpec, running, with_memory
+from cachemark.host.memory import available_bytes
 from cachemark.model.errors import TrialError
 from cachemark.model.units import MIB
 
@@ -67,7 +67,7 @@ def memory_need(spec: ServerSpec, shapes: ItemShapes, items: int, progress: Prog
     each = sample_mib * MIB / sample.items
     memory_mib = _rounded_mib(items * each / MIB)
     need = msgspec.structs.replace(need, item_bytes=each, memory_mib=memory_mib)
-    if items > _MAX_ITEMS or memory_mib * MIB > _FREE_PART * free_bytes():
+    if items > _MAX_ITEMS or memory_mib * MIB > _FREE_PART * (available_bytes() or 0):
         return need
     try:
         return _tried(spec, shapes, need, memory_mib, progress)
@@ -120,14 +120,6 @@ def _stored(
         # The probe's own item may still be there.
         held = not lost and (current is None or current >= items)
         return held, use.rss_bytes if use else None
-
-
-def free_bytes() -> int:
-    """The memory that the machine can give to a process."""
-    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def _rounded_mib(mib: float) -> int:
