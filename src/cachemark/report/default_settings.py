@@ -13,7 +13,12 @@ import msgspec
 
 from cachemark.analysis.number_format import count_of, size
 from cachemark.analysis.rounds.answers import Answers
-from cachemark.analysis.rounds.pairs import estimate_pair, primary_figure, read_sittings
+from cachemark.analysis.rounds.pairs import (
+    PRIMARY_FIGURES,
+    estimate_pair,
+    primary_figure,
+    read_sittings,
+)
 from cachemark.analysis.rounds.texts import ratio_words
 from cachemark.analysis.statistics import CellSummary, compare_pair
 from cachemark.endpoints.clients import without_defaults
@@ -53,6 +58,7 @@ def sections(
 ) -> list[Section]:
     """A table for each work and server that a client with `@defaults` played; else empty."""
     by_cell = {summary.cell: summary for summary in summaries}
+    ratios = _Ratios(experiment, outcomes, found)
     tables: dict[tuple[str, str, str], list[_Row]] = {}
     for cell, summary in by_cell.items():
         shared = without_defaults(cell.client)
@@ -64,7 +70,7 @@ def sections(
             own=summary,
             common=common,
             settings=own_settings.get(shared.partition("?")[0], ""),
-            ratio=_ratio(cell, common.cell, experiment, outcomes, found) if common else ("", ""),
+            ratio=ratios.of(cell, common.cell) if common else ("", ""),
             stored=_stored(cell, outcomes),
             stored_common=_stored(common.cell, outcomes) if common else "",
         )
@@ -128,28 +134,32 @@ def _figure(load: str, experiment: Experiment) -> str:
     return primary_figure(closed=closed)
 
 
-def _ratio(
-    own: Cell,
-    common: Cell,
-    experiment: Experiment,
-    outcomes: Sequence[Outcome],
-    found: Answers | None,
-) -> tuple[str, str]:
-    """Defaults / common with its interval, and how much it is based on; empty if unknown."""
-    figure = _figure(own.load, experiment)
-    if found is None:
-        metric = "rate" if figure == "rate" else "p99"
-        pair = own.client, common.client
-        compared = compare_pair(outcomes, pair, own, experiment.margin_percent, metric)
-        if compared is None:
+class _Ratios:
+    """The comparisons of defaults with common settings in one run. Its sittings are read once."""
+
+    def __init__(
+        self, experiment: Experiment, outcomes: Sequence[Outcome], found: Answers | None
+    ) -> None:
+        self._experiment, self._outcomes, self._found = experiment, outcomes, found
+        self._sittings = read_sittings(outcomes, PRIMARY_FIGURES) if found else {}
+
+    def of(self, own: Cell, common: Cell) -> tuple[str, str]:
+        """Defaults / common with its interval, and how much it is based on; empty if unknown."""
+        figure = _figure(own.load, self._experiment)
+        if self._found is None:
+            metric = "rate" if figure == "rate" else "p99"
+            pair = own.client, common.client
+            margin_percent = self._experiment.margin_percent
+            compared = compare_pair(self._outcomes, pair, own, margin_percent, metric)
+            if compared is None:
+                return "", ""
+            return ratio_words(compared.ratio), count_of(compared.pairs, "block")
+        estimated = estimate_pair(self._sittings, own, common, figure)
+        if estimated.estimate is None:
             return "", ""
-        return ratio_words(compared.ratio), count_of(compared.pairs, "block")
-    estimated = estimate_pair(read_sittings(outcomes, (figure,)), own, common, figure)
-    if estimated.estimate is None:
-        return "", ""
-    scope = "within " if estimated.scope == "within" else ""
-    over = f"{scope}{count_of(estimated.sittings, 'sitting')}"
-    return ratio_words(estimated.estimate.ratio(found.rule.confidence)), over
+        scope = "within " if estimated.scope == "within" else ""
+        over = f"{scope}{count_of(estimated.sittings, 'sitting')}"
+        return ratio_words(estimated.estimate.ratio(self._found.rule.confidence)), over
 
 
 def _cpu(of: CellSummary | None) -> str:
