@@ -122,12 +122,13 @@ def no_server_is_an_error(driver: WorkerDriver, wire: str, _server: RunningServe
         expect(result, f"no address in {answer.text!r}")
 
 
-def a_server_that_is_killed(driver: WorkerDriver, wire: str, _server: RunningServer) -> None:
+def a_server_that_is_killed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """Operations before the kill count; those after it are errors, not misses."""
-    result = _played_until_killed(driver, wire, _KILL_WINDOWS_MS[0])
+    result = _played_until_killed(driver, wire, server, _KILL_WINDOWS_MS[0])
     for longer_ms in _KILL_WINDOWS_MS[1:]:
         if not result.errors:
-            result = _played_until_killed(driver, wire, longer_ms)
+            with running(parse_spec("memcached:threads=1,memory=16")) as another:
+                result = _played_until_killed(driver, wire, another, longer_ms)
     expect(result.ok > 0, "nothing was done before")
     expect_equal(
         (result.hits, result.misses, result.wrong_values),
@@ -139,16 +140,17 @@ def a_server_that_is_killed(driver: WorkerDriver, wire: str, _server: RunningSer
     expect(failed > 0, "no operation failed")
 
 
-def _played_until_killed(driver: WorkerDriver, wire: str, window_ms: int) -> Operation:
+def _played_until_killed(
+    driver: WorkerDriver, wire: str, server: RunningServer, window_ms: int
+) -> Operation:
     """The gets of a window in which the server is killed."""
-    with running(parse_spec("memcached:threads=1,memory=16")) as server:
-        _prepared(driver, wire, server.addresses[0])
-        before = int(server.stats()["cmd_get"])  # some libraries try a get when they connect
-        driver.worker.send(Run(phase="measure", duration_ms=window_ms))
-        _until_it_plays(server, before)
-        expect(server.pid is not None, "the server is not ours")
-        os.kill(server.pid or 0, signal.SIGKILL)
-        done = driver.finish(30)
+    _prepared(driver, wire, server.addresses[0])
+    before = int(server.stats()["cmd_get"])  # some libraries try a get when they connect
+    driver.worker.send(Run(phase="measure", duration_ms=window_ms))
+    _until_it_plays(server, before)
+    expect(server.pid is not None, "the server is not ours")
+    os.kill(server.pid or 0, signal.SIGKILL)
+    done = driver.finish(30)
     if not isinstance(done, Done):
         raise CaseFailedError(f"the run was answered by {done}")
     return _gets(done)
