@@ -10,7 +10,7 @@ import numpy as np
 
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, engine_error_text
 from cachemark.model.tape_header import read_header
 
 # So many lengths are drawn; then they are repeated.
@@ -67,7 +67,7 @@ def drawn_shapes(items: int, size: str, key_length: str) -> ItemShapes:
         command = [process.binary_path(), "tape", "write", *words]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
-            text = ended.stderr.strip().removeprefix("cachemark-engine: ").removeprefix("error: ")
+            text = engine_error_text(ended.stderr).removeprefix("error: ")
             raise UsageError(text.splitlines()[0])
         shapes = _of_tape(path)
     shortest = min(shapes.key_bytes)

@@ -24,6 +24,11 @@ class UsageError(Exception):
         return f"{self.text}\n  {self.remedy}" if self.remedy else self.text
 
 
+def engine_error_text(stderr: str) -> str:
+    """What the engine printed about an error, without its own name."""
+    return stderr.strip().removeprefix("cachemark-engine: ")
+
+
 class TrialError(Exception):
     """A trial failed because of the server or a worker. It is recorded as a `failed` outcome."""
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import msgspec
 
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, engine_error_text
 from cachemark.model.experiment import Keys, Load, Workload
 from cachemark.model.experiment_document import with_trace_defaults
 from cachemark.model.struct_defaults import defaults_of
 
-_PREFIX = "cachemark-engine: "
 # Settings that say which operations are played: a new one replaces the others.
 _SOURCES = ("mix", "sequence", "trace")
 _KEY_SHAPES = ("length", "pattern", "names")
@@ -49,7 +48,7 @@ def read_options(engine: str, words: Sequence[str]) -> WorkSettings:
     command = [engine, "tape", "settings", "--", *words]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
-        raise UsageError(ended.stderr.strip().removeprefix(_PREFIX))
+        raise UsageError(engine_error_text(ended.stderr))
     return decode_settings(ended.stdout.encode())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.model.errors import UsageError
+from cachemark.model.errors import UsageError, engine_error_text
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.outcome import TapeFacts
 from cachemark.model.plan import Plan
@@ -59,7 +59,7 @@ class TapeCache:
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
             raise UsageError(
-                f"{place}: {ended.stderr.strip().removeprefix('cachemark-engine: ')}",
+                f"{place}: {engine_error_text(ended.stderr)}",
                 "docs/experiment.md has the grammar of every setting",
             )
         written = msgspec.json.decode(ended.stdout, type=_WriteResult)

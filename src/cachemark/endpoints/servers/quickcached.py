@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
-from cachemark.endpoints.originals import originals
+from cachemark.endpoints.originals import Original, originals
 from cachemark.endpoints.servers.port_process import (
     LaunchCommand,
     LaunchResources,
@@ -38,7 +38,6 @@ _CACHES = {
     }.items()
 }
 _CONFIGURATION = Path("conf") / "QuickCached.xml"
-_ORIGINAL = originals()["quickcached"]
 _READY_S = 60.0
 # The reply to a text `get` has a CAS number, which only `gets` should have.
 QUIRKS = ("cas_in_get",)
@@ -61,7 +60,7 @@ def missing(spec: ServerSpec) -> Missing | None:
     """Why QuickCached cannot be started here; None if it can."""
     jar = _jar(spec)
     if not jar.is_file():
-        remedy = _ORIGINAL.remedy if "jar" not in spec.options else "name the server's jar"
+        remedy = "name the server's jar" if "jar" in spec.options else _original().remedy
         return Missing(reason=f"{jar} is not on this machine", remedy=remedy)
     if not (_home(jar) / _CONFIGURATION).is_file():
         return Missing(
@@ -94,7 +93,11 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
 
 
 def _jar(spec: ServerSpec) -> Path:
-    return Path(spec.options["jar"]) if "jar" in spec.options else _ORIGINAL.path
+    return Path(spec.options["jar"]) if "jar" in spec.options else _original().path
+
+
+def _original() -> Original:
+    return originals()["quickcached"]
 
 
 def _home(jar: Path) -> Path:
