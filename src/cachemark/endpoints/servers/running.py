@@ -17,6 +17,7 @@ from cachemark.model.server_stats import ServerStats, merge_stats
 
 _RETRY_S = 0.005
 _FIRST_ANSWER_S = 2.0
+_EXIT_S = 2.0
 
 
 class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,8 +94,14 @@ class RunningServer:
             return ServerStats()
         try:
             return member.control.stats()
+        except ReplyTimeoutError:
+            self.check()
+            raise
         except TrialError:
-            # If it has exited, that is the better explanation.
+            # The kernel closes the sockets of a dying process before its parent can see the exit
+            # status, which is the better explanation.
+            if member.child:
+                member.child.wait(_EXIT_S)
             self.check()
             raise
 
