@@ -23,8 +23,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from cachemark import host
 from cachemark.analysis.statistics import FIGURES, Interval, figures_of, paired_ratio
@@ -177,8 +175,14 @@ def busy(active: bool) -> Generator[None]:
             spinner.wait()
 
 
-def precision_table(seconds: float, loaded: bool) -> Table:
-    """Every setting once, in random order."""
+def print_row(*cells: str) -> None:
+    """A row of a table. Printed at once, as the next row takes a minute."""
+    first, *others = cells
+    print(f"{first:<25}" + "".join(f"{cell:>17}" for cell in others), flush=True)
+
+
+def print_precision(seconds: float, loaded: bool) -> None:
+    """Play every setting once, in random order."""
     settings = [
         *[
             Setting(name=f"rounds, slices of {ms} ms", design="rounds", slice_ms=ms)
@@ -187,32 +191,33 @@ def precision_table(seconds: float, loaded: bool) -> Table:
         *[Setting(name=f"rounds, {n} sittings", design="rounds", sittings=n) for n in SITTINGS],
         Setting(name="trials of 1 s", design="trials"),
     ]
-    rows: dict[str, list[str]] = {}
+    print("\nevery core busy elsewhere" if loaded else "\nquiet")
+    print_row(*COLUMNS)
     for setting in random.sample(settings, len(settings)):
         with busy(loaded):
             outcomes, took_s = play(experiment(setting, [BASE, OTHER], seconds))
-        again = ratio(outcomes, BASE + REPEAT_SUFFIX, "rate")
-        half = width(again)
-        needed = "–" if half is None else f"{took_s / 60 * (half / GOAL) ** 2:.1f} min"
-        valid = sum(outcome.verdict == "VALID" for outcome in outcomes)
-        rows[setting.name] = [
-            f"{took_s:.0f} s",
-            f"{valid}/{len(outcomes)}",
-            shown(again),
-            shown(ratio(outcomes, OTHER, "rate")),
-            shown(ratio(outcomes, BASE + REPEAT_SUFFIX, "client-cpu")),
-            shown(ratio(outcomes, OTHER, "client-cpu")),
-            needed,
-        ]
-    table = Table(*COLUMNS, title="every core busy elsewhere" if loaded else "quiet", box=None)
-    for setting in settings:
-        table.add_row(setting.name, *rows[setting.name])
-    return table
+        print_row(setting.name, *precision_cells(outcomes, took_s))
 
 
-def turn_table() -> Table:
+def precision_cells(outcomes: list[Outcome], took_s: float) -> list[str]:
+    """What COLUMNS says of a setting, but for its name."""
+    again = ratio(outcomes, BASE + REPEAT_SUFFIX, "rate")
+    half = width(again)
+    valid = sum(outcome.verdict == "VALID" for outcome in outcomes)
+    return [
+        f"{took_s:.0f} s",
+        f"{valid}/{len(outcomes)}",
+        shown(again),
+        shown(ratio(outcomes, OTHER, "rate")),
+        shown(ratio(outcomes, BASE + REPEAT_SUFFIX, "client-cpu")),
+        shown(ratio(outcomes, OTHER, "client-cpu")),
+        "–" if half is None else f"{took_s / 60 * (half / GOAL) ** 2:.1f} min",
+    ]
+
+
+def print_costs() -> None:
     """What a start, a warm-up and a turn cost in each language."""
-    table = Table("client", "start", "warm-up", "turn", "CPU of a turn", title="costs", box=None)
+    print_row("client", "start", "warm-up", "turn", "CPU of a turn")
     setting = Setting(name="costs", design="rounds", sittings=1)
     known = registry(process.binary_path())
     set_up = [client for client in LANGUAGES if not known[client].missing()]
@@ -220,26 +225,24 @@ def turn_table() -> Table:
     for outcome in outcomes:
         if outcome.rounds is not None:
             of = outcome.rounds
-            table.add_row(
+            print_row(
                 outcome.trial.cell.client,
                 f"{of.start_ns / 1e9:.2f} s",
                 f"{of.warmup_rounds * of.length_us / 1e6:.2f} s",
                 f"{of.turn_cost_ns / 1e6:.2f} ms",
                 f"{of.turn_cpu_ns / 1e6:.2f} ms",
             )
-    return table
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the tables, row by row."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60, help="time of each row")
     parser.add_argument("--load", action="store_true", help="also with every core busy elsewhere")
     options = parser.parse_args()
-    console = Console(width=150)
-    console.print(turn_table())
+    print_costs()
     for loaded in (False, True) if options.load else (False,):
-        console.print(precision_table(options.seconds, loaded))
+        print_precision(options.seconds, loaded)
 
 
 if __name__ == "__main__":
