@@ -106,6 +106,9 @@ def test_narrowing_and_carry_over_are_plotted(run: Run) -> None:
         (row,) = narrowing.table.rows
         assert row[0] == "slow"
         assert all(cell.startswith("0.66") or cell.startswith("0.67") for cell in row[1:])
+        (row,) = made[f"rounds-mixed-one-{server}"].table.rows
+        assert row[0] == "slow"
+        assert [round(float(end), 1) for end in row[2].split(" and ")] == [0.7, 0.7]
         carry_over = made[f"carry-over-mixed-one-{server}"]
         assert [row[0] for row in carry_over.table.rows] == [
             f"{client} · {server}" for client in ("slow", "fast", "slow#again")

@@ -35,6 +35,7 @@ from cachemark.analysis.rounds.pairs import (
 )
 from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.ranking import rank_with_lead
+from cachemark.analysis.rounds.round_course import RoundCourse, round_courses
 from cachemark.analysis.rounds.steal import Steal, steal
 from cachemark.analysis.statistics import Figure
 from cachemark.model.outcome import Cell, Outcome
@@ -87,7 +88,8 @@ class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a question: a ranking by each figure that all of its cells have.
 
     `primary` is the figure that the question is decided by: the rate of closed loops, the p99 of
-    open ones. `narrowing`: of a run that is over, how its intervals narrowed.
+    open ones. Of a run that is over: `narrowing` is how its intervals narrowed, and `course` has
+    the ratios round by round, of the figures that a round has.
     """
 
     question: Question
@@ -95,6 +97,7 @@ class GroupAnswer(msgspec.Struct, frozen=True, kw_only=True):
     rankings: list[Ranking]
     rate_and_cpu: list[RateAndCpu]
     narrowing: list[Narrowing] = []
+    course: list[RoundCourse] = []
 
     def ranking(self, figure: str) -> Ranking | None:
         """The ranking by a figure; None if there is none."""
@@ -149,7 +152,7 @@ def answers(
         for question in questions
     ]
     if final:
-        groups = [_with_narrowing(looked, group) for group in groups]
+        groups = [_with_history(looked, group) for group in groups]
     return Answers(
         rule=rule,
         sittings=looked.played,
@@ -175,10 +178,14 @@ def _group(looked: Looked, question: Question, figures: Sequence[str], primary: 
     )
 
 
-def _with_narrowing(looked: Looked, group: GroupAnswer) -> GroupAnswer:
+def _with_history(looked: Looked, group: GroupAnswer) -> GroupAnswer:
     ranking = group.ranking(group.primary)
     arms = [(place.cell, place.name) for place in ranking.places] if ranking else []
-    return msgspec.structs.replace(group, narrowing=narrowings(looked, arms, group.primary))
+    return msgspec.structs.replace(
+        group,
+        narrowing=narrowings(looked, arms, group.primary),
+        course=round_courses(looked.sittings, arms, "rate") if group.primary == "rate" else [],
+    )
 
 
 def _ranking(looked: Looked, question: Question, figure: Figure) -> Ranking:

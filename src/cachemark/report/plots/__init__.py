@@ -20,7 +20,7 @@ from cachemark.report.plots.percentiles import percentiles
 from cachemark.report.plots.plot import Plot, Spec, titled
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
-from cachemark.report.plots.sittings import carry_over, narrowing
+from cachemark.report.plots.sittings import carry_over, narrowing, round_by_round
 from cachemark.report.plots.summary_picture import summary_picture
 from cachemark.report.round_sections import CARRY_OVER_TITLE
 
@@ -58,6 +58,7 @@ def plots(report: Report, width: int) -> Plots:
             percentiles(group, width),
             block_rates(group, report.trials, width),
             narrowing(group, report.rounds, width),
+            round_by_round(group, report.rounds, width),
             timeline.rate(group, report.trials, width),
             timeline.memory(group, report.trials, width),
         ]

@@ -138,7 +138,7 @@ TIME_LABEL = (
 
 def log_axis(low: float, high: float) -> tuple[float, float, list[float]]:
     """Bounds of a logarithmic axis for two values, and its ticks: 1, 2, 5 or powers of ten."""
-    steps = [m * 10.0**e for e in range(-1, 13) for m in (1, 2, 5)]
+    steps = [m * 10.0**e for e in range(-9, 13) for m in (1, 2, 5)]
     floor = max((step for step in steps if step <= low), default=steps[0])
     ceiling = min((step for step in steps if step >= high), default=steps[-1])
     if floor == ceiling:

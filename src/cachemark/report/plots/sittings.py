@@ -1,11 +1,14 @@
-"""Plots of a run that was played in turns: intervals as they narrowed, and carry-over."""
+"""Plots of a run that was played in turns: round by round, as intervals narrowed, carry-over."""
 
 from __future__ import annotations
+
+from statistics import quantiles
 
 from cachemark.analysis.number_format import interval
 from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.rounds.carry_over import CarryOver, CarryOverTable
 from cachemark.analysis.rounds.narrowing import Narrowing, Step
+from cachemark.analysis.rounds.round_course import RoundCourse
 from cachemark.analysis.statistics import Interval
 from cachemark.report.model import Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
@@ -24,7 +27,15 @@ def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
     answer = answer_of(group, found) if found else None
     if answer is None or not answer.narrowing:
         return None
-    lines = [_line(one) for one in answer.narrowing]
+    series = _series(group)
+    lines = [
+        Line(
+            label=one.name,
+            marks=[_point(one.name, step) for step in one.steps],
+            series=series.get(one.name),
+        )
+        for one in answer.narrowing
+    ]
     counts = sorted({step.sittings for one in answer.narrowing for step in one.steps})
     caption = "Sittings are the sample: each one more makes the intervals narrower."
     if len(lines) > MAX_NAMED_LINES:
@@ -52,8 +63,71 @@ def narrowing(group: Group, found: Answers | None, width: int) -> Plot | None:
     )
 
 
-def _line(one: Narrowing) -> Line:
-    return Line(label=one.name, marks=[_point(one.name, step) for step in one.steps])
+def round_by_round(group: Group, found: Answers | None, width: int) -> Plot | None:
+    """Each client's ratio to the first one in the course of the run; None without rounds."""
+    answer = answer_of(group, found) if found else None
+    if answer is None or not answer.course:
+        return None
+    courses, series = answer.course, _series(group)
+    caption = (
+        "A level line is a difference that all the time shows. The machine’s changes of speed are "
+        f"not in it: each point is the median of at most {max(one.rounds for one in courses)} "
+        "rounds, in which the two played one after the other."
+    )
+    if len(courses) > MAX_NAMED_LINES:
+        caption += f" Only the first {MAX_NAMED_LINES} are named."
+    ends = {one.name: _quartiles(one) for one in courses}
+    return Plot(
+        name=slug("rounds", group.workload, group.load, group.common),
+        title="The ratios, round by round",
+        caption=caption,
+        alt="Line chart of ratios in the course of the run; half of the points lie between: "
+        + "; ".join(f"{name} {low:.3f} and {high:.3f}" for name, (low, high) in ends.items())
+        + ".",
+        spec=line_chart(
+            [
+                Line(
+                    label=one.name,
+                    marks=[Point(x=point.place, y=point.ratio) for point in one.points],
+                    series=series.get(one.name),
+                )
+                for one in courses
+            ],
+            width,
+            260,
+            x=_sitting_axis(found.sittings if found else 0),
+            y_title="relative to the first",
+            y_labels=_RATIO_LABEL,
+        ),
+        subtitle=group_title(group),
+        table=Table(
+            columns=[group.heading, "points", "half of the points lie between"],
+            rows=[
+                [one.name, str(len(one.points)), "{:.3f} and {:.3f}".format(*ends[one.name])]
+                for one in courses
+            ],
+        ),
+    )
+
+
+def _series(group: Group) -> dict[str, int | None]:
+    """The number of each client's colour, which is the same in all plots."""
+    return {row.name: row.series for row in group.rows}
+
+
+def _quartiles(course: RoundCourse) -> tuple[float, float]:
+    first, _, third = quantiles([point.ratio for point in course.points], n=4)
+    return first, third
+
+
+def _sitting_axis(count: int) -> Spec:
+    step = -(-count // 12)
+    return {
+        "type": "quantitative",
+        "scale": {"domain": [0, max(count, 1)], "nice": False},
+        "axis": {"title": "sittings played", "values": list(range(0, count + 1, step or 1)),
+                 "format": "d"},
+    }  # fmt: skip
 
 
 def _point(name: str, step: Step) -> Point:

@@ -1,0 +1,70 @@
+"""The ratio of each arm to the winner, round by round: what the intervals are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from cachemark.analysis.rounds.pairs import Sittings
+from cachemark.analysis.rounds.sitting import SliceFigure, round_log_ratios
+from cachemark.model.outcome import Cell
+
+# More points of a line than this cannot be seen apart.
+_MAX_POINTS = 120
+
+
+class CoursePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The median ratio of a few rounds in a row.
+
+    `place` counts sittings from 0; its fraction is how much of the sitting was over.
+    """
+
+    place: float
+    ratio: float
+
+
+class RoundCourse(msgspec.Struct, frozen=True, kw_only=True):
+    """The ratio of an arm to the winner as the run went on; `name` is that in its question.
+
+    `rounds` is how many rounds a point stands for, at most.
+    """
+
+    name: str
+    rounds: int
+    points: list[CoursePoint]
+
+
+def round_courses(
+    sittings: Sittings, arms: Sequence[tuple[Cell, str]], figure: SliceFigure
+) -> list[RoundCourse]:
+    """Those of all arms but the first, the winner, from the sittings that both played."""
+    if not arms:
+        return []
+    (winner, _), *others = arms
+    courses = [_course(sittings, cell, name, winner, figure) for cell, name in others]
+    return [course for course in courses if len(course.points) > 1]
+
+
+def _course(
+    sittings: Sittings, cell: Cell, name: str, winner: Cell, figure: SliceFigure
+) -> RoundCourse:
+    logs = [
+        round_log_ratios(met[cell].slices, met[winner].slices, figure)
+        if cell in met and winner in met
+        else np.empty(0)
+        for met in sittings.values()
+    ]
+    rounds = math.ceil(sum(map(len, logs)) / _MAX_POINTS) or 1
+    points = [
+        CoursePoint(
+            place=number + (start + len(batch) / 2) / len(of),
+            ratio=math.exp(float(np.median(batch))),
+        )
+        for number, of in enumerate(logs)
+        for start in range(0, len(of), rounds)
+        if np.isfinite(np.median(batch := of[start : start + rounds]))
+    ]
+    return RoundCourse(name=name, rounds=rounds, points=points)
