@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -24,21 +23,22 @@ from pathlib import Path
 from costs import intervals, memory
 from counted import counted
 from lags import lags
+from metered import FailedError
 from players import (
     KEYS,
-    PEERS,
     SHAPE,
     VARIANTS,
     Case,
-    FailedError,
     Run,
     engine,
+    found_peers,
     has_uring,
     play_native,
     play_null,
     play_peer,
     play_variant,
     serving,
+    store_keys,
 )
 
 from cachemark.host.process import binary_path
@@ -47,14 +47,14 @@ Player = Callable[[Case, set[int], float], Run | None]
 
 
 def compare(
-    cases: list[Case], cpus: set[int], peers: list[str], rounds: int, seconds: float
+    cases: list[Case], cpus: set[int], peers: dict[str, Player], rounds: int, seconds: float
 ) -> None:
     """Print CPU per operation and its ratio to the floor of the same round."""
     players: dict[str, Player] = {"null client": play_null, "native": play_native}
     players |= {name: partial(play_variant, more) for name, more in VARIANTS.items()}
     if not has_uring(cases[0]):
         del players["native, uring"]
-    players |= {name: partial(play_peer, name) for name in peers}
+    players |= peers
     print(f"{'server':9}{'depth':>6}  {'client':18}{'ops/s':>10}{'CPU µs/op':>11}{'× floor':>9}")
     for case in cases:
         runs: dict[str, list[Run | None]] = {name: [] for name in players}
@@ -63,6 +63,19 @@ def compare(
                 runs[name].append(_played(players[name], case, cpus, seconds))
         for name, of_name in runs.items():
             _row(case, name, of_name, runs["null client"])
+
+
+def _peers(case: Case, cpus: set[int], folder: Path) -> dict[str, Player]:
+    """The peers on PATH, each with its keys stored on the server of the case."""
+    players: dict[str, Player] = {}
+    for name, tool in found_peers().items():
+        try:
+            store_keys(tool, case, cpus, folder / name)
+        except FailedError as error:
+            print(f"left out: {error}", file=sys.stderr)
+        else:
+            players[name] = partial(play_peer, tool, folder / name)
+    return players
 
 
 def _played(player: Player, case: Case, cpus: set[int], seconds: float) -> Run | None:
@@ -119,7 +132,7 @@ def main() -> None:
                 for depth in (1, 16)
             ]
             if not options.counted:
-                peers = [name for name in PEERS if shutil.which(name) and not options.no_peers]
+                peers = {} if options.no_peers else _peers(cases[2], client_cpus, Path(folder))
                 compare(cases, client_cpus, peers, options.rounds, options.seconds)
                 intervals(cases[1], client_cpus, options.rounds, options.seconds)
             counted(cases[2], client_cpus, options.seconds, Path(folder))

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from players import CONNECTIONS, INTERVALS, SHAPE, Case, FailedError, pinned, play_native
+from metered import FailedError, pinned
+from players import CONNECTIONS, INTERVALS, SHAPE, Case, play_native
 from scipy import stats
 
 from cachemark.host.process import binary_path

@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from players import CONNECTIONS, INTERVALS, SHAPE, Case, FailedError, native, pinned
+from metered import FailedError, pinned
+from players import CONNECTIONS, INTERVALS, SHAPE, Case, native
 
 from cachemark.host.process import binary_path
 

@@ -11,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from players import CONNECTIONS, Case, FailedError, native, play_native
+from metered import FailedError
+from players import CONNECTIONS, Case, native, play_native
 
 from cachemark.model import histogram
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-import resource
-import socket
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from metered import SPARE_S, FailedError, metered, pinned
+
+from cachemark.checks.fidelity.cases import CaseLoad
+from cachemark.checks.fidelity.tools import TOOLS, Tool, ToolJob
 from cachemark.host.process import binary_path
 from cachemark.model.address import parse_host_port
 
@@ -18,6 +22,7 @@ KEYS, VALUE_BYTES, CONNECTIONS = 10_000, 100, 50
 # On a busy machine a short window may end before any operation begins: it is played again.
 NOTHING_PLAYED = "no operation began in the window"
 MAX_REPEATS = 10
+STDERR_CHARACTERS = 200
 SHAPE = ["--size", str(VALUE_BYTES), "--key-length", "32", "--mix", "get=1"]
 
 
@@ -38,11 +43,6 @@ class Case(NamedTuple):
     keys: int
 
 
-def pinned(cpus: set[int], *command: str) -> list[str]:
-    """The command, restricted to some CPUs."""
-    return ["taskset", "-c", ",".join(map(str, cpus)), *command]
-
-
 @contextmanager
 def serving(cpus: set[int], *arguments: str) -> Generator[str]:
     """Start a server of the engine; yields its address."""
@@ -57,10 +57,6 @@ def serving(cpus: set[int], *arguments: str) -> Generator[str]:
     finally:
         child.kill()
         child.wait()
-
-
-class FailedError(Exception):
-    """A program failed; the text has its exit status and its stderr."""
 
 
 def engine(cpus: set[int], *arguments: str) -> Any:
@@ -123,60 +119,39 @@ def play_null(case: Case, cpus: set[int], seconds: float) -> Run:
     return Run(result["ops"], cpu_us, result["ops"] / result["elapsed_ns"] * 1e9)
 
 
-def requested_keys(address: str) -> int:
-    """The server's `cmd_get`: how many keys clients have requested."""
-    with socket.create_connection(parse_host_port(address)) as line:
-        line.sendall(b"stats\r\n")
-        stats = b""
-        while not stats.endswith(b"END\r\n"):
-            stats += line.recv(1 << 16)
-    (row,) = [row for row in stats.split(b"\r\n") if row.startswith(b"STAT cmd_get ")]
-    return int(row.split()[2])
+def found_peers() -> dict[str, Tool]:
+    """The load generators on PATH that can play the work of these benchmarks."""
+    return {name: tool for name, tool in TOOLS.items() if tool.program()}
 
 
-# The commands of the peers, which play the same work. `play_peer` fills in `{…}`.
-PEERS = {
-    "memtier_benchmark": (
-        "memtier_benchmark -s {host} -p {port} -P memcache_text -t 1 -c {connections} "
-        "--pipeline {depth} --ratio 0:1 -d {bytes} --key-maximum {keys} --test-time {seconds} "
-        "--hide-histogram"
-    ),
-    "memtier": (
-        "memtier -s {host} -p {port} -P memcache_text -t 1 -c {connections} "
-        "--pipeline {depth} --ratio 0:1 -d {bytes} --key-maximum {keys} --test-time {seconds} "
-        "--hide-histogram"
-    ),
-    "mutilate": (
-        "mutilate -s {host}:{port} -T 1 -c {connections} -d {depth} -K 32 -V {bytes} -u 0 "
-        "-r {keys} -t {seconds}"
-    ),
-    "mcperf": (
-        "mcperf -s {host}:{port} -T 1 -c {connections} -d {depth} -K 32 -V {bytes} -u 0 "
-        "-r {keys} -t {seconds}"
-    ),
-    # It has no pipelining, and a tenth of its operations are writes.
-    "memcaslap": "memcaslap -s {host}:{port} -T 1 -c {connections} -X {bytes} -t {seconds}s",
-    "memaslap": "memaslap -s {host}:{port} -T 1 -c {connections} -X {bytes} -t {seconds}s",
-}
+def peer_job(tool: Tool, case: Case, folder: Path, seconds: float) -> ToolJob:
+    """The work of a case for a peer, which ends by itself only after the measured time."""
+    folder.mkdir(exist_ok=True)
+    return ToolJob(
+        program=tool.program() or "",
+        port=parse_host_port(case.address).port,
+        folder=folder,
+        load=CaseLoad(callers=CONNECTIONS, value_bytes=VALUE_BYTES, keys=KEYS, timeout_ms=10_000),
+        depth=case.depth,
+        closed_s=math.ceil(seconds + SPARE_S),
+    )
 
 
-def play_peer(name: str, case: Case, cpus: set[int], seconds: float) -> Run | None:
-    """Play a peer. Its CPU time is that of the whole process, its gets are those of the server."""
-    if case.server == "null" or ("{depth}" not in PEERS[name] and case.depth > 1):
-        return None
-    server = parse_host_port(case.address)
-    command = PEERS[name].format(
-        host=server.host, port=server.port, depth=case.depth, connections=CONNECTIONS,
-        bytes=VALUE_BYTES, keys=case.keys, seconds=max(1, round(seconds)),
-    )  # fmt: skip
-    before, used_us = requested_keys(case.address), _children_us()
-    ended = subprocess.run(pinned(cpus, *command.split()), capture_output=True, check=False)
+def store_keys(tool: Tool, case: Case, cpus: set[int], folder: Path) -> None:
+    """Store the keys that a peer is going to read. Raises FailedError."""
+    if tool.fill is None:
+        return
+    command = pinned(cpus, *tool.fill(peer_job(tool, case, folder, 0)))
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if ended.returncode:
-        raise FailedError(f"{name} ended with {ended.returncode}")
-    ops = requested_keys(case.address) - before
-    return Run(ops, _children_us() - used_us, ops / max(1, round(seconds)))
+        said = ended.stderr.strip()[-STDERR_CHARACTERS:]
+        raise FailedError(f"{tool.name}: storing keys ended with {ended.returncode}: {said}")
 
 
-def _children_us() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (used.ru_utime + used.ru_stime) * 1e6
+def play_peer(tool: Tool, folder: Path, case: Case, cpus: set[int], seconds: float) -> Run | None:
+    """Play a peer on keys that are stored; None if it cannot play the case."""
+    if case.server == "null" or (case.depth > 1 and not tool.pipelines):
+        return None
+    command = tool.command(peer_job(tool, case, folder, seconds))
+    found = metered(command, cpus, case.address, seconds)
+    return Run(found.ops, found.cpu_us, found.rate)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cachemark.checks.fidelity.cases import CaseLoad, cases
 from cachemark.checks.fidelity.tools import TOOLS, ToolJob, tool_results
@@ -77,6 +78,29 @@ def test_each_tool(name: str, tmp_path: Path) -> None:
         assert load.closed or "250" in said
     with pytest.raises(TrialError, match="no times"):
         tool.read(job(tmp_path), "Segmentation fault\n")
+
+
+@pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if tool.fill])
+def test_a_tool_that_reads_only_has_stored_the_same_keys(name: str, tmp_path: Path) -> None:
+    """What the tool is told to store and to read has the same server, number and size of keys."""
+    tool = TOOLS[name]
+    assert tool.fill is not None
+    said = []
+    for command in (tool.fill, tool.command):
+        words = command(job(tmp_path, CaseLoad(ops=500, keys=12_345)))
+        files = " ".join(path.read_text() for path in tmp_path.iterdir())
+        said.append(" ".join(words) + files)
+    for told in said:
+        assert "4711" in told
+        assert "12345" in told
+    assert said[0] != said[1]
+
+
+@pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if tool.pipelines])
+def test_a_tool_that_pipelines_is_told_how_deep(name: str, tmp_path: Path) -> None:
+    deep = replace(job(tmp_path), depth=678)
+    words = TOOLS[name].command(deep)
+    assert "678" in " ".join(words) + " ".join(path.read_text() for path in tmp_path.iterdir())
 
 
 def test_a_tool_that_is_not_here_or_tells_nothing_is_not_judged(

@@ -5,24 +5,36 @@ from __future__ import annotations
 import json
 import re
 
-from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, percent, unreadable
+from msgspec.structs import replace
+
+from cachemark.checks.fidelity.tools.tool import (
+    KEY_BYTES,
+    Tool,
+    ToolJob,
+    ToolResult,
+    percent,
+    unreadable,
+)
 
 _CONFIG = """\
 [general]
 duration = "{seconds}s"
 warmup = "0s"
 threads = 1
+[admin]
+format = "json"
 [target]
 endpoints = ["{server}"]
 protocol = "memcache"
 [connection]
 connections = {callers}
-pipeline_depth = 1
+pipeline_depth = {depth}
 request_timeout = "{timeout_ms}ms"
 [workload]
+prefill = {prefill}
 {rate}
 [workload.keyspace]
-length = 16
+length = {key_bytes}
 count = {keys}
 [workload.commands]
 get = 100
@@ -34,12 +46,24 @@ _NAME = re.compile(r"p(\d+)_us")
 
 
 def command(job: ToolJob) -> list[str]:
-    """Write the settings file; returns the command line."""
+    """Write the settings file of reads; returns the command line."""
+    return _command(job, prefill="false")
+
+
+def fill(job: ToolJob) -> list[str]:
+    """The same, after each key was stored once."""
+    return _command(replace(job, closed_s=1), prefill="true")
+
+
+def _command(job: ToolJob, prefill: str) -> list[str]:
     load = job.load
     text = _CONFIG.format(
         seconds=job.seconds,
         server=job.server,
         callers=load.callers,
+        depth=job.depth,
+        prefill=prefill,
+        key_bytes=KEY_BYTES,
         timeout_ms=load.timeout_ms,
         keys=load.keys,
         value_bytes=load.value_bytes,
@@ -47,7 +71,7 @@ def command(job: ToolJob) -> list[str]:
     )
     path = job.folder / "cachecannon.toml"
     path.write_text(text, encoding="utf-8")
-    return [job.program, str(path), "--format", "json"]
+    return [job.program, str(path)]
 
 
 def read(job: ToolJob, output: str) -> ToolResult:
@@ -67,6 +91,9 @@ TOOL = Tool(
     programs=("cachecannon",),
     home="https://github.com/cachecannon/cachecannon",
     schedules=("closed", "uniform"),
+    verifies="hit or miss, length",
+    pipelines=True,
+    fill=fill,
     command=command,
     read=read,
 )

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, unreadable
+from cachemark.checks.fidelity.tools.tool import (
+    KEY_BYTES,
+    Tool,
+    ToolJob,
+    ToolResult,
+    unreadable,
+)
 
-_MIX = "key\n16 16 1\nvalue\n{size} {size} 1\ncmd\n0 0.1\n1 0.9\n"
+_MIX = "key\n{key} {key} 1\nvalue\n{size} {size} 1\ncmd\n0 0.1\n1 0.9\n"
 _GETS = re.compile(r"^Get Statistics \((\d+) events\)\n(.*?)(?:\n\n|\Z)", re.M | re.S)
 _MAX = re.compile(r"Max:\s+(\d+)")
 _ROW = re.compile(r"^\s+(\d+):((?:\s+\d+)+)$", re.M)
@@ -19,7 +25,7 @@ def command(job: ToolJob) -> list[str]:
     There is no open loop: --tps is in thousands per second, more than any case needs.
     """
     mix = job.folder / "memaslap.cnf"
-    mix.write_text(_MIX.format(size=job.load.value_bytes), encoding="ascii")
+    mix.write_text(_MIX.format(key=KEY_BYTES, size=job.load.value_bytes), encoding="ascii")
     words = [job.program, "-s", job.server, "-T", "1", "-c", str(job.load.callers)]
     words += ["-t", f"{job.seconds}s", "-S", "1s", "-F", str(mix)]
     return words
@@ -59,6 +65,7 @@ TOOL = Tool(
     home="https://github.com/awesomized/libmemcached",
     tried="1.1.4",
     note="buckets of a factor of two",
+    verifies="hit or miss, length",
     command=command,
     read=read,
 )

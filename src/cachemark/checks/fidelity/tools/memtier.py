@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
+from cachemark.checks.fidelity.tools.tool import KEY_BYTES, Tool, ToolJob, ToolResult
 from cachemark.model.errors import TrialError
 
 _PERCENTS = "50,75,80,90,95,97,98,99,99.5,100"
@@ -12,15 +12,27 @@ _FILE = "memtier.json"
 
 
 def command(job: ToolJob) -> list[str]:
-    """The command line. Its rate is per connection."""
+    """The command line of reads. Its rate is per connection."""
+    load = job.load
+    words = [*_common(job), "--clients", str(load.callers), "--pipeline", str(job.depth)]
+    words += ["--ratio", "0:1", "--test-time", str(job.seconds)]
+    words += ["--print-percentiles", _PERCENTS, "--json-out-file", str(job.folder / _FILE)]
+    return [*words, "--rate-limiting", str(job.rate // load.callers)] if job.rate else words
+
+
+def fill(job: ToolJob) -> list[str]:
+    """The command line that stores each key once."""
+    words = [*_common(job), "--clients", "1", "--ratio", "1:0", "--key-pattern", "P:P"]
+    return [*words, "--requests", "allkeys"]
+
+
+def _common(job: ToolJob) -> list[str]:
     load = job.load
     words = [job.program, "--server", "127.0.0.1", "--port", str(job.port)]
-    words += ["--protocol", "memcache_text", "--threads", "1", "--clients", str(load.callers)]
-    words += ["--pipeline", "1", "--ratio", "0:1", "--data-size", str(load.value_bytes)]
-    words += ["--key-minimum", "1", "--key-maximum", str(load.keys), "--hide-histogram"]
-    words += ["--print-percentiles", _PERCENTS, "--json-out-file", str(job.folder / _FILE)]
-    words += ["--test-time", str(job.seconds)]
-    return [*words, "--rate-limiting", str(job.rate // load.callers)] if job.rate else words
+    words += ["--protocol", "memcache_text", "--threads", "1", "--hide-histogram"]
+    words += ["--data-size", str(load.value_bytes)]
+    words += ["--key-prefix", "k" * (KEY_BYTES - len(str(load.keys)))]
+    return [*words, "--key-minimum", "1", "--key-maximum", str(load.keys)]
 
 
 def read(job: ToolJob, _output: str) -> ToolResult:
@@ -44,6 +56,9 @@ TOOL = Tool(
     programs=("memtier_benchmark",),
     home="https://github.com/redis/memtier_benchmark",
     schedules=("closed", "uniform"),
+    verifies="hit or miss, length",
+    pipelines=True,
+    fill=fill,
     command=command,
     read=read,
 )

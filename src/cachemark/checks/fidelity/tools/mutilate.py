@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, unreadable
+from cachemark.checks.fidelity.tools.tool import (
+    KEY_BYTES,
+    Tool,
+    ToolJob,
+    ToolResult,
+    unreadable,
+)
 
 _COLUMN = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
 
 def command(job: ToolJob) -> list[str]:
-    """The command line, without a load phase: a miss takes as long here as a hit."""
+    """The command line of reads."""
     load = job.load
-    words = [job.program, "-s", job.server, "-T", "1", "-c", str(load.callers), "-d", "1"]
-    words += ["-t", str(job.seconds), "-u", "0.0", "-r", str(load.keys), "--noload"]
-    words += ["-V", str(load.value_bytes)]
+    words = [*_common(job), "--noload", "-c", str(load.callers), "-d", str(job.depth)]
+    words += ["-t", str(job.seconds), "-u", "0.0"]
     if not job.rate:
         return words
-    arrivals = "exponential" if load.schedule == "poisson" else "fixed"
+    # The tool replaces the parameter of `fixed` by the rate, and crashes without one.
+    arrivals = "exponential" if load.schedule == "poisson" else "fixed:1"
     return [*words, "-q", str(job.rate), "-i", arrivals]
+
+
+def fill(job: ToolJob) -> list[str]:
+    """The command line that stores each key once."""
+    return [*_common(job), "--loadonly"]
+
+
+def _common(job: ToolJob) -> list[str]:
+    load = job.load
+    words = [job.program, "-s", job.server, "-T", "1", "-r", str(load.keys)]
+    return [*words, "-K", str(KEY_BYTES), "-V", str(load.value_bytes)]
 
 
 def read(_job: ToolJob, output: str) -> ToolResult:
@@ -40,6 +57,9 @@ TOOL = Tool(
     programs=("mutilate", "mcperf"),
     home="https://github.com/leverich/mutilate",
     schedules=("closed", "uniform", "poisson"),
+    verifies="hit or miss, length",
+    pipelines=True,
+    fill=fill,
     command=command,
     read=read,
 )

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 
-from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult, percent, unreadable
+from msgspec.structs import replace
+
+from cachemark.checks.fidelity.tools.tool import (
+    KEY_BYTES,
+    Tool,
+    ToolJob,
+    ToolResult,
+    percent,
+    unreadable,
+)
 
 _CONFIG = """\
 [general]
 protocol = "memcache"
 interval = {seconds}
 duration = {seconds}
+admin = "127.0.0.1:0"
+initial_seed = "0"
 [debug]
 log_level = "error"
 [target]
@@ -24,18 +35,28 @@ request_timeout = {timeout_ms}
 threads = 1
 {rate}
 [[workload.keyspace]]
-klen = 16
+klen = {key_bytes}
 nkeys = {keys}
 vlen = {value_bytes}
 vkind = "bytes"
-commands = [{{ verb = "get", weight = 1 }}]
+commands = [{{ verb = "{verb}", weight = 1 }}]
 """
+_FILL_S = 6
 _LINE = re.compile(r"Client Response Latency \(us\):(.*)$", re.M)
 _VALUE = re.compile(r"p(\d+): (\d+)")
 
 
 def command(job: ToolJob) -> list[str]:
-    """Write the settings file; returns the command line. Without a rate, a closed loop."""
+    """Write the settings file of reads; returns the command line. No rate means a closed loop."""
+    return _command(job, "get")
+
+
+def fill(job: ToolJob) -> list[str]:
+    """The same with sets of random keys, long enough to meet each of some 10,000 keys."""
+    return _command(replace(job, closed_s=_FILL_S), "set")
+
+
+def _command(job: ToolJob, verb: str) -> list[str]:
     load = job.load
     rate = f"[workload.ratelimit]\nstart = {job.rate}" if job.rate else ""
     text = _CONFIG.format(
@@ -44,6 +65,8 @@ def command(job: ToolJob) -> list[str]:
         callers=load.callers,
         timeout_ms=load.timeout_ms,
         keys=load.keys,
+        key_bytes=KEY_BYTES,
+        verb=verb,
         value_bytes=load.value_bytes,
         rate=rate,
     )
@@ -66,6 +89,8 @@ TOOL = Tool(
     programs=("rpc-perf",),
     home="https://github.com/iopsystems/rpc-perf",
     schedules=("closed", "uniform"),
+    verifies="hit or miss, length",
+    fill=fill,
     command=command,
     read=read,
 )

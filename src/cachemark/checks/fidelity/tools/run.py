@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 
@@ -32,7 +31,7 @@ _NS_IN_MS = 1e6
 
 def tool_results(tool: Tool, wanted: list[Case], tries: int) -> Iterator[FidelityResult]:
     """Run each case on a tool; yields each result as soon as it is known."""
-    program = next(filter(None, map(shutil.which, tool.programs)), None)
+    program = tool.program()
     for case in wanted:
         if why := _unfit(tool, case, program):
             yield FidelityResult(client=tool.name, case=case.name, state="not applicable", why=why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,22 +12,28 @@ import msgspec
 from cachemark.checks.fidelity.cases import CaseLoad
 from cachemark.model.errors import TrialError
 
-# The duration of closed loops: most tools take a time, not a number of operations.
-_CLOSED_S = 3
+# The length of keys. memtier_benchmark gets a prefix, so that its longest key has it.
+KEY_BYTES = 32
 
 
 class ToolJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job for a tool: the program's path, the server's port, a folder, the load."""
+    """A job for a tool: the program's path, the server's port, a folder, the load.
+
+    `depth` is the number of outstanding operations on a connection. `closed_s` is the duration of
+    closed loops: most tools take a time, not a number of operations.
+    """
 
     program: str
     port: int
     folder: Path
     load: CaseLoad
+    depth: int = 1
+    closed_s: int = 3
 
     @property
     def seconds(self) -> int:
         """The duration in whole seconds."""
-        return _CLOSED_S if self.load.closed else math.ceil(self.load.duration_ms / 1e3)
+        return self.closed_s if self.load.closed else math.ceil(self.load.duration_ms / 1e3)
 
     @property
     def rate(self) -> int:
@@ -50,7 +57,9 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     `tried` is the version that the adapter was tested with; empty: the adapter follows the tool's
     documentation and source, and was never run. `schedules` are those that the tool supports.
-    `silent` is why the tool reports no times, if so.
+    `silent` is why the tool reports no times, if so. `verifies` says what it checks of a reply.
+    `fill` is the command that stores the keys that `command` reads; None: `command` does it itself.
+    `pipelines` says whether it can have more than one outstanding operation on a connection.
     """
 
     name: str
@@ -60,8 +69,15 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     schedules: tuple[str, ...] = ("closed",)
     silent: str = ""
     note: str = ""
+    verifies: str
+    pipelines: bool = False
+    fill: Callable[[ToolJob], list[str]] | None = None
     command: Callable[[ToolJob], list[str]] = lambda _job: []
     read: Callable[[ToolJob, str], ToolResult] = lambda _job, _out: ToolResult(percentiles_ms={})
+
+    def program(self) -> str | None:
+        """The path of the program; None if it is not on PATH."""
+        return next(filter(None, map(shutil.which, self.programs)), None)
 
 
 def unreadable(tool: str, output: str) -> TrialError:

@@ -1,0 +1,108 @@
+"""CPU time, hits and memory of any load generator, measured from outside while it runs.
+
+The window lies in the middle of the run, so that a program's start, its connecting and its summary
+do not count. Operations are the hits and stores that the server counted, not those that the program
+claims.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from cachemark.endpoints.servers.control_connection import Control
+from cachemark.endpoints.servers.running import process_use
+from cachemark.host import process
+from cachemark.model.errors import TrialError
+
+# A program is told to run for this much longer than the window, which it must not end in.
+SPARE_S = 6.0
+# From the first hit to the window.
+SETTLE_S = 0.5
+PATIENCE_S = 20.0
+POLL_S = 0.02
+# A miss is cheaper than a hit, so a run with more of them is not comparable.
+MAX_MISSES = 0.01
+
+
+class FailedError(Exception):
+    """A program failed; the text says which one, and how."""
+
+
+class Metered(NamedTuple):
+    """What a program did in the window; the memory is its peak since its start."""
+
+    ops: int
+    cpu_us: float
+    elapsed_s: float
+    peak_bytes: int
+
+    @property
+    def cost_us(self) -> float:
+        """CPU time per operation."""
+        return self.cpu_us / self.ops
+
+    @property
+    def rate(self) -> float:
+        """Operations per second."""
+        return self.ops / self.elapsed_s
+
+
+class Reading(NamedTuple):
+    """The state of a run at one moment."""
+
+    at_s: float
+    hits: int
+    misses: int
+    sets: int
+    cpu_ns: int
+    peak_bytes: int
+
+
+def pinned(cpus: set[int], *command: str) -> list[str]:
+    """The command, restricted to some CPUs."""
+    return ["taskset", "-c", ",".join(map(str, cpus)), *command]
+
+
+def metered(command: list[str], cpus: set[int], address: str, seconds: float) -> Metered:
+    """Start a program, measure a window of it, and stop it. Raises FailedError."""
+    name = command[0].rsplit("/", 1)[-1]
+    control = Control(address)
+    try:
+        with process.start(command, cpus=",".join(map(str, cpus))) as child:
+            _await_hits(name, child, control)
+            time.sleep(SETTLE_S)
+            before = _read(name, child, control)
+            time.sleep(seconds)
+            after = _read(name, child, control)
+            child.stop(grace_s=0)
+    except (OSError, TrialError) as error:
+        raise FailedError(f"{name}: {error}") from error
+    finally:
+        control.close()
+    hits, misses = after.hits - before.hits, after.misses - before.misses
+    if not hits or misses > MAX_MISSES * hits:
+        raise FailedError(f"{name}: {hits} hits and {misses} misses")
+    ops = hits + after.sets - before.sets
+    cpu_us = (after.cpu_ns - before.cpu_ns) / 1e3
+    return Metered(ops, cpu_us, after.at_s - before.at_s, after.peak_bytes)
+
+
+def _await_hits(name: str, child: process.Child, control: Control) -> None:
+    first = control.stats().number("get_hits") or 0
+    deadline = time.monotonic() + PATIENCE_S
+    while (control.stats().number("get_hits") or 0) == first:
+        if child.exited() is not None:
+            raise FailedError(f"{name} ended with {child.exited()}: {child.last_stderr_line()}")
+        if time.monotonic() > deadline:
+            raise FailedError(f"{name}: no hit in {PATIENCE_S:g} s")
+        time.sleep(POLL_S)
+
+
+def _read(name: str, child: process.Child, control: Control) -> Reading:
+    stats = control.stats()
+    use = process_use(child.pid)
+    if use is None or child.exited() is not None:
+        raise FailedError(f"{name} ended in the window: {child.last_stderr_line()}")
+    counts = (stats.number(name) or 0 for name in ("get_hits", "get_misses", "cmd_set"))
+    return Reading(time.monotonic(), *counts, use.cpu_ns, use.rss_peak_bytes)
