@@ -14,7 +14,7 @@ export UV_PYTHON := $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-client bench-server bench-store fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian clean
+.PHONY: help bench bench-client bench-server bench-store peers fuzz test test-all test-rust test-python test-python-all check check-rust check-python format ratchets docs setup workers servers debian clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ bench: setup ## Set up, then find the fastest Python client on this machine (abo
 
 bench-client: setup ## CPU time per operation of the native client, beside the floor and the peers on PATH; its lag, its memory (about 6 minutes)
 	@$(RUN) python benchmarks/client.py
+
+peers: setup ## Tables: the native client and the load generators on PATH: CPU time, rate, memory, errors of percentiles (about 30 minutes)
+	@$(RUN) python benchmarks/peers.py
 
 bench-server: setup ## CPU time of an operation: the embedded server, memcached and a null responder (about 3 minutes)
 	@$(RUN) python benchmarks/server.py

@@ -104,5 +104,5 @@ def _read(name: str, child: process.Child, control: Control) -> Reading:
     use = process_use(child.pid)
     if use is None or child.exited() is not None:
         raise FailedError(f"{name} ended in the window: {child.last_stderr_line()}")
-    counts = (stats.number(name) or 0 for name in ("get_hits", "get_misses", "cmd_set"))
-    return Reading(time.monotonic(), *counts, use.cpu_ns, use.rss_peak_bytes)
+    hits, misses, sets = (stats.number(name) or 0 for name in ("get_hits", "get_misses", "cmd_set"))
+    return Reading(time.monotonic(), hits, misses, sets, use.cpu_ns, use.rss_peak_bytes)

@@ -1,4 +1,4 @@
-"""`make peers`: the native client beside other load generators, as Markdown for docs/peers.md.
+"""`make peers`: the native client beside other load generators, as tables in Markdown.
 
 A table for each server, memcached and the embedded one, both with one thread. Every program
 plays gets of 100-byte values on 50 connections. In each round they all play once, in random order;
@@ -16,7 +16,7 @@ import random
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -48,6 +48,8 @@ FIDELITY_CASES = (
     "constant", "bimodal", "stall, closed", "constant, open", "stall, open", "M/D/1",
 )  # fmt: skip
 TRIES = 3
+# In an open loop a tool that waits for each reply sends late; with this depth it never has to.
+OPEN_DEPTH = 64
 
 Command = Callable[[Case, float], list[str]]
 
@@ -176,23 +178,30 @@ def print_fidelity(names: tuple[str, ...]) -> None:
     native = parse_client(NATIVE, registry(binary_path()))
     _print_errors(NATIVE, list(findings(native, wanted, TRIES)))
     for name, tool in TOOLS.items():
-        if tool.program() and not tool.silent:
-            _print_errors(name, list(tool_results(tool, wanted, TRIES)))
-        else:
+        if not tool.program() or tool.silent:
             why = tool.silent or f"not on PATH: {tool.home}"
             print(f"| {name} | {why} |{' |' * (len(wanted) - 1)}", flush=True)
+            continue
+        _print_errors(name, list(tool_results(tool, wanted, TRIES)))
+        if tool.pipelines:
+            opened = [case for case in wanted if not case.load.closed]
+            found = {one.case: one for one in tool_results(tool, opened, TRIES, OPEN_DEPTH)}
+            label = f"{name}, depth {OPEN_DEPTH}"
+            _print_errors(label, [found.get(case.name) for case in wanted])
 
 
 def _head(case: FidelityCase) -> str:
     return f"{case.name}: {', '.join(percentile_name(percent) for percent in case.answer_ms)}"
 
 
-def _print_errors(name: str, found: list[FidelityResult]) -> None:
+def _print_errors(name: str, found: Sequence[FidelityResult | None]) -> None:
     print(f"| {name} | {' | '.join(map(_errors, found))} |", flush=True)
 
 
-def _errors(found: FidelityResult) -> str:
+def _errors(found: FidelityResult | None) -> str:
     """The errors of a case, each with its percentile; or why there are none."""
+    if found is None:
+        return "-"
     if not found.lines:
         return found.why or found.state
     errors = (

@@ -22,8 +22,8 @@ def command(job: ToolJob) -> list[str]:
     words += ["-t", str(job.seconds), "-u", "0.0"]
     if not job.rate:
         return words
-    # The tool replaces the parameter of `fixed` by the rate, and crashes without one.
-    arrivals = "exponential" if load.schedule == "poisson" else "fixed:1"
+    # The tool replaces the parameter by one for the rate, and crashes if there is none.
+    arrivals = "exponential:1" if load.schedule == "poisson" else "fixed:1"
     return [*words, "-q", str(job.rate), "-i", arrivals]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -29,15 +30,20 @@ _VALUE_BYTES = 100
 _NS_IN_MS = 1e6
 
 
-def tool_results(tool: Tool, wanted: list[Case], tries: int) -> Iterator[FidelityResult]:
-    """Run each case on a tool; yields each result as soon as it is known."""
+def tool_results(
+    tool: Tool, wanted: list[Case], tries: int, depth: int = 1
+) -> Iterator[FidelityResult]:
+    """Run each case on a tool; yields each result as soon as it is known.
+
+    With a `depth` above 1, a tool that pipelines need not wait for a reply before it sends on.
+    """
     program = tool.program()
     for case in wanted:
         if why := _unfit(tool, case, program):
             yield FidelityResult(client=tool.name, case=case.name, state="not applicable", why=why)
         else:
-            found = str(program)
-            yield retry_until_judged(lambda case=case, found=found: _find(tool, found, case), tries)
+            attempt = partial(_find, tool, str(program), case, depth)
+            yield retry_until_judged(attempt, tries)
 
 
 def _unfit(tool: Tool, case: Case, program: str | None) -> str:
@@ -53,11 +59,11 @@ def _unfit(tool: Tool, case: Case, program: str | None) -> str:
     return ""
 
 
-def _find(tool: Tool, program: str, case: Case) -> FidelityResult:
+def _find(tool: Tool, program: str, case: Case, depth: int) -> FidelityResult:
     try:
-        reported, log, _ = _play(tool, program, floor_of(case.load))
+        reported, log, _ = _play(tool, program, floor_of(case.load), 1)
         floor = _floor(reported, log)
-        reported, log, waited = _play(tool, program, case)
+        reported, log, waited = _play(tool, program, case, depth)
     except TrialError as error:
         return FidelityResult(client=tool.name, case=case.name, state="failed", why=error.text)
     lines = tool_lines(case, floor, reported, log)
@@ -73,7 +79,7 @@ def _find(tool: Tool, program: str, case: Case) -> FidelityResult:
     )
 
 
-def _play(tool: Tool, program: str, case: Case) -> tuple[ToolResult, Log, int]:
+def _play(tool: Tool, program: str, case: Case, depth: int) -> tuple[ToolResult, Log, int]:
     """Run a tool against a script. Returns its result, the server's log, and its run delay in ns.
 
     Raises TrialError.
@@ -83,7 +89,7 @@ def _play(tool: Tool, program: str, case: Case) -> tuple[ToolResult, Log, int]:
     with temporary_folder() as folder:
         with scripted(case.script, folder, cpus[0]) as server:
             port = parse_host_port(server.address).port
-            job = ToolJob(program=program, port=port, folder=folder, load=case.load)
+            job = ToolJob(program=program, port=port, folder=folder, load=case.load, depth=depth)
             output, waited = _output(tool, job, cpus[1])
             log = server.end()
         return tool.read(job, output), log, waited
