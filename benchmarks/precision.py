@@ -1,13 +1,14 @@
 """The precision of rounds and of trials, for several lengths of slices, quiet and under load.
 
-    python benchmarks/precision.py               the table for this machine (about 15 minutes)
-    python benchmarks/precision.py --seconds 20  a first impression
-    python benchmarks/precision.py --load        also with every core busy elsewhere
+    python benchmarks/precision.py                 the table for this machine (about 15 minutes)
+    python benchmarks/precision.py --seconds 15    a first impression (about 7 minutes)
+    python benchmarks/precision.py --only trials   the rows that have this word in their name
+    python benchmarks/precision.py --load          also with every core busy elsewhere
 
-Each row has the same time. `A/A` is a client against itself: its interval should hold 1, and its
-width is what this machine allows. `pair` is pylibmc against pymemcache. Widths are half of the 95 %
-interval, in percent; the last column is the time that would make the A/A interval ±3 %, if it
-shrinks with the root of the time.
+Each row measures for the same time; the starts of servers and workers come on top. `A/A` is a
+client against itself: its interval should hold 1, and its width is what this machine allows.
+`pair` is pylibmc against pymemcache. Widths are half of the 95 % interval, in percent; the last
+column is the time that would make the A/A interval ±3 %, if it shrinks with the root of the time.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def experiment(setting: Setting, clients: list[str], seconds: float) -> Experime
     arms = len(clients) + 1
     each_ms = seconds * 1e3 / arms
     rounds = setting.design == "rounds"
-    blocks = setting.sittings if rounds else max(2, round(each_ms / (TRIAL_MS + 1000)))
+    blocks = setting.sittings if rounds else max(2, round(each_ms / TRIAL_MS))
     return Experiment(
         name="precision",
         question="How narrow are the answers?",
@@ -181,8 +182,8 @@ def print_row(*cells: str) -> None:
     print(f"{first:<25}" + "".join(f"{cell:>17}" for cell in others), flush=True)
 
 
-def print_precision(seconds: float, loaded: bool) -> None:
-    """Play every setting once, in random order."""
+def print_precision(seconds: float, only: str, loaded: bool) -> None:
+    """Play every setting whose name has `only` once, in random order."""
     settings = [
         *[
             Setting(name=f"rounds, slices of {ms} ms", design="rounds", slice_ms=ms)
@@ -193,7 +194,8 @@ def print_precision(seconds: float, loaded: bool) -> None:
     ]
     print("\nevery core busy elsewhere" if loaded else "\nquiet")
     print_row(*COLUMNS)
-    for setting in random.sample(settings, len(settings)):
+    chosen = [setting for setting in settings if only in setting.name]
+    for setting in random.sample(chosen, len(chosen)):
         with busy(loaded):
             outcomes, took_s = play(experiment(setting, [BASE, OTHER], seconds))
         print_row(setting.name, *precision_cells(outcomes, took_s))
@@ -238,11 +240,13 @@ def main() -> None:
     """Print the tables, row by row."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60, help="time of each row")
+    parser.add_argument("--only", default="", help="a part of the names of the rows to play")
     parser.add_argument("--load", action="store_true", help="also with every core busy elsewhere")
     options = parser.parse_args()
-    print_costs()
+    if not options.only:
+        print_costs()
     for loaded in (False, True) if options.load else (False,):
-        print_precision(options.seconds, loaded)
+        print_precision(options.seconds, options.only, loaded)
 
 
 if __name__ == "__main__":
